@@ -1,0 +1,1 @@
+"""Privacy audits: record and replay."""

@@ -1,0 +1,1 @@
+"""Privacy budget: exact amounts, conversions to the safe side, and the persistent ledger."""

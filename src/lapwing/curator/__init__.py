@@ -1,0 +1,1 @@
+"""The audited room: the only code that answers questions about private rows."""

@@ -1,0 +1,34 @@
+"""The error tree.
+
+Every error that a user can meet is one of these. A message is one sentence that names the setting, the rule, the
+value and the way out. It may quote settings and schema, and never a row, a count or anything computed from rows: an
+error is a release too.
+"""
+
+
+class LapwingError(Exception):
+    """Base of every error that Lapwing raises on purpose."""
+
+
+class SchemaError(LapwingError):
+    """The schema breaks a rule of the schema format, or does not fit the request."""
+
+
+class ParameterError(LapwingError):
+    """A setting is outside its allowed range."""
+
+
+class BudgetError(LapwingError):
+    """A request would spend more privacy budget than is left, or under other terms than agreed."""
+
+
+class DataError(LapwingError):
+    """A table or file cannot be used whatever the values of its rows are."""
+
+
+class CapacityError(LapwingError):
+    """A request needs more cells, memory or nodes than its public limit allows."""
+
+
+class LapwingWarning(UserWarning):
+    """Something public that the user should know, and that does not stop the work."""

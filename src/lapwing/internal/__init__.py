@@ -1,0 +1,1 @@
+"""Work on private rows whose results stay inside: schema draft and check."""

@@ -1,0 +1,1 @@
+"""One file per published system; none of them sees a row."""

@@ -1,0 +1,1 @@
+"""Ask-and-solve steps that mechanisms share."""

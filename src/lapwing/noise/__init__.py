@@ -1,0 +1,1 @@
+"""Exact noise from secret bits; integers only."""

@@ -1,0 +1,1 @@
+"""The noise boundary: questions, answers, the curator protocol, released model and certificate."""

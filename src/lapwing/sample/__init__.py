@@ -1,0 +1,1 @@
+"""Rows and marginals from a released model."""

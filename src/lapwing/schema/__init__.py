@@ -1,0 +1,1 @@
+"""Everything public about a table: fields, domains, groupings, privacy unit."""

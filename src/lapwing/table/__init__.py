@@ -1,0 +1,1 @@
+"""Frames to codes under a schema, and released codes back to frames."""
