@@ -1,0 +1,22 @@
+"""The one interface between a mechanism and the private rows."""
+
+from typing import Protocol
+
+from lapwing.release.questions import MarginalCounts, NoisyCounts
+from lapwing.release.terms import Terms
+
+
+class Curator(Protocol):
+    """Answer questions about rows that the caller never sees.
+
+    The audited room implements it on real rows; `lapwing.release.replay.ReplayCurator` on recorded answers alone.
+    """
+
+    @property
+    def terms(self) -> Terms:
+        """The public terms of the release."""
+        ...
+
+    def ask(self, *questions: MarginalCounts) -> tuple[NoisyCounts, ...]:
+        """Answer a batch of questions, in order; every cost is charged before any row is read."""
+        ...

@@ -1,0 +1,115 @@
+"""Noise laws: which integer noise an answer carries, exactly."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+
+from lapwing.budget.budget import Budget
+from lapwing.errors import ParameterError
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """Bound how far a vector of integers moves between neighbours.
+
+    Parameters
+    ----------
+    l1 : int
+        Largest sum of absolute changes.
+    l2_squared : int
+        Largest sum of squared changes.
+    """
+
+    l1: int
+    l2_squared: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseLaw:
+    """Name an integer noise law and its exact parameter.
+
+    Parameters
+    ----------
+    kind : {"laplace", "gaussian"}
+        Discrete Laplace, ``P[Z = z]`` proportional to ``exp(-|z| / scale)``, or discrete Gaussian, ``P[Z = z]``
+        proportional to ``exp(-z**2 / (2 sigma_squared))``.
+    parameter : Fraction
+        The scale (Laplace) or sigma squared (Gaussian); positive.
+
+    Examples
+    --------
+    >>> NoiseLaw("laplace", Fraction(2)).loss(np.array([1, -1]))
+    Fraction(1, 1)
+    """
+
+    kind: Literal["laplace", "gaussian"]
+    parameter: Fraction
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("laplace", "gaussian"):
+            raise ParameterError(f"noise kind must be laplace or gaussian, got {self.kind!r}; use one of the two")
+        if self.parameter <= 0:
+            raise ParameterError(f"the noise parameter must be positive, got {self.parameter}; give a positive cost")
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation of one noise value, in records."""
+        if self.kind == "gaussian":
+            return math.sqrt(self.parameter)
+        # 2q / (1-q)^2 with q = exp(-1/scale), written so that it neither overflows nor cancels.
+        return 1.0 / (math.sqrt(2.0) * math.sinh(0.5 / float(self.parameter))) if self.parameter > Fraction(1, 700) else 0.0
+
+    def loss(self, change: np.ndarray) -> Fraction:
+        """Return the exact privacy loss of a noisy vector whose exact value changes by ``change``.
+
+        Parameters
+        ----------
+        change : ndarray of int64
+            Difference of the exact vectors on two tables.
+
+        Returns
+        -------
+        Fraction
+            An ε for Laplace noise, ``sum|change| / scale``; a ρ for Gaussian noise, ``sum change**2 / (2 sigma**2)``.
+        """
+        if self.kind == "laplace":
+            return Fraction(int(np.abs(change).sum())) / self.parameter
+        return Fraction(int((change * change).sum())) / (2 * self.parameter)
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the law as plain JSON values."""
+        return {"kind": self.kind, "parameter": str(self.parameter)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "NoiseLaw":
+        """Read back what `to_dict` wrote."""
+        return cls(values["kind"], Fraction(values["parameter"]))
+
+
+def calibrated(sensitivity: Sensitivity, cost: Budget) -> NoiseLaw:
+    """Return the noise law under which integers of this sensitivity cost exactly ``cost``.
+
+    Parameters
+    ----------
+    sensitivity : Sensitivity
+        Of the integer vector that is released.
+    cost : Budget
+        Pure ε gives discrete Laplace noise, zCDP ρ discrete Gaussian noise.
+
+    Returns
+    -------
+    NoiseLaw
+        Laplace of scale ``l1 / ε``, or Gaussian with ``sigma**2 = l2**2 / (2 ρ)``; rational, so nothing is rounded.
+
+    Examples
+    --------
+    >>> calibrated(Sensitivity(2, 2), Budget.pure("0.5")).parameter
+    Fraction(4, 1)
+    """
+    if cost.notion == "pure":
+        return NoiseLaw("laplace", Fraction(sensitivity.l1) / cost.epsilon)
+    return NoiseLaw("gaussian", Fraction(sensitivity.l2_squared) / (2 * cost.rho))

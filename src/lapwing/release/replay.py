@@ -1,0 +1,58 @@
+"""A curator without data: it returns recorded answers to the same questions."""
+
+from collections.abc import Iterable
+
+from lapwing.errors import ParameterError
+from lapwing.release.questions import MarginalCounts, NoisyCounts, same_question
+from lapwing.release.terms import Terms
+
+
+class ReplayCurator:
+    """Answer from a record, question by question, in the recorded order.
+
+    Parameters
+    ----------
+    terms : Terms
+        The public terms of the recorded release.
+    answers : iterable of NoisyCounts
+        The record.
+
+    Notes
+    -----
+    A mechanism that asks the recorded questions gets the recorded answers and so makes the recorded release; one that
+    asks anything else has looked at something besides answers, and is refused.
+    """
+
+    __slots__ = ("_asked", "_record", "_terms")
+
+    def __init__(self, terms: Terms, answers: Iterable[NoisyCounts]) -> None:
+        self._terms = terms
+        self._record = tuple(answers)
+        self._asked = 0
+
+    @property
+    def terms(self) -> Terms:
+        """The public terms of the recorded release."""
+        return self._terms
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether every recorded answer was asked for."""
+        return self._asked == len(self._record)
+
+    def ask(self, *questions: MarginalCounts) -> tuple[NoisyCounts, ...]:
+        """Return the next recorded answers.
+
+        Raises
+        ------
+        ParameterError
+            If a question is not the recorded one.
+        """
+        batch = self._record[self._asked : self._asked + len(questions)]
+        for question, answer in zip(questions, batch, strict=False):
+            if not same_question(question, answer.question):
+                raise ParameterError(f"the record holds another question than {question.columns}; replay the same run")
+        if len(batch) < len(questions):
+            raise ParameterError(f"the record ends after {len(self._record)} answers; replay the same run")
+        self._asked += len(batch)
+        return batch
