@@ -12,6 +12,10 @@ from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
 
 
+MAX_SD = 2.0**50
+"""Noise beyond this standard deviation could leave int64, and says nothing about any table."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
     """Bound how far a vector of integers moves between neighbours.
@@ -105,11 +109,20 @@ def calibrated(sensitivity: Sensitivity, cost: Budget) -> NoiseLaw:
     NoiseLaw
         Laplace of scale ``l1 / ε``, or Gaussian with ``sigma**2 = l2**2 / (2 ρ)``; rational, so nothing is rounded.
 
+    Raises
+    ------
+    ParameterError
+        If the cost is so small that the noise could leave int64.
+
     Examples
     --------
     >>> calibrated(Sensitivity(2, 2), Budget.pure("0.5")).parameter
     Fraction(4, 1)
     """
     if cost.notion == "pure":
-        return NoiseLaw("laplace", Fraction(sensitivity.l1) / cost.epsilon)
-    return NoiseLaw("gaussian", Fraction(sensitivity.l2_squared) / (2 * cost.rho))
+        law = NoiseLaw("laplace", Fraction(sensitivity.l1) / cost.epsilon)
+    else:
+        law = NoiseLaw("gaussian", Fraction(sensitivity.l2_squared) / (2 * cost.rho))
+    if law.sd > MAX_SD:
+        raise ParameterError(f"a cost of {cost.amount} gives noise above 2**50 records; give a larger budget")
+    return law

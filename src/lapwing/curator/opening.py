@@ -1,0 +1,72 @@
+"""Open the room: settle the public terms, debit the ledger, then make secret bits."""
+
+from collections.abc import Callable, Sequence
+
+from lapwing.budget.budget import Budget
+from lapwing.curator.room import Room
+from lapwing.noise.bits import BitSource
+from lapwing.release.questions import NoisyCounts
+from lapwing.release.terms import Relation, Terms
+from lapwing.release.transcript import AnswerSink
+from lapwing.schema.schemas import Schema
+from lapwing.table.source import CodedSource
+
+
+def public_terms(source: CodedSource, schema: Schema, relation: Relation, expected_rows: int | None) -> Terms:
+    """Return the terms of a release, with the number of rows only where the relation makes it public.
+
+    Parameters
+    ----------
+    source : CodedSource
+        The private rows.
+    schema : Schema
+        Gives the rows per privacy unit.
+    relation : {"add-remove", "replace-one"}
+        The neighbour relation.
+    expected_rows : int or None
+        A public guess.
+
+    Notes
+    -----
+    Guarantee: under replace-one neighbours with one row per unit both tables have the same number of rows, so showing
+    it costs nothing; under add-remove neighbours, or with more rows per unit, it is never shown.
+    """
+    if relation == "replace-one" and schema.max_rows == 1:
+        return Terms(relation=relation, rows=source.rows, expected_rows=expected_rows)
+    return Terms(relation=relation, max_rows=schema.max_rows, expected_rows=expected_rows)
+
+
+def open_room(
+    source: CodedSource,
+    schema: Schema,
+    terms: Terms,
+    budget: Budget,
+    *,
+    debit: Callable[[], None],
+    secret_bits: Callable[[], BitSource],
+    sink: AnswerSink,
+    recorded: Sequence[NoisyCounts] = (),
+) -> Room:
+    """Debit the whole budget, and only then make the source of secret bits.
+
+    Parameters
+    ----------
+    source, schema, terms, budget, sink, recorded
+        As for `Room`.
+    debit : callable
+        Commits the ledger entry of this release; raises when the ledger refuses.
+    secret_bits : callable
+        Makes the source of secret randomness.
+
+    Returns
+    -------
+    Room
+        Ready to answer.
+
+    Notes
+    -----
+    Guarantee: no secret bit is drawn before the debit is durable, under either neighbour relation; a crash afterwards
+    wastes budget and leaks nothing.
+    """
+    debit()
+    return Room(source, schema, terms, budget, bits=secret_bits(), sink=sink, recorded=recorded)

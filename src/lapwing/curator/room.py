@@ -1,0 +1,129 @@
+"""The audited room: charge, count, perturb, record, return. Nothing else leaves it."""
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+from lapwing.budget.budget import Budget
+from lapwing.curator.marginal_counts import answer_marginal_counts
+from lapwing.errors import BudgetError, ParameterError
+from lapwing.noise.bits import BitSource
+from lapwing.release.questions import MarginalCounts, NoisyCounts, same_question
+from lapwing.release.terms import Terms
+from lapwing.release.transcript import AnswerSink
+from lapwing.schema.schemas import Schema
+from lapwing.table.source import CodedSource
+
+
+class Room:
+    """Answer questions about private rows within a budget.
+
+    Parameters
+    ----------
+    source : CodedSource
+        The private rows.
+    schema : Schema
+        What is public about them.
+    terms : Terms
+        Relation, rows per unit, and what is public about the number of rows.
+    budget : Budget
+        The most that all answers together may cost; already debited from the ledger, if there is one.
+    bits : BitSource
+        Secret randomness.
+    sink : AnswerSink
+        Where answers become durable before they are returned.
+    recorded : sequence of NoisyCounts
+        Answers of an interrupted run of the same release. They are given again, in order, without a new draw; their
+        cost counts as spent.
+
+    Notes
+    -----
+    Guarantee: the answers together are DP at ``budget`` in its notion, for the relation in ``terms``: every question's
+    cost is added up before any row is read, and a batch that would pass the budget is refused whole.
+    """
+
+    __slots__ = ("_bits", "_budget", "_recorded", "_schema", "_sink", "_source", "_spent", "_terms")
+
+    def __init__(
+        self,
+        source: CodedSource,
+        schema: Schema,
+        terms: Terms,
+        budget: Budget,
+        *,
+        bits: BitSource,
+        sink: AnswerSink,
+        recorded: Sequence[NoisyCounts] = (),
+    ) -> None:
+        self._source = source
+        self._schema = schema
+        self._terms = terms
+        self._budget = budget
+        self._bits = bits
+        self._sink = sink
+        self._recorded = list(recorded)
+        self._spent = Budget(budget.notion, budget.amount * 0)
+
+    @property
+    def terms(self) -> Terms:
+        """The public terms of the release."""
+        return self._terms
+
+    def ask(self, *questions: MarginalCounts) -> tuple[NoisyCounts, ...]:
+        """Answer a batch of questions, in order.
+
+        Raises
+        ------
+        ParameterError
+            If a question does not fit the schema, or differs from the recorded one.
+        BudgetError
+            If the batch costs more than is left; nothing is spent then.
+        """
+        for question in questions:
+            self._check(question)
+        self._charge(questions)
+        old = self._replayed(questions)
+        new = answer_marginal_counts(questions[len(old) :], self._source, self._terms, self._bits)
+        if new:
+            self._sink.record(new)
+        return (*old, *new)
+
+    def _check(self, question: MarginalCounts) -> None:
+        """Refuse a question that is outside the closed set or does not fit the schema."""
+        if not isinstance(question, MarginalCounts):
+            raise ParameterError(f"{type(question).__name__} is no question of the closed set; ask MarginalCounts")
+        for column, grouping in zip(question.columns, question.groupings, strict=True):
+            domain = self._schema.field(column).domain
+            if (grouping.values, grouping.reserved) != (domain.values, domain.reserved):
+                raise ParameterError(
+                    f'the grouping of "{column}" is for {grouping.values} values and {grouping.reserved} reserved codes, '
+                    f"its domain has {domain.values} and {domain.reserved}; build it from the field's domain"
+                )
+
+    def _charge(self, questions: Sequence[MarginalCounts]) -> None:
+        """Add the costs up, or refuse the whole batch."""
+        spent = self._spent
+        for question in questions:
+            spent = spent + question.cost
+        if spent.amount > self._budget.amount:
+            raise BudgetError(
+                f"the questions would spend {spent.amount} in all, more than the budget {self._budget.amount}; "
+                "ask for less or give the release a larger budget"
+            )
+        self._spent = spent
+
+    def _replayed(self, questions: Sequence[MarginalCounts]) -> tuple[NoisyCounts, ...]:
+        """Take the recorded answers to the first of these questions, as far as the record goes."""
+        known = self._recorded[: len(questions)]
+        for question, answer in zip(questions, known, strict=False):
+            if not same_question(question, answer.question):
+                raise ParameterError(f"the transcript holds another question than {question.columns}; resume the same release")
+        del self._recorded[: len(known)]
+        return tuple(known)
+
+    def __repr__(self) -> str:
+        """Show no data."""
+        return "Room(private)"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse pickling and copying: rows do not leave the room, and no budget is spent twice."""
+        raise ParameterError("a Room can be neither pickled nor copied; ask its questions where the rows are")
