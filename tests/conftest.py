@@ -1,0 +1,39 @@
+"""Fixtures and settings that every test shares."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED_DATA = ROOT.parent / "shared" / "data"
+EXAMPLES = ROOT / "src" / "lapwing" / "examples"
+
+# Two cores are shared by everything that runs: a deadline would fail tests for their neighbours' sake.
+settings.register_profile("lapwing", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("lapwing")
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Return the folder of the shared data sets; skip where they were not delivered."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip("the shared data sets are not on this machine")
+    return SHARED_DATA
+
+
+def _shared_or_bundled(shared: str, bundled: str) -> Path:
+    path = SHARED_DATA / "adult" / shared
+    return path if path.is_file() else EXAMPLES / bundled
+
+
+@pytest.fixture(scope="session")
+def adult_path() -> Path:
+    """Return the Adult table: the whole one, or the bundled sample."""
+    return _shared_or_bundled("data.parquet", "adult.parquet")
+
+
+@pytest.fixture(scope="session")
+def adult_schema_path() -> Path:
+    """Return the schema of the table that ``adult_path`` gives."""
+    return _shared_or_bundled("schema.json", "adult.schema.json")
