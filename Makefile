@@ -1,0 +1,68 @@
+# README: `make demo` and `make test` need only Python, git and make. CONTRIBUTING: the rest.
+
+# The first Python that runs at all; tools/bootstrap.py looks for a newer one when this one is too old.
+PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 6))' >/dev/null 2>&1 && echo $$p && break; done)
+bootstrap = $(or $(PYTHON),$(error no Python found; install Python 3.11 or newer)) tools/bootstrap.py
+in_dev = .venv-dev/bin/python -m
+# Two workers, because the machines that this is meant for have two cores. -p no:cacheprovider: nothing is left behind.
+PYTEST_ARGS ?= -n 2
+MAKEFLAGS += --no-print-directory
+export PYTHONPATH =
+
+.PHONY: demo test check check-full lint types contracts dead-code doctest docs format lock clean
+
+demo:  ## Make data from the bundled sample, and say what was spent and where the files are.
+	@$(bootstrap) run
+	@.venv-run/bin/lapwing demo
+
+test:  ## Run the tests.
+	@$(bootstrap) test
+	@.venv-test/bin/python -m pytest $(PYTEST_ARGS)
+
+check: lint types contracts dead-code doctest docs  ## Run everything that CI runs, but the tests.
+
+check-full:  ## Run the slow statistical suites too.
+	@$(bootstrap) test
+	@.venv-test/bin/python -m pytest $(PYTEST_ARGS) -m "full or not full"
+
+.venv-dev: FORCE
+	@$(bootstrap) dev
+
+lint: .venv-dev
+	$(in_dev) ruff check
+	$(in_dev) ruff format --check
+
+types: .venv-dev
+	$(in_dev) mypy
+	.venv-dev/bin/pyrefly check --summary=none
+
+contracts: .venv-dev
+	.venv-dev/bin/lint-imports --no-cache --no-timings
+
+dead-code: .venv-dev
+	$(in_dev) vulture
+
+doctest: .venv-dev
+	$(in_dev) pytest --doctest-modules src -q
+
+docs: .venv-dev
+	$(in_dev) mkdocs build --strict --quiet
+
+format: .venv-dev  ## Format the code and mend what ruff can mend.
+	$(in_dev) ruff check --fix
+	$(in_dev) ruff format
+
+export_lock = uv export --quiet --frozen --no-default-groups --no-emit-project --no-header
+lock:  ## Lock the dependencies again (needs uv), and export the lock for pip.
+	uv lock
+	$(export_lock) -o requirements/run.txt
+	$(export_lock) --group test -o requirements/test.txt
+	$(export_lock) --group dev -o requirements/dev.txt
+	$(export_lock) --only-group build -o requirements/build.txt
+	$(export_lock) --only-group pip -o requirements/pip.txt
+
+clean:  ## Remove the environments and everything that was built.
+	rm -rf .venv-run .venv-test .venv-dev site dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+FORCE:

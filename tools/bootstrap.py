@@ -1,0 +1,273 @@
+"""Make an environment of this project with nothing but Python: ``python3 tools/bootstrap.py run|test|dev``.
+
+The environment ``.venv-run``, ``.venv-test`` or ``.venv-dev`` gets exactly what ``requirements/<name>.txt`` lists,
+checked by hash, from the index that this machine is configured for, and this project itself, editable. Nothing is
+done when the environment is up to date.
+
+Standard library only. Any ``python3`` since 3.6 may start this file: it looks for Python 3.11 or newer and
+executes itself again under that, so the syntax here stays that of 3.6.
+"""
+
+import argparse
+import configparser
+import glob
+import hashlib
+import os
+import re
+import shutil
+import ssl
+import subprocess
+import sys
+import tempfile
+import urllib.parse
+import urllib.request
+from pathlib import Path
+from typing import Callable, Dict
+
+ROOT = Path(__file__).resolve().parents[1]
+OLDEST = (3, 11)
+REQUIREMENTS = ROOT / "requirements"
+PROBE = "import sys; print('%d.%d' % sys.version_info[:2])"
+# Settings that would send what is installed elsewhere than into the environment.
+MISLEADING = ("PIP_PREFIX", "PIP_TARGET", "PIP_ROOT", "PIP_PYTHON", "PYTHONPATH", "PYTHONHOME", "__PYVENV_LAUNCHER__")
+Way = Callable[[str, Dict[str, str]], None]
+
+
+class BootstrapError(Exception):
+    """The environment cannot be made; the message says what to do."""
+
+
+def install(name: str, *target: str) -> "list[str]":
+    """Return the pip command that installs ``requirements/<name>.txt`` and nothing else."""
+    requirements = str(REQUIREMENTS / f"{name}.txt")
+    # A source archive would be built with tools that no hash covers.
+    options = ["--quiet", "--require-hashes", "--only-binary", ":all:", "-r", requirements]
+    return ["-I", "-m", "pip", *target, "install", *options]
+
+
+# ------------------------------------------------------------------------------------------------ finding a Python
+
+
+def candidates(path: str) -> "list[str]":
+    """Return the interpreters on ``path`` by name, newest first after plain ``python3``; some may be broken."""
+    names = ["python3"] + [f"python3.{minor}" for minor in range(19, OLDEST[1] - 1, -1)] + ["python"]
+    folders = [folder for folder in path.split(os.pathsep) if folder]
+    found = [shutil.which(name, path=folder) for name in names for folder in folders]
+    versions = os.path.join(os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv")), "versions", "3.*", "bin")
+    found += sorted(glob.glob(os.path.join(versions, "python3")), reverse=True)
+    return list(dict.fromkeys(name for name in found if name))
+
+
+def version_of(python: str) -> "tuple[int, ...]":
+    """Return the version that ``python`` reports, or ``()`` when it does not run (a shim without a version, say)."""
+    try:
+        done = subprocess.run(
+            [python, "-I", "-c", PROBE],
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=60,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    match = re.match(rb"(\d+)\.(\d+)\s*$", done.stdout)
+    return tuple(int(part) for part in match.groups()) if match and done.returncode == 0 else ()
+
+
+def find_python(path: str) -> str:
+    """Return the first interpreter on ``path`` that runs and is new enough."""
+    for python in candidates(path):
+        if version_of(python) >= OLDEST:
+            return python
+    raise BootstrapError(
+        "Python {}.{} or newer is needed and none was found on PATH; ".format(*OLDEST)
+        + "install one, or name it: make PYTHON=/path/to/python3"
+    )
+
+
+# ------------------------------------------------------------------------------------------- pip where there is none
+
+
+def pip_settings(environ: "dict[str, str]") -> "dict[str, str]":
+    """Return pip's own settings as pip reads them: files from the widest to the narrowest, then the environment."""
+    config_home = environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    files = ["/etc/xdg/pip/pip.conf", "/etc/pip.conf", "~/.pip/pip.conf", os.path.join(config_home, "pip", "pip.conf")]
+    files.append(environ.get("PIP_CONFIG_FILE", ""))
+    parser = configparser.RawConfigParser()
+    if environ.get("PIP_CONFIG_FILE") != os.devnull:
+        parser.read([os.path.expanduser(name) for name in files if name], encoding="utf-8")
+
+    settings = {}  # type: dict[str, str]
+    for section in ("global", "install"):
+        if parser.has_section(section):
+            settings.update((key.replace("_", "-"), value) for key, value in parser.items(section))
+    for key, value in environ.items():
+        if key.startswith("PIP_") and value:
+            settings[key[4:].lower().replace("_", "-")] = value
+    return settings
+
+
+def locked_pip() -> "tuple[str, str, str]":
+    """Return the index, the file name and the sha256 of the pip wheel in ``uv.lock``."""
+    lock = (ROOT / "uv.lock").read_text(encoding="utf-8")
+    entry = lock.split('[[package]]\nname = "pip"\n', 1)[1].split("[[package]]", 1)[0]
+    index = re.search(r'registry = "([^"]+)"', entry)
+    wheel = re.search(r'url = "[^"]*/([^"/]+\.whl)", hash = "sha256:([0-9a-f]{64})"', entry)
+    if not index or not wheel:
+        raise BootstrapError("uv.lock holds no pip wheel; run make lock")
+    return index.group(1), wheel.group(1), wheel.group(2)
+
+
+def fetch(url: str, certificates: "str | None") -> bytes:
+    """Return what is at ``url``."""
+    context = None
+    if url.startswith("https:"):
+        context = ssl.create_default_context(cafile=certificates)
+    with urllib.request.urlopen(url, timeout=60, context=context) as answer:
+        return bytes(answer.read())
+
+
+def wheel_address(index: str, name: str, certificates: "str | None") -> str:
+    """Return the address of the wheel ``name`` of pip in a simple index."""
+    page = index.rstrip("/") + "/pip/"
+    # A folder as an index is read by its own index.html; a server finds that by itself.
+    listing = fetch(page + "index.html" if page.startswith("file:") else page, certificates).decode("utf-8")
+    for address in re.findall(r'href\s*=\s*["\']([^"\']+)', listing):
+        if urllib.parse.unquote(address.split("#")[0]).endswith("/" + name) or address.split("#")[0] == name:
+            return str(urllib.parse.urljoin(page, address.replace("&amp;", "&"))).split("#")[0]
+    raise BootstrapError(f"{name} is not there")
+
+
+def fetch_pip(folder: str, settings: "dict[str, str]", locked: "tuple[str, str, str]") -> str:
+    """Save the locked pip wheel in ``folder``, from the configured index, and return its path."""
+    index, name, digest = locked
+    indexes = [settings.get("index-url", index), *settings.get("extra-index-url", "").split()]
+    problems = []
+    for address in indexes:
+        try:
+            wheel = fetch(wheel_address(address, name, settings.get("cert")), settings.get("cert"))
+        except (OSError, ValueError, BootstrapError) as problem:
+            problems.append(str(problem))
+            continue
+        if hashlib.sha256(wheel).hexdigest() == digest:
+            path = os.path.join(folder, name)
+            Path(path).write_bytes(wheel)
+            return path
+        problems.append(f"{name} has another hash than the lock")
+    raise BootstrapError(f"pip is missing and could not be fetched ({'; '.join(problems)})")
+
+
+def ensurepip(python: str, environ: "dict[str, str]") -> None:
+    """Install the pip that comes with Python."""
+    call([python, "-I", "-m", "ensurepip", "--default-pip"], environ)
+
+
+def base_pip(python: str, environ: "dict[str, str]") -> None:
+    """Install pip through the pip of the interpreter that the environment was made from."""
+    call([sys.executable, *install("pip", "--python", python)], environ)
+
+
+def wheel_pip(python: str, environ: "dict[str, str]") -> None:
+    """Install pip from its own wheel, fetched by the standard library."""
+    with tempfile.TemporaryDirectory() as folder:
+        wheel = fetch_pip(folder, pip_settings(environ), locked_pip())
+        call([python, os.path.join(wheel, "pip"), "install", "--quiet", "--no-index", "--no-deps", wheel], environ)
+
+
+def install_pip(
+    python: str, environ: "dict[str, str]", ways: "tuple[Way, ...]" = (ensurepip, base_pip, wheel_pip)
+) -> None:
+    """Bring pip into a fresh environment in the first of ``ways`` that works."""
+    problems = []
+    for way in ways:
+        try:
+            way(python, environ)
+            return
+        except BootstrapError as problem:
+            problems.append(str(problem))
+    raise BootstrapError("pip cannot be installed:\n" + "\n".join(problems))
+
+
+# ---------------------------------------------------------------------------------------------- making environments
+
+
+def call(command: "list[str]", environ: "dict[str, str]") -> None:
+    """Run ``command`` silently; when it fails, raise with what it printed."""
+    done = subprocess.run(
+        command,
+        check=False,
+        env=environ,
+        cwd=str(ROOT),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    if done.returncode != 0:
+        printed = done.stdout.decode("utf-8", "replace").strip()
+        raise BootstrapError(f"{' '.join(command)} failed:\n{printed}")
+
+
+def install_environ(environ: "dict[str, str]") -> "dict[str, str]":
+    """Return ``environ`` for pip: its indexes and certificates stay, what leads out of the environment goes."""
+    kept = {key: value for key, value in environ.items() if key not in MISLEADING}
+    # PIP_USER=0 also overrides `user = true` in a configuration file.
+    kept.update(PIP_USER="0", PIP_REQUIRE_VIRTUALENV="0", PIP_DISABLE_PIP_VERSION_CHECK="1", PIP_NO_INPUT="1")
+    return kept
+
+
+def fingerprint(name: str) -> str:
+    """Return a hash of everything that the environment ``name`` is made from."""
+    sources = [REQUIREMENTS / (name + ".txt"), REQUIREMENTS / "build.txt", ROOT / "pyproject.toml"]
+    digest = hashlib.sha256("\0".join([sys.version, sys.prefix, str(ROOT)]).encode("utf-8"))
+    for source in sources:
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
+
+
+def install_project(python: str, environ: "dict[str, str]") -> None:
+    """Install this project, editable, with the locked build tools kept out of the environment."""
+    with tempfile.TemporaryDirectory() as tools:
+        call([python, *install("build"), "--target", tools], environ)
+        # Not -I: the build backend is found through PYTHONPATH.
+        building = dict(environ, PYTHONPATH=tools)
+        options = ["--quiet", "--no-deps", "--no-build-isolation", "--editable", str(ROOT)]
+        call([python, "-m", "pip", "install", *options], building)
+
+
+def make_environment(name: str, environ: "dict[str, str]") -> str:
+    """Make the environment ``name`` unless it is up to date, and say which of the two was the case."""
+    folder = ROOT / (".venv-" + name)
+    python, stamp = str(folder / "bin" / "python"), folder / "made-from"
+    wanted = fingerprint(name)
+    if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted and version_of(python):
+        return f"{folder.name} is up to date"
+
+    print(f"making {folder.name} from requirements/{name}.txt", flush=True)
+    shutil.rmtree(str(folder), ignore_errors=True)
+    call([sys.executable, "-I", "-m", "venv", "--without-pip", str(folder)], environ)
+    install_pip(python, environ)
+    call([python, *install(name)], environ)
+    install_project(python, environ)
+    stamp.write_text(wanted, encoding="utf-8")
+    return f"{folder.name} is ready"
+
+
+def main() -> int:
+    """Make the environment that the command line names."""
+    parser = argparse.ArgumentParser(description="Make an environment of this project.")
+    parser.add_argument("name", choices=["run", "test", "dev"])
+    name = parser.parse_args().name
+    try:
+        if sys.version_info[:2] < OLDEST:
+            newer = find_python(os.environ.get("PATH", os.defpath))
+            return subprocess.call([newer, str(Path(__file__).resolve()), name])
+        print(make_environment(name, install_environ(dict(os.environ))), flush=True)
+    except BootstrapError as problem:
+        print(f"bootstrap: {problem}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
