@@ -161,6 +161,8 @@ def fetch_pip(folder: str, settings: "dict[str, str]", locked: "tuple[str, str, 
 def ensurepip(python: str, environ: "dict[str, str]") -> None:
     """Install the pip that comes with Python."""
     call([python, "-I", "-m", "ensurepip", "--default-pip"], environ)
+    # Python 3.11 brings setuptools along; the environment holds what the lock lists.
+    call([python, "-I", "-m", "pip", "uninstall", "--quiet", "--yes", "setuptools"], environ)
 
 
 def base_pip(python: str, environ: "dict[str, str]") -> None:
