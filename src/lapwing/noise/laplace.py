@@ -1,0 +1,123 @@
+"""Discrete Laplace noise, exactly. See `laplace.proof.md`."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lapwing.errors import CapacityError
+from lapwing.noise.bits import WORD_BITS, BitSource
+from lapwing.noise.checks import checked_scale, checked_size
+from lapwing.noise.enclosures import Exponential, Real, ceil_divide, reciprocal
+from lapwing.noise.geometric import CHUNK, LIMIT, geometric, geometric_chunk
+from lapwing.noise.inverse_cdf import draw, make_table
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """P[Z < 0] = q / (1 + q): outcome 0 for Z >= 0, outcome 1 for Z < 0."""
+
+    q: Real
+
+    def cumulative(self, precision: int) -> tuple[list[int], list[int]]:
+        """Return the ends of P[Z >= 0] = 1 / (1 + q)."""
+        lo, hi = self.q.enclose(precision)
+        one = 1 << precision
+        return [(one << precision) // (one + hi)], [ceil_divide(one << precision, one + lo)]
+
+
+def discrete_laplace(scale: Fraction, size: int, bits: BitSource) -> NDArray[np.int64]:
+    """Draw discrete Laplace noise: P[Z = z] = (1 - q) / (1 + q) q^|z| with q = exp(-1 / scale).
+
+    Parameters
+    ----------
+    scale : Fraction
+        Positive, at most 2^55.
+    size : int
+        Number of draws, at least 0.
+    bits : BitSource
+        Secret bits: one word for the sign and one per digit, whatever the value.
+
+    Returns
+    -------
+    ndarray of int64, shape (size,)
+        Independent draws, every one above -2^62 and below 2^62.
+
+    Raises
+    ------
+    ParameterError
+        The scale is not a positive rational of at most 2^55, or the size is negative.
+    CapacityError
+        A draw reached 2^62, of probability below exp(-127) at the largest scale. It depends on the noise alone, so an
+        error gives nothing away; a clipped draw would.
+
+    Notes
+    -----
+    Guarantee: an integer query of L1 sensitivity D with this noise on every coordinate is (D / scale)-DP (pure), for
+    the neighbour relation of D; the law is exact. Time: 3 words, about 100 ns, per draw for scales from 6 to 2,000.
+
+    Examples
+    --------
+    >>> from lapwing.noise.bits import SystemBits
+    >>> discrete_laplace(Fraction(3, 2), 4, SystemBits()).shape
+    (4,)
+    """
+    return laplace_with_words(checked_scale(scale), checked_size(size), bits, WORD_BITS)
+
+
+def laplace_with_words(scale: Fraction, size: int, bits: BitSource, word_bits: int) -> NDArray[np.int64]:
+    """Draw discrete Laplace noise by words of a given length; tests shorten them to reach the refinement."""
+    q = Exponential(reciprocal(scale))
+    values = np.empty(size, dtype=np.int64)
+    for start in range(0, size, CHUNK):
+        chunk = values[start : start + CHUNK]
+        magnitude = geometric_chunk(q, chunk.size, bits, LIMIT, word_bits)
+        if (magnitude == LIMIT).any():
+            raise CapacityError("a noise draw left the range of 64-bit integers; use a smaller noise scale")
+        # [sign] z = g or z = -1 - g (all bits flipped): no value has two spellings, so zero is counted once.
+        flip = draw(make_table(Sign(q), word_bits), chunk.size, bits).astype(np.int64)
+        np.bitwise_xor(magnitude, -flip, out=chunk)
+    return values
+
+
+def discrete_laplace_at_least(threshold: int, scale: Fraction, size: int, bits: BitSource) -> NDArray[np.int64]:
+    """Draw discrete Laplace noise Z conditioned on Z >= threshold.
+
+    Parameters
+    ----------
+    threshold : int
+        From -2^61 to 2^61.
+    scale : Fraction
+        Positive, at most 2^55.
+    size : int
+        Number of draws, at least 0.
+    bits : BitSource
+        Secret bits.
+
+    Returns
+    -------
+    ndarray of int64, shape (size,)
+
+    Raises
+    ------
+    ParameterError, CapacityError
+        As `discrete_laplace`.
+
+    Notes
+    -----
+    Guarantee: the conditional law is exact: above 0 it is threshold plus a geometric variable, below 0 draws are
+    repeated (fewer than two are needed on average).
+    """
+    if threshold >= 0:
+        excess = geometric(Exponential(reciprocal(checked_scale(scale))), checked_size(size), bits)
+        if (excess == LIMIT).any():
+            raise CapacityError("a noise draw left the range of 64-bit integers; use a smaller noise scale")
+        return excess + threshold
+
+    values = discrete_laplace(scale, size, bits)
+    low = np.flatnonzero(values < threshold)
+    while low.size:
+        values[low] = discrete_laplace(scale, low.size, bits)
+        low = low[values[low] < threshold]
+    return values
