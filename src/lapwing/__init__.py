@@ -1,1 +1,52 @@
-"""Differentially private synthetic data."""
+"""Differentially private synthetic data with exact noise, a ledger and a certificate.
+
+>>> import lapwing as lw
+>>> lw.Independent().groups
+128
+"""
+
+from typing import Any
+
+from lapwing.errors import (
+    BudgetError,
+    CapacityError,
+    DataError,
+    LapwingError,
+    LapwingWarning,
+    ParameterError,
+    SchemaError,
+)
+
+__all__ = [
+    "BudgetError",
+    "CapacityError",
+    "DataError",
+    "Independent",
+    "LapwingError",
+    "LapwingWarning",
+    "ParameterError",
+    "Release",
+    "Schema",
+    "SchemaError",
+    "Synthesizer",
+    "between",
+    "load",
+    "resume",
+    "synthesize",
+]
+
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    """Load the front door when it is first used, so that ``import lapwing`` takes no time."""
+    if name not in __all__:
+        raise AttributeError(f"module 'lapwing' has no attribute {name!r}")
+    from lapwing.api import front  # noqa: PLC0415
+
+    return getattr(front, name)
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted(__all__)

@@ -1,0 +1,10 @@
+"""The public names, in one place for the root package to load lazily."""
+
+from lapwing.api.release import Release, load
+from lapwing.api.schema_draft import Schema
+from lapwing.api.synthesize import resume, synthesize
+from lapwing.api.synthesizer import Synthesizer
+from lapwing.mechanisms.independent import Independent
+from lapwing.sample.conditions import Between as between  # noqa: N813
+
+__all__ = ["Independent", "Release", "Schema", "Synthesizer", "between", "load", "resume", "synthesize"]

@@ -1,0 +1,31 @@
+"""The public randomness: the one place where a NumPy generator is made."""
+
+import numpy as np
+
+from lapwing.errors import ParameterError
+
+
+def checked_seed(seed: object) -> int | None:
+    """Return the seed, if it is one.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither None nor a whole number from 0 to 2**128 - 1.
+    """
+    if seed is None:
+        return None
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= int(seed) < 2**128:
+        raise ParameterError(f"seed must be a whole number from 0 to 2**128 - 1, got {seed!r}; it draws rows, never noise")
+    return int(seed)
+
+
+def fresh_seed() -> int:
+    """Return a new seed from the operating system, to be recorded in the certificate."""
+    return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+
+
+def generator(seed: int, purpose: str) -> np.random.Generator:
+    """Return the generator of one purpose, ``"fit"`` or ``"rows"``; different purposes are independent streams."""
+    stream = {"fit": 0, "rows": 1}[purpose]
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(stream,)))

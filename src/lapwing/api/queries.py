@@ -1,0 +1,52 @@
+"""Tables of the released model, with labels."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lapwing.errors import ParameterError
+from lapwing.sample.marginals import marginal
+from lapwing.schema.groupings import Grouping, evenly, identity
+from lapwing.schema.labels import labels
+from lapwing.schema.schemas import Schema
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from lapwing.release.model import ReleasedModel
+
+
+def query_table(model: "ReleasedModel", schema: Schema, columns: Sequence[str], groups: int) -> "pl.DataFrame":
+    """Return the model's table over some columns; see `Release.query`."""
+    import polars as pl  # noqa: PLC0415
+
+    if isinstance(columns, str) or not columns or len(set(columns)) != len(columns):
+        raise ParameterError(f"columns must be a list of distinct column names, got {columns!r}")
+    if groups < 2:  # noqa: PLR2004
+        raise ParameterError(f"groups must be at least 2, got {groups}")
+    groupings = [query_grouping(schema, name, groups) for name in columns]
+    counts = marginal(model, columns, groupings)
+    shown = [_shown(schema, name, grouping) for name, grouping in zip(columns, groupings, strict=True)]
+    counts = counts[tuple(slice(0, len(texts)) for texts in shown)]
+    cells = np.indices(counts.shape).reshape(len(columns), -1)
+    frame = {name: pl.Series(texts, dtype=pl.String).gather(cell) for name, texts, cell in zip(columns, shown, cells, strict=True)}
+    total = counts.sum()
+    share = counts.ravel() / total if total > 0 else np.zeros(counts.size)
+    return pl.DataFrame({**frame, "count": counts.ravel(), "share": share})
+
+
+def query_grouping(schema: Schema, name: str, groups: int) -> Grouping:
+    """Return the grouping under which a column is shown: value by value where it has few, else nearly equal runs."""
+    field = schema.field(name)
+    domain = field.domain
+    if field.is_categorical or domain.values <= groups:
+        return identity(domain)
+    return evenly(domain, groups)
+
+
+def _shown(schema: Schema, name: str, grouping: Grouping) -> list[str]:
+    """Return the labels of a column's groups, without the misfit group, which the model never has."""
+    field = schema.field(name)
+    texts = labels(grouping, field)
+    return texts if field.domain.missing else texts[:-1]

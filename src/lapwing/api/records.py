@@ -1,0 +1,112 @@
+"""Where a release is recorded: its ledger entry and its transcript."""
+
+import os
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lapwing.api.settings import Settings
+from lapwing.budget.ledger import Ledger
+from lapwing.errors import ParameterError
+from lapwing.release.terms import Terms
+from lapwing.release.transcript import AnswerSink, NoTranscript, TranscriptFile, create_transcript
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """Name the ledger entry and the transcript of one release.
+
+    Parameters
+    ----------
+    release_id : str
+        Unique; the ledger debits it once, however often the release is resumed.
+    ledger : str or None
+        Path of the ledger file.
+    dataset : str or None
+        Name of the data set in the ledger.
+    transcript : Path or None
+        Path of the transcript.
+    """
+
+    release_id: str
+    ledger: str | None
+    dataset: str | None
+    transcript: Path | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return ledger and release id as plain JSON values, for the transcript."""
+        return {"release_id": self.release_id, "ledger": self.ledger, "dataset": self.dataset}
+
+
+def new_records(ledger: object, dataset: str | None, transcript: object, settings: Settings) -> Records:
+    """Choose a release id and the transcript's place, and make sure that the ledger knows the data set.
+
+    Parameters
+    ----------
+    ledger : path or None
+        A ledger made by ``lapwing ledger init``.
+    dataset : str or None
+        Its data set; may be left out when the ledger has one.
+    transcript : path or None
+        A file that does not exist; with a ledger and no path, a file in ``LEDGER.transcripts``.
+    settings : Settings
+        Must agree with the terms of the data set.
+
+    Raises
+    ------
+    ParameterError
+        If a data set is named without a ledger.
+    BudgetError, DataError
+        If the ledger cannot be used, or refuses.
+    """
+    release_id = uuid.uuid4().hex
+    path = None if transcript is None else Path(os.fspath(transcript))  # type: ignore[call-overload]
+    if ledger is None:
+        if dataset is not None:
+            raise ParameterError(f"dataset {dataset!r} names an account in a ledger; give the ledger too")
+        return Records(release_id=release_id, ledger=None, dataset=None, transcript=path)
+    place = os.path.abspath(os.fspath(ledger))  # type: ignore[call-overload]
+    book = Ledger.open(Path(place))
+    name = book.check(dataset, settings.request.budget, relation=settings.relation, privacy_unit=settings.schema.unit_label)
+    if path is None:
+        folder = Path(f"{place}.transcripts")
+        folder.mkdir(exist_ok=True)
+        path = folder / f"{release_id}.jsonl"
+    return Records(release_id=release_id, ledger=place, dataset=name, transcript=path)
+
+
+def open_sink(records: Records, settings: Settings, terms: Terms) -> AnswerSink:
+    """Write the transcript's header, so that a crash right after the debit can be resumed."""
+    if records.transcript is None:
+        return NoTranscript()
+    return create_transcript(records.transcript, header(records, settings, terms))
+
+
+def reopen_sink(path: Path) -> AnswerSink:
+    """Continue a transcript that was read back."""
+    return TranscriptFile(path)
+
+
+def header(records: Records, settings: Settings, terms: Terms) -> Mapping[str, Any]:
+    """Return the transcript's header: public settings, terms and ledger entry."""
+    return {"settings": settings.to_dict(), "terms": terms.to_dict(), "records": records.to_dict()}
+
+
+def debit_of(records: Records, settings: Settings) -> Callable[[], None]:
+    """Return the action that commits the ledger entry of this release, once."""
+
+    def debit() -> None:
+        if records.ledger is None:
+            return
+        Ledger.open(Path(records.ledger)).debit(
+            records.dataset,
+            records.release_id,
+            settings.request.budget,
+            relation=settings.relation,
+            privacy_unit=settings.schema.unit_label,
+            description={"mechanism": settings.mechanism.name, "schema": settings.schema.fingerprint},
+        )
+
+    return debit

@@ -1,0 +1,139 @@
+"""The release: what leaves, and everything one can do with it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lapwing.api.answers import answer_table, answers_in_one_frame
+from lapwing.api.generators import checked_seed, fresh_seed, generator
+from lapwing.api.queries import query_table
+from lapwing.errors import ParameterError
+from lapwing.release.certificate import Certificate
+from lapwing.release.files import SavedRelease, load_release, save_release
+from lapwing.release.model import ReleasedModel
+from lapwing.release.questions import NoisyCounts
+from lapwing.sample.conditions import condition
+from lapwing.sample.rows import sample_frames
+from lapwing.schema.schemas import Schema
+from lapwing.table.writers import to_frame_kind
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """A differentially private release; every method is free post-processing.
+
+    Parameters
+    ----------
+    schema : Schema
+        The public schema.
+    model : ReleasedModel
+        The mixture of products that rows are drawn from.
+    certificate : Certificate
+        What was spent on what, and what was assumed.
+    noisy : tuple of NoisyCounts
+        Every answer that the mechanism saw.
+    kind : str
+        The frame kind of the input; rows come back in it.
+    seed : int or None
+        The caller's seed, used by `sample` when it is given none.
+    """
+
+    schema: Schema
+    model: ReleasedModel
+    certificate: Certificate
+    noisy: tuple[NoisyCounts, ...]
+    kind: str = "path"
+    seed: int | None = None
+
+    @property
+    def answers(self) -> "pl.DataFrame":
+        """All noisy answers, one line per cell, with the standard deviation of the noise on it."""
+        return answers_in_one_frame(self.noisy, self.schema)
+
+    def answer_tables(self) -> list[tuple[str, "pl.DataFrame"]]:
+        """Return each noisy table with a name, one column per field, the noisy count and its standard deviation."""
+        return [("-".join(answer.question.columns) or "rows", answer_table(answer, self.schema)) for answer in self.noisy]
+
+    def sample(
+        self, n: int | None = None, seed: int | None = None, where: Mapping[str, object] | None = None
+    ) -> Any:  # noqa: ANN401
+        """Draw rows from the released model.
+
+        Parameters
+        ----------
+        n : int, at least 0, optional
+            Number of rows; the released number of rows by default.
+        seed : int, optional
+            Of the public generator; by default the release's own seed, else a fresh one.
+        where : mapping of column to value, list of values or `lw.between`, optional
+            Only rows that match, drawn from the model given the condition.
+
+        Returns
+        -------
+        frame
+            pandas for a pandas table, PyArrow for PyArrow, Polars otherwise; the schema's columns and types.
+
+        Raises
+        ------
+        ParameterError
+            If ``n`` or the seed is out of range, or no atom of the model matches.
+        """
+        import polars as pl  # noqa: PLC0415
+
+        frames = list(self.frames(n, seed=seed, where=where))
+        return to_frame_kind(pl.concat(frames), self.kind)
+
+    def frames(
+        self, n: int | None = None, *, seed: int | None = None, where: Mapping[str, object] | None = None
+    ) -> Iterator["pl.DataFrame"]:
+        """Draw the rows of `sample` in chunks of Polars frames; at least one frame, empty when ``n`` is 0."""
+        count = self.model.rows if n is None else n
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise ParameterError(f"the number of rows must be a whole number of at least 0, got {n!r}")
+        chosen = checked_seed(seed)
+        if chosen is None:
+            chosen = fresh_seed() if self.seed is None else self.seed
+        model = self.model if where is None else condition(self.model, self.schema, where)
+        return sample_frames(model, self.schema, count, generator(chosen, "rows"))
+
+    def query(self, columns: Sequence[str], groups: int = 20) -> Any:  # noqa: ANN401
+        """Return the expected contingency table of some columns under the released model.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            One to a few modelled columns.
+        groups : int, default 20
+            About how many groups an ordered column with more values is shown in.
+
+        Returns
+        -------
+        frame
+            One line per cell: the columns' labels, ``count`` and ``share``; in the frame kind of the input.
+
+        Raises
+        ------
+        CapacityError
+            If the table has too many cells.
+        """
+        return to_frame_kind(query_table(self.model, self.schema, columns, groups), self.kind)
+
+    def save(self, path: str | Path) -> None:
+        """Write schema, model, certificate and answers to one ``.lapwing`` file; it holds released numbers only."""
+        save_release(SavedRelease(self.schema, self.model, self.certificate, self.noisy), Path(path))
+
+
+def load(path: str | Path) -> Release:
+    """Read a ``.lapwing`` file; safe on files from strangers.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read or is not a Lapwing model file.
+    """
+    saved = load_release(Path(path))
+    return Release(schema=saved.schema, model=saved.model, certificate=saved.certificate, noisy=saved.answers)

@@ -1,0 +1,83 @@
+"""Run a mechanism in the room and certify what came out."""
+
+from collections.abc import Callable, Sequence
+
+from lapwing.api.certify import certify
+from lapwing.api.generators import generator
+from lapwing.api.records import Records, debit_of
+from lapwing.api.release import Release
+from lapwing.api.settings import Settings
+from lapwing.curator.opening import open_room
+from lapwing.noise.bits import BitSource
+from lapwing.release.questions import NoisyCounts
+from lapwing.release.terms import Terms
+from lapwing.release.transcript import AnswerSink
+from lapwing.table.source import CodedSource
+
+
+def run_release(
+    source: CodedSource,
+    settings: Settings,
+    terms: Terms,
+    records: Records,
+    *,
+    sink: AnswerSink,
+    secret_bits: Callable[[], BitSource],
+    recorded: Sequence[NoisyCounts] = (),
+) -> Release:
+    """Debit, ask, solve, certify.
+
+    Parameters
+    ----------
+    source : CodedSource
+        The private rows; only the room looks at them.
+    settings, terms, records
+        What is public about the release, and where it is recorded.
+    sink : AnswerSink
+        Where answers become durable.
+    secret_bits : callable
+        Makes the source of secret randomness, after the debit.
+    recorded : sequence of NoisyCounts
+        Answers of an interrupted run, given again without a draw.
+
+    Returns
+    -------
+    Release
+        A function of the answers, the settings and the seed alone.
+    """
+    collected = _CollectingSink(sink, recorded)
+    room = open_room(
+        source,
+        settings.schema,
+        terms,
+        settings.request.budget,
+        debit=debit_of(records, settings),
+        secret_bits=secret_bits,
+        sink=collected,
+        recorded=recorded,
+    )
+    model = settings.mechanism.run(room, settings.schema, settings.request.budget, generator(settings.seed, "fit"))
+    model.validate(settings.schema)
+    answers = tuple(collected.answers)
+    return Release(
+        schema=settings.schema,
+        model=model,
+        certificate=certify(settings, terms, records, answers, model),
+        noisy=answers,
+        seed=settings.seed if settings.is_seeded else None,
+    )
+
+
+class _CollectingSink:
+    """Pass answers on to the transcript, and keep them for the release."""
+
+    __slots__ = ("_sink", "answers")
+
+    def __init__(self, sink: AnswerSink, recorded: Sequence[NoisyCounts]) -> None:
+        self._sink = sink
+        self.answers = list(recorded)
+
+    def record(self, answers: Sequence[NoisyCounts]) -> None:
+        """Make the answers durable, then keep them."""
+        self._sink.record(answers)
+        self.answers.extend(answers)

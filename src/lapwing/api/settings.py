@@ -1,0 +1,142 @@
+"""The settings of a release, checked before any row is read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from lapwing.api.generators import checked_seed, fresh_seed
+from lapwing.budget.budget import BudgetRequest, Number, read_request
+from lapwing.errors import ParameterError, SchemaError
+from lapwing.mechanisms.registry import Mechanism, default_mechanism, make_mechanism, settings_of
+from lapwing.release.terms import Relation, Terms
+from lapwing.schema.schemas import Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything public that fixes a release, apart from where it is recorded.
+
+    Parameters
+    ----------
+    schema : Schema
+        Not a draft, with at least one modelled column.
+    mechanism : Mechanism
+        Supports the relation.
+    request : BudgetRequest
+        What was asked for, and the budget it grants.
+    relation : {"add-remove", "replace-one"}
+        The neighbour relation.
+    expected_rows : int or None
+        A public guess.
+    seed : int
+        Of the public generator.
+    is_seeded : bool
+        Whether the caller chose the seed.
+    """
+
+    schema: Schema
+    mechanism: Mechanism
+    request: BudgetRequest
+    relation: Relation
+    expected_rows: int | None
+    seed: int
+    is_seeded: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as plain JSON values, for the transcript."""
+        request = self.request
+        asked = {"epsilon": request.epsilon, "delta": request.delta, "rho": request.rho}
+        return {
+            "schema": self.schema.to_dict(),
+            "mechanism": {"name": self.mechanism.name, "settings": settings_of(self.mechanism)},
+            "request": {key: None if value is None else str(value) for key, value in asked.items()},
+            "relation": self.relation,
+            "expected_rows": self.expected_rows,
+            "seed": self.seed,
+            "is_seeded": self.is_seeded,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Settings":
+        """Read back what `to_dict` wrote."""
+        mechanism = make_mechanism(values["mechanism"]["name"], values["mechanism"]["settings"])
+        return cls(
+            schema=usable_schema(values["schema"]),
+            mechanism=mechanism,
+            request=read_request(**values["request"]),
+            relation=checked_relation(values["relation"], mechanism),
+            expected_rows=values["expected_rows"],
+            seed=values["seed"],
+            is_seeded=values["is_seeded"],
+        )
+
+
+def read_settings(
+    schema: object,
+    *,
+    epsilon: Number | None,
+    delta: Number | None,
+    rho: Number | None,
+    mechanism: object,
+    neighbours: str,
+    expected_rows: int | None,
+    seed: int | None,
+) -> Settings:
+    """Check the settings of `lapwing.synthesize`; see there for their meaning."""
+    request = read_request(epsilon=epsilon, delta=delta, rho=rho)
+    checked = usable_schema(schema)
+    chosen = usable_mechanism(mechanism, checked)
+    relation = checked_relation(neighbours, chosen)
+    if expected_rows is not None and (isinstance(expected_rows, bool) or not isinstance(expected_rows, int)):
+        raise ParameterError(f"expected_rows must be a whole number, got {expected_rows!r}; give a public guess")
+    Terms(relation=relation, max_rows=checked.max_rows, expected_rows=expected_rows)
+    own = checked_seed(seed)
+    return Settings(
+        schema=checked,
+        mechanism=chosen,
+        request=request,
+        relation=relation,
+        expected_rows=expected_rows,
+        seed=fresh_seed() if own is None else own,
+        is_seeded=own is not None,
+    )
+
+
+def usable_schema(schema: object) -> Schema:
+    """Load a schema and refuse drafts and schemas without anything to model.
+
+    Raises
+    ------
+    SchemaError
+        If the schema is a draft, or all its fields are identifiers.
+    """
+    checked = Schema.load(cast("Any", schema))
+    if checked.is_draft:
+        raise SchemaError(
+            "the schema is a draft: its owner must fill in bounds and categories from public knowledge and remove "
+            '"draft": true before it can be used'
+        )
+    if not checked.columns:
+        raise SchemaError("the schema has no column to model: every field is an identifier; declare at least one other field")
+    return checked
+
+
+def usable_mechanism(mechanism: object, schema: Schema) -> Mechanism:
+    """Return the mechanism given as such, by name, or by default."""
+    if mechanism is None:
+        return default_mechanism(schema)
+    if isinstance(mechanism, str):
+        return make_mechanism(mechanism, {})
+    if isinstance(mechanism, type) or not hasattr(mechanism, "run"):
+        raise ParameterError(f"mechanism must be a name or settings such as Independent(), got {mechanism!r}")
+    return cast("Mechanism", mechanism)
+
+
+def checked_relation(neighbours: str, mechanism: Mechanism) -> Relation:
+    """Return the neighbour relation, if the mechanism supports it."""
+    relation = Terms(relation=cast("Relation", neighbours)).relation
+    if relation not in mechanism.relations:
+        raise ParameterError(
+            f"{mechanism.name} supports the neighbour relation {', '.join(mechanism.relations)}, got {relation}"
+        )
+    return relation

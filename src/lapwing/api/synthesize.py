@@ -1,0 +1,155 @@
+"""`lapwing.synthesize` and `lapwing.resume`: from private rows to a release."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from lapwing.api.records import Records, new_records, open_sink, reopen_sink
+from lapwing.api.release import Release
+from lapwing.api.running import run_release
+from lapwing.api.settings import Settings, read_settings
+from lapwing.budget.budget import Number
+from lapwing.curator.opening import public_terms
+from lapwing.errors import DataError
+from lapwing.noise.bits import SystemBits
+from lapwing.release.terms import Terms
+from lapwing.release.transcript import read_transcript
+from lapwing.table.guard import private_boundary
+from lapwing.table.readers import open_table
+from lapwing.table.source import code_table
+
+
+@private_boundary
+def synthesize(
+    data: object,
+    schema: object,
+    *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    mechanism: object = None,
+    neighbours: str = "add-remove",
+    expected_rows: int | None = None,
+    ledger: object = None,
+    dataset: str | None = None,
+    transcript: object = None,
+    seed: int | None = None,
+) -> Release:
+    """Turn a private table into a differentially private release.
+
+    Parameters
+    ----------
+    data : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table
+        The private rows. Columns that the schema does not name are ignored.
+    schema : Schema, path or mapping
+        Everything public about the table.
+    epsilon : number above 0, optional
+        Alone: pure ε-DP. With ``delta``: (ε, δ)-DP through zCDP. A float is read as it is written.
+    delta : number in [0, 1), optional
+        Goes with ``epsilon``; there is no default.
+    rho : number above 0, optional
+        zCDP budget; exactly one of ``epsilon`` and ``rho`` is given.
+    mechanism : mechanism settings or name, optional
+        Such as ``lw.Independent()``. The default depends on the schema alone.
+    neighbours : {"add-remove", "replace-one"}, default "add-remove"
+        The neighbour relation of the promise.
+    expected_rows : int, optional
+        A public guess of the number of rows, made without the data.
+    ledger : path, optional
+        A ledger made by ``lapwing ledger init``: the budget is debited there before the first noise is drawn.
+    dataset : str, optional
+        The data set's name in the ledger.
+    transcript : path, optional
+        Where each answer is made durable; `resume` continues from it. With a ledger it is kept in any case.
+    seed : int, optional
+        Of the public generator that draws rows from the released model. Noise has no seed.
+
+    Returns
+    -------
+    Release
+        Model, certificate and answers; `Release.sample` draws rows.
+
+    Raises
+    ------
+    SchemaError, ParameterError, BudgetError, DataError, CapacityError
+        One sentence that names the setting, the rule, the value and the way out; never data.
+
+    Notes
+    -----
+    Guarantee: the release is differentially private at the requested budget for the chosen neighbour relation and the
+    schema's privacy unit; all that is released is a function of the noisy answers, public settings and public seeds.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> schema = {"fields": [{"name": "flag", "type": "boolean", "constraints": {"required": True}}]}
+    >>> release = synthesize(pl.DataFrame({"flag": [True, False] * 50}), schema, epsilon=1, seed=1)
+    >>> release.sample(4).columns
+    ['flag']
+    """
+    settings = read_settings(
+        schema,
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        mechanism=mechanism,
+        neighbours=neighbours,
+        expected_rows=expected_rows,
+        seed=seed,
+    )
+    records = new_records(ledger, dataset, transcript, settings)
+    kind = open_table(data, settings.schema).kind
+    source = code_table(data, settings.schema)
+    terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
+    sink = open_sink(records, settings, terms)
+    release = run_release(source, settings, terms, records, sink=sink, secret_bits=SystemBits)
+    return replace(release, kind=kind)
+
+
+@private_boundary
+def resume(transcript: str | os.PathLike[str], data: object) -> Release:
+    """Finish an interrupted release: recorded answers are reused free of charge, the rest is asked.
+
+    Parameters
+    ----------
+    transcript : path
+        Written by `synthesize`; its settings, budget and ledger entry are used again.
+    data : path, list of paths, pandas, Polars or PyArrow table
+        The same private rows.
+
+    Returns
+    -------
+    Release
+        What the interrupted run would have returned.
+
+    Raises
+    ------
+    DataError
+        If the file is no transcript.
+    BudgetError
+        If the ledger refuses. A release that was debited before is not debited again.
+    """
+    path = Path(transcript)
+    header, recorded = read_transcript(path)
+    settings, terms, records = _read_header(path, header)
+    kind = open_table(data, settings.schema).kind
+    source = code_table(data, settings.schema)
+    if terms != public_terms(source, settings.schema, settings.relation, settings.expected_rows):
+        raise DataError("the table has another public number of rows than the transcript; resume with the same table")
+    release = run_release(
+        source, settings, terms, records, sink=reopen_sink(path), secret_bits=SystemBits, recorded=recorded
+    )
+    return replace(release, kind=kind)
+
+
+def _read_header(path: Path, header: dict[str, object]) -> tuple[Settings, Terms, Records]:
+    """Read what the header of a transcript fixes."""
+    try:
+        settings = Settings.from_dict(header["settings"])  # type: ignore[arg-type]
+        terms = Terms.from_dict(header["terms"])  # type: ignore[arg-type]
+        records = Records(**header["records"], transcript=path)  # type: ignore[arg-type]
+    except (KeyError, TypeError, AttributeError):
+        pass
+    else:
+        return settings, terms, records
+    raise DataError(f"the header of the transcript {path} is damaged; give the file that the release wrote")

@@ -1,0 +1,100 @@
+"""Generated neighbouring tables: small, mixed and nasty, for record and replay.
+
+A table is a list of records; a record is a mapping from field name to a Python value, often one that does not fit the
+schema. Units own none, one or more rows than the schema allows, so that truncation is always at work.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from lapwing.release.terms import Relation
+from lapwing.schema.schemas import Schema
+
+Record = Mapping[str, Any]
+
+_FIELDS: tuple[Mapping[str, Any], ...] = (
+    {"name": "kind", "type": "string", "categories": ["a", "b", "c"]},
+    {"name": "flag", "type": "boolean", "constraints": {"required": True}},
+    {"name": "age", "type": "integer", "constraints": {"minimum": -3, "maximum": 40, "required": True}},
+    {"name": "size", "type": "number", "constraints": {"minimum": -1, "maximum": 1}, "special": [99]},
+    {"name": "day", "type": "date", "constraints": {"minimum": "2020-01-01", "maximum": "2020-03-01", "required": True}},
+)
+_VALUES: Mapping[str, tuple[Any, ...]] = {
+    "kind": ("a", "b", "c", "zzz", "", None),
+    "flag": ("true", "false", "perhaps", None),
+    "age": ("-3", "0", "7", "40", "41", "-99999999999999999999", "N/A", "1e400", None),
+    "size": ("-1", "1", "0.25", "99", "-0.0", "5e-324", "nan", "inf", "text", None),
+    "day": ("2020-01-01", "2020-02-29", "1999-12-31", "not a day", None),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourPair:
+    """Two tables that differ in one privacy unit.
+
+    Parameters
+    ----------
+    schema : Schema
+        Public schema of both.
+    data, neighbour : polars.DataFrame
+        All columns as text.
+    """
+
+    schema: Schema
+    data: pl.DataFrame
+    neighbour: pl.DataFrame
+
+
+def neighbour_pair(rng: np.random.Generator, relation: Relation, max_rows: int) -> NeighbourPair:
+    """Generate a schema, a table under it and a neighbour.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Public randomness.
+    relation : {"add-remove", "replace-one"}
+        How the tables differ.
+    max_rows : int, at least 1
+        1 with a coin flip's chance of no privacy unit at all; more: a unit field with that many rows.
+
+    Returns
+    -------
+    NeighbourPair
+        Of 0 to about 30 rows.
+    """
+    chosen = rng.permutation(len(_FIELDS))[: rng.integers(1, len(_FIELDS) + 1)]
+    fields = [dict(_FIELDS[i]) for i in chosen]
+    has_unit = max_rows > 1 or bool(rng.integers(2))
+    unit = {"name": "person", "type": "string", "role": "identifier"}
+    schema = Schema.from_dict(
+        {"fields": [unit, *fields], "privacyUnit": {"field": "person", "maxRows": max_rows}}
+        if has_unit
+        else {"fields": fields}
+    )
+    most = 2 * max_rows if has_unit else 1
+    units = [_rows(rng, schema, f"p{i}", most) for i in range(int(rng.integers(0, 12)))]
+    changed = _rows(rng, schema, "changed", most)
+    other = [] if relation == "add-remove" else _rows(rng, schema, "changed", most)
+    place = int(rng.integers(0, len(units) + 1))
+    data = _frame(schema, [*units[:place], changed, *units[place:]])
+    neighbour = _frame(schema, [*units[:place], other, *units[place:]])
+    return NeighbourPair(schema, data, neighbour) if rng.integers(2) else NeighbourPair(schema, neighbour, data)
+
+
+def _rows(rng: np.random.Generator, schema: Schema, person: str, most: int) -> list[Record]:
+    """Draw between 1 and ``most`` rows of one unit; every other unit repeats one row."""
+    count = int(rng.integers(1, most + 1))
+    rows = [{name: values[rng.integers(len(values))] for name, values in _VALUES.items()} for _ in range(count)]
+    if rng.integers(2):
+        rows = [rows[0]] * count
+    return [{**row, "person": person} for row in rows]
+
+
+def _frame(schema: Schema, units: list[list[Record]]) -> pl.DataFrame:
+    """Put all rows in one frame of texts."""
+    rows = [row for unit in units for row in unit]
+    return pl.DataFrame({field.name: pl.Series([row[field.name] for row in rows], dtype=pl.String) for field in schema.fields})

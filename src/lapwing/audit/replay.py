@@ -1,0 +1,199 @@
+"""Record and replay: the main privacy test of a whole release.
+
+A run on a table D is recorded: every question, answer and secret word. Then four things are checked against a
+neighbour D'. (1) Every answer equals an independent recount plus the claimed noise law fed with the recorded words:
+no short, reused, skipped or missing noise. (2) The exact losses of all answers between D and D' add up to at most the
+claim. (3) The same answers on D' lead to the same questions. (4) Output, messages and error type are identical.
+"""
+
+import contextlib
+import io
+import logging
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from lapwing.api.records import Records
+from lapwing.api.release import Release
+from lapwing.api.running import run_release
+from lapwing.api.settings import Settings
+from lapwing.audit.bits import PlaybackBits, RecordingBits
+from lapwing.curator.opening import public_terms
+from lapwing.errors import LapwingError
+from lapwing.noise.bits import SystemBits
+from lapwing.noise.gaussian import discrete_gaussian
+from lapwing.noise.laplace import discrete_laplace
+from lapwing.release.noise_law import NoiseLaw
+from lapwing.release.questions import MarginalCounts, NoisyCounts
+from lapwing.release.terms import Terms
+from lapwing.table.source import CodedSource, code_table
+
+UNRECORDED = Records(release_id="audit", ledger=None, dataset=None, transcript=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """What one run showed.
+
+    Parameters
+    ----------
+    answers : tuple of NoisyCounts
+        All answers, also of a run that failed.
+    output : bytes
+        Saved release and sampled rows; empty when the run failed.
+    messages : str
+        Standard output, standard error, warnings and log lines.
+    error : str
+        Type and text of the error, or empty.
+    """
+
+    answers: tuple[NoisyCounts, ...]
+    output: bytes
+    messages: str
+    error: str
+
+
+def audit_pair(data: object, neighbour: object, settings: Settings) -> tuple[str, ...]:
+    """Record a run on one table and replay it on a neighbour.
+
+    Parameters
+    ----------
+    data, neighbour : table
+        Two neighbours under ``settings.relation`` and the schema's privacy unit.
+    settings : Settings
+        Mechanism, budget and relation, with a fixed public seed.
+
+    Returns
+    -------
+    tuple of str
+        One sentence per broken promise; empty when all hold.
+    """
+    first, second = code_table(data, settings.schema), code_table(neighbour, settings.schema)
+    bits = RecordingBits(SystemBits())
+    recorded = _run(first, settings, bits, ())
+    replayed = _run(second, settings, PlaybackBits(np.empty(0, dtype=np.uint64)), recorded.answers)
+    terms = _terms(first, settings)
+    flags = [*_noise_flags(recorded.answers, first, terms, bits.playback())]
+    loss = sum((_loss(answer, first, second) for answer in recorded.answers), Fraction(0))
+    if loss > settings.request.budget.amount:
+        flags.append(f"the answers lose {loss} between the neighbours, the claim is {settings.request.budget.amount}")
+    if terms != _terms(second, settings):
+        flags.append("the public terms differ between the neighbours")
+    for what in ("output", "messages", "error"):
+        if getattr(recorded, what) != getattr(replayed, what):
+            flags.append(f"{what} differs when the same answers are replayed on the neighbour")
+    return tuple(flags)
+
+
+class _KeepAnswers:
+    """Keep every answer, also those of a run that fails later."""
+
+    __slots__ = ("answers",)
+
+    def __init__(self, answers: Sequence[NoisyCounts]) -> None:
+        self.answers = list(answers)
+
+    def record(self, answers: Sequence[NoisyCounts]) -> None:
+        """Keep the answers."""
+        self.answers.extend(answers)
+
+
+def _terms(source: CodedSource, settings: Settings) -> Terms:
+    """Return the terms that a release of this table would have."""
+    return public_terms(source, settings.schema, settings.relation, settings.expected_rows)
+
+
+def _run(
+    source: CodedSource, settings: Settings, bits: RecordingBits | PlaybackBits, recorded: Sequence[NoisyCounts]
+) -> Recording:
+    """Run a release and keep everything that it shows."""
+    kept = _KeepAnswers(recorded)
+    output, error = b"", ""
+    with _captured() as messages:
+        try:
+            release = run_release(
+                source,
+                settings,
+                _terms(source, settings),
+                UNRECORDED,
+                sink=kept,
+                secret_bits=lambda: bits,
+                recorded=recorded,
+            )
+            output = _bytes_of(release)
+        except (LapwingError, EOFError) as failure:
+            error = f"{type(failure).__name__}: {failure}"
+    return Recording(answers=tuple(kept.answers), output=output, messages="".join(messages), error=error)
+
+
+def _bytes_of(release: Release) -> bytes:
+    """Return the saved release followed by some rows."""
+    rows = b"".join(frame.write_csv().encode() for frame in release.frames(20, seed=1))
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "release.lapwing"
+        release.save(path)
+        return path.read_bytes() + rows
+
+
+@contextlib.contextmanager
+def _captured():  # type: ignore[no-untyped-def]  # noqa: ANN202
+    """Collect standard output and error, warnings and log records."""
+    text = io.StringIO()
+    handler = logging.StreamHandler(text)
+    messages: list[str] = []
+    logging.getLogger().addHandler(handler)
+    try:
+        with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text), warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            yield messages
+        messages.extend(str(each.message) for each in seen)
+    finally:
+        logging.getLogger().removeHandler(handler)
+    messages.append(text.getvalue())
+
+
+def _noise_flags(answers: Sequence[NoisyCounts], source: CodedSource, terms: Terms, bits: PlaybackBits) -> list[str]:
+    """Recompute every answer from an independent count, the claimed law and the recorded secret words."""
+    flags = []
+    try:
+        for answer in answers:
+            law = answer.question.noise(terms.relation, terms.max_rows)
+            noise = _draw(law, answer.counts.size, bits).reshape(answer.counts.shape)
+            if answer.noise != law:
+                flags.append(f"the answer over {answer.question.columns} declares {answer.noise}, its cost needs {law}")
+            if not np.array_equal(answer.counts, _recount(answer.question, source) + noise):
+                flags.append(f"the answer over {answer.question.columns} is not the exact count plus its noise")
+    except EOFError as error:
+        flags.append(str(error))
+    if bits.left:
+        flags.append("the recorded run drew more secret words than its answers need")
+    return flags
+
+
+def _draw(law: NoiseLaw, size: int, bits: PlaybackBits) -> np.ndarray:
+    """Draw noise of a law from recorded words."""
+    sampler = discrete_laplace if law.kind == "laplace" else discrete_gaussian
+    return sampler(law.parameter, size, bits)
+
+
+def _loss(answer: NoisyCounts, first: CodedSource, second: CodedSource) -> Fraction:
+    """Return the exact loss of one answer between two tables."""
+    return answer.privacy_loss(_recount(answer.question, first), _recount(answer.question, second))
+
+
+def _recount(question: MarginalCounts, source: CodedSource) -> np.ndarray:
+    """Count a table the slow way, row by row, from the codes."""
+    counts = np.zeros(question.shape, dtype=np.int64)
+    for chunk in source.chunks():
+        if not question.columns:
+            counts += len(next(iter(chunk.values())))
+            continue
+        groups = [g.apply(chunk[name]) for name, g in zip(question.columns, question.groupings, strict=True)]
+        for cell in zip(*(each.tolist() for each in groups), strict=True):
+            counts[cell] += 1
+    return counts

@@ -1,0 +1,150 @@
+"""One list of contract checks that every mechanism passes.
+
+`MECHANISM_CHECKS` is a tuple of functions ``check(make)``; ``make`` returns the mechanism's settings. A test module runs
+them over every registered mechanism, and over planted mechanisms that break one promise each.
+"""
+
+import itertools
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+
+from lapwing.api.settings import Settings
+from lapwing.audit.pairs import neighbour_pair
+from lapwing.audit.replay import UNRECORDED, audit_pair
+from lapwing.api.running import run_release
+from lapwing.budget.budget import read_request
+from lapwing.curator.opening import public_terms
+from lapwing.mechanisms.registry import Mechanism
+from lapwing.noise.bits import SystemBits
+from lapwing.release.replay import ReplayCurator
+from lapwing.release.transcript import NoTranscript
+from lapwing.schema.schemas import Schema
+from lapwing.table.source import code_table
+
+Make = Callable[[], Mechanism]
+
+MIXED = {
+    "fields": [
+        {"name": "id", "type": "integer", "role": "identifier"},
+        {"name": "kind", "type": "string", "categories": ["a", "b", "c"]},
+        {"name": "flag", "type": "boolean", "constraints": {"required": True}},
+        {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 30, "required": True}},
+        {"name": "size", "type": "number", "constraints": {"minimum": -1, "maximum": 1}, "special": [99]},
+        {"name": "day", "type": "date", "constraints": {"minimum": "2020-01-01", "maximum": "2020-03-01"}},
+    ]
+}
+ONE_COLUMN = {"fields": [MIXED["fields"][2]]}
+
+
+def settings_for(mechanism: Mechanism, schema: dict | Schema, relation: str, *, pure: bool) -> Settings:
+    """Return settings at a budget of one, with a fixed public seed."""
+    return Settings(
+        schema=Schema.load(schema),
+        mechanism=mechanism,
+        request=read_request(epsilon=1) if pure else read_request(rho=Fraction(1, 2)),
+        relation=relation,
+        expected_rows=50,
+        seed=11,
+        is_seeded=True,
+    )
+
+
+def table(rows: int, schema: Schema) -> pl.DataFrame:
+    """Return rows as text, some of them misfits."""
+    values = {"id": "7", "kind": "a", "flag": "true", "age": "12", "size": "0.5", "day": "2020-02-02"}
+    odd = {"id": "x", "kind": "zzz", "flag": "perhaps", "age": "N/A", "size": "nan", "day": "?"}
+    return pl.DataFrame(
+        {
+            field.name: pl.Series([odd[field.name] if i % 5 == 4 else values[field.name] for i in range(rows)], dtype=pl.String)
+            for field in schema.fields
+        }
+    )
+
+
+def variants(make: Make):
+    """Yield settings over supported relations, both notions, and two schemas."""
+    for relation, pure, schema in itertools.product(make().relations, (True, False), (MIXED, ONE_COLUMN)):
+        yield settings_for(make(), schema, relation, pure=pure)
+
+
+def run(settings: Settings, data: pl.DataFrame):
+    """Run a release in memory, without a ledger."""
+    source = code_table(data, settings.schema)
+    terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
+    return run_release(source, settings, terms, UNRECORDED, sink=NoTranscript(), secret_bits=SystemBits), terms
+
+
+def check_spends_at_most_its_budget(make: Make) -> None:
+    """The answers' costs add up to at most the budget, and to something."""
+    for settings in variants(make):
+        release, _ = run(settings, table(40, settings.schema))
+
+        spent = sum((answer.question.cost.amount for answer in release.noisy), Fraction(0))
+        assert 0 < spent <= settings.request.budget.amount
+
+
+def check_rows_fit_the_schema(make: Make) -> None:
+    """Rows out have the schema's columns, and only values inside its domain, for 0, 1 and duplicated rows in."""
+    for settings, rows in itertools.product(variants(make), (0, 1, 40)):
+        release, _ = run(settings, table(rows, settings.schema))
+
+        frame = pl.concat(list(release.frames(25)))
+        assert frame.columns == [field.name for field in settings.schema.fields]
+        assert frame.height == 25
+        recoded = code_table(frame, settings.schema)
+        for chunk in recoded.chunks():
+            for column in settings.schema.columns:
+                limit = column.domain.size if column.domain.missing else column.domain.last
+                assert int(chunk[column.name].max()) < limit
+
+
+def check_the_default_number_of_rows_is_valid(make: Make) -> None:
+    """The released number of rows is a whole number of at least 0, and public under replace-one."""
+    for settings in variants(make):
+        release, terms = run(settings, table(40, settings.schema))
+
+        assert release.model.rows >= 0
+        assert terms.rows is None or release.model.rows == 40
+
+
+def check_answers_alone_reproduce_the_release(make: Make) -> None:
+    """Replaying the answers without any data gives the same model and the same rows."""
+    for settings in variants(make):
+        release, terms = run(settings, table(40, settings.schema))
+        curator = ReplayCurator(terms, release.noisy)
+
+        from lapwing.api.generators import generator
+
+        model = settings.mechanism.run(curator, settings.schema, settings.request.budget, generator(settings.seed, "fit"))
+
+        assert curator.is_exhausted
+        assert model.rows == release.model.rows
+        assert np.array_equal(model.weights, release.model.weights)
+        first, second = release.frames(30, seed=5), type(release)(
+            schema=release.schema, model=model, certificate=release.certificate, noisy=release.noisy
+        ).frames(30, seed=5)
+        assert pl.concat(list(first)).equals(pl.concat(list(second)))
+
+
+def check_record_and_replay_finds_nothing(make: Make) -> None:
+    """A few generated neighbours, both notions, one and three rows per unit (the full number is a test of its own)."""
+    rng = np.random.default_rng(3)
+    for relation, max_rows, pure in itertools.product(make().relations, (1, 3), (True, False)):
+        for _ in range(4):
+            pair = neighbour_pair(rng, relation, max_rows)
+
+            flags = audit_pair(pair.data, pair.neighbour, settings_for(make(), pair.schema, relation, pure=pure))
+
+            assert flags == ()
+
+
+MECHANISM_CHECKS = (
+    check_spends_at_most_its_budget,
+    check_rows_fit_the_schema,
+    check_the_default_number_of_rows_is_valid,
+    check_answers_alone_reproduce_the_release,
+    check_record_and_replay_finds_nothing,
+)
