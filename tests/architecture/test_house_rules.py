@@ -1,0 +1,167 @@
+"""Rules of STYLE that no linter knows: each holds on the tree, and each is broken by planted code."""
+
+from pathlib import Path
+
+import pytest
+
+from helpers import house_rules
+from helpers.source_tree import PACKAGE, ROOT, lines_of_code, planted, python_files
+
+
+def test_the_tree_catches_all_exceptions_in_two_places_only() -> None:
+    found = house_rules.broad_handlers(PACKAGE)
+
+    assert found == {"table/guard.py": 1, "cli/main.py": 1}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "try:\n    pass\nexcept Exception:\n    pass\n",
+        "try:\n    pass\nexcept (ValueError, BaseException) as error:\n    pass\n",
+        "try:\n    pass\nexcept:\n    pass\n",
+        "try:\n    pass\nexcept* Exception:\n    pass\n",
+        "import contextlib\nwith contextlib.suppress(Exception):\n    pass\n",
+        "import builtins\ntry:\n    pass\nexcept builtins.Exception:\n    pass\n",
+    ],
+)
+def test_a_planted_broad_handler_is_counted(tmp_path: Path, code: str) -> None:
+    planted(tmp_path, "api/planted.py", code)
+
+    assert house_rules.broad_handlers(tmp_path) == {"api/planted.py": 1}
+
+
+@pytest.mark.parametrize("folder", ["src", "tests", "tools"])
+def test_no_file_is_longer_than_400_lines(folder: str) -> None:
+    assert house_rules.long_files(ROOT / folder) == []
+
+
+def test_a_planted_long_file_is_named(tmp_path: Path) -> None:
+    planted(tmp_path, "short.py", "x = 1\n" * house_rules.MAX_FILE_LINES)
+    planted(tmp_path, "long.py", "x = 1\n" * (house_rules.MAX_FILE_LINES + 1))
+
+    assert house_rules.long_files(tmp_path) == ["long.py"]
+
+
+def test_the_audited_room_stays_small() -> None:
+    assert house_rules.oversized_room(PACKAGE) == []
+
+
+def test_a_room_that_grew_is_named(tmp_path: Path) -> None:
+    planted(tmp_path, "curator/one.py", "x = 1\n" * (house_rules.MAX_ROOM_FILE_LINES + 1))
+    for number in range(4):
+        planted(tmp_path, f"curator/part{number}.py", "x = 1\n" * house_rules.MAX_ROOM_FILE_LINES)
+
+    assert house_rules.oversized_room(tmp_path) == ["curator/one.py", "curator"]
+
+
+def test_lines_of_code_leave_out_what_explains_them(tmp_path: Path) -> None:
+    explained = '"""One\n\ntwo."""\n\n# three\n'
+    text = 'X = """\nfour\n"""\n\n\n'
+    function = 'def f():\n    """Five."""\n    return (\n        6  # six\n    )\n'
+    path = planted(tmp_path, "planted.py", explained + text + function)
+
+    assert lines_of_code(path) == 3 + 4
+
+
+def test_every_primitive_names_its_guarantee() -> None:
+    assert house_rules.primitives(PACKAGE)
+    assert house_rules.without_guarantee(PACKAGE) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("noise/planted.py", 'def draw(scale, size, bits: BitSource):\n    """Draw."""\n'),
+        ("curator/planted.py", 'def answer(question, source: CodedSource):\n    """Answer."""\n'),
+        ("curator/planted.py", 'class Room:\n    """Answer."""\n    def ask(self):\n        pass\n'),
+        ("mechanisms/planted.py", 'class Planted:\n    """Release."""\n    def run(self):\n        pass\n'),
+    ],
+)
+def test_a_planted_primitive_without_guarantee_is_named(tmp_path: Path, name: str, code: str) -> None:
+    planted(tmp_path, name, code)
+
+    assert len(house_rules.without_guarantee(tmp_path)) == 1
+
+
+def test_every_answering_file_of_the_room_has_its_proof_beside_it() -> None:
+    assert house_rules.without_proof(PACKAGE) == []
+
+
+def test_a_planted_answer_without_proof_is_named(tmp_path: Path) -> None:
+    planted(tmp_path, "curator/planted.py", "def answer_planted(question, source):\n    pass\n")
+
+    assert house_rules.without_proof(tmp_path) == ["curator/planted.py"]
+
+
+def test_the_tree_uses_no_banned_name() -> None:
+    assert house_rules.banned_names(PACKAGE) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import pickle\n",
+        "import importlib.util\n",
+        "from random import random\n",
+        "def f():\n    from secrets import token_bytes\n",
+        "import numpy as np\nnp.random.normal()\n",
+        "import numpy as np\nrng = np.random.default_rng(1)\n",
+        "import numpy\nnumpy.random.seed(1)\n",
+        "from numpy.random import default_rng\n",
+        "from numpy import random\n",
+        "__import__('os')\n",
+        "eval('1')\n",
+        "exec('1')\n",
+    ],
+)
+def test_a_planted_banned_name_is_found(tmp_path: Path, code: str) -> None:
+    planted(tmp_path, "sample/planted.py", code)
+
+    assert len(house_rules.banned_names(tmp_path)) == 1
+
+
+def test_only_the_front_door_may_make_a_generator(tmp_path: Path) -> None:
+    code = "import numpy as np\nrng = np.random.default_rng(np.random.SeedSequence(1))\n"
+    planted(tmp_path, "api/planted.py", code)
+    planted(tmp_path, "audit/planted.py", code)
+
+    found = house_rules.banned_names(tmp_path)
+
+    assert [line.split(":")[0] for line in found] == ["audit/planted.py", "audit/planted.py"]
+
+
+def test_a_generator_may_be_named_as_a_type(tmp_path: Path) -> None:
+    planted(tmp_path, "sample/planted.py", "import numpy as np\ndef f(rng: np.random.Generator) -> None: ...\n")
+    planted(tmp_path, "sample/other.py", "from numpy.random import Generator\n")
+
+    assert house_rules.banned_names(tmp_path) == []
+
+
+def test_package_files_hold_a_docstring_only() -> None:
+    assert house_rules.busy_package_files(PACKAGE) == []
+
+
+def test_a_planted_import_in_a_package_file_is_named(tmp_path: Path) -> None:
+    planted(tmp_path, "__init__.py", '"""The root may load lazily."""\nimport os\n')
+    planted(tmp_path, "table/__init__.py", '"""Rows and codes."""\nimport os\n')
+    planted(tmp_path, "schema/__init__.py", '"""Fields."""\n')
+
+    assert house_rules.busy_package_files(tmp_path) == ["table/__init__.py"]
+
+
+def test_no_module_imports_the_root_package() -> None:
+    assert house_rules.root_imports(PACKAGE) == []
+
+
+@pytest.mark.parametrize("code", ["import lapwing\n", "import lapwing as lw\n", "from lapwing import synthesize\n"])
+def test_a_planted_import_of_the_root_is_named(tmp_path: Path, code: str) -> None:
+    planted(tmp_path, "cli/planted.py", code)
+
+    assert house_rules.root_imports(tmp_path) == ["cli/planted.py:1"]
+
+
+def test_test_files_have_names_of_their_own() -> None:
+    names = [path.name for path in python_files(ROOT / "tests") if path.name.startswith("test_")]
+
+    assert len(names) == len(set(names))

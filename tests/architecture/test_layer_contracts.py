@@ -1,0 +1,178 @@
+"""Each import contract holds on the tree, and is broken by what it is there to stop."""
+
+import os
+import shutil
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from helpers.source_tree import PACKAGE, ROOT, copied_package, planted
+
+LINT = "from importlinter.cli import lint_imports_command as lint; lint()"
+READERS = ("codec", "readers", "source", "units")
+# From the top of DESIGN 2's list to its end.
+LAYERS = (
+    ("cli",),
+    ("audit",),
+    ("api",),
+    ("mechanisms", "curator", "internal", "anonymous"),
+    ("report",),
+    ("evaluate",),
+    ("sample",),
+    ("release",),
+    ("budget", "noise", "numerics"),
+    ("table",),
+    ("schema",),
+    ("errors",),
+)
+
+
+def run_lint_imports(root: Path, *contracts: str) -> tuple[int, str]:
+    """Check the contracts of ``root`` on the package in ``root/src``; return the exit status and what was printed."""
+    chosen = [word for contract in contracts for word in ("--contract", contract)]
+    done = subprocess.run(
+        [sys.executable, "-c", LINT, "--no-cache", "--no-logo", "--config", str(root / "pyproject.toml"), *chosen],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root / "src"), "COLUMNS": "400", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """Return a copied package, with the contracts' file above it."""
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return copied_package(tmp_path)
+
+
+def test_the_tree_keeps_every_contract() -> None:
+    status, printed = run_lint_imports(ROOT)
+
+    assert status == 0, printed
+
+
+def test_every_layer_is_stopped_from_importing_the_layer_above(copy: Path) -> None:
+    pairs = [(lower[0], upper[0]) for upper, lower in pairwise(LAYERS)]
+    for lower, upper in pairs:
+        if lower != "errors":
+            planted(copy, f"{lower}/__init__.py", "")
+            planted(copy, f"{lower}/planted.py", f"import lapwing.{upper}\n")
+    with (copy / "errors.py").open("a") as errors:
+        errors.write("\nimport lapwing.schema\n")
+    for package in ("anonymous", "report", "evaluate"):
+        planted(copy, f"{package}/__init__.py", "")
+
+    status, printed = run_lint_imports(copy.parents[1], "layers")
+
+    assert status == 1
+    for lower, upper in pairs:
+        assert f"lapwing.{lower} is not allowed to import lapwing.{upper}:" in printed
+
+
+@pytest.mark.parametrize("siblings", [layer for layer in LAYERS if len(layer) > 1])
+def test_packages_of_one_layer_are_stopped_from_importing_each_other(copy: Path, siblings: tuple[str, ...]) -> None:
+    ring = list(zip(siblings, siblings[1:] + siblings[:1], strict=True))
+    for importer, imported in ring:
+        planted(copy, f"{importer}/__init__.py", "")
+        planted(copy, f"{importer}/planted.py", f"import lapwing.{imported}\n")
+
+    status, printed = run_lint_imports(copy.parents[1], "layers")
+
+    assert status == 1
+    for importer, imported in ring:
+        assert f"lapwing.{importer} is not allowed to import lapwing.{imported}:" in printed
+
+
+def test_a_package_that_design_does_not_list_is_refused(copy: Path) -> None:
+    planted(copy, "utilities/__init__.py", "")
+
+    status, printed = run_lint_imports(copy.parents[1], "layers")
+
+    assert status == 1
+    assert "utilities" in printed
+
+
+def test_a_cycle_inside_a_package_is_refused(copy: Path) -> None:
+    planted(copy, "numerics/first.py", "import lapwing.numerics.second\n")
+    planted(copy, "numerics/second.py", "import lapwing.numerics.first\n")
+
+    status, printed = run_lint_imports(copy.parents[1], "acyclic")
+
+    assert status == 1
+    assert "lapwing.numerics" in printed
+
+
+@pytest.mark.parametrize("room", ["curator", "noise"])
+@pytest.mark.parametrize("importer", ["cli", "mechanisms", "sample", "internal"])
+def test_the_room_and_the_secret_bits_open_to_few(copy: Path, room: str, importer: str) -> None:
+    planted(copy, f"{importer}/planted.py", f"import lapwing.{room}\n")
+
+    status, printed = run_lint_imports(copy.parents[1], room)
+
+    assert status == 1
+    assert f"lapwing.{importer}.planted" in printed
+
+
+@pytest.mark.parametrize("source", ["mechanisms", "release", "sample", "numerics", "evaluate", "report"])
+def test_what_works_on_released_things_cannot_reach_rows_through_another_module(copy: Path, source: str) -> None:
+    forbidden = [f"table.{name}" for name in READERS] + ["curator", "internal", "anonymous"]
+    planted(copy, f"{source}/__init__.py", "")
+    planted(copy, "anonymous/__init__.py", "")
+    planted(copy, "anonymous/planted_end.py", "")
+    names = [name if name != "anonymous" else "anonymous.planted_end" for name in forbidden]
+    for number, name in enumerate(names):
+        planted(copy, f"table/planted_link{number}.py", f"import lapwing.{name}\n")
+        planted(copy, f"{source}/planted{number}.py", f"import lapwing.table.planted_link{number}\n")
+
+    status, printed = run_lint_imports(copy.parents[1], "rows")
+
+    assert status == 1
+    for number, name in enumerate(names):
+        assert f"lapwing.table.planted_link{number} -> lapwing.{name} " in printed
+
+
+def test_synthesize_cannot_reach_the_internal_comparisons(copy: Path) -> None:
+    planted(copy, "anonymous/__init__.py", "")
+    planted(copy, "anonymous/planted_end.py", "")
+    planted(copy, "api/planted.py", "import lapwing.internal\nimport lapwing.anonymous.planted_end\n")
+    with (copy / "api" / "synthesize.py").open("a") as synthesize:
+        synthesize.write("\nimport lapwing.api.planted\n")
+
+    status, printed = run_lint_imports(copy.parents[1], "synthesize")
+
+    assert status == 1
+    assert "lapwing.api.planted -> lapwing.internal " in printed
+    assert "lapwing.api.planted -> lapwing.anonymous.planted_end " in printed
+
+
+@pytest.mark.parametrize(
+    ("importer", "imported"), [("pmm", "independent"), ("steps/planted", "independent"), ("independent", "registry")]
+)
+def test_mechanisms_are_independent_of_each_other(copy: Path, importer: str, imported: str) -> None:
+    planted(copy, f"mechanisms/{importer}.py", f"import lapwing.mechanisms.{imported}\n")
+
+    status, printed = run_lint_imports(copy.parents[1], "mechanisms")
+
+    assert status == 1
+    assert f"lapwing.mechanisms.{importer.replace('/', '.')} -> lapwing.mechanisms.{imported} " in printed
+
+
+def test_a_mechanism_that_the_contract_does_not_list_is_refused(copy: Path) -> None:
+    planted(copy, "mechanisms/unlisted.py", "")
+
+    status, printed = run_lint_imports(copy.parents[1], "mechanisms")
+
+    assert status == 1
+    assert "unlisted" in printed
+
+
+def test_the_planted_layers_are_those_of_the_tree() -> None:
+    built = {path.stem if path.suffix else path.name for path in PACKAGE.iterdir() if path.name[0] not in "_."}
+
+    assert built - {"examples", "py"} <= {name for layer in LAYERS for name in layer}

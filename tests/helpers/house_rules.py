@@ -1,0 +1,165 @@
+"""Rules of STYLE and DESIGN as functions from a source folder to what breaks them."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from helpers.source_tree import lines_of_code, python_files, syntax
+
+MAX_FILE_LINES = 400
+MAX_ROOM_FILE_LINES = 200
+MAX_ROOM_LINES = 800
+BROAD = {"Exception", "BaseException"}
+BANNED_MODULES = {"importlib", "pickle", "random", "secrets"}
+BANNED_CALLS = {"__import__", "eval", "exec"}
+GENERATOR_MAKERS = {"numpy.random.default_rng", "numpy.random.SeedSequence"}
+
+
+def broad_handlers(package: Path) -> dict[str, int]:
+    """Count, per file, the places that catch every exception."""
+    found = {str(path.relative_to(package)): _broad_handlers_in(syntax(path)) for path in python_files(package)}
+    return {name: count for name, count in found.items() if count}
+
+
+def _broad_handlers_in(tree: ast.Module) -> int:
+    handlers = [node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler)]
+    bare = sum(handler.type is None for handler in handlers)
+    caught = [node for handler in handlers if handler.type for node in _members(handler.type)]
+    suppressed = [
+        argument
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and _last_name(node.func) == "suppress"
+        for argument in node.args
+    ]
+    return bare + sum(_last_name(node) in BROAD for node in caught + suppressed)
+
+
+def _members(node: ast.expr) -> list[ast.expr]:
+    return list(node.elts) if isinstance(node, ast.Tuple) else [node]
+
+
+def _last_name(node: ast.expr) -> str:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
+
+
+def long_files(folder: Path) -> list[str]:
+    """Return the files that are longer than the limit."""
+    return [
+        str(path.relative_to(folder))
+        for path in python_files(folder)
+        if len(path.read_text(encoding="utf-8").splitlines()) > MAX_FILE_LINES
+    ]
+
+
+def oversized_room(package: Path) -> list[str]:
+    """Return the files of the audited room that are too long, and the room when all together are."""
+    lines = {str(path.relative_to(package)): lines_of_code(path) for path in python_files(package / "curator")}
+    found = [name for name, count in lines.items() if count > MAX_ROOM_FILE_LINES]
+    return [*found, "curator"] if sum(lines.values()) > MAX_ROOM_LINES else found
+
+
+def primitives(package: Path) -> dict[str, str]:
+    """Return the docstring of everything public that protects people: samplers, the room, mechanisms."""
+    return {
+        f"{path.relative_to(package)}:{node.name}": ast.get_docstring(node) or ""
+        for folder in ("noise", "curator", "mechanisms")
+        for path in python_files(package / folder)
+        for node in syntax(path).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and _is_primitive(node, folder)
+    }
+
+
+def _is_primitive(node: ast.FunctionDef | ast.ClassDef, folder: str) -> bool:
+    if node.name.startswith("_"):
+        return False
+    if isinstance(node, ast.FunctionDef):
+        parameters = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
+        types = {_last_name(each.annotation) for each in parameters if each.annotation}
+        return bool(types & {"noise": {"BitSource"}, "curator": {"CodedSource"}, "mechanisms": set()}[folder])
+    methods = {each.name for each in node.body if isinstance(each, ast.FunctionDef)}
+    is_protocol = any(_last_name(base) == "Protocol" for base in node.bases)
+    return bool(methods & {"ask", "run"}) and not is_protocol
+
+
+def without_guarantee(package: Path) -> list[str]:
+    """Return the primitives whose docstring does not say what they guarantee."""
+    return [name for name, text in primitives(package).items() if "Guarantee:" not in text]
+
+
+def without_proof(package: Path) -> list[str]:
+    """Return the files of the room that answer a question and have no proof note beside them."""
+    answering = [
+        path
+        for path in python_files(package / "curator")
+        if any(isinstance(node, ast.FunctionDef) and node.name.startswith("answer_") for node in syntax(path).body)
+    ]
+    return [str(path.relative_to(package)) for path in answering if not path.with_suffix(".proof.md").is_file()]
+
+
+def banned_names(package: Path) -> list[str]:
+    """Return ``file:line: name`` for every name that is banned from the package."""
+    found = []
+    for path in python_files(package):
+        name = str(path.relative_to(package))
+        allowed = GENERATOR_MAKERS if name.startswith("api/") else set()
+        uses = sorted(_banned_in(syntax(path)))
+        found += [f"{name}:{line}: {banned}" for line, banned in uses if banned not in allowed]
+    return found
+
+
+def _banned_in(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        for name in _mentions(node):
+            if name.split(".")[0] in BANNED_MODULES | BANNED_CALLS or _is_numpy_random(name):
+                yield node.lineno, name  # type: ignore[attr-defined]
+
+
+def _mentions(node: ast.AST) -> list[str]:
+    """Return the dotted names that a node imports, calls or reads from numpy."""
+    match node:
+        case ast.Import(names=names):
+            return [alias.name for alias in names]
+        case ast.ImportFrom(module=str() as module, names=names):
+            return [f"{module}.{alias.name}" for alias in names]
+        case ast.Call(func=ast.Name(id=name)):
+            return [name]
+        case ast.Attribute(value=ast.Attribute(value=ast.Name(id="np" | "numpy"), attr="random"), attr=name):
+            return [f"numpy.random.{name}"]
+    return []
+
+
+def _is_numpy_random(name: str) -> bool:
+    return (name + ".").startswith("numpy.random.") and name != "numpy.random.Generator"
+
+
+def busy_package_files(package: Path) -> list[str]:
+    """Return the ``__init__.py`` files, the root's excepted, that hold more than a docstring."""
+    files = [path for path in python_files(package) if path.name == "__init__.py" and path.parent != package]
+    return [str(path.relative_to(package)) for path in files if not _is_docstring_only(syntax(path))]
+
+
+def _is_docstring_only(tree: ast.Module) -> bool:
+    return len(tree.body) == 1 and ast.get_docstring(tree) is not None
+
+
+def root_imports(package: Path) -> list[str]:
+    """Return ``file:line`` where a module imports the root package, whose lazy names hide what is imported."""
+    modules = {path.stem for path in package.glob("*.py")} | {path.name for path in package.iterdir() if path.is_dir()}
+    return [
+        f"{path.relative_to(package)}:{node.lineno}"
+        for path in python_files(package)
+        for node in ast.walk(syntax(path))
+        if _imports_root(node, modules) and isinstance(node, ast.stmt)
+    ]
+
+
+def _imports_root(node: ast.AST, modules: set[str]) -> bool:
+    match node:
+        case ast.Import(names=names):
+            return any(alias.name == "lapwing" for alias in names)
+        case ast.ImportFrom(module="lapwing", names=names):
+            return any(alias.name not in modules for alias in names)
+    return False
