@@ -1,7 +1,7 @@
 """One list of contract checks that every mechanism passes.
 
-`MECHANISM_CHECKS` is a tuple of functions ``check(make)``; ``make`` returns the mechanism's settings. A test module runs
-them over every registered mechanism, and over planted mechanisms that break one promise each.
+`MECHANISM_CHECKS` is a tuple of functions ``check(make)``; ``make`` returns the mechanism's settings. A test module
+runs them over every registered mechanism, and over planted mechanisms that break one promise each.
 """
 
 import itertools
@@ -10,11 +10,12 @@ from fractions import Fraction
 
 import numpy as np
 import polars as pl
+from lapwing.table.source import code_table
 
+from lapwing.api.running import run_release
 from lapwing.api.settings import Settings
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import UNRECORDED, audit_pair
-from lapwing.api.running import run_release
 from lapwing.budget.budget import read_request
 from lapwing.curator.opening import public_terms
 from lapwing.mechanisms.registry import Mechanism
@@ -22,7 +23,6 @@ from lapwing.noise.bits import SystemBits
 from lapwing.release.replay import ReplayCurator
 from lapwing.release.transcript import NoTranscript
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 Make = Callable[[], Mechanism]
 
@@ -58,7 +58,9 @@ def table(rows: int, schema: Schema) -> pl.DataFrame:
     odd = {"id": "x", "kind": "zzz", "flag": "perhaps", "age": "N/A", "size": "nan", "day": "?"}
     return pl.DataFrame(
         {
-            field.name: pl.Series([odd[field.name] if i % 5 == 4 else values[field.name] for i in range(rows)], dtype=pl.String)
+            field.name: pl.Series(
+                [odd[field.name] if i % 5 == 4 else values[field.name] for i in range(rows)], dtype=pl.String
+            )
             for field in schema.fields
         }
     )
@@ -78,7 +80,7 @@ def run(settings: Settings, data: pl.DataFrame):
 
 
 def check_spends_at_most_its_budget(make: Make) -> None:
-    """The answers' costs add up to at most the budget, and to something."""
+    """Add up the answers' costs: at most the budget, and something."""
     for settings in variants(make):
         release, _ = run(settings, table(40, settings.schema))
 
@@ -102,7 +104,7 @@ def check_rows_fit_the_schema(make: Make) -> None:
 
 
 def check_the_default_number_of_rows_is_valid(make: Make) -> None:
-    """The released number of rows is a whole number of at least 0, and public under replace-one."""
+    """Read the released number of rows: whole, at least 0, and the public number under replace-one."""
     for settings in variants(make):
         release, terms = run(settings, table(40, settings.schema))
 
@@ -118,19 +120,24 @@ def check_answers_alone_reproduce_the_release(make: Make) -> None:
 
         from lapwing.api.generators import generator
 
-        model = settings.mechanism.run(curator, settings.schema, settings.request.budget, generator(settings.seed, "fit"))
+        model = settings.mechanism.run(
+            curator, settings.schema, settings.request.budget, generator(settings.seed, "fit")
+        )
 
         assert curator.is_exhausted
         assert model.rows == release.model.rows
         assert np.array_equal(model.weights, release.model.weights)
-        first, second = release.frames(30, seed=5), type(release)(
-            schema=release.schema, model=model, certificate=release.certificate, noisy=release.noisy
-        ).frames(30, seed=5)
+        first, second = (
+            release.frames(30, seed=5),
+            type(release)(
+                schema=release.schema, model=model, certificate=release.certificate, noisy=release.noisy
+            ).frames(30, seed=5),
+        )
         assert pl.concat(list(first)).equals(pl.concat(list(second)))
 
 
 def check_record_and_replay_finds_nothing(make: Make) -> None:
-    """A few generated neighbours, both notions, one and three rows per unit (the full number is a test of its own)."""
+    """Audit a few generated neighbours, both notions, one and three rows per unit (a test of its own does many)."""
     rng = np.random.default_rng(3)
     for relation, max_rows, pure in itertools.product(make().relations, (1, 3), (True, False)):
         for _ in range(4):

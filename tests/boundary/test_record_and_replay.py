@@ -4,11 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
-from mechanism_checks import settings_for
 
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import audit_pair
 from lapwing.mechanisms.registry import MECHANISMS
+from mechanism_checks import settings_for
 
 PAIRS = 400
 

@@ -4,6 +4,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+
+from lapwing.errors import BudgetError
+from lapwing.mechanisms.independent import Independent
+from lapwing.mechanisms.registry import MECHANISMS
+from lapwing.release.laws import point_laws
+from lapwing.release.model import Indexed, ReleasedModel
 from mechanism_checks import (
     MECHANISM_CHECKS,
     check_answers_alone_reproduce_the_release,
@@ -12,12 +18,6 @@ from mechanism_checks import (
     check_spends_at_most_its_budget,
     check_the_default_number_of_rows_is_valid,
 )
-
-from lapwing.errors import BudgetError
-from lapwing.mechanisms.independent import Independent
-from lapwing.mechanisms.registry import MECHANISMS
-from lapwing.release.model import Indexed, ReleasedModel
-from lapwing.release.laws import point_laws
 
 
 @pytest.mark.parametrize("check", MECHANISM_CHECKS, ids=lambda check: check.__name__)

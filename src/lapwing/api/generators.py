@@ -16,7 +16,9 @@ def checked_seed(seed: object) -> int | None:
     if seed is None:
         return None
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= int(seed) < 2**128:
-        raise ParameterError(f"seed must be a whole number from 0 to 2**128 - 1, got {seed!r}; it draws rows, never noise")
+        raise ParameterError(
+            f"seed must be a whole number from 0 to 2**128 - 1, got {seed!r}; it draws rows, never noise"
+        )
     return int(seed)
 
 

@@ -23,14 +23,17 @@ def query_table(model: "ReleasedModel", schema: Schema, columns: Sequence[str], 
 
     if isinstance(columns, str) or not columns or len(set(columns)) != len(columns):
         raise ParameterError(f"columns must be a list of distinct column names, got {columns!r}")
-    if groups < 2:  # noqa: PLR2004
+    if groups < 2:
         raise ParameterError(f"groups must be at least 2, got {groups}")
     groupings = [query_grouping(schema, name, groups) for name in columns]
     counts = marginal(model, columns, groupings)
     shown = [_shown(schema, name, grouping) for name, grouping in zip(columns, groupings, strict=True)]
     counts = counts[tuple(slice(0, len(texts)) for texts in shown)]
     cells = np.indices(counts.shape).reshape(len(columns), -1)
-    frame = {name: pl.Series(texts, dtype=pl.String).gather(cell) for name, texts, cell in zip(columns, shown, cells, strict=True)}
+    frame = {
+        name: pl.Series(texts, dtype=pl.String).gather(cell)
+        for name, texts, cell in zip(columns, shown, cells, strict=True)
+    }
     total = counts.sum()
     share = counts.ravel() / total if total > 0 else np.zeros(counts.size)
     return pl.DataFrame({**frame, "count": counts.ravel(), "share": share})

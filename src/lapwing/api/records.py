@@ -9,9 +9,9 @@ from typing import Any
 
 from lapwing.api.settings import Settings
 from lapwing.budget.ledger import Ledger
-from lapwing.errors import ParameterError
+from lapwing.errors import LapwingError, ParameterError
 from lapwing.release.terms import Terms
-from lapwing.release.transcript import AnswerSink, NoTranscript, TranscriptFile, create_transcript
+from lapwing.release.transcript import AnswerSink, NoTranscript, create_transcript, discard_transcript
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class Records:
         return {"release_id": self.release_id, "ledger": self.ledger, "dataset": self.dataset}
 
 
-def new_records(ledger: object, dataset: str | None, transcript: object, settings: Settings) -> Records:
+def new_records(ledger: object, dataset: str | None, transcript: object) -> Records:
     """Choose a release id and the transcript's place, and make sure that the ledger knows the data set.
 
     Parameters
@@ -51,8 +51,6 @@ def new_records(ledger: object, dataset: str | None, transcript: object, setting
         Its data set; may be left out when the ledger has one.
     transcript : path or None
         A file that does not exist; with a ledger and no path, a file in ``LEDGER.transcripts``.
-    settings : Settings
-        Must agree with the terms of the data set.
 
     Raises
     ------
@@ -68,8 +66,8 @@ def new_records(ledger: object, dataset: str | None, transcript: object, setting
             raise ParameterError(f"dataset {dataset!r} names an account in a ledger; give the ledger too")
         return Records(release_id=release_id, ledger=None, dataset=None, transcript=path)
     place = os.path.abspath(os.fspath(ledger))  # type: ignore[call-overload]
-    book = Ledger.open(Path(place))
-    name = book.check(dataset, settings.request.budget, relation=settings.relation, privacy_unit=settings.schema.unit_label)
+    book = Ledger.open(place)
+    name = book.balance(dataset).dataset
     if path is None:
         folder = Path(f"{place}.transcripts")
         folder.mkdir(exist_ok=True)
@@ -84,29 +82,29 @@ def open_sink(records: Records, settings: Settings, terms: Terms) -> AnswerSink:
     return create_transcript(records.transcript, header(records, settings, terms))
 
 
-def reopen_sink(path: Path) -> AnswerSink:
-    """Continue a transcript that was read back."""
-    return TranscriptFile(path)
-
-
 def header(records: Records, settings: Settings, terms: Terms) -> Mapping[str, Any]:
     """Return the transcript's header: public settings, terms and ledger entry."""
     return {"settings": settings.to_dict(), "terms": terms.to_dict(), "records": records.to_dict()}
 
 
-def debit_of(records: Records, settings: Settings) -> Callable[[], None]:
-    """Return the action that commits the ledger entry of this release, once."""
+def debit_of(records: Records, settings: Settings, *, is_new: bool) -> Callable[[], None]:
+    """Return the action that commits the ledger entry of this release, once; a refused new release leaves no file."""
 
     def debit() -> None:
         if records.ledger is None:
             return
-        Ledger.open(Path(records.ledger)).debit(
-            records.dataset,
-            records.release_id,
-            settings.request.budget,
-            relation=settings.relation,
-            privacy_unit=settings.schema.unit_label,
-            description={"mechanism": settings.mechanism.name, "schema": settings.schema.fingerprint},
-        )
+        try:
+            Ledger.open(records.ledger).debit(
+                records.dataset,
+                records.release_id,
+                settings.request.budget,
+                relation=settings.relation,
+                privacy_unit=settings.schema.unit_label,
+                description={"mechanism": settings.mechanism.name, "schema": settings.schema.fingerprint},
+            )
+        except LapwingError:
+            if is_new and records.transcript is not None:
+                discard_transcript(records.transcript)
+            raise
 
     return debit

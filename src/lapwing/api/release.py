@@ -56,11 +56,11 @@ class Release:
 
     def answer_tables(self) -> list[tuple[str, "pl.DataFrame"]]:
         """Return each noisy table with a name, one column per field, the noisy count and its standard deviation."""
-        return [("-".join(answer.question.columns) or "rows", answer_table(answer, self.schema)) for answer in self.noisy]
+        return [
+            ("-".join(answer.question.columns) or "rows", answer_table(answer, self.schema)) for answer in self.noisy
+        ]
 
-    def sample(
-        self, n: int | None = None, seed: int | None = None, where: Mapping[str, object] | None = None
-    ) -> Any:  # noqa: ANN401
+    def sample(self, n: int | None = None, seed: int | None = None, where: Mapping[str, object] | None = None) -> Any:  # noqa: ANN401
         """Draw rows from the released model.
 
         Parameters

@@ -51,7 +51,7 @@ def run_release(
         settings.schema,
         terms,
         settings.request.budget,
-        debit=debit_of(records, settings),
+        debit=debit_of(records, settings, is_new=not recorded),
         secret_bits=secret_bits,
         sink=collected,
         recorded=recorded,

@@ -117,7 +117,9 @@ def usable_schema(schema: object) -> Schema:
             '"draft": true before it can be used'
         )
     if not checked.columns:
-        raise SchemaError("the schema has no column to model: every field is an identifier; declare at least one other field")
+        raise SchemaError(
+            "the schema has no column to model: every field is an identifier; declare at least one other field"
+        )
     return checked
 
 

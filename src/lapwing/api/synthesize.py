@@ -4,7 +4,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from lapwing.api.records import Records, new_records, open_sink, reopen_sink
+from lapwing.api.records import Records, new_records, open_sink
 from lapwing.api.release import Release
 from lapwing.api.running import run_release
 from lapwing.api.settings import Settings, read_settings
@@ -13,7 +13,7 @@ from lapwing.curator.opening import public_terms
 from lapwing.errors import DataError
 from lapwing.noise.bits import SystemBits
 from lapwing.release.terms import Terms
-from lapwing.release.transcript import read_transcript
+from lapwing.release.transcript import continue_transcript
 from lapwing.table.guard import private_boundary
 from lapwing.table.readers import open_table
 from lapwing.table.source import code_table
@@ -97,7 +97,7 @@ def synthesize(
         expected_rows=expected_rows,
         seed=seed,
     )
-    records = new_records(ledger, dataset, transcript, settings)
+    records = new_records(ledger, dataset, transcript)
     kind = open_table(data, settings.schema).kind
     source = code_table(data, settings.schema)
     terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
@@ -130,15 +130,13 @@ def resume(transcript: str | os.PathLike[str], data: object) -> Release:
         If the ledger refuses. A release that was debited before is not debited again.
     """
     path = Path(transcript)
-    header, recorded = read_transcript(path)
+    sink, header, recorded = continue_transcript(path)
     settings, terms, records = _read_header(path, header)
     kind = open_table(data, settings.schema).kind
     source = code_table(data, settings.schema)
     if terms != public_terms(source, settings.schema, settings.relation, settings.expected_rows):
         raise DataError("the table has another public number of rows than the transcript; resume with the same table")
-    release = run_release(
-        source, settings, terms, records, sink=reopen_sink(path), secret_bits=SystemBits, recorded=recorded
-    )
+    release = run_release(source, settings, terms, records, sink=sink, secret_bits=SystemBits, recorded=recorded)
     return replace(release, kind=kind)
 
 

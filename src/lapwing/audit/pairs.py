@@ -21,7 +21,11 @@ _FIELDS: tuple[Mapping[str, Any], ...] = (
     {"name": "flag", "type": "boolean", "constraints": {"required": True}},
     {"name": "age", "type": "integer", "constraints": {"minimum": -3, "maximum": 40, "required": True}},
     {"name": "size", "type": "number", "constraints": {"minimum": -1, "maximum": 1}, "special": [99]},
-    {"name": "day", "type": "date", "constraints": {"minimum": "2020-01-01", "maximum": "2020-03-01", "required": True}},
+    {
+        "name": "day",
+        "type": "date",
+        "constraints": {"minimum": "2020-01-01", "maximum": "2020-03-01", "required": True},
+    },
 )
 _VALUES: Mapping[str, tuple[Any, ...]] = {
     "kind": ("a", "b", "c", "zzz", "", None),
@@ -76,16 +80,16 @@ def neighbour_pair(rng: np.random.Generator, relation: Relation, max_rows: int) 
         else {"fields": fields}
     )
     most = 2 * max_rows if has_unit else 1
-    units = [_rows(rng, schema, f"p{i}", most) for i in range(int(rng.integers(0, 12)))]
-    changed = _rows(rng, schema, "changed", most)
-    other = [] if relation == "add-remove" else _rows(rng, schema, "changed", most)
+    units = [_rows(rng, f"p{i}", most) for i in range(int(rng.integers(0, 12)))]
+    changed = _rows(rng, "changed", most)
+    other = [] if relation == "add-remove" else _rows(rng, "changed", most)
     place = int(rng.integers(0, len(units) + 1))
     data = _frame(schema, [*units[:place], changed, *units[place:]])
     neighbour = _frame(schema, [*units[:place], other, *units[place:]])
     return NeighbourPair(schema, data, neighbour) if rng.integers(2) else NeighbourPair(schema, neighbour, data)
 
 
-def _rows(rng: np.random.Generator, schema: Schema, person: str, most: int) -> list[Record]:
+def _rows(rng: np.random.Generator, person: str, most: int) -> list[Record]:
     """Draw between 1 and ``most`` rows of one unit; every other unit repeats one row."""
     count = int(rng.integers(1, most + 1))
     rows = [{name: values[rng.integers(len(values))] for name, values in _VALUES.items()} for _ in range(count)]
@@ -97,4 +101,6 @@ def _rows(rng: np.random.Generator, schema: Schema, person: str, most: int) -> l
 def _frame(schema: Schema, units: list[list[Record]]) -> pl.DataFrame:
     """Put all rows in one frame of texts."""
     rows = [row for unit in units for row in unit]
-    return pl.DataFrame({field.name: pl.Series([row[field.name] for row in rows], dtype=pl.String) for field in schema.fields})
+    return pl.DataFrame(
+        {field.name: pl.Series([row[field.name] for row in rows], dtype=pl.String) for field in schema.fields}
+    )

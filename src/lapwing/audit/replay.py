@@ -84,9 +84,11 @@ def audit_pair(data: object, neighbour: object, settings: Settings) -> tuple[str
         flags.append(f"the answers lose {loss} between the neighbours, the claim is {settings.request.budget.amount}")
     if terms != _terms(second, settings):
         flags.append("the public terms differ between the neighbours")
-    for what in ("output", "messages", "error"):
-        if getattr(recorded, what) != getattr(replayed, what):
-            flags.append(f"{what} differs when the same answers are replayed on the neighbour")
+    flags += [
+        f"{what} differs when the same answers are replayed on the neighbour"
+        for what in ("output", "messages", "error")
+        if getattr(recorded, what) != getattr(replayed, what)
+    ]
     return tuple(flags)
 
 
@@ -148,7 +150,11 @@ def _captured():  # type: ignore[no-untyped-def]  # noqa: ANN202
     messages: list[str] = []
     logging.getLogger().addHandler(handler)
     try:
-        with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text), warnings.catch_warnings(record=True) as seen:
+        with (
+            contextlib.redirect_stdout(text),
+            contextlib.redirect_stderr(text),
+            warnings.catch_warnings(record=True) as seen,
+        ):
             warnings.simplefilter("always")
             yield messages
         messages.extend(str(each.message) for each in seen)

@@ -95,7 +95,7 @@ class Room:
             domain = self._schema.field(column).domain
             if (grouping.values, grouping.reserved) != (domain.values, domain.reserved):
                 raise ParameterError(
-                    f'the grouping of "{column}" is for {grouping.values} values and {grouping.reserved} reserved codes, '
+                    f'the grouping of "{column}" is for {grouping.values} values and {grouping.reserved} reserved ones, '
                     f"its domain has {domain.values} and {domain.reserved}; build it from the field's domain"
                 )
 
@@ -116,7 +116,9 @@ class Room:
         known = self._recorded[: len(questions)]
         for question, answer in zip(questions, known, strict=False):
             if not same_question(question, answer.question):
-                raise ParameterError(f"the transcript holds another question than {question.columns}; resume the same release")
+                raise ParameterError(
+                    f"the transcript holds another question than {question.columns}; resume the same one"
+                )
         del self._recorded[: len(known)]
         return tuple(known)
 

@@ -34,8 +34,8 @@ class Independent:
     for add-remove and replace-one neighbours and any number of rows per unit.
 
     Expected error: noise of scale ``d / ε`` (replace-one: ``2 d / ε``) on every cell; the expected total variation of a
-    column with k groups is at most ``k d / (ε n)``, and its mass is uniform inside a group. Time ``O(n d + k d)``, memory
-    ``O(k d)`` beside the coded rows.
+    column with k groups is at most ``k d / (ε n)``, and its mass is uniform inside a group. Time ``O(n d + k d)``,
+    memory ``O(k d)`` beside the coded rows.
 
     Examples
     --------

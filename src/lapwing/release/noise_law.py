@@ -11,7 +11,6 @@ import numpy as np
 from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
 
-
 MAX_SD = 2.0**50
 """Noise beyond this standard deviation could leave int64, and says nothing about any table."""
 
@@ -65,7 +64,11 @@ class NoiseLaw:
         if self.kind == "gaussian":
             return math.sqrt(self.parameter)
         # 2q / (1-q)^2 with q = exp(-1/scale), written so that it neither overflows nor cancels.
-        return 1.0 / (math.sqrt(2.0) * math.sinh(0.5 / float(self.parameter))) if self.parameter > Fraction(1, 700) else 0.0
+        return (
+            1.0 / (math.sqrt(2.0) * math.sinh(0.5 / float(self.parameter)))
+            if self.parameter > Fraction(1, 700)
+            else 0.0
+        )
 
     def loss(self, change: np.ndarray) -> Fraction:
         """Return the exact privacy loss of a noisy vector whose exact value changes by ``change``.

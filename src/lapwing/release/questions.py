@@ -110,7 +110,7 @@ class MarginalCounts:
         cells = math.prod(self.shape)
         if cells > MAX_CELLS:
             raise CapacityError(
-                f"a table over {', '.join(self.columns)} has {cells} cells, more than {MAX_CELLS}; use coarser groupings"
+                f"a table over {', '.join(self.columns)} has {cells} cells, above {MAX_CELLS}; use coarser groupings"
             )
 
     @property

@@ -6,6 +6,7 @@ numbers only, so it may be published; `lapwing resume` replays it free of charge
 
 import json
 import os
+import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -34,16 +35,25 @@ class NoTranscript:
 class TranscriptFile:
     """Append answers to a transcript file; each batch is flushed to the disk before `record` returns.
 
+    Only one process at a time holds a transcript: two that resumed the same one would draw two noises for one debit.
+    The hold is an exclusive SQLite transaction on ``PATH.lock``, which the operating system ends with the process.
+
     Parameters
     ----------
     path : Path
-        The transcript, made by `create_transcript` or read by `read_transcript`.
+        The transcript.
+
+    Raises
+    ------
+    DataError
+        If another process holds it.
     """
 
-    __slots__ = ("_path",)
+    __slots__ = ("_hold", "_path")
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._hold = _hold(path)
 
     def record(self, answers: Sequence[NoisyCounts]) -> None:
         """Append one line per answer and wait for the disk."""
@@ -74,8 +84,8 @@ def create_transcript(path: Path, header: Mapping[str, Any]) -> TranscriptFile:
     return TranscriptFile(path)
 
 
-def read_transcript(path: Path) -> tuple[dict[str, Any], tuple[NoisyCounts, ...]]:
-    """Read header and answers, and cut off a last line that a crash left incomplete.
+def continue_transcript(path: Path) -> tuple[TranscriptFile, dict[str, Any], tuple[NoisyCounts, ...]]:
+    """Take hold of a transcript, read it, and cut off a last line that a crash left incomplete.
 
     Parameters
     ----------
@@ -84,6 +94,8 @@ def read_transcript(path: Path) -> tuple[dict[str, Any], tuple[NoisyCounts, ...]
 
     Returns
     -------
+    transcript : TranscriptFile
+        Its open end.
     header : dict
         The public settings of the release.
     answers : tuple of NoisyCounts
@@ -92,18 +104,37 @@ def read_transcript(path: Path) -> tuple[dict[str, Any], tuple[NoisyCounts, ...]
     Raises
     ------
     DataError
-        If the file cannot be read or is no transcript.
+        If the file cannot be read, is held by another process, or is no transcript.
     """
+    if not path.is_file():
+        raise DataError(f"there is no transcript {path}; give the file that the release wrote")
+    transcript = TranscriptFile(path)
     try:
         text = path.read_bytes()
-        whole = text[: text.rfind(b"\n") + 1]
-        if len(whole) < len(text):
-            os.truncate(path, len(whole))
+        os.truncate(path, text.rfind(b"\n") + 1)
     except OSError as error:
         reason = error.strerror
     else:
-        return _parse(path, whole)
-    raise DataError(f"the transcript {path} cannot be read ({reason}); check the path") from None
+        return transcript, *_parse(path, text[: text.rfind(b"\n") + 1])
+    raise DataError(f"the transcript {path} cannot be read ({reason}); check the path")
+
+
+def discard_transcript(path: Path) -> None:
+    """Remove a transcript that holds no answer, with its lock file."""
+    for each in (path, Path(f"{path}.lock")):
+        each.unlink(missing_ok=True)
+
+
+def _hold(path: Path) -> sqlite3.Connection:
+    """Open an exclusive transaction beside the transcript, for as long as the connection lives."""
+    try:
+        connection = sqlite3.connect(f"{path}.lock", timeout=0, isolation_level=None)
+        connection.execute("BEGIN EXCLUSIVE")
+    except sqlite3.Error:
+        pass
+    else:
+        return connection
+    raise DataError(f"the transcript {path} is in use by another process, or its folder is read-only; wait for it")
 
 
 def _parse(path: Path, text: bytes) -> tuple[dict[str, Any], tuple[NoisyCounts, ...]]:
@@ -131,4 +162,4 @@ def _append(path: Path, text: str, mode: str) -> None:
         reason = error.strerror
     else:
         return
-    raise DataError(f"the transcript {path} cannot be written ({reason}); give a new file on a disk with space") from None
+    raise DataError(f"the transcript {path} cannot be written ({reason}); give a new file on a disk with space")

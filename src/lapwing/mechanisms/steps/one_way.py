@@ -78,10 +78,12 @@ def ask_one_way(
 
 
 def pooled_total(tables: Sequence[NoisyCounts], public_rows: int | None) -> float:
-    """Return the number of rows: the public one, else the inverse-variance mean of the tables' noisy totals, at least 0."""
+    """Return the number of rows: the public one, else the inverse-variance mean of the noisy totals, at least 0."""
     if public_rows is not None:
         return float(public_rows)
-    precision = np.array([1.0 / (table.counts.size * table.noise.sd**2) if table.noise.sd else 1e12 for table in tables])
+    precision = np.array(
+        [1.0 / (table.counts.size * table.noise.sd**2) if table.noise.sd else 1e12 for table in tables]
+    )
     totals = np.array([float(table.counts.sum()) for table in tables])
     return max(0.0, float(precision @ totals / precision.sum()))
 
