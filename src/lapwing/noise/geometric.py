@@ -6,19 +6,24 @@ See `geometric.proof.md`.
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, repeat
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.noise.bits import WORD_BITS, BitSource
-from lapwing.noise.enclosures import Interval, Real, ceil_divide, ceil_shift, power
+from lapwing.noise.enclosures import Complement, Interval, Real, ceil_divide, ceil_shift, power
 from lapwing.noise.inverse_cdf import Table, draw, make_table
+
+IntegerArray = np.ndarray[Any, Any]  # of int64, or of Python integers where 64 bits are too few
 
 DIGIT_BITS = 8
 BASE = 1 << DIGIT_BITS
 LIMIT = 1 << 62  # the most that an int64 draw can be: a count below 2^62 can be added without overflow
 MAX_PLACES = 7
 CHUNK = 1 << 14  # draws at a time: their words and digits stay in the cache of a core
+NARROW_POPULATION = 1 << 46  # ranks of a chunk of capped gaps stay below 2^62
+FEW = 16
 RESTART_BITS = 46  # places are added until a restart is rarer than 2^-46
 
 
@@ -33,23 +38,24 @@ class Digit:
     place: int
     is_last: bool
 
-    def cumulative(self, precision: int) -> tuple[list[int], list[int]]:
-        """Return the ends of (1 - u^r) / (1 - u^256), r = 1..255; of 1 - u^r, r = 1..256, in the last place."""
+    def cumulative(self, precision: int) -> tuple[list[int], int]:
+        """Enclose (1 - u^r) / (1 - u^256), r = 1..255; in the last place 1 - u^r, r = 1..256."""
         u_lo, u_hi = _place_ratio(self.ratio, self.place, precision)
         one = 1 << precision
-        powers_lo = list(accumulate(repeat(u_lo, BASE), lambda a, b: a * b >> precision))
-        powers_hi = list(accumulate(repeat(u_hi, BASE), lambda a, b: -(-a * b >> precision)))
+        powers = list(accumulate(repeat(u_lo, BASE), lambda a, b: a * b >> precision))
+        # [powers] u^r is at most r (u_hi - u_lo + 1) above its lower end: one more such step for each factor.
+        slack = BASE * (u_hi - u_lo + 1)
         if self.is_last:
-            return [one - end for end in powers_hi], [one - end for end in powers_lo]
-        if powers_hi[-1] >= one:
+            return [one - slack - end for end in powers], slack
+        if powers[-1] + slack >= one:
             # Too coarse to divide by 1 - u^256: enclose by (0, 1), which makes the caller ask for more precision.
-            return [0] * (BASE - 1), [one] * (BASE - 1)
+            return [0] * (BASE - 1), one
 
-        factor_lo = (one << precision) // (one - powers_lo[-1])
-        factor_hi = ceil_divide(one << precision, one - powers_hi[-1])
-        lower = [(one - end) * factor_lo >> precision for end in powers_hi[:-1]]
-        upper = [-((end - one) * factor_hi >> precision) for end in powers_lo[:-1]]
-        return lower, upper
+        factor_lo = (one << precision) // (one - powers[-1])
+        factor_hi = ceil_divide(one << precision, one - powers[-1] - slack)
+        # [quotient] ends: (one - slack - p_r) factor_lo and (one - p_r) factor_hi; p_r is least at r = 255.
+        width = (one - powers[-2]) * (factor_hi - factor_lo) + slack * factor_lo
+        return [(one - slack - end) * factor_lo >> precision for end in powers[:-1]], (width >> precision) + 2
 
 
 def _place_ratio(ratio: Real, place: int, precision: int) -> Interval:
@@ -60,11 +66,8 @@ def _place_ratio(ratio: Real, place: int, precision: int) -> Interval:
 
 
 @lru_cache(maxsize=256)
-def _places(ratio: Real, limit: int) -> int:
-    """Return how many digits to draw: until restarts are rare or the digits reach the limit. Any number is exact."""
-    most = max(1, ceil_divide((limit - 1).bit_length(), DIGIT_BITS))
-    if limit <= LIMIT:
-        most = min(most, MAX_PLACES)
+def _places(ratio: Real, most: int) -> int:
+    """Return how many digits to draw: until restarts are rare, at most `most`. Any number is exact."""
     precision = RESTART_BITS + 2 * DIGIT_BITS * most
     interval = ratio.enclose(precision)
     for places in range(1, most):
@@ -111,28 +114,77 @@ def geometric(ratio: Real, size: int, bits: BitSource, *, limit: int = LIMIT) ->
     return values
 
 
-def geometric_chunk(ratio: Real, size: int, bits: BitSource, limit: int, word_bits: int) -> NDArray[np.int64]:
-    """Draw one chunk of min(G, limit), limit <= 2^62, by words of a given length."""
-    places = _places(ratio, limit)
-    unit = 1 << DIGIT_BITS * (places - 1)
-    enough = ceil_divide(limit, unit)
-    values = _last_digit(make_table(Digit(ratio, places - 1, True), word_bits), size, bits, enough)
+def geometric_chunk(ratio: Real, size: int, bits: BitSource, limit: int, word_bits: int) -> IntegerArray:
+    """Draw one chunk of min(G, limit) by words of a given length: int64 up to the limit 2^62, else Python integers."""
+    is_narrow = limit <= LIMIT
+    most = max(1, ceil_divide((limit - 1).bit_length(), DIGIT_BITS))
+    places = _places(ratio, min(most, MAX_PLACES) if is_narrow else most)
+    enough = ceil_divide(limit, 1 << DIGIT_BITS * (places - 1))
+    last = make_table(Digit(ratio, places - 1, True), word_bits)
+    values: IntegerArray = draw(last, size, bits).astype(np.int64 if is_narrow else np.object_)
+    _restart(values, last, bits, enough)
     if not (values < enough).any():
-        return np.full(size, limit, dtype=np.int64)
+        # The lower digits of numbers beyond the limit are not asked for: their tables could be very fine.
+        values[:] = limit
+        return values
 
     for place in reversed(range(places - 1)):
         values <<= DIGIT_BITS
         values += draw(make_table(Digit(ratio, place, False), word_bits), size, bits)
-    return np.minimum(values, limit, out=values)
+    np.minimum(values, limit, out=values)
+    return values
 
 
-def _last_digit(table: Table, size: int, bits: BitSource, enough: int) -> NDArray[np.int64]:
-    """Draw the unbounded last digit: 256 and a restart as often as "256 or more" comes up, until it is `enough`."""
-    digits = draw(table, size, bits).astype(np.int64)
+def _restart(digits: IntegerArray, table: Table, bits: BitSource, enough: int) -> None:
+    """Complete last digits in place: while one says "256 or more" and is below `enough`, add another draw."""
     growing = np.flatnonzero(digits == BASE)
     while growing.size:
-        more = draw(table, growing.size, bits)
         # [restart] given G >= 256 units, G - 256 units has the law of G again.
+        more = draw(table, growing.size, bits)
         digits[growing] += more
         growing = growing[(more == BASE) & (digits[growing] < enough)]
-    return np.minimum(digits, enough, out=digits)
+    np.minimum(digits, enough, out=digits)
+
+
+def survivors(population: int, success: Real, bits: BitSource) -> NDArray[np.int64] | NDArray[np.object_]:
+    """Draw which of `population` independent trials succeed, without going through them.
+
+    Parameters
+    ----------
+    population : int
+        Number of trials, at least 0; it may exceed 2^63.
+    success : Real
+        Probability of success, irrational, strictly between 0 and 1: `LaplaceTail`, for instance.
+    bits : BitSource
+        Secret bits: one word per digit of a gap.
+
+    Returns
+    -------
+    ndarray of int64, or of Python integers for a population above 2^46; shape (m,)
+        Ranks of the successes, increasing, from 0 to population - 1; m is Binomial(population, success).
+
+    Notes
+    -----
+    Guarantee: the joint law is exact. Time and memory grow with m, which the caller bounds in advance by public
+    numbers.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from lapwing.noise.bits import SystemBits
+    >>> from lapwing.noise.enclosures import LaplaceTail
+    >>> survivors(10**30, LaplaceTail(Fraction(1), 1000), SystemBits()).size
+    0
+    """
+    failure = Complement(success)
+    parts: list[IntegerArray] = [np.empty(0, dtype=np.int64 if population <= NARROW_POPULATION else np.object_)]
+    start = 0
+    while start < population:
+        expected = (population - start) * success.enclose(WORD_BITS)[1] >> WORD_BITS
+        size = min(expected + (expected >> 3) + FEW, CHUNK)
+        gaps = geometric_chunk(failure, size, bits, population, WORD_BITS).astype(parts[0].dtype)
+        # [gaps] the failures before each success are independent geometric variables.
+        ranks = np.cumsum(gaps + 1) + (start - 1)
+        parts.append(ranks[ranks < population])
+        start = int(ranks[-1]) + 1
+    return np.concatenate(parts)

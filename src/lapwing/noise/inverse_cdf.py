@@ -28,8 +28,8 @@ class Law(Protocol):
         """Return the same number for equal laws."""
         ...  # pragma: no cover
 
-    def cumulative(self, precision: int) -> tuple[list[int], list[int]]:
-        """Return lower and upper ends of 2^precision P[X < r] for r = 1..n-1."""
+    def cumulative(self, precision: int) -> tuple[list[int], int]:
+        """Return lower ends of 2^precision P[X < r], r = 1..n-1, never decreasing, and how far above them it may be."""
         ...  # pragma: no cover
 
 
@@ -71,13 +71,16 @@ def make_table(law: Law, word_bits: int = WORD_BITS) -> Table:
 def thresholds(law: Law, bits: int) -> tuple[int, ...]:
     """Return floor(2^bits F_r) for r = 1..n-1, accepted only when both ends of every enclosure agree."""
     precision = bits + EXTRA_PRECISION
+    top = (1 << bits) - 1
     while True:
-        lower, upper = law.cumulative(precision)
+        lower, width = law.cumulative(precision)
         drop = precision - bits
-        one = 1 << precision
-        # [agree] 0 < F_r < 1 clips the ends; F_r is irrational, so a whole number at the upper end is not reached.
-        low = [max(end, 0) >> drop for end in lower]
-        high = [(min(end, one) - 1) >> drop for end in upper]
+        # [agree] F_r is irrational, so a whole number at the upper end is not reached: hence the -1.
+        low = [end >> drop for end in lower]
+        high = [end + width - 1 >> drop for end in lower]
+        if low[0] < 0 or high[-1] > top:
+            # 0 < F_r < 1 clips the ends.
+            low, high = [max(end, 0) for end in low], [min(end, top) for end in high]
         if low == high:
             return tuple(low)
         precision *= 2

@@ -6,12 +6,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.errors import CapacityError
+from lapwing.errors import CapacityError, ParameterError
 from lapwing.noise.bits import WORD_BITS, BitSource
 from lapwing.noise.checks import checked_scale, checked_size
 from lapwing.noise.enclosures import Exponential, Real, ceil_divide, reciprocal
 from lapwing.noise.geometric import CHUNK, LIMIT, geometric, geometric_chunk
 from lapwing.noise.inverse_cdf import draw, make_table
+
+LARGEST_THRESHOLD = 1 << 61
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +22,12 @@ class Sign:
 
     q: Real
 
-    def cumulative(self, precision: int) -> tuple[list[int], list[int]]:
-        """Return the ends of P[Z >= 0] = 1 / (1 + q)."""
-        lo, hi = self.q.enclose(precision)
+    def cumulative(self, precision: int) -> tuple[list[int], int]:
+        """Enclose P[Z >= 0] = 1 / (1 + q)."""
+        q_lo, q_hi = self.q.enclose(precision)
         one = 1 << precision
-        return [(one << precision) // (one + hi)], [ceil_divide(one << precision, one + lo)]
+        lower = (one << precision) // (one + q_hi)
+        return [lower], ceil_divide(one << precision, one + q_lo) - lower
 
 
 def discrete_laplace(scale: Fraction, size: int, bits: BitSource) -> NDArray[np.int64]:
@@ -109,6 +112,8 @@ def discrete_laplace_at_least(threshold: int, scale: Fraction, size: int, bits: 
     Guarantee: the conditional law is exact: above 0 it is threshold plus a geometric variable, below 0 draws are
     repeated (fewer than two are needed on average).
     """
+    if abs(threshold) > LARGEST_THRESHOLD:
+        raise ParameterError(f"threshold must be from -2**61 to 2**61, got {threshold}; lower it")
     if threshold >= 0:
         excess = geometric(Exponential(reciprocal(checked_scale(scale))), checked_size(size), bits)
         if (excess == LIMIT).any():
