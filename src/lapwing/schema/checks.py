@@ -1,0 +1,225 @@
+"""The rules of one field. Each check returns the value in its one normal form, or raises a SchemaError."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from lapwing.errors import SchemaError
+from lapwing.schema.scalars import (
+    MICROSECONDS,
+    category_key,
+    is_finite_number,
+    is_integer,
+    parse_date,
+    parse_datetime,
+    plain_number,
+    quote,
+)
+
+TYPES = ("integer", "number", "string", "boolean", "date", "datetime")
+RANGED_TYPES = ("integer", "number", "date", "datetime")
+PROVENANCES = ("public", "assumed", "dp")
+
+_TYPE_HINTS = {
+    "int": "integer",
+    "year": "integer",
+    "float": "number",
+    "double": "number",
+    "decimal": "number",
+    "numeric": "number",
+    "str": "string",
+    "text": "string",
+    "category": "string",
+    "categorical": "string",
+    "bool": "boolean",
+    "timestamp": "datetime",
+    "time": "datetime",
+}
+_INT64 = range(-(2**63), 2**63)
+
+
+def check_name(name: object) -> str:
+    """Return a field's name: text, not empty."""
+    if not isinstance(name, str) or not name:
+        raise SchemaError(f"every field needs a name that is a text of at least one character, got {quote(name)}")
+    if not is_encodable(name):
+        raise SchemaError(f"field {quote(name)}: the name is not valid Unicode; remove the half surrogate pair")
+    return name
+
+
+def check_type(name: str, kind: object) -> None:
+    """Refuse a type that is not one of the six."""
+    if isinstance(kind, str) and kind in TYPES:
+        return
+    hint = _TYPE_HINTS.get(kind.lower()) if isinstance(kind, str) else None
+    way_out = f"did you mean {quote(hint)}?" if hint else "choose one of " + ", ".join(TYPES)
+    said = "has no type" if kind is None else f"type {quote(kind)} is not known"
+    raise SchemaError(f"field {quote(name)}: {said}; {way_out}")
+
+
+def check_one_of(name: str, key: str, value: object, allowed: tuple[str, ...]) -> None:
+    """Refuse a value that is not in a short list of texts."""
+    if not isinstance(value, str) or value not in allowed:
+        raise SchemaError(f"field {quote(name)}: {key} {quote(value)} is not known; choose one of {', '.join(allowed)}")
+
+
+def check_flag(name: str, key: str, value: object) -> None:
+    """Refuse a yes/no setting that is neither true nor false."""
+    if not isinstance(value, bool):
+        raise SchemaError(f"field {quote(name)}: {key} must be true or false, got {quote(value)}")
+
+
+def check_bound(name: str, kind: str, key: str, value: object) -> int | float | str | None:
+    """Return a minimum or maximum in normal form."""
+    if value is None:
+        return None
+    if kind not in RANGED_TYPES:
+        raise SchemaError(f"field {quote(name)}: {key} does not apply to a {kind} field; remove it")
+    return check_value(name, kind, key, value)
+
+
+def check_value(name: str, kind: str, key: str, value: object) -> int | float | str:
+    """Return one value of a numeric or date field in normal form: a bound or a special value."""
+    if kind == "integer":
+        if is_integer(value) and int(value) in _INT64:  # type: ignore[call-overload]
+            return int(value)  # type: ignore[call-overload, no-any-return]
+        raise SchemaError(
+            f"field {quote(name)}: {key} {quote(value)} is not a whole number of 64 bits; write one without quotes"
+        )
+    if kind == "number":
+        if is_finite_number(value):
+            return plain_number(value)  # type: ignore[arg-type]
+        raise SchemaError(f"field {quote(name)}: {key} {quote(value)} is not a finite number; write one without quotes")
+    if kind == "date":
+        if parse_date(value) is not None:
+            return str(value)
+        raise SchemaError(f'field {quote(name)}: {key} {quote(value)} is not a date; write it as "2010-12-31"')
+    if parse_datetime(value) is not None:
+        return str(value).replace(" ", "T")
+    raise SchemaError(
+        f"field {quote(name)}: {key} {quote(value)} is not a date and time; "
+        'write it as "2010-12-31" or "2010-12-31T23:00:00", without time zone'
+    )
+
+
+def check_resolution(name: str, kind: str, value: object) -> str | int | float | None:
+    """Return a resolution in normal form: a unit of time, or a positive step of a number field."""
+    if value is None:
+        return None
+    if kind == "number":
+        if is_finite_number(value) and value > 0:  # type: ignore[operator]
+            return plain_number(value)  # type: ignore[arg-type]
+        raise SchemaError(f"field {quote(name)}: resolution {quote(value)} must be a positive step such as 0.01")
+    if kind == "datetime":
+        check_one_of(name, "resolution", value, tuple(MICROSECONDS))
+        return str(value)
+    if kind == "date" and value == "day":
+        return "day"
+    raise SchemaError(
+        f"field {quote(name)}: resolution {quote(value)} does not apply to a {kind} field; "
+        "remove it, or use type number or datetime"
+    )
+
+
+def check_special(name: str, kind: str, values: object) -> tuple[int | float | str, ...]:
+    """Return the special values in normal form: distinct values of a numeric or date field."""
+    listed = check_list(name, "special", values)
+    if listed and kind not in RANGED_TYPES:
+        raise SchemaError(
+            f"field {quote(name)}: special does not apply to a {kind} field; put the values in categories"
+        )
+    special = tuple(check_value(name, kind, "special value", value) for value in listed)
+    for key in repeated(code_number(kind, value) for value in special):
+        raise SchemaError(f"field {quote(name)}: special value {quote(key)} is listed twice; remove one")
+    return special
+
+
+def code_number(kind: str, value: str | float) -> int | float:
+    """Return a checked value as the number that codes are computed from."""
+    if kind == "date":
+        number: int | float | None = parse_date(value)
+    elif kind == "datetime":
+        number = parse_datetime(value)
+    else:
+        number = float(value) if kind == "number" else int(value)
+    assert number is not None
+    return number
+
+
+def check_categories(name: str, kind: str, values: object) -> tuple[Any, ...] | None:
+    """Return the category list in normal form: of one sort of value, distinct by key."""
+    if values is None:
+        return None
+    listed = check_list(name, "categories", values)
+    if not listed:
+        raise SchemaError(f"field {quote(name)}: the category list is empty; list every possible value")
+    categories = _of_one_sort(name, kind, listed)
+    for key in repeated(map(category_key, categories)):
+        raise SchemaError(f"field {quote(name)}: category {quote(key)} is listed twice; remove one")
+    return categories
+
+
+def _of_one_sort(name: str, kind: str, listed: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the categories as values of the field's type, or of one type for a string field."""
+    sorts = set(map(type, listed))
+    if kind == "boolean" and sorts == {bool}:
+        return listed
+    if kind in ("date", "datetime"):
+        return tuple(check_value(name, kind, "category", value) for value in listed)
+    if kind == "string" and sorts == {str}:
+        if not is_encodable("".join(listed)):
+            raise SchemaError(f"field {quote(name)}: a category is not valid Unicode; remove the half surrogate pair")
+        return listed
+    if kind != "boolean" and sorts <= {int, float}:
+        whole = kind == "integer" or (kind == "string" and sorts == {int})
+        numbers = tuple(check_value(name, "integer" if whole else "number", "category", value) for value in listed)
+        return numbers if whole else tuple(map(float, numbers))
+    odd = next(value for value in listed if kind != "string" or not isinstance(value, str))
+    raise SchemaError(
+        f"field {quote(name)}: category {quote(odd)} does not fit a {kind} field beside the others; "
+        "write all categories as values of one type"
+    )
+
+
+def check_missing_values(name: str, values: object, categories: tuple[Any, ...] | None) -> tuple[str, ...]:
+    """Return the texts that are read as missing; none may be a category as well."""
+    listed = check_list(name, "missingValues", values)
+    for value in listed:
+        if not isinstance(value, str) or not is_encodable(value):
+            raise SchemaError(f"field {quote(name)}: missing value {quote(value)} is not a text; put it in quotes")
+    distinct = tuple(dict.fromkeys(listed))
+    if categories and distinct:
+        both = set(distinct).intersection(map(category_key, categories))
+        for value in sorted(both):
+            raise SchemaError(
+                f"field {quote(name)}: {quote(value)} is both a category and a missing value; remove it from one list"
+            )
+    return distinct
+
+
+def check_list(name: str, key: str, values: object) -> tuple[Any, ...]:
+    """Return a list or tuple as a tuple."""
+    if not isinstance(values, list | tuple):
+        raise SchemaError(f"field {quote(name)}: {key} must be a list, got {quote(values)}")
+    return tuple(values)
+
+
+def is_encodable(text: str) -> bool:
+    """Return whether a text can be written as UTF-8 (JSON escapes can hold half a surrogate pair)."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def repeated(values: Iterable[Any]) -> list[Any]:
+    """Return the first value that occurs twice, as a list of at most one."""
+    listed = list(values)
+    if len(set(listed)) == len(listed):
+        return []
+    seen: set[Any] = set()
+    for value in listed:
+        if value in seen:
+            return [value]
+        seen.add(value)
+    return []

@@ -1,0 +1,76 @@
+"""The codes of one field."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lapwing.errors import SchemaError
+
+CONTINUOUS_VALUES = 2**32
+"""Cells into which a continuous number field is cut."""
+
+MAX_VALUES = 2**53
+"""Most regular codes of one field: beyond, a float could not tell neighbouring values apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The codes of one field: everything that a row can be in that column.
+
+    Codes ``0 .. values-1`` are regular, ``values .. values+specials-1`` are the declared special values, and the one
+    last code is *missing* where the field allows it, else *misfit* (a cell outside the schema; never in rows out).
+
+    Parameters
+    ----------
+    values : int
+        Regular codes, 1 to 2**53.
+    specials : int
+        Declared special values, at least 0.
+    missing : bool
+        Whether the last code means missing (else misfit).
+    ordered : bool
+        Whether neighbouring codes are neighbours in meaning.
+    continuous : bool
+        Whether a regular code is an interval of real numbers.
+
+    Examples
+    --------
+    >>> age = Domain(values=121, specials=1, missing=True, ordered=True, continuous=False)
+    >>> age.size, age.last, age.dtype
+    (123, 122, dtype('uint8'))
+    """
+
+    values: int
+    specials: int
+    missing: bool
+    ordered: bool
+    continuous: bool
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.values <= MAX_VALUES:
+            raise SchemaError(f"a domain needs 1 to 2**53 values, got {self.values}; coarsen the field")
+        if self.specials < 0:
+            raise SchemaError(f"a domain cannot have {self.specials} special values; give at least 0")
+
+    @property
+    def reserved(self) -> int:
+        """Codes beside the regular ones: the special values and the last code."""
+        return self.specials + 1
+
+    @property
+    def size(self) -> int:
+        """All codes, regular and reserved."""
+        return self.values + self.reserved
+
+    @property
+    def last(self) -> int:
+        """The code of missing (where allowed) or misfit."""
+        return self.size - 1
+
+    @property
+    def dtype(self) -> np.dtype[np.unsignedinteger] | np.dtype[np.int64]:
+        """The smallest of uint8, uint16, uint32 and int64 that holds every code."""
+        for kind in (np.uint8, np.uint16, np.uint32):
+            if self.last <= np.iinfo(kind).max:
+                return np.dtype(kind)
+        return np.dtype(np.int64)

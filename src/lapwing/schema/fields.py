@@ -1,0 +1,168 @@
+"""One column of a table, as far as it is public."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from lapwing.errors import SchemaError
+from lapwing.schema.checks import (
+    PROVENANCES,
+    RANGED_TYPES,
+    check_bound,
+    check_categories,
+    check_flag,
+    check_missing_values,
+    check_name,
+    check_one_of,
+    check_resolution,
+    check_special,
+    check_type,
+    is_encodable,
+)
+from lapwing.schema.domains import Domain
+from lapwing.schema.ranges import Range, range_of
+from lapwing.schema.scalars import quote
+
+FieldType = Literal["integer", "number", "string", "boolean", "date", "datetime"]
+Provenance = Literal["public", "assumed", "dp"]
+Scalar = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One column of a table; everything in it is public.
+
+    Parameters
+    ----------
+    name : str
+        Column name, not empty.
+    type : str
+        One of integer, number, string, boolean, date, datetime.
+    minimum, maximum : int, float, str or None
+        Bounds of a numeric or date field, both included; dates as ISO text. A datetime maximum without a time of
+        day includes that whole day. May be None for identifiers, categories, and in a draft.
+    categories : tuple of str, int, float or bool, or None
+        Every regular value, where the field is a list. A string field needs it.
+    ordered : bool, default False
+        Whether the categories are listed in a meaningful order.
+    required : bool, default False
+        Whether missing is not allowed.
+    provenance : str, default "assumed"
+        How the domain is known: ``public``, ``assumed`` (the owner's decision) or ``dp`` (bought with budget).
+    identifier : bool, default False
+        Whether the column only names rows or people: it is not modelled, rows out get fresh numbers.
+    special : tuple of int, float or str
+        Values of a numeric or date field with a meaning of their own, such as -1; they may lie outside the bounds.
+    resolution : str, int, float or None
+        Of a datetime: day, hour, minute or second (the default); of a number: a step such as 0.01.
+    description : str
+        Free text.
+    missing_values : tuple of str, default ("",)
+        Texts that are read as missing.
+
+    Raises
+    ------
+    SchemaError
+        Where a rule of the schema format is broken; the sentence names the field and the rule.
+
+    Examples
+    --------
+    >>> Field(name="age", type="integer", minimum=0, maximum=120, required=True).domain.values
+    121
+    """
+
+    name: str
+    type: FieldType
+    minimum: int | float | str | None = None
+    maximum: int | float | str | None = None
+    categories: tuple[Scalar, ...] | None = None
+    ordered: bool = False
+    required: bool = False
+    provenance: Provenance = "assumed"
+    identifier: bool = False
+    special: tuple[int | float | str, ...] = ()
+    resolution: str | int | float | None = None
+    description: str = ""
+    missing_values: tuple[str, ...] = ("",)
+
+    def __post_init__(self) -> None:
+        name, kind = check_name(self.name), self.type
+        check_type(name, kind)
+        check_one_of(name, "provenance", self.provenance, PROVENANCES)
+        for key, flag in (("categoriesOrdered", self.ordered), ("required", self.required), ("role", self.identifier)):
+            check_flag(name, key, flag)
+        if not isinstance(self.description, str) or not is_encodable(self.description):
+            raise SchemaError(f"field {quote(name)}: the description must be a text")
+
+        categories = check_categories(name, kind, self.categories)
+        normal = {
+            "minimum": check_bound(name, kind, "minimum", self.minimum),
+            "maximum": check_bound(name, kind, "maximum", self.maximum),
+            "categories": categories,
+            "special": check_special(name, kind, self.special),
+            "resolution": check_resolution(name, kind, self.resolution),
+            "missing_values": check_missing_values(name, self.missing_values, categories),
+        }
+        for key, value in normal.items():
+            object.__setattr__(self, key, value)
+        _check_together(self)
+
+    @property
+    def is_categorical(self) -> bool:
+        """Whether the regular values are a list: the field has categories or is boolean."""
+        return self.categories is not None or self.type == "boolean"
+
+    @property
+    def range(self) -> Range:
+        """The range of a numeric or date field without categories.
+
+        Raises
+        ------
+        SchemaError
+            For other fields, and for bounds that a draft leaves blank.
+        """
+        if self.is_categorical or self.type not in RANGED_TYPES:
+            raise SchemaError(f"field {quote(self.name)}: a {self.type} field with categories has no bounds")
+        return range_of(self.name, self.type, minimum=self.minimum, maximum=self.maximum, resolution=self.resolution)
+
+    @property
+    def domain(self) -> Domain:
+        """The codes of this field.
+
+        Raises
+        ------
+        SchemaError
+            For identifiers, which are not modelled, and for a domain that a draft leaves blank.
+        """
+        if self.identifier:
+            raise SchemaError(f"field {quote(self.name)}: an identifier is not modelled and has no domain")
+        if self.categories is not None:
+            values, ordered = len(self.categories), self.ordered
+        elif self.type == "boolean":
+            values, ordered = 2, True
+        elif self.type == "string":
+            raise SchemaError(
+                f"field {quote(self.name)}: a string field needs categories; "
+                "list every possible value, or give it the role identifier"
+            )
+        else:
+            values, ordered = self.range.values, True
+        continuous = self.type == "number" and not self.is_categorical and self.resolution is None
+        return Domain(values, len(self.special), not self.required, ordered, continuous)
+
+
+def _check_together(field: Field) -> None:
+    """Refuse settings that are each fine and do not go together."""
+    name = quote(field.name)
+    if field.identifier and field.type not in ("integer", "string"):
+        raise SchemaError(f"field {name}: an identifier must have type integer or string, got {field.type}")
+    if field.special and (field.categories is not None or field.identifier):
+        raise SchemaError(
+            f"field {name}: special applies to bounded numbers and dates only; put the values in categories"
+        )
+    if field.ordered and field.categories is None:
+        raise SchemaError(f"field {name}: categoriesOrdered needs categories; list them or remove it")
+    if field.resolution is not None and field.categories is not None:
+        raise SchemaError(f"field {name}: resolution does not apply to categories; remove it")
+    if not field.is_categorical and field.minimum is not None and field.maximum is not None:
+        # Checks the order and distance of the bounds; incomplete ones are the schema's matter (drafts may have them).
+        assert field.range.values >= 1

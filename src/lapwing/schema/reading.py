@@ -1,0 +1,88 @@
+"""JSON text that somebody else wrote → plain Python values, with every way it can be broken named."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Final
+
+from lapwing.errors import SchemaError
+from lapwing.schema.scalars import quote
+
+MAX_BYTES: Final = 64 * 2**20
+"""Largest schema file that is read."""
+
+
+def read_json(path: str | os.PathLike[str]) -> Any:
+    """Return the value in a JSON file.
+
+    Parameters
+    ----------
+    path : str or path
+        File of at most 64 MiB, in UTF-8.
+
+    Raises
+    ------
+    SchemaError
+        Where the file cannot be read, is too large, or is not one JSON value with distinct keys and finite numbers.
+    """
+    name = quote(os.fspath(path))
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise SchemaError(f"schema file {name} does not exist; check the path") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a usable path"
+        raise SchemaError(f"schema file {name} cannot be read: {reason}; check the path") from None
+    if len(content) > MAX_BYTES:
+        raise SchemaError(f"schema file {name} is larger than 64 MiB; shorten its category lists")
+    return parse_json(content, f"schema file {name}")
+
+
+def parse_json(content: bytes, what: str) -> Any:
+    """Return the value that JSON bytes hold; `what` begins each error sentence."""
+    try:
+        return json.loads(
+            content.decode("utf-8-sig"), object_pairs_hook=_distinct, parse_constant=_refuse, parse_float=_finite
+        )
+    except UnicodeDecodeError:
+        raise SchemaError(f"{what} is not UTF-8 text; save it in that encoding") from None
+    except json.JSONDecodeError as error:
+        raise SchemaError(f"{what} is not JSON: {error.msg} at line {error.lineno} column {error.colno}") from None
+    except RecursionError:
+        raise SchemaError(f"{what} is nested too deeply; a schema needs five levels") from None
+    except _Refused as refused:
+        raise SchemaError(f"{what} {refused}") from None
+    except ValueError:
+        # The one that is left: an integer beyond Python's digit limit.
+        raise SchemaError(f"{what} holds a number of thousands of digits; shorten it") from None
+
+
+class _Refused(ValueError):
+    """JSON that Python would accept and that has no single meaning."""
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object's pairs as a dict, refusing a key that stands twice."""
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise _Refused(f"has the key {quote(key)} twice in one object; remove one")
+        seen.add(key)
+    raise AssertionError("a shorter dict has a repeated key")
+
+
+def _refuse(constant: str) -> Any:
+    """Refuse NaN, Infinity and -Infinity."""
+    raise _Refused(f"holds {constant}, which is not a JSON number; write a finite number or null")
+
+
+def _finite(text: str) -> float:
+    """Return a JSON number, refusing one such as 1e999 that no float can hold."""
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise _Refused(f"holds {quote(text)}, which is too large for a float; write a finite number")
+    return number

@@ -1,0 +1,126 @@
+"""Single values as they stand in a schema file: dates, numbers, and the key by which a value is recognised."""
+
+import json
+import math
+import re
+from datetime import date, datetime, timedelta
+from typing import Final
+
+MICROSECONDS: Final[dict[str, int]] = {
+    "day": 86_400_000_000,
+    "hour": 3_600_000_000,
+    "minute": 60_000_000,
+    "second": 1_000_000,
+}
+"""Microseconds in one unit of a datetime field's resolution."""
+
+_EPOCH: Final = date(1970, 1, 1)
+_EPOCH_TIME: Final = datetime(1970, 1, 1)
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_DATETIME: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?", re.ASCII)
+_QUOTED_CHARACTERS: Final = 80
+
+
+def quote(value: object) -> str:
+    """Return a schema value as it should stand in an error sentence: JSON text, shortened, on one line."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        text = f"a {type(value).__name__}"
+    text = text.encode("utf-8", "replace").decode()
+    return text if len(text) <= _QUOTED_CHARACTERS else text[:_QUOTED_CHARACTERS] + "..."
+
+
+def is_integer(value: object) -> bool:
+    """Return whether a value is a whole number written as an int or as an integral float (booleans are not)."""
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+
+
+def is_finite_number(value: object) -> bool:
+    """Return whether a value is an int or float (not a boolean) that a finite float can stand for."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:
+        return False
+
+
+def plain_number(value: float) -> int | float:
+    """Return a number in its shortest form: 3.0 as 3, so that equal schemas are written alike."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return value
+
+
+def category_key(value: str | float) -> str:
+    """Return the text by which a data cell and a category are recognised as the same.
+
+    Parameters
+    ----------
+    value : str, int, float or bool
+        Text is its own key, exactly as it is. Numbers go by their value, so 3, 3.0 and True's number 1 have the
+        keys ``"3"``, ``"3"`` and ``"1"``; other numbers have the shortest text that reads back as the same float.
+        NaN and infinities are nobody's category and must be handled before.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> category_key(3.0), category_key(2.5), category_key(" 3"), category_key(-0.0)
+    ('3', '2.5', ' 3', '0')
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and not value.is_integer():
+        return repr(float(value))
+    return str(int(value))
+
+
+def parse_date(text: object) -> int | None:
+    """Return the days since 1970-01-01 of an ISO date such as ``2010-12-31``, or None where it is not one."""
+    if not isinstance(text, str) or not _DATE.fullmatch(text):
+        return None
+    try:
+        return (date.fromisoformat(text) - _EPOCH).days
+    except ValueError:
+        return None
+
+
+def parse_datetime(text: object) -> int | None:
+    """Return the microseconds since 1970-01-01 of an ISO date or date and time without zone, or None."""
+    days = parse_date(text)
+    if days is not None:
+        return days * MICROSECONDS["day"]
+    if not isinstance(text, str) or not _DATETIME.fullmatch(text):
+        return None
+    try:
+        return (datetime.fromisoformat(text) - _EPOCH_TIME) // timedelta(microseconds=1)
+    except ValueError:
+        return None
+
+
+def date_text(days: int) -> str:
+    """Return days since 1970-01-01 as an ISO date.
+
+    Examples
+    --------
+    >>> date_text(0)
+    '1970-01-01'
+    """
+    return (_EPOCH + timedelta(days=days)).isoformat()
+
+
+def datetime_text(microseconds: int) -> str:
+    """Return microseconds since 1970-01-01 as an ISO date and time.
+
+    Examples
+    --------
+    >>> datetime_text(3_600_000_000)
+    '1970-01-01T01:00:00'
+    """
+    return (_EPOCH_TIME + timedelta(microseconds=microseconds)).isoformat()

@@ -1,0 +1,270 @@
+"""The public description of a table."""
+
+import difflib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Final, Self
+
+from lapwing.errors import SchemaError
+from lapwing.schema import parsing
+from lapwing.schema.checks import repeated
+from lapwing.schema.fields import Field
+from lapwing.schema.reading import read_json
+from lapwing.schema.scalars import is_integer, quote
+
+_MAX_FIELDS: Final = 100_000
+_MAX_ROWS: Final = 2**31 - 1
+_PLAIN_MISSING: Final = ("",)
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyUnit:
+    """Whose records are protected together.
+
+    Parameters
+    ----------
+    field : str
+        Column whose equal values name one unit, such as a person.
+    max_rows : int
+        Rows of one unit that are used at most, at least 1.
+
+    Examples
+    --------
+    >>> PrivacyUnit("patient", 5).max_rows
+    5
+    """
+
+    field: str
+    max_rows: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.field, str):
+            raise SchemaError(f"privacyUnit: field must be the name of a field, got {quote(self.field)}")
+        if not is_integer(self.max_rows) or not 1 <= self.max_rows <= _MAX_ROWS:
+            raise SchemaError(f"privacyUnit: maxRows must be a whole number of at least 1, got {quote(self.max_rows)}")
+        object.__setattr__(self, "max_rows", int(self.max_rows))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schema:
+    """Everything public about a table.
+
+    Parameters
+    ----------
+    fields : tuple of Field
+        The columns in order, at least one of them modelled (not an identifier).
+    privacy_unit : PrivacyUnit or None
+        Whose records are protected together; None where one row is one person.
+    is_draft : bool, default False
+        Whether the owner has yet to edit it. A draft may leave bounds and categories open; nothing is released
+        under it.
+    name : str
+        Name of the table, may be empty.
+
+    Raises
+    ------
+    SchemaError
+        Where a rule of the schema format is broken; the sentence names the field and the rule.
+
+    Examples
+    --------
+    >>> schema = Schema.load({"fields": [
+    ...     {"name": "id", "type": "integer", "role": "identifier"},
+    ...     {"name": "sex", "type": "string", "categories": ["f", "m"]},
+    ... ]})
+    >>> [field.name for field in schema.columns]
+    ['sex']
+    """
+
+    fields: tuple[Field, ...]
+    privacy_unit: PrivacyUnit | None = None
+    is_draft: bool = False
+    name: str = ""
+
+    draft: ClassVar[Callable[..., "Schema"]]
+    """Draft a schema from a table (internal); attached by the front door, as this layer never sees rows."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fields", tuple(self.fields))
+        if len(self.fields) > _MAX_FIELDS:
+            raise SchemaError(f"the schema has more than {_MAX_FIELDS} fields; remove columns")
+        for name in repeated(field.name for field in self.fields):
+            raise SchemaError(f"field {quote(name)}: the name stands twice; rename one of the columns")
+        if all(field.identifier for field in self.fields):
+            raise SchemaError("the schema has no field to model; list at least one that is not an identifier")
+        if self.privacy_unit is not None:
+            _find(self.fields, self.privacy_unit.field, "privacyUnit")
+        if not self.is_draft:
+            self.check_complete()
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        """The modelled fields: all but identifiers, in order."""
+        return tuple(field for field in self.fields if not field.identifier)
+
+    @property
+    def max_rows(self) -> int:
+        """Rows of one privacy unit that are used at most; 1 where the unit is the row."""
+        return 1 if self.privacy_unit is None else self.privacy_unit.max_rows
+
+    @property
+    def unit_label(self) -> str:
+        """The privacy unit as the ledger writes it: ``row`` or ``FIELD:MAXROWS``."""
+        unit = self.privacy_unit
+        return "row" if unit is None else f"{unit.field}:{unit.max_rows}"
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the schema in normal form, as 64 hexadecimal digits."""
+        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def field(self, name: str) -> Field:
+        """Return the field of a name.
+
+        Raises
+        ------
+        SchemaError
+            Where there is none; the sentence names close matches.
+        """
+        return _find(self.fields, name, "the schema")
+
+    def check_complete(self) -> None:
+        """Check that every modelled field has a domain, which only a draft may leave open.
+
+        Raises
+        ------
+        SchemaError
+            Naming the first field that lacks bounds or categories.
+        """
+        for field in self.columns:
+            assert field.domain.values >= 1
+
+    @classmethod
+    def load(cls, source: "str | os.PathLike[str] | Mapping[str, Any] | Schema") -> "Schema":
+        """Return a schema from a file, from a mapping in the file format, or as it is.
+
+        Parameters
+        ----------
+        source : path, mapping or Schema
+            A path names a JSON file of at most 64 MiB.
+
+        Returns
+        -------
+        Schema
+
+        Raises
+        ------
+        SchemaError
+            Where the file cannot be read or breaks a rule of the format.
+        """
+        if isinstance(source, Schema):
+            return source
+        if isinstance(source, Mapping):
+            return cls.from_dict(source)
+        if isinstance(source, str | os.PathLike):
+            return cls.from_dict(read_json(source))
+        raise SchemaError(f"a schema is a path, a mapping or a Schema, got a {type(source).__name__}")
+
+    @classmethod
+    def from_dict(cls, d: Mapping[str, Any]) -> Self:
+        """Return the schema that a mapping in the file format describes.
+
+        Raises
+        ------
+        SchemaError
+            Where a rule of the format is broken, also where a draft leaves bounds or categories open.
+        """
+        table = parsing.check_object(d, "the schema")
+        parsing.check_table_keys(table)
+        unit = parsing.unit_from(table.get("privacyUnit"))
+        schema = cls(
+            fields=parsing.fields_from(table),
+            privacy_unit=None if unit is None else PrivacyUnit(*unit),
+            is_draft=parsing.flag_from(table, "draft"),
+            name=parsing.text_from(table, "name"),
+        )
+        schema.check_complete()
+        return schema
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the schema in the file format, in normal form.
+
+        Returns
+        -------
+        dict
+            JSON values only; `from_dict` gives an equal schema back.
+        """
+        missing_values = self._table_missing_values()
+        found: dict[str, Any] = {}
+        if self.name:
+            found["name"] = self.name
+        if self.is_draft:
+            found["draft"] = True
+        if self.privacy_unit is not None:
+            found["privacyUnit"] = {"field": self.privacy_unit.field, "maxRows": self.privacy_unit.max_rows}
+        if missing_values != _PLAIN_MISSING:
+            found["missingValues"] = list(missing_values)
+        found["fields"] = [parsing.field_to_dict(field, missing_values) for field in self.fields]
+        return found
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the schema as a JSON file, the same bytes for equal schemas.
+
+        Parameters
+        ----------
+        path : path
+            Appears whole or not at all; an existing file is replaced.
+
+        Raises
+        ------
+        SchemaError
+            Where the file cannot be written.
+        """
+        found = self.to_dict()
+        fields = ",\n  ".join(json.dumps(field, ensure_ascii=False) for field in found.pop("fields"))
+        head = "".join(
+            f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)},\n " for key, value in found.items()
+        )
+        _write_whole(Path(path), f'{{{head}"fields": [\n  {fields}\n ]}}\n'.encode())
+
+    def _table_missing_values(self) -> tuple[str, ...]:
+        """Return the missing values that the table's own line holds: those that all fields share."""
+        first = self.fields[0].missing_values
+        return first if all(field.missing_values == first for field in self.fields) else _PLAIN_MISSING
+
+
+def _find(fields: tuple[Field, ...], name: str, where: str) -> Field:
+    """Return the field of a name, or raise naming close matches."""
+    for field in fields:
+        if field.name == name:
+            return field
+    names = [field.name for field in fields]
+    close = difflib.get_close_matches(str(name), names, n=3) or names[:3]
+    listed = ", ".join(map(quote, close))
+    raise SchemaError(f"{where}: no field is called {quote(name)}; close matches or first names are {listed}")
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    """Write a file under a temporary name beside its place, then rename it."""
+    temporary = None
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            temporary = Path(file.name)
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        if temporary is not None:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+        raise SchemaError(
+            f"schema file {quote(str(path))} cannot be written: {error.strerror}; choose another place"
+        ) from None
