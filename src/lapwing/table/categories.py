@@ -1,0 +1,179 @@
+"""Recognise cells of fields whose regular values are a list.
+
+A text cell is first looked up as it is. Cells that this does not settle, and cells that are not text, are recognised
+by what they mean: the number, the Boolean or the moment that a category stands for.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from lapwing.schema.fields import Field
+from lapwing.schema.values import category_key
+from lapwing.table.cells import Numbers, RawColumn, Texts
+from lapwing.table.parsing import DAY_MICROSECONDS, read_numbers, read_times
+
+# A number as programs write it. Text such as 007, 1e3 or 250.00 in a list of texts is a name, not a number.
+_WRITTEN_NUMBER: Final = r"^-?(?:0|[1-9][0-9]*)(?:\.0|\.[0-9]*[1-9])?$"
+_TRUE: Final = ("true", "t", "yes", "y", "1")
+_FALSE: Final = ("false", "f", "no", "n", "0")
+_UNKNOWN: Final = -1
+_SPACES: Final = " \t\r\n"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Lookup:
+    """Increasing keys and the code of each."""
+
+    keys: np.ndarray
+    codes: np.ndarray
+
+    def find(self, cells: np.ndarray) -> np.ndarray:
+        """Return the code of each cell, `_UNKNOWN` where no key is equal to it."""
+        if not len(self.keys):
+            return np.full(len(cells), _UNKNOWN)
+        at = np.minimum(np.searchsorted(self.keys, cells), len(self.keys) - 1)
+        return np.where(self.keys[at] == cells, self.codes[at], _UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class _Categories:
+    """All the ways in which a cell can be recognised."""
+
+    texts: pl.Enum
+    numbers_as_text: str | None  # the pattern of texts that count as numbers; None where no text does
+    integers: _Lookup
+    reals: _Lookup
+    times: _Lookup
+    time_unit: int
+    names: tuple[tuple[tuple[str, ...], int], ...]  # lower-case names of False and of True, each with its code
+    last: int
+
+
+def category_reader(field: Field) -> Callable[[RawColumn], np.ndarray]:
+    """Return the function from cells to positions in the field's list, unknown cells at the last code.
+
+    Parameters
+    ----------
+    field : Field
+        A field with categories, or a Boolean one.
+
+    Returns
+    -------
+    callable
+        From cells to int64 codes; missing cells of `Numbers` and `Times` get any code.
+    """
+    known = _categories(field)
+
+    def read(cells: RawColumn) -> np.ndarray:
+        if isinstance(cells, Texts):
+            codes = _text_codes(cells.values, known)
+        elif isinstance(cells, Numbers):
+            codes = _number_codes(cells.values, known)
+        else:
+            codes = known.times.find(cells.values // known.time_unit)
+        return np.where(codes == _UNKNOWN, known.last, codes)
+
+    return read
+
+
+# ----------------------------------------------------------------------------------------------------- the cells
+
+
+def _text_codes(cells: pl.Series, known: _Categories) -> np.ndarray:
+    found = cells.cast(known.texts, strict=False).to_physical().cast(pl.Int64)
+    codes = found.fill_null(_UNKNOWN).to_numpy().copy()
+    rest = (codes == _UNKNOWN) & cells.is_not_null().to_numpy()
+    if rest.any():
+        codes[rest] = _meant(cells.filter(pl.Series(rest)), known)
+    return codes
+
+
+def _meant(cells: pl.Series, known: _Categories) -> np.ndarray:
+    """Return the codes of texts that are no category as they stand, by what they mean."""
+    bare = cells.str.strip_chars(_SPACES)
+    codes = np.full(len(cells), _UNKNOWN)
+    if len(known.times.keys):
+        moments, is_time = read_times(bare)
+        codes = np.where(is_time, known.times.find(moments // known.time_unit), codes)
+    if known.numbers_as_text is not None:
+        read = read_numbers(bare.set(~bare.str.contains(known.numbers_as_text), None))
+        found = np.where(read.is_integer, known.integers.find(read.integers), known.reals.find(read.reals))
+        codes = np.where(found == _UNKNOWN, codes, found)
+    lower = bare.str.to_lowercase()
+    for names, code in known.names:
+        codes[lower.is_in(names).to_numpy()] = code
+    return codes
+
+
+def _number_codes(cells: np.ndarray, known: _Categories) -> np.ndarray:
+    if cells.dtype == np.bool_:
+        (_, false), (_, true) = known.names
+        return np.where(cells, true, false)
+    if cells.dtype == np.float64:
+        return known.reals.find(cells)
+    if cells.dtype == np.uint64:
+        # Beyond 2^63 the cast would wrap; no category is that large.
+        small = cells < np.uint64(2**63)
+        return np.where(small, known.integers.find(np.where(small, cells, 0).astype(np.int64)), _UNKNOWN)
+    return known.integers.find(cells.astype(np.int64, copy=False))
+
+
+# ------------------------------------------------------------------------------------------------ the categories
+
+
+def _categories(field: Field) -> _Categories:
+    values = (False, True) if field.categories is None else field.categories
+    keys = pl.Series([category_key(value) for value in values], dtype=pl.String)
+    is_text = isinstance(values[0], str)
+    is_date = field.type in {"date", "datetime"}
+    pattern = _WRITTEN_NUMBER if is_text else ""  # every text may be tried against a list of numbers
+    integers, reals = _number_lookups(keys, pattern) if not is_date else (_NOTHING, _NOTHING)
+    unit = DAY_MICROSECONDS if field.type == "date" else 1
+    moments, is_time = read_times(keys)
+    return _Categories(
+        texts=pl.Enum(keys),
+        numbers_as_text=pattern if len(reals.keys) else None,
+        integers=integers,
+        reals=reals,
+        times=_lookup(moments[is_time] // unit, np.flatnonzero(is_time)),
+        time_unit=unit,
+        names=_boolean_names(field, keys, integers),
+        last=field.domain.last,
+    )
+
+
+def _number_lookups(keys: pl.Series, pattern: str) -> tuple[_Lookup, _Lookup]:
+    """Return the categories that are whole numbers of 64 bits, and all that are numbers, by their value."""
+    read = read_numbers(keys.set(~keys.str.contains(pattern), None))
+    reals = np.where(read.is_integer, read.integers.astype(np.float64), read.reals)
+    is_whole = read.is_integer | ((np.abs(reals) < 2.0**63) & (np.floor(reals) == reals))
+    integers = np.where(read.is_integer, read.integers, np.where(is_whole, reals, 0).astype(np.int64))
+    # Where 3 and 3.0 are both listed, the number 3 means the first.
+    order = np.concatenate([np.flatnonzero(read.is_integer), np.flatnonzero(~read.is_integer & ~np.isnan(reals))])
+    whole = order[is_whole[order]]
+    return _lookup(integers[whole], whole), _lookup(reals[order], order)
+
+
+def _lookup(keys: np.ndarray, codes: np.ndarray) -> _Lookup:
+    """Return a lookup in which the first of equal keys counts."""
+    distinct, first = np.unique(keys, return_index=True)
+    return _Lookup(distinct, codes[first])
+
+
+_NOTHING: Final = _Lookup(np.empty(0), np.empty(0, dtype=np.int64))
+
+
+def _boolean_names(
+    field: Field, keys: pl.Series, integers: _Lookup
+) -> tuple[tuple[tuple[str, ...], int], tuple[tuple[str, ...], int]]:
+    """Return the names of False and True and their codes: the category with that name, else the number 0 or 1."""
+    zero, one = (int(code) for code in integers.find(np.array([0, 1])))
+    if field.type == "boolean":
+        return (_FALSE, zero), (_TRUE, one)
+    lower = keys.str.to_lowercase()
+    false, true = ((lower == name).arg_true().to_list() for name in ("false", "true"))
+    return (("false",), false[0] if false else zero), (("true",), true[0] if true else one)

@@ -1,0 +1,155 @@
+"""Columns of raw cells, reduced to three shapes so that every kind of table meets the same codec.
+
+These objects hold private values: they have no ``repr`` and are dropped as soon as their codes are made.
+"""
+
+import datetime as dt
+import decimal
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+UNREADABLE = "\x00unreadable"
+"""Text that stands for a cell of a type that no field can hold; it is no number, no date and no category."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Numbers:
+    """Cells that are numbers.
+
+    Parameters
+    ----------
+    values : ndarray of bool, int64, uint64 or float64, shape (n,)
+        Cells; anything where `nulls` is true. NaN and the infinities may occur.
+    nulls : ndarray of bool, shape (n,), or None
+        Where a cell is missing; None when none is.
+    """
+
+    values: np.ndarray
+    nulls: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Times:
+    """Cells that are dates or moments.
+
+    Parameters
+    ----------
+    values : ndarray of int64, shape (n,)
+        Microseconds since 1970-01-01, in UTC or without a time zone; dates are midnight.
+    nulls : ndarray of bool, shape (n,), or None
+        Where a cell is missing; None when none is.
+    """
+
+    values: np.ndarray
+    nulls: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Texts:
+    """Cells that are text, or were turned into text by `text_of`.
+
+    Parameters
+    ----------
+    values : polars Series of String, length n
+        Cells; null where missing.
+    """
+
+    values: pl.Series
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+RawColumn = Numbers | Times | Texts
+
+
+def texts(cells: Iterable[object]) -> Texts:
+    """Return Python objects as cells of text, each by `text_of`.
+
+    Parameters
+    ----------
+    cells : iterable of object
+        Anything; strings are taken as they are.
+
+    Returns
+    -------
+    Texts
+        One text or null per cell.
+    """
+    values = [cell if type(cell) is str else text_of(cell) for cell in cells]
+    try:
+        return Texts(pl.Series(values, dtype=pl.String))
+    except UnicodeEncodeError:
+        clean = [None if value is None else value.encode("utf-8", "replace").decode() for value in values]
+    return Texts(pl.Series(clean, dtype=pl.String))
+
+
+def text_of(cell: object) -> str | None:
+    """Return the text that stands for one Python object, None when it means *missing*.
+
+    Parameters
+    ----------
+    cell : object
+        Any object.
+
+    Returns
+    -------
+    str or None
+        Numbers and Booleans as their literal, dates and moments in ISO form (in UTC when they have a time zone);
+        `UNREADABLE` for any other type.
+    """
+    if cell is None or type(cell).__name__ in {"NAType", "NaTType"}:
+        return None
+    for types, rule in _RULES:
+        if isinstance(cell, types):
+            return rule(cell)
+    return UNREADABLE
+
+
+def _integer(cell: int | np.integer) -> str:
+    value = int(cell)
+    if value.bit_length() <= 64:
+        return str(value)
+    # Longer literals may be refused by int-to-text conversion; all that matters is that they lie beyond every bound.
+    return "-1e400" if value < 0 else "1e400"
+
+
+def _real(cell: float | np.floating) -> str | None:
+    value = float(cell)
+    return None if value != value else repr(value)  # noqa: PLR0124 - NaN is the value that differs from itself
+
+
+def _moment(cell: dt.datetime) -> str:
+    if cell.tzinfo is not None:
+        try:
+            cell = cell.astimezone(dt.UTC).replace(tzinfo=None)
+        except OverflowError:
+            return UNREADABLE
+    return cell.isoformat()
+
+
+def _numpy_moment(cell: np.datetime64) -> str | None:
+    return None if np.isnat(cell) else str(cell.astype("datetime64[us]"))
+
+
+# In this order: bool is an int, datetime is a date.
+_RULES: tuple[tuple[tuple[type, ...], Callable[[Any], str | None]], ...] = (
+    ((str,), str),
+    ((bool, np.bool_), lambda cell: "true" if cell else "false"),
+    ((int, np.integer), _integer),
+    ((float, np.floating), _real),
+    ((decimal.Decimal,), lambda cell: None if cell.is_nan() else str(cell)),
+    ((dt.datetime,), _moment),
+    ((dt.date,), dt.date.isoformat),
+    ((np.datetime64,), _numpy_moment),
+)

@@ -1,0 +1,134 @@
+"""Keep private values out of exceptions, warnings and tracebacks.
+
+Most exceptions of the libraries that read tables quote the cell that upset them. Code of others that touches rows
+therefore runs inside `guarded`, and every public call that is given rows is wrapped by `private_boundary`. Both raise
+outside of the except block, so that ``__context__`` is empty, and hold no rows in the frame that raises.
+"""
+
+import functools
+import sys
+import traceback
+import types
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn, ParamSpec, TypeVar
+
+from lapwing.errors import DataError, LapwingError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def guarded(what: str, work: Callable[[], T]) -> T:
+    """Run code of others on private rows, and let no value out through an exception or a warning.
+
+    Parameters
+    ----------
+    what : str
+        The start of the error sentence; built from settings and schema only.
+    work : callable
+        Called once, without arguments.
+
+    Returns
+    -------
+    object
+        What `work` returns.
+
+    Raises
+    ------
+    DataError
+        "`what` (name of the foreign exception's type)", with no context, cause or value. Errors of ours pass
+        unchanged, without their traceback.
+
+    Examples
+    --------
+    >>> guarded("the table cannot be read", lambda: int("secret"))
+    Traceback (most recent call last):
+    lapwing.errors.DataError: the table cannot be read (ValueError)
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        outcome = _attempt(work)
+    del work
+    if not isinstance(outcome, _Failure):
+        return outcome
+    ours = outcome.ours
+    _raise(DataError(f"{what} ({outcome.type_name})") if ours is None else ours)
+
+
+def private_boundary(function: Callable[P, T]) -> Callable[P, T]:
+    """Wrap a public call that is given rows, so that what it raises leads to no row.
+
+    Parameters
+    ----------
+    function : callable
+        The public call.
+
+    Returns
+    -------
+    callable
+        The same call. Errors of ours come out without context and without the frames between the caller and the
+        place of the error; any other exception becomes a `LapwingError` that names its type and our line.
+    """
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        outcome = _attempt(functools.partial(function, *args, **kwargs))
+        del args, kwargs
+        if not isinstance(outcome, _Failure):
+            return outcome
+        ours = outcome.ours
+        _raise(LapwingError(_report(outcome)) if ours is None else ours)
+
+    return call
+
+
+class _Failure:
+    """What may be said of an exception: our own error, or the type and place of a foreign one."""
+
+    __slots__ = ("ours", "place", "type_name")
+
+    def __init__(self, error: BaseException) -> None:
+        self.ours = error if isinstance(error, LapwingError) else None
+        self.type_name = type(error).__name__
+        self.place = _our_last_line(error.__traceback__)
+
+
+def _attempt(work: Callable[[], T]) -> "T | _Failure":
+    """Return the result of `work`, or what may be said of the exception that ended it."""
+    try:
+        return work()
+    except Exception as error:
+        return _Failure(error)
+    except _rust_panic() as error:
+        return _Failure(error)
+
+
+def _rust_panic() -> type[BaseException] | tuple[()]:
+    """Return the type that a failed assertion inside Polars raises, which is no ``Exception``; looked up only then."""
+    polars = sys.modules.get("polars")
+    return () if polars is None else polars.exceptions.PanicException
+
+
+def _our_last_line(trace: types.TracebackType | None) -> str:
+    """Return file and line of the innermost frame of this package, public text only."""
+    place = "an unknown place"
+    for frame, line in traceback.walk_tb(trace):
+        path = Path(frame.f_code.co_filename)
+        if path.is_relative_to(_PACKAGE):
+            place = f"{path.relative_to(_PACKAGE.parent).as_posix()}:{line}"
+    return place
+
+
+def _report(failure: _Failure) -> str:
+    return f"unexpected {failure.type_name} at {failure.place}; please report it"
+
+
+def _raise(error: LapwingError) -> NoReturn:
+    """Raise `error` with nothing attached that leads back to rows."""
+    error.__context__ = None
+    error.__cause__ = None
+    raise error.with_traceback(None) from None

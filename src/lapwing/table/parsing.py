@@ -1,0 +1,131 @@
+"""Read text cells as numbers and moments: one grammar for every source, and no text that raises."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+NUMBER: Final = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
+"""A decimal number: no underscores, no hexadecimal, no names for infinity or NaN."""
+
+DAY_MICROSECONDS: Final = 86_400_000_000
+
+_SPACES: Final = " \t\r\n"
+_LARGEST: Final = float(np.finfo(np.float64).max)
+_MOMENT: Final = (
+    r"^([0-9]{4})-([0-9]{2})-([0-9]{2})"
+    r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,6})[0-9]*)?)?"
+    r" ?(Z|[+-][0-9]{2}:?[0-9]{2})?)?$"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ReadNumbers:
+    """What text cells say as numbers.
+
+    Parameters
+    ----------
+    integers : ndarray of int64, shape (n,)
+        The cells written as integers of 64 bits; 0 elsewhere.
+    is_integer : ndarray of bool, shape (n,)
+        Where `integers` holds the cell.
+    reals : ndarray of float64, shape (n,)
+        All other numbers; NaN where the cell is missing, no number, or in `integers`. Never infinite: a number
+        beyond the range of floats is the largest float of its sign.
+    """
+
+    integers: np.ndarray
+    is_integer: np.ndarray
+    reals: np.ndarray
+
+
+def read_numbers(cells: pl.Series) -> ReadNumbers:
+    """Return text cells as numbers, exactly where they are integers of 64 bits."""
+    whole = cells.cast(pl.Int64, strict=False)
+    if whole.null_count() > cells.null_count():
+        cells = cells.str.strip_chars(_SPACES)
+        whole = cells.cast(pl.Int64, strict=False)
+    is_integer = whole.is_not_null().to_numpy()
+    reals = np.full(len(cells), np.nan)
+    rest = ~is_integer & cells.is_not_null().to_numpy()
+    if rest.any():
+        reals[rest] = read_reals(cells.filter(pl.Series(rest)))
+    return ReadNumbers(whole.fill_null(0).to_numpy(), is_integer, reals)
+
+
+def read_reals(cells: pl.Series) -> np.ndarray:
+    """Return text cells as floats; NaN where a cell is missing or no number, never infinite."""
+    found = cells.cast(pl.Float64, strict=False).fill_null(np.nan)
+    values = found.to_numpy()
+    odd = ~np.isfinite(values) & cells.is_not_null().to_numpy()
+    if odd.any():
+        values = values.copy()
+        values[odd] = _odd_reals(cells.filter(pl.Series(odd)))
+    return values
+
+
+def _odd_reals(cells: pl.Series) -> np.ndarray:
+    """Read the few cells with spaces around a number, beyond the range of floats, or with a Boolean's name."""
+    bare = cells.str.strip_chars(_SPACES)
+    values = bare.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+    values = np.where(bare.str.contains(NUMBER).to_numpy(), np.clip(values, -_LARGEST, _LARGEST), np.nan)
+    names = bare.str.to_lowercase()
+    values[(names == "true").to_numpy()] = 1.0
+    values[(names == "false").to_numpy()] = 0.0
+    return values
+
+
+def read_times(cells: pl.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Return text cells as moments.
+
+    Parameters
+    ----------
+    cells : polars Series of String, length n
+        ISO dates, or ISO dates and times with or without seconds, fraction and offset; ``Z`` is offset zero.
+
+    Returns
+    -------
+    values : ndarray of int64, shape (n,)
+        Microseconds since 1970-01-01 in UTC (or in the cell's own time, without an offset); 0 where unreadable.
+    is_time : ndarray of bool, shape (n,)
+        Where a cell could be read.
+    """
+    parts = cells.str.strip_chars(_SPACES).str.extract_groups(_MOMENT).struct.unnest()
+    year, month, day, hour, minute, second = (
+        parts.to_series(index).cast(pl.Int64).fill_null(0).to_numpy() for index in range(6)
+    )
+    fraction = parts.to_series(6).str.pad_end(6, "0").cast(pl.Int64).fill_null(0).to_numpy()
+    offset, offset_is_valid = _offset_minutes(parts.to_series(7))
+
+    days = _days_since_epoch(year, month, day)
+    seconds = ((days * 24 + hour) * 60 + minute - offset) * 60 + second
+    is_time = parts.to_series(0).is_not_null().to_numpy() & offset_is_valid
+    is_time &= _is_calendar_day(year, month, day) & (hour < 24) & (minute < 60) & (second < 60)
+    return np.where(is_time, seconds * 1_000_000 + fraction, 0), is_time
+
+
+def _offset_minutes(offsets: pl.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Return offsets such as +02:00 in minutes (0 for none and Z), and whether each is below one day."""
+    digits = offsets.str.replace_all(r"[^0-9]", "")
+    hours = digits.str.slice(0, 2).cast(pl.Int64, strict=False).fill_null(0).to_numpy()
+    minutes = digits.str.slice(2, 2).cast(pl.Int64, strict=False).fill_null(0).to_numpy()
+    negative = offsets.str.starts_with("-").fill_null(value=False).to_numpy()
+    total = hours * 60 + minutes
+    return np.where(negative, -total, total), (hours < 24) & (minutes < 60)
+
+
+def _is_calendar_day(year: np.ndarray, month: np.ndarray, day: np.ndarray) -> np.ndarray:
+    """Return whether the Gregorian calendar has the day; the year 0 is not one of Python's or SQL's."""
+    is_leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+    lengths = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
+    length: np.ndarray = lengths[np.where(month <= 12, month, 0)] + (is_leap & (month == 2))
+    return (year >= 1) & (day >= 1) & (day <= length)
+
+
+def _days_since_epoch(year: np.ndarray, month: np.ndarray, day: np.ndarray) -> np.ndarray:
+    """Return days since 1970-01-01 in the Gregorian calendar, counting years from March so leap days come last."""
+    from_march = (month + 9) % 12
+    y = year - (from_march >= 10)
+    days: np.ndarray = 365 * y + y // 4 - y // 100 + y // 400 + (from_march * 306 + 5) // 10 + day - 719_469
+    return days
