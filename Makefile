@@ -5,12 +5,12 @@ PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 pytho
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 6))' >/dev/null 2>&1 && echo $$p && break; done)
 bootstrap = $(or $(PYTHON),$(error no Python found; install Python 3.11 or newer)) tools/bootstrap.py
 in_dev = .venv-dev/bin/python -m
-# Two workers, because the machines that this is meant for have two cores. -p no:cacheprovider: nothing is left behind.
+# Two workers, because the machines that this is meant for have two cores.
 PYTEST_ARGS ?= -n 2
 MAKEFLAGS += --no-print-directory
 export PYTHONPATH =
 
-.PHONY: demo test check check-full lint types contracts dead-code doctest docs format lock clean
+.PHONY: demo test check check-full oracle lint types contracts dead-code doctest docs format lock clean
 
 demo:  ## Make data from the bundled sample, and say what was spent and where the files are.
 	@$(bootstrap) run
@@ -25,6 +25,10 @@ check: lint types contracts dead-code doctest docs  ## Run everything that CI ru
 check-full:  ## Run the slow statistical suites too.
 	@$(bootstrap) test
 	@.venv-test/bin/python -m pytest $(PYTEST_ARGS) -m "full or not full"
+
+oracle:  ## Compare with other libraries, each in an environment of its own.
+	@$(bootstrap) oracle-dp-accounting
+	@.venv-oracle-dp-accounting/bin/python -m pytest tests/oracle
 
 .venv-dev: FORCE
 	@$(bootstrap) dev
@@ -63,6 +67,6 @@ lock:  ## Lock the dependencies again (needs uv), and export the lock for pip.
 	$(export_lock) --only-group pip -o requirements/pip.txt
 
 clean:  ## Remove the environments and everything that was built.
-	rm -rf .venv-run .venv-test .venv-dev site dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .venv-run .venv-test .venv-dev .venv-oracle-* site dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 FORCE:

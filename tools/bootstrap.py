@@ -1,6 +1,6 @@
-"""Make an environment of this project with nothing but Python: ``python3 tools/bootstrap.py run|test|dev``.
+"""Make an environment of this project with nothing but Python: ``python3 tools/bootstrap.py run|test|dev|...``.
 
-The environment ``.venv-run``, ``.venv-test`` or ``.venv-dev`` gets exactly what ``requirements/<name>.txt`` lists,
+The environment ``.venv-<name>`` gets exactly what ``requirements/<name>.txt`` lists,
 checked by hash, from the index that this machine is configured for, and this project itself, editable. Nothing is
 done when the environment is up to date.
 
@@ -218,6 +218,11 @@ def install_environ(environ: "dict[str, str]") -> "dict[str, str]":
     return kept
 
 
+def environments() -> "list[str]":
+    """Return the names of all environments: one for each requirements file that is not a means to that end."""
+    return sorted({path.stem for path in REQUIREMENTS.glob("*.txt")} - {"build", "pip"})
+
+
 def fingerprint(name: str) -> str:
     """Return a hash of everything that the environment ``name`` is made from."""
     sources = [REQUIREMENTS / (name + ".txt"), REQUIREMENTS / "build.txt", ROOT / "pyproject.toml"]
@@ -258,7 +263,7 @@ def make_environment(name: str, environ: "dict[str, str]") -> str:
 def main() -> int:
     """Make the environment that the command line names."""
     parser = argparse.ArgumentParser(description="Make an environment of this project.")
-    parser.add_argument("name", choices=["run", "test", "dev"])
+    parser.add_argument("name", choices=environments())
     name = parser.parse_args().name
     try:
         if sys.version_info[:2] < OLDEST:

@@ -81,8 +81,7 @@ def test_every_page_is_in_the_table_of_contents() -> None:
 
 
 def test_changelog_fragments_say_what_kind_they_are() -> None:
-    names = [path.name for path in (ROOT / "changelog.d").iterdir() if path.name != "README.md"]
+    names = {path.name for path in (ROOT / "changelog.d").iterdir()} - {"README.md"}
+    kinds = "added|changed|fixed|removed|privacy"
 
-    assert [
-        name for name in names if not re.fullmatch(r"[a-z0-9-]+\.(added|changed|fixed|removed|privacy)\.md", name)
-    ] == []
+    assert {name for name in names if not re.fullmatch(rf"[a-z0-9-]+\.({kinds})\.md", name)} == set()
