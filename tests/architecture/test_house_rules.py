@@ -72,7 +72,10 @@ def test_every_primitive_names_its_guarantee() -> None:
 @pytest.mark.parametrize(
     ("name", "code"),
     [
-        ("noise/planted.py", 'def draw(scale, size, bits: BitSource):\n    """Draw."""\n'),
+        (
+            "noise/planted.py",
+            'def draw(scale, bits: BitSource):\n    """Draw.\n\n    Parameters\n    ----------\n    """\n',
+        ),
         ("curator/planted.py", 'def answer(question, source: CodedSource):\n    """Answer."""\n'),
         ("curator/planted.py", 'class Room:\n    """Answer."""\n    def ask(self):\n        pass\n'),
         ("mechanisms/planted.py", 'class Planted:\n    """Release."""\n    def run(self):\n        pass\n'),
@@ -82,6 +85,15 @@ def test_a_planted_primitive_without_guarantee_is_named(tmp_path: Path, name: st
     planted(tmp_path, name, code)
 
     assert len(house_rules.without_guarantee(tmp_path)) == 1
+
+
+def test_noise_that_others_use_needs_a_guarantee_however_short_its_docstring(tmp_path: Path) -> None:
+    planted(
+        tmp_path, "noise/planted.py", 'def draw(bits: BitSource):\n    """Draw."""\n\ndef step(bits: BitSource): ...\n'
+    )
+    planted(tmp_path, "curator/planted.py", "from lapwing.noise.planted import draw\n")
+
+    assert house_rules.without_guarantee(tmp_path) == ["noise/planted.py:draw"]
 
 
 def test_every_answering_file_of_the_room_has_its_proof_beside_it() -> None:

@@ -63,25 +63,42 @@ def oversized_room(package: Path) -> list[str]:
 
 def primitives(package: Path) -> dict[str, str]:
     """Return the docstring of everything public that protects people: samplers, the room, mechanisms."""
+    samplers = _noise_used_outside(package)
     return {
         f"{path.relative_to(package)}:{node.name}": ast.get_docstring(node) or ""
         for folder in ("noise", "curator", "mechanisms")
         for path in python_files(package / folder)
         for node in syntax(path).body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and _is_primitive(node, folder)
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and _is_primitive(node, folder, samplers)
     }
 
 
-def _is_primitive(node: ast.FunctionDef | ast.ClassDef, folder: str) -> bool:
+def _noise_used_outside(package: Path) -> set[str]:
+    """Return what other packages import from the modules of ``noise``."""
+    return {
+        alias.name
+        for path in python_files(package)
+        if path.relative_to(package).parts[0] != "noise"
+        for node in ast.walk(syntax(path))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lapwing.noise.")
+        for alias in node.names
+    }
+
+
+def _is_primitive(node: ast.FunctionDef | ast.ClassDef, folder: str, samplers: set[str]) -> bool:
+    """Say whether a definition is one; the steps that a sampler of ``noise`` is made of are not."""
     if node.name.startswith("_"):
         return False
-    if isinstance(node, ast.FunctionDef):
-        parameters = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
-        types = {_last_name(each.annotation) for each in parameters if each.annotation}
-        return bool(types & {"noise": {"BitSource"}, "curator": {"CodedSource"}, "mechanisms": set()}[folder])
-    methods = {each.name for each in node.body if isinstance(each, ast.FunctionDef)}
-    is_protocol = any(_last_name(base) == "Protocol" for base in node.bases)
-    return bool(methods & {"ask", "run"}) and not is_protocol
+    if isinstance(node, ast.ClassDef):
+        methods = {each.name for each in node.body if isinstance(each, ast.FunctionDef)}
+        is_protocol = any(_last_name(base) == "Protocol" for base in node.bases)
+        return bool(methods & {"ask", "run"}) and not is_protocol
+    parameters = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
+    types = {_last_name(each.annotation) for each in parameters if each.annotation}
+    if folder == "noise":
+        is_documented = "Parameters\n" in (ast.get_docstring(node) or "")
+        return "BitSource" in types and (is_documented or node.name in samplers)
+    return folder == "curator" and "CodedSource" in types
 
 
 def without_guarantee(package: Path) -> list[str]:
@@ -161,5 +178,5 @@ def _imports_root(node: ast.AST, modules: set[str]) -> bool:
         case ast.Import(names=names):
             return any(alias.name == "lapwing" for alias in names)
         case ast.ImportFrom(module="lapwing", names=names):
-            return any(alias.name not in modules for alias in names)
+            return any(alias.name not in modules | {"__version__"} for alias in names)
     return False
