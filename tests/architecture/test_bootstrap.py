@@ -49,7 +49,8 @@ def test_any_python_since_3_6_can_read_the_script() -> None:
     assert all(each is None or isinstance(each, ast.Name | ast.Constant) for each in evaluated)
 
 
-def test_a_broken_shim_and_an_old_python_are_passed_over(tmp_path: Path, no_pyenv: None) -> None:
+@pytest.mark.usefixtures("no_pyenv")
+def test_a_broken_shim_and_an_old_python_are_passed_over(tmp_path: Path) -> None:
     program(tmp_path / "shims", "python3", "echo 'pyenv: python3: command not found' >&2; exit 127")
     program(tmp_path / "old", "python3", "echo 3.9")
     program(tmp_path / "odd", "python3.13", "echo nonsense")
@@ -66,7 +67,8 @@ def test_a_newer_python_beside_the_shims_is_found(tmp_path: Path, monkeypatch: p
     assert bootstrap.find_python("") == str(good)
 
 
-def test_no_python_at_all_is_one_clear_sentence(tmp_path: Path, no_pyenv: None) -> None:
+@pytest.mark.usefixtures("no_pyenv")
+def test_no_python_at_all_is_one_clear_sentence(tmp_path: Path) -> None:
     with pytest.raises(bootstrap.BootstrapError, match=r"Python 3\.11 or newer is needed and none was found on PATH"):
         bootstrap.find_python(str(tmp_path))
 
