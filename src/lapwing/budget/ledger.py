@@ -1,0 +1,249 @@
+"""The persistent ledger: what has been spent on each data set, across runs and processes.
+
+A debit is on the disk before it returns, and callers draw no secret bit before that. A crash can therefore waste
+budget and never leaks any. There are no refunds.
+"""
+
+import os
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from os import PathLike
+from pathlib import Path
+from typing import Self
+
+from lapwing.budget import ledger_accounts as accounts
+from lapwing.budget import ledger_chain as chain
+from lapwing.budget.budget import Budget, Notion, Number
+from lapwing.budget.exact import as_text, exact_number
+from lapwing.budget.ledger_accounts import Balance
+from lapwing.budget.ledger_chain import UNITS, Entry
+from lapwing.budget.ledger_file import create_if_absent, transact
+from lapwing.errors import BudgetError, DataError
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """A ledger file. Make one with ``Ledger.open`` or ``Ledger.create_or_open``.
+
+    Parameters
+    ----------
+    path : Path
+        The SQLite file. It may hold several data sets, and many processes may use it at once.
+
+    Notes
+    -----
+    Guarantee: for each data set, the costs of all debits that ever returned sum to at most its limit, under the one
+    neighbour relation and privacy unit fixed at ``init``, whatever the number of processes and wherever they are
+    killed. See ``ledger.proof.md``.
+
+    Wherever ``dataset`` may be None, it stands for the only data set in the file.
+    """
+
+    path: Path
+
+    @classmethod
+    def open(cls, path: str | PathLike[str]) -> Self:
+        """Open a ledger that exists; a DataError where there is none or the file is something else."""
+        ledger = cls(Path(path))
+        if not os.path.isfile(path):
+            raise DataError(f"there is no ledger {ledger.path}; name one, or make it with `lapwing ledger init`")
+        ledger.datasets()
+        return ledger
+
+    @classmethod
+    def create_or_open(cls, path: str | PathLike[str]) -> Self:
+        """Open a ledger, made first where there is none; the file is readable by its owner only."""
+        create_if_absent(Path(path))
+        return cls.open(path)
+
+    def init(
+        self,
+        dataset: str,
+        *,
+        unit: Notion,
+        limit: Number,
+        delta: Number | None = None,
+        relation: str,
+        privacy_unit: str,
+    ) -> Balance:
+        """Open the account of a data set and fix its terms for good.
+
+        Parameters
+        ----------
+        dataset : str
+            A new name, 1 to 200 printable characters.
+        unit : {"pure", "zcdp"}
+            Keep the account in integers of 10^-9 epsilon (zCDP releases are refused), or of 10^-12 rho (a pure
+            epsilon enters as epsilon^2 / 2).
+        limit : number
+            From 0 to 10^6, rounded down. An epsilon where ``unit`` is "pure", or ``delta`` is given (then converted
+            to rho at once, so that converted epsilons are never summed); else a rho.
+        delta : number, optional
+            Above 0 and below 1, only with "zcdp".
+        relation : {"add-remove", "replace-one"}
+            The neighbour relation of every release.
+        privacy_unit : str
+            "row" or "FIELD:MAXROWS", of every release.
+
+        Returns
+        -------
+        Balance
+            The state of the new account.
+
+        Raises
+        ------
+        BudgetError
+            When the data set has an account already.
+        ParameterError
+            When a setting is outside its range.
+        """
+        accounts.check_name("dataset", dataset)
+        terms = accounts.checked_terms(unit, delta, relation, privacy_unit)
+        units = accounts.limit_units(limit, unit, None if terms["delta"] is None else Fraction(terms["delta"]))
+        details = {**terms, "limit": as_text(exact_number("limit", limit))}
+
+        def work(connection: sqlite3.Connection) -> Balance:
+            if dataset in accounts.names(connection):
+                raise BudgetError(
+                    f"data set {dataset!r} is in the ledger already and its terms are fixed; use another name, "
+                    "or change the limit with `lapwing ledger limit`"
+                )
+            connection.execute(
+                "INSERT INTO accounts (dataset, unit, delta, relation, privacy_unit, limit_units) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                (dataset, *terms.values(), units),
+            )
+            chain.append(connection, at=_now(), kind="init", dataset=dataset, units=units, details=details)
+            return accounts.read_balance(connection, dataset)
+
+        return transact(self.path, "BEGIN IMMEDIATE", work)
+
+    def debit(
+        self,
+        dataset: str | None,
+        release_id: str,
+        budget: Budget,
+        *,
+        relation: str,
+        privacy_unit: str,
+        description: Mapping[str, object],
+    ) -> Entry:
+        """Pay for one release; the entry is on the disk when this returns.
+
+        Parameters
+        ----------
+        dataset : str or None
+            The data set.
+        release_id : str
+            Names the release within the data set. A second debit of the same release and amount changes nothing and
+            returns the first entry, so that a resumed release is paid once: never reuse an id for another release.
+        budget : Budget
+            Above 0; rounded up to a whole number of units.
+        relation, privacy_unit : str
+            The terms of the release; they must be those of the data set.
+        description : Mapping
+            Public settings worth keeping (mechanism, versions), as JSON can hold them; never anything from rows.
+
+        Returns
+        -------
+        Entry
+            The entry of this release.
+
+        Raises
+        ------
+        BudgetError
+            When less is left than the release costs, the terms differ, a zCDP release meets a pure account, the
+            release was paid with another amount, or the file cannot be written.
+        """
+        accounts.check_name("release_id", release_id)
+        details = accounts.debit_details(budget, description)
+
+        def work(connection: sqlite3.Connection) -> Entry:
+            account = accounts.read_balance(connection, dataset)
+            accounts.check_release_terms(account, relation, privacy_unit)
+            units = accounts.cost_units(account, budget)
+            paid = accounts.read_debit(connection, account, release_id)
+            if paid is not None:
+                return accounts.same_release(paid, details)
+            if Fraction(units, UNITS[account.unit]) > account.left:
+                raise accounts.overspent(account, units)
+            row = chain.append(
+                connection,
+                at=_now(),
+                kind="debit",
+                dataset=account.dataset,
+                units=units,
+                details=details,
+                release_id=release_id,
+            )
+            return Entry.from_row(row, account.unit)
+
+        return transact(self.path, "BEGIN IMMEDIATE", work)
+
+    def set_limit(self, dataset: str | None, limit: Number) -> Balance:
+        """Change the limit of a data set, never below what is spent; the change is an entry of the chain.
+
+        ``limit`` is an epsilon or a rho as it was at ``init``.
+        """
+
+        def work(connection: sqlite3.Connection) -> Balance:
+            account = accounts.read_balance(connection, dataset)
+            units = accounts.limit_units(limit, account.unit, account.delta)
+            if Fraction(units, UNITS[account.unit]) < account.spent:
+                raise BudgetError(
+                    f"limit {limit} is below what data set {account.dataset!r} has spent, "
+                    f"{account.describe(account.spent)}; give a higher limit"
+                )
+            details = {"limit": as_text(exact_number("limit", limit))}
+            chain.append(connection, at=_now(), kind="limit", dataset=account.dataset, units=units, details=details)
+            return accounts.read_balance(connection, account.dataset)
+
+        return transact(self.path, "BEGIN IMMEDIATE", work)
+
+    def find(self, dataset: str | None, release_id: str) -> Entry | None:
+        """Return the entry that paid ``release_id``, or None."""
+
+        def work(connection: sqlite3.Connection) -> Entry | None:
+            return accounts.read_debit(connection, accounts.read_balance(connection, dataset), release_id)
+
+        return transact(self.path, "BEGIN", work)
+
+    def datasets(self) -> tuple[str, ...]:
+        """Return the names of the data sets, sorted."""
+        return transact(self.path, "BEGIN", accounts.names)
+
+    def balance(self, dataset: str | None = None) -> Balance:
+        """Return limit, spent, left and terms of a data set."""
+        return transact(self.path, "BEGIN", lambda connection: accounts.read_balance(connection, dataset))
+
+    def history(self, dataset: str | None = None) -> tuple[Entry, ...]:
+        """Return all entries of a data set in order: its opening, debits and changes of the limit."""
+
+        def work(connection: sqlite3.Connection) -> tuple[Entry, ...]:
+            account = accounts.read_balance(connection, dataset)
+            rows = connection.execute("SELECT * FROM entries WHERE dataset = ? ORDER BY number", (account.dataset,))
+            return tuple(Entry.from_row(row, account.unit) for row in rows)
+
+        return transact(self.path, "BEGIN", work)
+
+    def verify(self) -> int:
+        """Check the hash chain, the accounts against the entries, and the file's own rules.
+
+        Returns
+        -------
+        int
+            The number of entries in the file.
+
+        Raises
+        ------
+        BudgetError
+            When anything was changed by other means; it names the first thing that does not fit.
+        """
+        return transact(self.path, "BEGIN", chain.verify)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,211 @@
+"""The accounts of the ledger: their terms, their whole-number units, and the refusals."""
+
+import math
+import re
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from lapwing.budget.budget import Budget, Notion, Number
+from lapwing.budget.conversions import epsilon_for, rho_for
+from lapwing.budget.exact import as_text, exact_number
+from lapwing.budget.ledger_chain import UNITS, Entry, canonical_json
+from lapwing.errors import BudgetError, ParameterError
+
+_RELATIONS = ("add-remove", "replace-one")
+_PRIVACY_UNIT = re.compile(r"row|.+:[1-9][0-9]{0,8}")
+_NAME_LENGTH = 200
+_LARGEST_LIMIT = 10**6
+"""In epsilon or rho; it also keeps every number of units within SQLite's 64 bits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balance:
+    """The state of one data set's budget, with the terms that were fixed when it was opened.
+
+    Parameters
+    ----------
+    dataset : str
+        Name of the data set.
+    unit : {"pure", "zcdp"}
+        Whether the account is kept in epsilon or in rho.
+    delta : Fraction or None
+        The delta at which the owner states limits of a "zcdp" account; None where they are given as rho.
+    relation : str
+        The neighbour relation, "add-remove" or "replace-one".
+    privacy_unit : str
+        "row" or "FIELD:MAXROWS".
+    limit, spent : Fraction
+        In epsilon or rho, as ``unit`` says.
+    """
+
+    dataset: str
+    unit: Notion
+    delta: Fraction | None
+    relation: str
+    privacy_unit: str
+    limit: Fraction
+    spent: Fraction
+
+    @property
+    def left(self) -> Fraction:
+        """What may still be spent: limit minus spent, never negative."""
+        return self.limit - self.spent
+
+    def describe(self, amount: Fraction) -> str:
+        """Write an amount of this account for a person.
+
+        Where limits are stated at a delta, the text adds the epsilon that a release may ask for at that delta.
+        """
+        if self.unit == "pure":
+            return f"epsilon {as_text(amount)}"
+        text = f"rho {as_text(amount)}"
+        if self.delta is None or amount == 0:
+            return text
+        step = Fraction(1, 10**6)
+        asked = epsilon_for(amount, self.delta) // step * step
+        # Asking for what is written here must not cost more than is written here.
+        if asked > 0 and rho_for(asked, self.delta) > amount:
+            asked -= step
+        return f"{text} (epsilon {as_text(asked)} at delta {float(self.delta):g})"
+
+
+def check_name(setting: str, value: str) -> None:
+    """Refuse a name that could not be told apart on a screen or would not fit a line."""
+    if not 0 < len(value) <= _NAME_LENGTH or not value.isprintable() or value != value.strip():
+        raise ParameterError(
+            f"{setting} must be 1 to {_NAME_LENGTH} printable characters without blanks around, "
+            f"got {value[:_NAME_LENGTH]!r}; choose a plain name"
+        )
+
+
+def checked_terms(unit: Notion, delta: Number | None, relation: str, privacy_unit: str) -> dict[str, str | None]:
+    """Return the terms of a new account as text, or refuse them."""
+    if unit not in UNITS:
+        raise ParameterError(f"the unit of a ledger must be pure or zcdp, got {unit!r}; choose one of them")
+    if relation not in _RELATIONS:
+        raise ParameterError(
+            f"the neighbour relation must be {' or '.join(_RELATIONS)}, got {relation!r}; choose one of them"
+        )
+    if _PRIVACY_UNIT.fullmatch(privacy_unit) is None or not privacy_unit.isprintable():
+        raise ParameterError(
+            f"the privacy unit must be row or FIELD:MAXROWS, got {privacy_unit[:_NAME_LENGTH]!r}; "
+            "write for example person_id:3"
+        )
+    exact_delta = exact_number("delta", 0 if delta is None else delta)
+    if not 0 <= exact_delta < 1:
+        raise ParameterError(f"delta must be at least 0 and below 1, got {delta}; give a small number such as 1e-9")
+    if unit == "pure" and exact_delta != 0:
+        raise ParameterError("a ledger in pure epsilon has no delta; leave delta out, or choose the unit zcdp")
+    stated = None if exact_delta == 0 else as_text(exact_delta)
+    return {"unit": unit, "delta": stated, "relation": relation, "privacy_unit": privacy_unit}
+
+
+def limit_units(limit: Number, unit: Notion, delta: Fraction | None) -> int:
+    """Return a limit in whole units, rounded down; with a ``delta`` the limit is an epsilon and becomes a rho."""
+    exact = exact_number("limit", limit)
+    if not 0 <= exact <= _LARGEST_LIMIT:
+        raise ParameterError(f"limit must lie between 0 and 10^6, got {limit}; give a number such as 1")
+    if delta is not None and exact > 0:
+        exact = rho_for(exact, delta)
+    return math.floor(exact * UNITS[unit])
+
+
+def cost_units(account: Balance, budget: Budget) -> int:
+    """Return what ``budget`` costs in whole units of ``account``, rounded up."""
+    if account.unit == "zcdp":
+        return math.ceil(budget.as_zcdp().rho * UNITS["zcdp"])
+    if budget.notion != "pure":
+        raise BudgetError(
+            f"data set {account.dataset!r} is kept in pure epsilon and a zcdp release cannot be paid from it; "
+            "ask for epsilon without delta, or keep the data set in a ledger of unit zcdp"
+        )
+    return math.ceil(budget.epsilon * UNITS["pure"])
+
+
+def debit_details(budget: Budget, description: Mapping[str, object]) -> dict[str, object]:
+    """Return what a debit records beside its cost, or refuse what cannot be recorded."""
+    if budget.amount == 0:
+        raise ParameterError("a debit must be above 0, got 0; nothing can be released for nothing")
+    details: dict[str, object] = {"budget": [budget.notion, as_text(budget.amount)], "description": dict(description)}
+    try:
+        canonical_json(details)
+    except (TypeError, ValueError):
+        is_json = False
+    else:
+        is_json = True
+    if not is_json:
+        raise ParameterError("the description of a debit must hold text, numbers, lists and mappings only")
+    return details
+
+
+def check_release_terms(account: Balance, relation: str, privacy_unit: str) -> None:
+    """Refuse a release under other terms than the account's: their costs would not add up to one guarantee."""
+    for name, agreed, asked in (
+        ("neighbour relation", account.relation, relation),
+        ("privacy unit", account.privacy_unit, privacy_unit),
+    ):
+        if agreed != asked:
+            raise BudgetError(
+                f"data set {account.dataset!r} is accounted under the {name} {agreed} and this release asks for "
+                f"{asked}; use {agreed}, or another data set name"
+            )
+
+
+def same_release(paid: Entry, details: Mapping[str, object]) -> Entry:
+    """Return ``paid`` if it paid the budget of ``details``; else refuse: one id stands for one release."""
+    if paid.details.get("budget") != details["budget"]:
+        raise BudgetError(
+            f"release {paid.release_id!r} was paid with another budget already; resume it with the same settings, "
+            "or give the new release an id of its own"
+        )
+    return paid
+
+
+def overspent(account: Balance, units: int) -> BudgetError:
+    """Return the refusal of a release that costs more than is left."""
+    cost = Fraction(units, UNITS[account.unit])
+    return BudgetError(
+        f"data set {account.dataset!r} has {account.describe(account.left)} left of its limit "
+        f"{account.describe(account.limit)}, and this release costs {account.describe(cost)}; "
+        "ask for less, or raise the limit with `lapwing ledger limit`"
+    )
+
+
+def names(connection: sqlite3.Connection) -> tuple[str, ...]:
+    """Return the names of all data sets, sorted."""
+    return tuple(row[0] for row in connection.execute("SELECT dataset FROM accounts ORDER BY dataset"))
+
+
+def read_balance(connection: sqlite3.Connection, dataset: str | None) -> Balance:
+    """Return the state of a data set; None stands for the only one in the file."""
+    known = names(connection)
+    if dataset is None and len(known) == 1:
+        dataset = known[0]
+    if dataset not in known:
+        asked = "no data set was named" if dataset is None else f"there is no data set {dataset!r}"
+        listed = f"the ledger holds {', '.join(known)}" if known else "the ledger holds none"
+        raise BudgetError(f"{asked} and {listed}; name one of them, or open one with `lapwing ledger init`")
+    row = connection.execute(
+        "SELECT unit, delta, relation, privacy_unit, limit_units, spent_units FROM accounts WHERE dataset = ?",
+        (dataset,),
+    ).fetchone()
+    unit, delta, relation, privacy_unit, limit, spent = row
+    return Balance(
+        dataset=dataset,
+        unit=unit,
+        delta=None if delta is None else Fraction(delta),
+        relation=relation,
+        privacy_unit=privacy_unit,
+        limit=Fraction(limit, UNITS[unit]),
+        spent=Fraction(spent, UNITS[unit]),
+    )
+
+
+def read_debit(connection: sqlite3.Connection, account: Balance, release_id: str) -> Entry | None:
+    """Return the entry that paid ``release_id``, or None."""
+    row = connection.execute(
+        "SELECT * FROM entries WHERE dataset = ? AND release_id = ?", (account.dataset, release_id)
+    ).fetchone()
+    return None if row is None else Entry.from_row(row, account.unit)

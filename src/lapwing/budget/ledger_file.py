@@ -1,0 +1,168 @@
+"""The ledger's SQLite file: its tables, its transactions, and its failures in our words.
+
+The rules that must hold whatever a program does are written into the file itself: spent never exceeds the limit,
+entries are only appended, terms never change, and an entry moves its account in the same statement.
+"""
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from lapwing.errors import BudgetError, DataError, LapwingError
+
+BUSY_SECONDS = 30.0
+"""How long a process waits for the others' transactions, each of which takes milliseconds."""
+
+APPLICATION_ID = 0x4C574C47
+FORMAT = 1
+STATEMENTS = (
+    """CREATE TABLE accounts (
+    dataset TEXT NOT NULL PRIMARY KEY,
+    unit TEXT NOT NULL CHECK (unit IN ('pure', 'zcdp')),
+    delta TEXT,
+    relation TEXT NOT NULL CHECK (relation IN ('add-remove', 'replace-one')),
+    privacy_unit TEXT NOT NULL,
+    limit_units INTEGER NOT NULL CHECK (typeof(limit_units) = 'integer'),
+    spent_units INTEGER NOT NULL DEFAULT 0 CHECK (typeof(spent_units) = 'integer' AND spent_units >= 0),
+    CHECK (spent_units <= limit_units)
+)""",
+    """CREATE TABLE entries (
+    number INTEGER PRIMARY KEY,
+    at TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('init', 'debit', 'limit')),
+    dataset TEXT NOT NULL,
+    release_id TEXT CHECK ((release_id IS NOT NULL) = (kind = 'debit')),
+    units INTEGER NOT NULL CHECK (typeof(units) = 'integer' AND units >= 0),
+    details TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    UNIQUE (dataset, release_id)
+)""",
+    # INSERT OR REPLACE deletes without asking the delete trigger, so this one refuses what it would replace.
+    """CREATE TRIGGER entries_append BEFORE INSERT ON entries
+WHEN NEW.number IS NOT (SELECT coalesce(max(number), 0) + 1 FROM entries)
+  OR EXISTS (SELECT 1 FROM entries WHERE dataset = NEW.dataset AND release_id = NEW.release_id)
+  OR NOT EXISTS (SELECT 1 FROM accounts WHERE dataset = NEW.dataset)
+BEGIN SELECT RAISE(ABORT, 'entries are appended, one for each release'); END""",
+    """CREATE TRIGGER entries_debit AFTER INSERT ON entries WHEN NEW.kind = 'debit'
+BEGIN UPDATE accounts SET spent_units = spent_units + NEW.units WHERE dataset = NEW.dataset; END""",
+    """CREATE TRIGGER entries_limit AFTER INSERT ON entries WHEN NEW.kind = 'limit'
+BEGIN UPDATE accounts SET limit_units = NEW.units WHERE dataset = NEW.dataset; END""",
+    """CREATE TRIGGER entries_stay BEFORE DELETE ON entries
+BEGIN SELECT RAISE(ABORT, 'entries are never deleted'); END""",
+    """CREATE TRIGGER entries_fixed BEFORE UPDATE ON entries
+BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END""",
+    """CREATE TRIGGER accounts_stay BEFORE DELETE ON accounts
+BEGIN SELECT RAISE(ABORT, 'accounts are never deleted'); END""",
+    """CREATE TRIGGER accounts_fixed BEFORE UPDATE OF dataset, unit, delta, relation, privacy_unit ON accounts
+BEGIN SELECT RAISE(ABORT, 'the terms of an account are never changed'); END""",
+    """CREATE TRIGGER accounts_no_refund BEFORE UPDATE OF spent_units ON accounts
+WHEN NEW.spent_units < OLD.spent_units
+BEGIN SELECT RAISE(ABORT, 'budget is never refunded'); END""",
+)
+
+T = TypeVar("T")
+
+
+def transact(path: Path, begin: Literal["BEGIN", "BEGIN IMMEDIATE"], work: Callable[[sqlite3.Connection], T]) -> T:
+    """Run ``work`` in one transaction; it is durable when this returns, and undone when this raises.
+
+    Every call has a connection of its own: nothing is shared between threads or carried through a fork.
+    """
+
+    def guarded_work(connection: sqlite3.Connection) -> T:
+        _check_format(path, connection)
+        _use_write_ahead_log(path, connection)
+        connection.execute(begin)
+        result = work(connection)
+        connection.execute("COMMIT")
+        return result
+
+    return _with_connection(path, guarded_work)
+
+
+def create_if_absent(path: Path) -> None:
+    """Make an empty ledger at ``path`` unless something is there; several processes may do so at once."""
+    try:
+        # SQLite gives its side files the permissions of the main file, so this is the only place that sets them.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        failure = None
+    except OSError as error:
+        failure = BudgetError(f"the ledger {path} cannot be made ({error.strerror}); choose a place you may write to")
+    else:
+        failure = None
+    if failure is not None:
+        raise failure
+    _with_connection(path, _create_tables)
+
+
+def _create_tables(connection: sqlite3.Connection) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+        for statement in STATEMENTS:
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+    connection.execute("COMMIT")
+
+
+def _with_connection(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
+    try:
+        # mode=rw: a file that has gone away is an error, and never a fresh empty ledger.
+        address = path.resolve().as_uri() + "?mode=rw"
+        with closing(sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
+            # A commit returns after the write-ahead log has reached the disk, on macOS too (fullfsync).
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA fullfsync = ON")
+            return work(connection)
+    except sqlite3.Error as error:
+        failure = _in_our_words(path, error)
+    # Raised here and not in the except block, so that SQLite's own message does not ride along as the context.
+    raise failure
+
+
+def _check_format(path: Path, connection: sqlite3.Connection) -> None:
+    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+        raise DataError(f"{path} is not a Lapwing ledger; name one, or make it with `lapwing ledger init`")
+    found = connection.execute("PRAGMA user_version").fetchone()[0]
+    if found != FORMAT:
+        raise DataError(f"the ledger {path} has format {found}, this version reads {FORMAT}; use a matching version")
+
+
+def _use_write_ahead_log(path: Path, connection: sqlite3.Connection) -> None:
+    """Switch the file to its write-ahead log once; it needs a moment alone with the file, without SQLite's waiting."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
+    while mode != "wal":
+        try:
+            mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+        else:
+            if mode != "wal":
+                raise BudgetError(f"the ledger {path} cannot be kept safely on this file system; use a local disk")
+
+
+def _in_our_words(path: Path, error: sqlite3.Error) -> LapwingError:
+    """Return one sentence for a failure of SQLite, by its error code: its own text may quote what we asked."""
+    code = getattr(error, "sqlite_errorname", "SQLITE_MISUSE")
+    if code.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
+        return DataError(f"{path} is damaged or not a Lapwing ledger; name another file, or restore a copy of it")
+    if code.startswith("SQLITE_CONSTRAINT"):
+        return BudgetError(f"the ledger {path} refused an entry that breaks its rules; nothing was recorded")
+    sentences = {
+        ("SQLITE_BUSY", "SQLITE_LOCKED"): f"is in use by another process for more than {BUSY_SECONDS:g} s; try later",
+        ("SQLITE_FULL",): "cannot grow because the disk is full; free some space and try again",
+        ("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH"): "is read-only; make it and its folder writable",
+        ("SQLITE_CANTOPEN",): "cannot be opened; check that it exists and that you may write to it and its folder",
+    }
+    for codes, sentence in sentences.items():
+        if code.startswith(codes):
+            return BudgetError(f"the ledger {path} {sentence}")
+    return BudgetError(f"the ledger {path} failed ({code}); check the disk, and that it is a local one")
