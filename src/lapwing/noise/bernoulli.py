@@ -113,17 +113,20 @@ def bernoulli_exp_multiples(multiples: NDArray[np.uint64], unit: Fraction, bits:
     if multiples.dtype != np.uint64:
         raise ParameterError(f"multiples must be an array of uint64, got {multiples.dtype}; convert it")
     unit = checked_rational("unit", unit)
+    return accept_exp(multiple_exponents(multiples, unit), lambda index: int(multiples[index]) * unit, bits)
 
+
+def multiple_exponents(multiples: NDArray[np.uint64], unit: Fraction) -> NDArray[np.int64]:
+    """Return multiple * unit in units of 2^-40, as close as `accept_exp` asks."""
     per_unit = reciprocal(unit)
     clip = min(ceil_divide(EXPONENT_CLIP * per_unit.numerator, per_unit.denominator), (1 << WORD_BITS) - 1)
     drop = max(clip.bit_length() - MULTIPLE_BITS, 0)
     scaled = (unit.numerator << EXPONENT_BITS + PRODUCT_BITS + drop) // unit.denominator
     factor = min(scaled, EXPONENT_CLIP << EXPONENT_BITS + PRODUCT_BITS)
-
     # [multiples] int64 from here on: NumPy would turn a mix of int64 and uint64 into floating point.
     short = (np.minimum(multiples, np.uint64(clip)) >> np.uint64(drop)).astype(np.int64)
-    exponents = short * np.int64(factor) >> np.int64(PRODUCT_BITS)
-    return accept_exp(exponents, lambda index: int(multiples[index]) * unit, bits)
+    exponents: NDArray[np.int64] = short * np.int64(factor) >> np.int64(PRODUCT_BITS)
+    return exponents
 
 
 def accept_exp(
@@ -149,14 +152,14 @@ def accept_exp(
     words = bits.words(exponents.size)
     heads = (words >> np.uint64(WORD_BITS - FILTER_BITS)).astype(np.int64)
     # [filter] heads <= 2^32 U < heads + 1: outside the slack the comparison of U with exp(-x) is settled.
-    distance = heads - _approximate_exp(np.minimum(exponents, EXPONENT_CLIP << EXPONENT_BITS))
+    distance = heads - approximate_exp(np.minimum(exponents, EXPONENT_CLIP << EXPONENT_BITS))
     accepted = distance < -slack
     for index in np.flatnonzero(np.abs(distance) <= slack):
         accepted[index] = decide(exact(int(index)), int(words[index]), bits)
     return accepted
 
 
-def _approximate_exp(exponents: NDArray[np.int64]) -> NDArray[np.int64]:
+def approximate_exp(exponents: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return 2^32 exp(-x), with an error below 50, from 2^40 x <= 24 * 2^40."""
     coarse_bits = EXPONENT_BITS - STEP_BITS
     rest = (exponents & ((1 << coarse_bits) - 1)) >> (EXPONENT_BITS - FILTER_BITS)

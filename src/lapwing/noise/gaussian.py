@@ -30,7 +30,7 @@ def discrete_gaussian(sigma_squared: Fraction, size: int, bits: BitSource) -> ND
     Parameters
     ----------
     sigma_squared : Fraction
-        Positive, at most 2^108.
+        Positive, below 2^110.
     size : int
         Number of draws, at least 0.
     bits : BitSource
@@ -44,7 +44,7 @@ def discrete_gaussian(sigma_squared: Fraction, size: int, bits: BitSource) -> ND
     Raises
     ------
     ParameterError
-        The parameter is not a positive rational of at most 2^108, or the size is negative.
+        The parameter is not a positive rational below 2^110, or the size is negative.
     CapacityError
         A proposal reached 2^62, of probability below exp(-127) at the largest parameter; it depends on the noise alone.
 
@@ -66,7 +66,7 @@ def discrete_gaussian(sigma_squared: Fraction, size: int, bits: BitSource) -> ND
     (4,)
     """
     sigma_squared = checked_rational("sigma_squared", sigma_squared)
-    proposal = _proposal(sigma_squared)
+    proposal = make_proposal(sigma_squared)
     checked_scale(Fraction(proposal.scale))
 
     values = np.empty(checked_size(size), dtype=np.int64)
@@ -82,7 +82,7 @@ def discrete_gaussian(sigma_squared: Fraction, size: int, bits: BitSource) -> ND
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Proposal:
+class Proposal:
     """Public numbers of the acceptance step: y is accepted with probability exp(-(y - centre)^2 / (2 sigma_squared)).
 
     Either `exponents` holds 2^40 times the exponent of y = 0..8 scale, or it is empty and the exponent is the square of
@@ -103,14 +103,14 @@ class _Proposal:
 
 
 @lru_cache(maxsize=64)
-def _proposal(sigma_squared: Fraction) -> _Proposal:
+def make_proposal(sigma_squared: Fraction) -> Proposal:
     """Return the Laplace scale t = floor(sigma) + 1 and the constants of the acceptance."""
     top, bottom = sigma_squared.numerator, sigma_squared.denominator
     scale = min(isqrt(top // bottom), LARGEST_SCALE) + 1
     if scale <= TABULATED_SCALE:
-        exact = _Proposal(sigma_squared, scale, np.empty(0, dtype=np.int64), 0, 0, 0)
+        exact = Proposal(sigma_squared, scale, np.empty(0, dtype=np.int64), 0, 0, 0)
         rows = [_fixed_point(exact.exponent(y)) for y in range(CLIP_SCALES * scale + 1)]
-        return _Proposal(sigma_squared, scale, np.array(rows, dtype=np.int64), 0, 0, 0)
+        return Proposal(sigma_squared, scale, np.array(rows, dtype=np.int64), 0, 0, 0)
 
     shift = SHORT_BITS - (CLIP_SCALES * scale).bit_length()
     stretch = Fraction(2) ** shift
@@ -119,7 +119,7 @@ def _proposal(sigma_squared: Fraction) -> _Proposal:
     squared = Fraction(bottom << 2 * (ROOT_BITS + FACTOR_BITS), 2 * top) * Fraction(4) ** -shift
     factor = isqrt(squared.numerator // squared.denominator)
     empty = np.empty(0, dtype=np.int64)
-    return _Proposal(sigma_squared, scale, empty, shift, centre.numerator // centre.denominator, factor)
+    return Proposal(sigma_squared, scale, empty, shift, centre.numerator // centre.denominator, factor)
 
 
 def _fixed_point(exponent: Fraction) -> int:
@@ -128,14 +128,19 @@ def _fixed_point(exponent: Fraction) -> int:
     return (clipped.numerator << EXPONENT_BITS) // clipped.denominator
 
 
-def _accept(proposal: _Proposal, magnitudes: NDArray[np.int64], bits: BitSource) -> NDArray[np.bool_]:
-    """Accept each proposal with probability exp(-exponent), exactly."""
+def proposal_exponents(proposal: Proposal, magnitudes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the exponents in units of 2^-40, as close as `accept_exp` asks."""
     clipped = np.minimum(magnitudes, CLIP_SCALES * proposal.scale)
     if proposal.exponents.size:
-        exponents = proposal.exponents[clipped]
-    else:
-        # [exponents] all below 2^63: |y - centre| < 2^31, times factor < 6 * 2^60; its square root < 6 * 2^28.
-        short = clipped << proposal.shift if proposal.shift >= 0 else clipped >> -proposal.shift
-        root = np.abs(short - proposal.centre) * proposal.factor >> FACTOR_BITS
-        exponents = root * root >> 2 * ROOT_BITS - EXPONENT_BITS
+        return proposal.exponents[clipped]
+    # [exponents] all below 2^63: |y - centre| < 2^31, times factor < 6 * 2^60; its square root < 6 * 2^28.
+    short = clipped << proposal.shift if proposal.shift >= 0 else clipped >> -proposal.shift
+    root = np.abs(short - proposal.centre) * proposal.factor >> FACTOR_BITS
+    squared: NDArray[np.int64] = root * root >> 2 * ROOT_BITS - EXPONENT_BITS
+    return squared
+
+
+def _accept(proposal: Proposal, magnitudes: NDArray[np.int64], bits: BitSource) -> NDArray[np.bool_]:
+    """Accept each proposal with probability exp(-exponent), exactly."""
+    exponents = proposal_exponents(proposal, magnitudes)
     return accept_exp(exponents, lambda index: proposal.exponent(int(magnitudes[index])), bits)
