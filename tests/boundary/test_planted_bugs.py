@@ -1,0 +1,268 @@
+"""Bugs of the kind that broke other libraries, planted one by one: record and replay flags each of them."""
+
+import itertools
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from lapwing.table.source import code_table
+
+import lapwing.audit.replay
+import lapwing.curator.marginal_counts as answering
+from lapwing.audit.pairs import neighbour_pair
+from lapwing.audit.replay import audit_pair
+from lapwing.curator.room import Room
+from lapwing.errors import DataError
+from lapwing.mechanisms.independent import Independent
+from lapwing.noise.gaussian import discrete_gaussian
+from lapwing.noise.laplace import discrete_laplace
+from lapwing.release.questions import NoisyCounts
+from lapwing.release.terms import Terms
+from mechanism_checks import settings_for
+
+
+def flags_of(mechanism, *, pairs=40, relations=("add-remove", "replace-one"), rows_per_unit=(1, 3)):
+    """Audit generated pairs until one is flagged."""
+    rng = np.random.default_rng(8)
+    for _, relation, max_rows, pure in itertools.product(range(pairs // 8), relations, rows_per_unit, (True, False)):
+        pair = neighbour_pair(rng, relation, max_rows)
+        flags = audit_pair(pair.data, pair.neighbour, settings_for(mechanism, pair.schema, relation, pure=pure))
+        if flags:
+            return flags
+    return ()
+
+
+def with_samplers(patch, change):
+    """Let the room call changed samplers; the audit keeps the true ones."""
+    patch.setattr(answering, "discrete_laplace", lambda scale, size, bits: change(discrete_laplace, scale, size, bits))
+    patch.setattr(
+        answering, "discrete_gaussian", lambda scale, size, bits: change(discrete_gaussian, scale, size, bits)
+    )
+
+
+def half_noise(patch):
+    with_samplers(patch, lambda draw, scale, size, bits: draw(scale / 2, size, bits))
+
+
+def ten_percent_short_noise(patch):
+    with_samplers(patch, lambda draw, scale, size, bits: draw(scale * 9 / 10, size, bits))
+
+
+def first_cell_without_noise(patch):
+    def change(draw, scale, size, bits):
+        noise = draw(scale, size, bits)
+        noise[0] = 0
+        return noise
+
+    with_samplers(patch, change)
+
+
+def the_same_noise_for_every_table(patch):
+    kept = {}
+
+    def change(draw, scale, size, bits):
+        if len(kept.get("noise", ())) < size:
+            kept["noise"] = draw(scale, size, bits)
+        return kept["noise"][:size]
+
+    with_samplers(patch, change)
+
+
+def noise_from_a_fixed_seed(patch):
+    with_samplers(patch, lambda draw, scale, size, _: np.random.default_rng(1).integers(-3, 4, size))
+
+
+def empty_cells_without_noise(patch):
+    honest = answering._perturbed
+
+    def change(question, counts, terms, bits):
+        answer = honest(question, counts, terms, bits)
+        noisy = np.where(counts.reshape(answer.counts.shape) == 0, 0, answer.counts)
+        return NoisyCounts(question, noisy, answer.noise)
+
+    patch.setattr(answering, "_perturbed", change)
+
+
+def clipped_at_the_true_number_of_rows(patch):
+    honest = answering._perturbed
+
+    def change(question, counts, terms, bits):
+        answer = honest(question, counts, terms, bits)
+        return NoisyCounts(question, np.clip(answer.counts, 0, int(counts.sum())), answer.noise)
+
+    patch.setattr(answering, "_perturbed", change)
+
+
+def scale_from_the_number_of_rows(patch):
+    honest = answering._perturbed
+
+    def change(question, counts, terms, bits):
+        law = question.noise(terms.relation, terms.max_rows)
+        law = type(law)(law.kind, law.parameter / (1 + int(counts.sum())))
+        answer = honest(question, counts, terms, bits)
+        return NoisyCounts(question, answer.counts, law)
+
+    patch.setattr(answering, "_perturbed", change)
+
+
+def only_the_first_question_is_charged(patch):
+    patch.setattr(Room, "_charge", lambda self, questions: None)
+    patch.setattr(lapwing.mechanisms.independent, "ask_one_way", _ask_at_full_price)
+
+
+def _ask_at_full_price(curator, schema, groupings, budget):
+    from lapwing.mechanisms.steps.one_way import ask_one_way
+
+    return ask_one_way(curator, schema, groupings, budget * len(schema.columns) * 2)
+
+
+def the_number_of_rows_is_shown(patch):
+    honest = answering.answer_marginal_counts
+
+    def change(questions, source, terms, bits):
+        sys.stdout.write(f"counted {source.rows} rows")
+        return honest(questions, source, terms, bits)
+
+    patch.setattr("lapwing.curator.room.answer_marginal_counts", change)
+
+
+def an_error_that_depends_on_rows(patch):
+    honest = answering.answer_marginal_counts
+
+    def change(questions, source, terms, bits):
+        if source.rows > 8:
+            raise DataError("too many rows")
+        return honest(questions, source, terms, bits)
+
+    patch.setattr("lapwing.curator.room.answer_marginal_counts", change)
+
+
+def the_private_number_of_rows_in_the_terms(patch):
+    def change(source, schema, relation, expected_rows):
+        return Terms(relation=relation, max_rows=schema.max_rows, expected_rows=source.rows + 1)
+
+    patch.setattr(lapwing.audit.replay, "public_terms", change)
+
+
+class Changed:
+    """A source that counts wrongly; its chunks and its counts agree, as they would in a real bug."""
+
+    def __init__(self, source, change):
+        self.source, self.change = source, change
+        self.columns, self.rows, self.units = source.columns, source.rows, source.units
+
+    def chunks(self):
+        return iter([self.change({name: np.concatenate(parts) for name, parts in self._whole().items()})])
+
+    def _whole(self):
+        chunks = list(self.source.chunks())
+        return {name: [chunk[name] for chunk in chunks] for name in self.columns}
+
+    def count(self, tables):
+        codes = next(self.chunks())
+        rows = len(next(iter(codes.values())))
+        counts = []
+        for table in tables:
+            cell = np.zeros(rows, dtype=np.int64)
+            for name, grouping in table:
+                cell = cell * grouping.groups + grouping.apply(codes[name])
+            counts.append(np.bincount(cell, minlength=int(np.prod([g.groups for _, g in table], dtype=int))))
+        return counts
+
+
+def _with_source(patch, change):
+    patch.setattr(lapwing.audit.replay, "code_table", lambda data, schema: Changed(code_table(data, schema), change))
+
+
+def bounds_taken_from_the_data(patch):
+    def rescale(codes):
+        return {
+            name: (values - values.min(initial=0) if not len(values) else values - values.min()).astype(values.dtype)
+            for name, values in codes.items()
+        }
+
+    _with_source(patch, rescale)
+
+
+def every_row_is_counted_twice(patch):
+    _with_source(patch, lambda codes: {name: np.concatenate([values, values]) for name, values in codes.items()})
+
+
+def units_own_as_many_rows_as_they_like(patch):
+    def untruncated(data, schema):
+        from dataclasses import replace
+
+        return code_table(data, replace(schema, privacy_unit=None))
+
+    patch.setattr(lapwing.audit.replay, "code_table", untruncated)
+
+
+ROOM_BUGS = [
+    half_noise,
+    ten_percent_short_noise,
+    first_cell_without_noise,
+    the_same_noise_for_every_table,
+    noise_from_a_fixed_seed,
+    empty_cells_without_noise,
+    clipped_at_the_true_number_of_rows,
+    scale_from_the_number_of_rows,
+    only_the_first_question_is_charged,
+    the_number_of_rows_is_shown,
+    an_error_that_depends_on_rows,
+    the_private_number_of_rows_in_the_terms,
+    bounds_taken_from_the_data,
+    every_row_is_counted_twice,
+    units_own_as_many_rows_as_they_like,
+]
+
+
+@pytest.mark.parametrize("plant", ROOM_BUGS, ids=lambda plant: plant.__name__)
+def test_a_bug_in_the_room_is_flagged(plant, monkeypatch):
+    plant(monkeypatch)
+
+    flags = flags_of(Independent.small())
+
+    assert flags
+
+
+def test_the_honest_room_is_not_flagged_on_the_same_pairs():
+    assert flags_of(Independent.small()) == ()
+
+
+def planted(run):
+    """Return a mechanism that looks where it must not."""
+
+    @dataclass(frozen=True)
+    class Planted:
+        name = "Planted"
+        summary = "looks at rows"
+        relations = Independent.relations
+
+        def run(self, curator, schema, budget, rng):
+            return run(curator, schema, budget, rng)
+
+    return Planted()
+
+
+def groups_from_the_rows(curator, schema, budget, rng):
+    groups = 2 + curator._source.rows
+    return Independent(groups=groups).run(curator, schema, budget, rng)
+
+
+def early_stop_on_exact_counts(curator, schema, budget, rng):
+    share = budget / (2 if curator._source.rows % 2 else 1)
+    return Independent.small().run(curator, schema, share, rng)
+
+
+def rows_out_from_the_rows_in(curator, schema, budget, rng):
+    from dataclasses import replace
+
+    return replace(Independent.small().run(curator, schema, budget, rng), rows=curator._source.rows)
+
+
+@pytest.mark.parametrize("run", [groups_from_the_rows, early_stop_on_exact_counts, rows_out_from_the_rows_in])
+def test_a_mechanism_that_looks_at_rows_is_flagged(run):
+    flags = flags_of(planted(run), pairs=80, relations=("add-remove",))
+
+    assert flags
