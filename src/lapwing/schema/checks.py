@@ -7,12 +7,11 @@ from lapwing.errors import SchemaError
 from lapwing.schema.scalars import (
     MICROSECONDS,
     category_key,
-    is_finite_number,
-    is_integer,
+    finite_number,
     parse_date,
     parse_datetime,
-    plain_number,
     quote,
+    whole_number,
 )
 
 TYPES = ("integer", "number", "string", "boolean", "date", "datetime")
@@ -73,32 +72,26 @@ def check_bound(name: str, kind: str, key: str, value: object) -> int | float | 
     if value is None:
         return None
     if kind not in RANGED_TYPES:
-        raise SchemaError(f"field {quote(name)}: {key} does not apply to a {kind} field; remove it")
+        raise SchemaError(f"field {quote(name)}: {key} does not apply to type {kind}; remove it")
     return check_value(name, kind, key, value)
 
 
 def check_value(name: str, kind: str, key: str, value: object) -> int | float | str:
     """Return one value of a numeric or date field in normal form: a bound or a special value."""
+    number: int | float | None
     if kind == "integer":
-        if is_integer(value) and int(value) in _INT64:  # type: ignore[call-overload]
-            return int(value)  # type: ignore[call-overload, no-any-return]
-        raise SchemaError(
-            f"field {quote(name)}: {key} {quote(value)} is not a whole number of 64 bits; write one without quotes"
-        )
-    if kind == "number":
-        if is_finite_number(value):
-            return plain_number(value)  # type: ignore[arg-type]
-        raise SchemaError(f"field {quote(name)}: {key} {quote(value)} is not a finite number; write one without quotes")
-    if kind == "date":
-        if parse_date(value) is not None:
-            return str(value)
-        raise SchemaError(f'field {quote(name)}: {key} {quote(value)} is not a date; write it as "2010-12-31"')
-    if parse_datetime(value) is not None:
-        return str(value).replace(" ", "T")
-    raise SchemaError(
-        f"field {quote(name)}: {key} {quote(value)} is not a date and time; "
-        'write it as "2010-12-31" or "2010-12-31T23:00:00", without time zone'
-    )
+        number, rule = whole_number(value), "a whole number of 64 bits; write one without quotes"
+        number = number if number in _INT64 else None
+    elif kind == "number":
+        number, rule = finite_number(value), "a finite number; write one without quotes"
+    elif kind == "date":
+        number, rule = parse_date(value), 'a date; write it as "2010-12-31"'
+    else:
+        number = parse_datetime(value)
+        rule = 'a date and time; write it as "2010-12-31" or "2010-12-31T23:00:00", without time zone'
+    if number is None:
+        raise SchemaError(f"field {quote(name)}: {key} {quote(value)} is not {rule}")
+    return number if kind in ("integer", "number") else str(value).replace(" ", "T")
 
 
 def check_resolution(name: str, kind: str, value: object) -> str | int | float | None:
@@ -106,16 +99,17 @@ def check_resolution(name: str, kind: str, value: object) -> str | int | float |
     if value is None:
         return None
     if kind == "number":
-        if is_finite_number(value) and value > 0:  # type: ignore[operator]
-            return plain_number(value)  # type: ignore[arg-type]
-        raise SchemaError(f"field {quote(name)}: resolution {quote(value)} must be a positive step such as 0.01")
+        step = finite_number(value)
+        if step is None or step <= 0:
+            raise SchemaError(f"field {quote(name)}: resolution {quote(value)} must be a positive step such as 0.01")
+        return step
     if kind == "datetime":
         check_one_of(name, "resolution", value, tuple(MICROSECONDS))
         return str(value)
     if kind == "date" and value == "day":
         return "day"
     raise SchemaError(
-        f"field {quote(name)}: resolution {quote(value)} does not apply to a {kind} field; "
+        f"field {quote(name)}: resolution {quote(value)} does not apply to type {kind}; "
         "remove it, or use type number or datetime"
     )
 
@@ -124,9 +118,7 @@ def check_special(name: str, kind: str, values: object) -> tuple[int | float | s
     """Return the special values in normal form: distinct values of a numeric or date field."""
     listed = check_list(name, "special", values)
     if listed and kind not in RANGED_TYPES:
-        raise SchemaError(
-            f"field {quote(name)}: special does not apply to a {kind} field; put the values in categories"
-        )
+        raise SchemaError(f"field {quote(name)}: special does not apply to type {kind}; put the values in categories")
     special = tuple(check_value(name, kind, "special value", value) for value in listed)
     for key in repeated(code_number(kind, value) for value in special):
         raise SchemaError(f"field {quote(name)}: special value {quote(key)} is listed twice; remove one")
@@ -153,9 +145,14 @@ def check_categories(name: str, kind: str, values: object) -> tuple[Any, ...] | 
     if not listed:
         raise SchemaError(f"field {quote(name)}: the category list is empty; list every possible value")
     categories = _of_one_sort(name, kind, listed)
-    for key in repeated(map(category_key, categories)):
+    for key in repeated(_keys(categories)):
         raise SchemaError(f"field {quote(name)}: category {quote(key)} is listed twice; remove one")
     return categories
+
+
+def _keys(categories: tuple[Any, ...]) -> Iterable[str]:
+    """Return the keys of categories of one sort; texts, of which there may be 10**6, are their own keys."""
+    return categories if isinstance(categories[0], str) else map(category_key, categories)
 
 
 def _of_one_sort(name: str, kind: str, listed: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -175,7 +172,7 @@ def _of_one_sort(name: str, kind: str, listed: tuple[Any, ...]) -> tuple[Any, ..
         return numbers if whole else tuple(map(float, numbers))
     odd = next(value for value in listed if kind != "string" or not isinstance(value, str))
     raise SchemaError(
-        f"field {quote(name)}: category {quote(odd)} does not fit a {kind} field beside the others; "
+        f"field {quote(name)}: category {quote(odd)} does not fit type {kind} beside the others; "
         "write all categories as values of one type"
     )
 
@@ -188,7 +185,7 @@ def check_missing_values(name: str, values: object, categories: tuple[Any, ...] 
             raise SchemaError(f"field {quote(name)}: missing value {quote(value)} is not a text; put it in quotes")
     distinct = tuple(dict.fromkeys(listed))
     if categories and distinct:
-        both = set(distinct).intersection(map(category_key, categories))
+        both = set(distinct).intersection(_keys(categories))
         for value in sorted(both):
             raise SchemaError(
                 f"field {quote(name)}: {quote(value)} is both a category and a missing value; remove it from one list"

@@ -1,15 +1,16 @@
 """The codes of one field."""
 
 from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 
 from lapwing.errors import SchemaError
 
-CONTINUOUS_VALUES = 2**32
+CONTINUOUS_VALUES: Final = 2**32
 """Cells into which a continuous number field is cut."""
 
-MAX_VALUES = 2**53
+MAX_VALUES: Final = 2**53
 """Most regular codes of one field: beyond, a float could not tell neighbouring values apart."""
 
 
@@ -68,7 +69,7 @@ class Domain:
         return self.size - 1
 
     @property
-    def dtype(self) -> np.dtype[np.unsignedinteger] | np.dtype[np.int64]:
+    def dtype(self) -> np.dtype[Any]:
         """The smallest of uint8, uint16, uint32 and int64 that holds every code."""
         for kind in (np.uint8, np.uint16, np.uint32):
             if self.last <= np.iinfo(kind).max:

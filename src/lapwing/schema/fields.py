@@ -121,7 +121,7 @@ class Field:
             For other fields, and for bounds that a draft leaves blank.
         """
         if self.is_categorical or self.type not in RANGED_TYPES:
-            raise SchemaError(f"field {quote(self.name)}: a {self.type} field with categories has no bounds")
+            raise SchemaError(f"field {quote(self.name)}: bounds apply to numbers and dates without categories")
         return range_of(self.name, self.type, minimum=self.minimum, maximum=self.maximum, resolution=self.resolution)
 
     @property

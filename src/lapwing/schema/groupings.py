@@ -21,9 +21,12 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
 }
 
 
-def _nothing() -> npt.NDArray[np.int64]:
-    """Return the entries of a kind that has none."""
+def _no_cuts() -> npt.NDArray[np.int64]:
     return np.zeros(0, dtype=np.int64)
+
+
+def _no_table() -> npt.NDArray[np.int32]:
+    return np.zeros(0, dtype=np.int32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,11 +68,11 @@ class Grouping:
     reserved: int
     kind: Kind
     shift: int = 0
-    cuts: npt.NDArray[np.int64] = field(default_factory=_nothing)
-    table: npt.NDArray[np.int32] = field(default_factory=lambda: _nothing().astype(np.int32))
+    cuts: npt.NDArray[np.int64] = field(default_factory=_no_cuts)
+    table: npt.NDArray[np.int32] = field(default_factory=_no_table)
     # Derived once: the regular groups, and `table` with the groups of the reserved codes behind it.
     _regular: int = field(init=False, repr=False, default=0)
-    _whole_table: npt.NDArray[np.int32] = field(init=False, repr=False, default_factory=_nothing)  # type: ignore[assignment]
+    _whole_table: npt.NDArray[np.int32] = field(init=False, repr=False, default_factory=_no_table)
 
     def __post_init__(self) -> None:
         _check_whole("values", self.values, 1, MAX_VALUES)

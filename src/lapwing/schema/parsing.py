@@ -1,12 +1,13 @@
 """Plain Python values in the file format ↔ fields and privacy unit."""
 
 import difflib
+import math
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from lapwing.errors import SchemaError
-from lapwing.schema.checks import check_list, check_name, is_encodable
-from lapwing.schema.fields import Field
+from lapwing.schema.checks import RANGED_TYPES, check_list, check_name, is_encodable
+from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.scalars import category_key, quote
 
 _TABLE_KEYS: Final = frozenset({"fields", "name", "draft", "privacyUnit", "missingValues"})
@@ -25,7 +26,7 @@ _KNOWN_ELSEWHERE: Final = frozenset(
     {
         *("title", "example", "examples", "rdfType", "unique", "pattern", "minLength", "maxLength", "jsonSchema"),
         *("exclusiveMinimum", "exclusiveMaximum", "primaryKey", "uniqueKeys", "foreignKeys", "fieldsMatch"),
-        *("$schema", "profile", "version", "label", "value", "scale"),
+        *("$schema", "profile", "version", "label", "value"),
     }
 )
 _SIMILAR: Final = 0.8
@@ -51,9 +52,11 @@ def check_object(value: object, what: str) -> Mapping[str, Any]:
     return value
 
 
-def check_table_keys(table: Mapping[str, Any]) -> None:
-    """Refuse misspelt keys at the top level."""
+def table_from(value: object) -> Mapping[str, Any]:
+    """Return the whole schema as an object, refusing misspelt keys at its top level."""
+    table = check_object(value, "the schema")
     _check_keys(table, _TABLE_KEYS, "the schema")
+    return table
 
 
 def fields_from(table: Mapping[str, Any]) -> tuple[Field, ...]:
@@ -82,56 +85,56 @@ def field_from(value: object, table_missing_values: object = None) -> Field:
     """
     source = check_object(value, "a field")
     name = check_name(source.get("name"))
-    _check_keys(source, _FIELD_KEYS, f"field {quote(name)}", inner=("constraints", _CONSTRAINT_KEYS))
+    where = f"field {quote(name)}"
+    _check_keys(source, _FIELD_KEYS, where, inner=("constraints", _CONSTRAINT_KEYS))
     _check_reading_rules(name, source)
-    constraints = check_object(_given(source, "constraints", {}), f"field {quote(name)}: constraints")
-    _check_keys(constraints, _CONSTRAINT_KEYS, f"field {quote(name)}: constraints")
+    constraints = check_object(_or_empty(source.get("constraints"), {}), f"{where}: constraints")
+    _check_keys(constraints, _CONSTRAINT_KEYS, f"{where}: constraints")
     categories = _categories(name, source, constraints)
-    return Field(
-        name=name,
-        type=source.get("type"),  # type: ignore[arg-type]
-        minimum=constraints.get("minimum"),
-        maximum=constraints.get("maximum"),
-        categories=categories,
-        ordered=_given(source, "categoriesOrdered", False),
-        required=_given(constraints, "required", False),
-        provenance=_given(source, "provenance", "assumed"),
-        identifier=_is_identifier(name, source),
-        special=_given(source, "special", ()),
-        resolution=source.get("resolution"),
-        description=_given(source, "description", ""),
-        missing_values=_missing_values(_given(source, "missingValues", table_missing_values), categories),
-    )
+    settings: dict[str, Any] = {
+        "minimum": constraints.get("minimum"),
+        "maximum": constraints.get("maximum"),
+        "categories": categories,
+        "ordered": source.get("categoriesOrdered"),
+        "required": constraints.get("required"),
+        "provenance": source.get("provenance"),
+        "identifier": _is_identifier(name, source) or None,
+        "special": source.get("special"),
+        "resolution": source.get("resolution"),
+        "description": source.get("description"),
+        "missing_values": _missing_values(source, table_missing_values, categories),
+    }
+    given = {key: setting for key, setting in settings.items() if setting is not None}
+    return Field(name=name, type=cast(FieldType, source.get("type")), **given)
 
 
 def field_to_dict(field: Field, table_missing_values: tuple[str, ...]) -> dict[str, Any]:
     """Return a field in the file format, in normal form; what a draft leaves open is written as null."""
-    constraints: dict[str, Any] = {"minimum": field.minimum, "maximum": field.maximum}
-    found: dict[str, Any] = {"name": field.name, "type": field.type}
-    if field.identifier:
-        found["role"] = "identifier"
-    if field.categories is not None:
-        found["categories"] = list(field.categories)
-    elif field.type == "string" and not field.identifier:
-        found["categories"] = None
-    if field.ordered:
-        found["categoriesOrdered"] = True
-    if field.is_categorical or field.identifier or field.type == "string":
-        constraints = {key: value for key, value in constraints.items() if value is not None}
-    if field.required:
-        constraints["required"] = True
-    if constraints:
-        found["constraints"] = constraints
-    if field.special:
-        found["special"] = list(field.special)
-    if field.resolution is not None:
-        found["resolution"] = field.resolution
-    if field.missing_values != table_missing_values:
-        found["missingValues"] = list(field.missing_values)
-    if field.description:
-        found["description"] = field.description
-    found["provenance"] = field.provenance
-    return found
+    categories = None if field.categories is None else list(field.categories)
+    is_open = categories is None and not field.identifier
+    own_missing_values = field.missing_values != table_missing_values
+    found: dict[str, Any] = {
+        "name": field.name,
+        "type": field.type,
+        "role": "identifier" if field.identifier else None,
+        "categories": categories,
+        "categoriesOrdered": field.ordered or None,
+        "constraints": _constraints(field, is_open and field.type in RANGED_TYPES) or None,
+        "special": list(field.special) or None,
+        "resolution": field.resolution,
+        "missingValues": list(field.missing_values) if own_missing_values else None,
+        "description": field.description or None,
+        "provenance": field.provenance,
+    }
+    blank = ("categories",) if is_open and field.type == "string" else ()
+    return {key: value for key, value in found.items() if value is not None or key in blank}
+
+
+def _constraints(field: Field, is_bounded: bool) -> dict[str, Any]:
+    """Return the constraints of a field, with both bounds, also blank ones, where its domain depends on them."""
+    bounds = {"minimum": field.minimum, "maximum": field.maximum}
+    found: dict[str, Any] = {key: value for key, value in bounds.items() if is_bounded or value is not None}
+    return {**found, "required": True} if field.required else found
 
 
 def unit_from(value: object) -> tuple[str, int] | None:
@@ -147,25 +150,26 @@ def unit_from(value: object) -> tuple[str, int] | None:
 
 
 def text_from(table: Mapping[str, Any], key: str) -> str:
-    """Return a text at the top level, empty where it is absent."""
-    value = _given(table, key, "")
+    """Return a text at the top level, empty where it is absent or null."""
+    value = table.get(key)
+    if value is None:
+        return ""
     if not isinstance(value, str) or not is_encodable(value):
         raise SchemaError(f"the schema's {key} must be a text, got {quote(value)}")
     return value
 
 
 def flag_from(table: Mapping[str, Any], key: str) -> bool:
-    """Return a yes/no setting at the top level, false where it is absent."""
-    value = _given(table, key, False)
-    if not isinstance(value, bool):
+    """Return a yes/no setting at the top level, false where it is absent or null."""
+    value = table.get(key)
+    if value is not None and not isinstance(value, bool):
         raise SchemaError(f"the schema's {key} must be true or false, got {quote(value)}")
-    return value
+    return bool(value)
 
 
-def _given(source: Mapping[str, Any], key: str, default: Any) -> Any:
-    """Return a value, or the default where it is absent or null."""
-    value = source.get(key)
-    return default if value is None else value
+def _or_empty(value: object, empty: object) -> object:
+    """Return a value, or an empty one where it is absent or null."""
+    return empty if value is None else value
 
 
 def _is_identifier(name: str, source: Mapping[str, Any]) -> bool:
@@ -179,7 +183,7 @@ def _is_identifier(name: str, source: Mapping[str, Any]) -> bool:
 def _categories(name: str, source: Mapping[str, Any], constraints: Mapping[str, Any]) -> tuple[Any, ...] | None:
     """Return the values of ``categories`` or ``constraints.enum``; given both, they must hold the same values."""
     found = [
-        tuple(_category_value(name, value) for value in check_list(name, key, given))
+        _category_values(name, check_list(name, key, given))
         for key, given in (("categories", source.get("categories")), ("enum", constraints.get("enum")))
         if given is not None
     ]
@@ -188,28 +192,31 @@ def _categories(name: str, source: Mapping[str, Any], constraints: Mapping[str, 
     return found[0] if found else None
 
 
-def _category_value(name: str, value: object) -> Any:
-    """Return a category's value: the scalar itself, or ``value`` of Table Schema 2's {"value":.., "label":..}."""
-    if isinstance(value, Mapping):
-        value = value.get("value")
-    if not isinstance(value, str | int | float):
-        raise SchemaError(f"field {quote(name)}: category {quote(value)} must be a text, a number, true or false")
-    if isinstance(value, float) and value - value != 0:
-        raise SchemaError(f"field {quote(name)}: category {quote(value)} is not a finite number; remove it")
-    return value
+def _category_values(name: str, listed: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the categories as scalars, taking ``value`` of Table Schema 2's {"value":.., "label":..}."""
+    values = tuple(value.get("value") if isinstance(value, Mapping) else value for value in listed)
+    if set(map(type, values)) <= {str, int, bool}:
+        return values  # a list may hold 10**6 values: no second look at the usual ones
+    for value in values:
+        if not isinstance(value, str | int | float):
+            raise SchemaError(f"field {quote(name)}: category {quote(value)} must be a text, a number, true or false")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise SchemaError(f"field {quote(name)}: category {quote(value)} is not a finite number; remove it")
+    return values
 
 
-def _missing_values(value: object, categories: tuple[Any, ...] | None) -> Any:
-    """Return the field's missing values; by default the empty text, unless that is a category."""
-    if value is not None:
-        return value
-    return () if categories is not None and "" in categories else ("",)
+def _missing_values(source: Mapping[str, Any], of_table: object, categories: tuple[Any, ...] | None) -> object:
+    """Return the field's missing values, or the table's; by default the empty text, unless that is a category."""
+    given = source.get("missingValues")
+    if given is None:
+        given = of_table
+    return () if given is None and categories is not None and "" in categories else given
 
 
 def _check_reading_rules(name: str, source: Mapping[str, Any]) -> None:
     """Refuse Table Schema's rules of reading cells that would change what a cell means."""
-    form = _given(source, "format", "default")
-    if source.get("type") in ("date", "datetime") and form not in ("default", "any"):
+    form = source.get("format")
+    if source.get("type") in ("date", "datetime") and form not in (None, "default", "any"):
         raise SchemaError(
             f"field {quote(name)}: format {quote(form)} is not supported; write the dates in the data as "
             "2010-12-31 or 2010-12-31T23:00:00 and remove format"
@@ -221,7 +228,7 @@ def _check_reading_rules(name: str, source: Mapping[str, Any]) -> None:
                 f"write numbers such as 1234.5 in the data and remove {key}"
             )
     for key, known in (("trueValues", _TRUE_TEXTS), ("falseValues", _FALSE_TEXTS)):
-        for value in check_list(name, key, _given(source, key, ())):
+        for value in check_list(name, key, _or_empty(source.get(key), ())):
             if not isinstance(value, str) or value not in known:
                 raise SchemaError(
                     f"field {quote(name)}: {key} {quote(value)} is not supported; use type string with categories"

@@ -1,5 +1,6 @@
 """The range of a numeric or date field as numbers: where its codes begin, end, and how wide each one is."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -49,36 +50,33 @@ def range_of(
             f"field {quote(name)}: {missing} is missing or blank; "
             "write one that is public knowledge into its constraints, or list categories"
         )
+    where = f"field {quote(name)}: bounds {quote(minimum)} and {quote(maximum)}"
     if kind == "number":
-        found = _number_range(name, float(minimum), float(maximum), minimum, maximum, resolution)
+        found = _number_range(where, minimum, maximum, resolution)
     elif kind == "integer":
         found = _stepped_range(int(minimum), int(maximum), 1)
     elif kind == "date":
         found = _stepped_range(_known(parse_date(minimum)), _known(parse_date(maximum)), 1)
     else:
         found = _datetime_range(minimum, maximum, MICROSECONDS[str(resolution or "second")])
-    if found.values < 1 or found.lo > found.hi:
+    if found.values < 1:
         raise SchemaError(f"field {quote(name)}: minimum {quote(minimum)} is above maximum {quote(maximum)}; swap them")
     if found.values > MAX_VALUES:
-        raise SchemaError(
-            f"field {quote(name)}: bounds {quote(minimum)} and {quote(maximum)} leave more than 2**53 values; "
-            "narrow them or use a coarser type"
-        )
+        raise SchemaError(f"{where} leave more than 2**53 values; narrow them or use a coarser type")
     return found
 
 
-def _number_range(
-    name: str, lo: float, hi: float, minimum: str | float, maximum: str | float, resolution: str | float | None
-) -> Range:
+def _number_range(where: str, minimum: str | float, maximum: str | float, resolution: str | float | None) -> Range:
     """Return the range of a number field, counted in fractions where it has a resolution."""
+    lo, hi = float(minimum), float(maximum)
     if hi - lo == float("inf"):
-        raise SchemaError(
-            f"field {quote(name)}: bounds {quote(minimum)} and {quote(maximum)} are too far apart for a float; "
-            "narrow them"
-        )
+        raise SchemaError(f"{where} are too far apart for a float; narrow them")
     if resolution is None:
-        return Range(lo=lo, hi=hi, step=None, values=1 if lo == hi else CONTINUOUS_VALUES)
+        return Range(lo=lo, hi=hi, step=None, values=CONTINUOUS_VALUES if lo < hi else int(lo == hi))
     step = Fraction(str(resolution))
+    if step < 4 * Fraction(math.ulp(max(abs(lo), abs(hi)))):
+        # Neighbouring multiples would be written as the same float and read back as each other.
+        raise SchemaError(f"{where} are too large for resolution {quote(resolution)}; use a coarser one")
     count = (Fraction(str(maximum)) - Fraction(str(minimum))) // step + 1
     return Range(lo=lo, hi=hi, step=step, values=int(count))
 

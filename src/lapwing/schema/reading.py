@@ -1,18 +1,21 @@
 """JSON text that somebody else wrote → plain Python values, with every way it can be broken named."""
 
 import json
+import math
 import os
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, NoReturn
 
 from lapwing.errors import SchemaError
+from lapwing.schema.checks import repeated
 from lapwing.schema.scalars import quote
 
 MAX_BYTES: Final = 64 * 2**20
 """Largest schema file that is read."""
 
 
-def read_json(path: str | os.PathLike[str]) -> Any:
+def read_json(path: str | os.PathLike[str]) -> object:
     """Return the value in a JSON file.
 
     Parameters
@@ -39,50 +42,45 @@ def read_json(path: str | os.PathLike[str]) -> Any:
     return parse_json(content, f"schema file {name}")
 
 
-def parse_json(content: bytes, what: str) -> Any:
+def parse_json(content: bytes, what: str) -> object:
     """Return the value that JSON bytes hold; `what` begins each error sentence."""
     try:
         return json.loads(
-            content.decode("utf-8-sig"), object_pairs_hook=_distinct, parse_constant=_refuse, parse_float=_finite
+            content.decode("utf-8-sig"),
+            object_pairs_hook=partial(_distinct, what),
+            parse_constant=partial(_refuse, what),
+            parse_float=partial(_finite, what),
         )
     except UnicodeDecodeError:
         raise SchemaError(f"{what} is not UTF-8 text; save it in that encoding") from None
     except json.JSONDecodeError as error:
-        raise SchemaError(f"{what} is not JSON: {error.msg} at line {error.lineno} column {error.colno}") from None
+        raise SchemaError(
+            f"{what} is not JSON: {error.msg.lower()} at line {error.lineno} column {error.colno}; correct it there"
+        ) from None
     except RecursionError:
         raise SchemaError(f"{what} is nested too deeply; a schema needs five levels") from None
-    except _Refused as refused:
-        raise SchemaError(f"{what} {refused}") from None
     except ValueError:
         # The one that is left: an integer beyond Python's digit limit.
         raise SchemaError(f"{what} holds a number of thousands of digits; shorten it") from None
 
 
-class _Refused(ValueError):
-    """JSON that Python would accept and that has no single meaning."""
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _distinct(what: str, pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Return an object's pairs as a dict, refusing a key that stands twice."""
     found = dict(pairs)
-    if len(found) == len(pairs):
-        return found
-    seen: set[str] = set()
-    for key, _ in pairs:
-        if key in seen:
-            raise _Refused(f"has the key {quote(key)} twice in one object; remove one")
-        seen.add(key)
-    raise AssertionError("a shorter dict has a repeated key")
+    if len(found) < len(pairs):
+        key = repeated(key for key, _ in pairs)[0]
+        raise SchemaError(f"{what} has the key {quote(key)} twice in one object; remove one")
+    return found
 
 
-def _refuse(constant: str) -> Any:
+def _refuse(what: str, constant: str) -> NoReturn:
     """Refuse NaN, Infinity and -Infinity."""
-    raise _Refused(f"holds {constant}, which is not a JSON number; write a finite number or null")
+    raise SchemaError(f"{what} holds {constant}, which is not a JSON number; write a finite number or null")
 
 
-def _finite(text: str) -> float:
+def _finite(what: str, text: str) -> float:
     """Return a JSON number, refusing one such as 1e999 that no float can hold."""
     number = float(text)
-    if number in (float("inf"), float("-inf")):
-        raise _Refused(f"holds {quote(text)}, which is too large for a float; write a finite number")
+    if math.isinf(number):
+        raise SchemaError(f"{what} holds the number {text:.40}, which is too large for a float; write a finite one")
     return number

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from typing import Final
 
@@ -23,36 +24,49 @@ _QUOTED_CHARACTERS: Final = 80
 
 def quote(value: object) -> str:
     """Return a schema value as it should stand in an error sentence: JSON text, shortened, on one line."""
+    if isinstance(value, list | tuple):
+        return "a list"
+    if isinstance(value, Mapping):
+        return "an object"
+    if not (value is None or isinstance(value, str | int | float)):
+        return f"a value of type {type(value).__name__}"
+    if isinstance(value, str):
+        value = value[: _QUOTED_CHARACTERS + 1].encode("utf-8", "replace").decode()
     try:
         text = json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
-        text = f"a {type(value).__name__}"
-    text = text.encode("utf-8", "replace").decode()
+    except ValueError:
+        return "a number of thousands of digits"
     return text if len(text) <= _QUOTED_CHARACTERS else text[:_QUOTED_CHARACTERS] + "..."
 
 
-def is_integer(value: object) -> bool:
-    """Return whether a value is a whole number written as an int or as an integral float (booleans are not)."""
+def whole_number(value: object) -> int | None:
+    """Return a whole number written as an int or as an integral float as an int; None for anything else."""
     if isinstance(value, bool):
-        return False
-    return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+        return None
+    if isinstance(value, int):
+        return int(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else None
+
+
+def finite_number(value: object) -> int | float | None:
+    """Return an int or float that a finite float can stand for; None for anything else, booleans too.
+
+    Integral floats come back as ints, so that equal schemas are written alike.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    if not math.isfinite(number):
+        return None
+    return int(value) if number.is_integer() and abs(number) < 2**53 else value
 
 
 def is_finite_number(value: object) -> bool:
     """Return whether a value is an int or float (not a boolean) that a finite float can stand for."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    try:
-        return math.isfinite(float(value))
-    except OverflowError:
-        return False
-
-
-def plain_number(value: float) -> int | float:
-    """Return a number in its shortest form: 3.0 as 3, so that equal schemas are written alike."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return int(value)
-    return value
+    return finite_number(value) is not None
 
 
 def category_key(value: str | float) -> str:

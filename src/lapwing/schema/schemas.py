@@ -4,7 +4,6 @@ import difflib
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from lapwing.schema import parsing
 from lapwing.schema.checks import repeated
 from lapwing.schema.fields import Field
 from lapwing.schema.reading import read_json
-from lapwing.schema.scalars import is_integer, quote
+from lapwing.schema.scalars import quote, whole_number
 
 _MAX_FIELDS: Final = 100_000
 _MAX_ROWS: Final = 2**31 - 1
@@ -46,9 +45,10 @@ class PrivacyUnit:
     def __post_init__(self) -> None:
         if not isinstance(self.field, str):
             raise SchemaError(f"privacyUnit: field must be the name of a field, got {quote(self.field)}")
-        if not is_integer(self.max_rows) or not 1 <= self.max_rows <= _MAX_ROWS:
+        max_rows = whole_number(self.max_rows)
+        if max_rows is None or not 1 <= max_rows <= _MAX_ROWS:
             raise SchemaError(f"privacyUnit: maxRows must be a whole number of at least 1, got {quote(self.max_rows)}")
-        object.__setattr__(self, "max_rows", int(self.max_rows))
+        object.__setattr__(self, "max_rows", max_rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +169,7 @@ class Schema:
         if isinstance(source, Mapping):
             return cls.from_dict(source)
         if isinstance(source, str | os.PathLike):
-            return cls.from_dict(read_json(source))
+            return cls.from_dict(parsing.table_from(read_json(source)))
         raise SchemaError(f"a schema is a path, a mapping or a Schema, got a {type(source).__name__}")
 
     @classmethod
@@ -181,8 +181,7 @@ class Schema:
         SchemaError
             Where a rule of the format is broken, also where a draft leaves bounds or categories open.
         """
-        table = parsing.check_object(d, "the schema")
-        parsing.check_table_keys(table)
+        table = parsing.table_from(d)
         unit = parsing.unit_from(table.get("privacyUnit"))
         schema = cls(
             fields=parsing.fields_from(table),
@@ -253,18 +252,15 @@ def _find(fields: tuple[Field, ...], name: str, where: str) -> Field:
 
 def _write_whole(path: Path, content: bytes) -> None:
     """Write a file under a temporary name beside its place, then rename it."""
-    temporary = None
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            temporary = Path(file.name)
+        with temporary.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
-        if temporary is not None:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
-        raise SchemaError(
-            f"schema file {quote(str(path))} cannot be written: {error.strerror}; choose another place"
-        ) from None
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        reason = error.strerror or "the disk refused it"
+        raise SchemaError(f"schema file {quote(str(path))} cannot be written: {reason}; choose another place") from None
