@@ -9,9 +9,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+
 from helpers.bits import SeededBits
 from helpers.noise_laws import FALSE_ALARM, alarm, binomial, chi_square, gaussian_law, laplace_law
-
 from lapwing.noise import bernoulli, inverse_cdf
 from lapwing.noise.bernoulli import accept_exp, bernoulli_exp, bernoulli_exp_multiples, decide, multiple_exponents
 from lapwing.noise.bits import SystemBits
@@ -179,7 +179,9 @@ def test_survivors_among_four_empties_are_each_subset_as_often_as_trial_by_trial
     assert chi_square(observed, expected) > FALSE_ALARM
 
 
-@pytest.mark.parametrize(("population", "threshold"), [(10**6, 3), (10**6, 30), (10**6, -4), (10**9, 60), (1 << 80, 230)])
+@pytest.mark.parametrize(
+    ("population", "threshold"), [(10**6, 3), (10**6, 30), (10**6, -4), (10**9, 60), (1 << 80, 230)]
+)
 def test_survivors_among_many_empties_are_binomial_and_evenly_placed(population: int, threshold: int) -> None:
     scale = Fraction(5)
     probability = 1 - laplace_law(5.0).below(threshold) if threshold < 1 else laplace_law(5.0).below(1 - threshold)

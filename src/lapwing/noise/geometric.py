@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lapwing.errors import ParameterError
 from lapwing.noise.bits import WORD_BITS, BitSource
+from lapwing.noise.checks import checked_size
 from lapwing.noise.enclosures import Complement, Interval, Real, ceil_divide, ceil_shift, power
 from lapwing.noise.inverse_cdf import Table, draw, make_table
 
@@ -95,6 +97,11 @@ def geometric(ratio: Real, size: int, bits: BitSource, *, limit: int = LIMIT) ->
     -------
     ndarray of int64, shape (size,)
 
+    Raises
+    ------
+    ParameterError
+        The size or the limit is outside its range.
+
     Notes
     -----
     Guarantee: the law of min(G, limit) is exact. Time: about 40 ns per digit.
@@ -107,7 +114,9 @@ def geometric(ratio: Real, size: int, bits: BitSource, *, limit: int = LIMIT) ->
     >>> bool((geometric(Exponential(Fraction(1, 3)), 5, SystemBits()) >= 0).all())
     True
     """
-    values = np.empty(size, dtype=np.int64)
+    if not 1 <= limit <= LIMIT:
+        raise ParameterError(f"limit must be from 1 to 2**62, got {limit}")
+    values = np.empty(checked_size(size), dtype=np.int64)
     for start in range(0, size, CHUNK):
         chunk = values[start : start + CHUNK]
         chunk[:] = geometric_chunk(ratio, chunk.size, bits, limit, WORD_BITS)
@@ -178,9 +187,10 @@ def survivors(population: int, success: Real, bits: BitSource) -> NDArray[np.int
     """
     failure = Complement(success)
     parts: list[IntegerArray] = [np.empty(0, dtype=np.int64 if population <= NARROW_POPULATION else np.object_)]
+    often = success.enclose(max(population.bit_length(), 1))[1]
     start = 0
     while start < population:
-        expected = (population - start) * success.enclose(WORD_BITS)[1] >> WORD_BITS
+        expected = (population - start) * often >> population.bit_length()
         size = min(expected + (expected >> 3) + FEW, CHUNK)
         gaps = geometric_chunk(failure, size, bits, population, WORD_BITS).astype(parts[0].dtype)
         # [gaps] the failures before each success are independent geometric variables.
