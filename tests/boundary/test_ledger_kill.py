@@ -12,17 +12,18 @@ import pytest
 from lapwing.budget.ledger import Ledger
 
 WORKER = Path(__file__).resolve().parents[1] / "helpers" / "ledger_worker.py"
-LONGEST_LIFE_SECONDS = 0.05
-"""Making a ledger takes about 10 ms and a release 2 ms, so that kills fall on all of these."""
+LONGEST_LIFE_SECONDS = 0.02
+"""After the line waited for. Making a ledger takes about 10 ms and a release 2 ms, so kills fall on all of these."""
 
 
-def kill_a_release(ledger: Path, folder: Path, run: str, order: str, life_seconds: float) -> None:
-    """Start a releasing process and kill it ``life_seconds`` after it has loaded its modules."""
+def kill_a_release(ledger: Path, folder: Path, run: str, order: str, *, after: str, life_seconds: float) -> None:
+    """Start a releasing process and kill it ``life_seconds`` after it has said ``after``."""
     command = [sys.executable, str(WORKER), "release", str(ledger), str(folder), run, order]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        assert process.stdout.readline() == "ready\n"
+        while (line := process.stdout.readline().strip()) != after:
+            assert line, process.stderr.read()
         time.sleep(life_seconds)
         still_running = process.poll() is None
         process.kill()
@@ -42,16 +43,21 @@ def unpaid_releases(ledger: Path, folder: Path) -> set[str]:
 
 
 def run_kills(tmp_path: Path, order: str, kills: int, seed: int) -> list[set[str]]:
-    """Kill ``kills`` processes, every fourth on a fresh ledger, and return what was unpaid after each."""
+    """Kill ``kills`` processes and return what was unpaid after each.
+
+    Every fourth is to make a fresh ledger and may be killed while it does so; the others are killed while releasing.
+    """
     rng = np.random.default_rng(seed)
     unpaid = []
     for kill in range(kills):
         folder = tmp_path / f"{order}-{kill // 4}"
         folder.mkdir(exist_ok=True)
         ledger = folder.with_suffix(".db")
-        kill_a_release(ledger, folder, f"run{kill}", order, rng.uniform(0, LONGEST_LIFE_SECONDS))
+        after = "ready" if kill % 4 == 0 else "released"
+        life_seconds = rng.uniform(0, LONGEST_LIFE_SECONDS)
+        kill_a_release(ledger, folder, f"run{kill}", order, after=after, life_seconds=life_seconds)
         unpaid.append(unpaid_releases(ledger, folder))
-    assert any(any(folder.iterdir()) for folder in tmp_path.iterdir() if folder.is_dir())
+        assert after == "ready" or (folder / f"run{kill}-0").exists()
     return unpaid
 
 
@@ -71,5 +77,6 @@ def test_no_release_is_unpaid_after_five_hundred_kills(tmp_path: Path) -> None:
 def test_releasing_before_the_debit_is_caught_by_the_same_kills(tmp_path: Path) -> None:
     unpaid = run_kills(tmp_path, "release-first", kills=20, seed=1)
 
-    # Most of a round is spent inside the debit, so most kills find a file that nobody has paid for.
+    # Most of a round is spent inside the debit, so most kills find a file that nobody has paid for: 15 are certain
+    # to fall on a round, and that all of them miss is less likely than 2^-15.
     assert any(unpaid)

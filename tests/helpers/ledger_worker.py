@@ -41,7 +41,7 @@ def race(path: str, worker: str) -> None:
 
 
 def release(path: str, folder: str, run: str, order: str) -> None:
-    """Open or make the ledger, then pay for releases and write them until killed."""
+    """Open or make the ledger, then pay for releases and write them until killed; say when the first is done."""
     say("ready")
     ledger = Ledger.create_or_open(path)
     if "data" not in ledger.datasets():
@@ -54,6 +54,8 @@ def release(path: str, folder: str, run: str, order: str) -> None:
         ]
         for step in steps if order == "debit-first" else reversed(steps):
             step()
+        if number == 0:
+            say("released")
 
 
 if __name__ == "__main__":

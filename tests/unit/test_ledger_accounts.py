@@ -275,6 +275,7 @@ def test_history_tells_what_was_asked_for(pure: Ledger) -> None:
     assert paid.details == {"budget": ["pure", "1/3"], "description": {"mechanism": "Independent"}}
     assert paid.at.endswith("+00:00")
     assert json.dumps(paid.details)
+    assert len({opened.hash, paid.hash}) == 2
 
 
 def test_a_release_that_was_never_paid_is_not_found(pure: Ledger) -> None:

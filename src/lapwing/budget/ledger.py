@@ -40,6 +40,16 @@ class Ledger:
     killed. See ``ledger.proof.md``.
 
     Wherever ``dataset`` may be None, it stands for the only data set in the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> ledger = Ledger.create_or_open(Path(tempfile.mkdtemp()) / "budget.db")
+    >>> terms = {"relation": "add-remove", "privacy_unit": "row"}
+    >>> opened = ledger.init("adult", unit="pure", limit=1, **terms)
+    >>> paid = ledger.debit("adult", "release 1", Budget.pure(0.3), **terms, description={"mechanism": "Independent"})
+    >>> ledger.balance("adult").left
+    Fraction(7, 10)
     """
 
     path: Path
