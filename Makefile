@@ -42,7 +42,7 @@ types: .venv-dev
 	.venv-dev/bin/pyrefly check --summary=none
 
 contracts: .venv-dev
-	.venv-dev/bin/lint-imports --no-cache --no-timings
+	.venv-dev/bin/lint-imports --no-cache --no-logo
 
 dead-code: .venv-dev
 	$(in_dev) vulture

@@ -22,7 +22,7 @@ import tempfile
 import urllib.parse
 import urllib.request
 from pathlib import Path
-from typing import Callable, Dict
+from typing import Callable, Dict, Tuple
 
 ROOT = Path(__file__).resolve().parents[1]
 OLDEST = (3, 11)
@@ -178,7 +178,7 @@ def wheel_pip(python: str, environ: "dict[str, str]") -> None:
 
 
 def install_pip(
-    python: str, environ: "dict[str, str]", ways: "tuple[Way, ...]" = (ensurepip, base_pip, wheel_pip)
+    python: str, environ: "dict[str, str]", ways: Tuple[Way, ...] = (ensurepip, base_pip, wheel_pip)
 ) -> None:
     """Bring pip into a fresh environment in the first of ``ways`` that works."""
     problems = []
