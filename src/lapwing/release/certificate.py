@@ -1,0 +1,297 @@
+"""The certificate: what was spent on what, under which promise, and what was assumed.
+
+It is written beside the rows of every release. It holds public settings and released numbers only.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, Self, cast
+
+from lapwing.budget.budget import Budget
+from lapwing.errors import ParameterError
+from lapwing.release.cost_lines import CostLine, budget_from_dict, budget_to_dict
+from lapwing.release.plain import rational_text, read_key, read_list, read_optional, read_rational
+from lapwing.release.terms import Relation, Terms
+
+__all__ = ["FORMAT", "Certificate", "CostLine", "LedgerEntry", "Statement"]
+
+FORMAT = 1
+_NAMED_FIELDS = 8
+_MAX_VALUE = 1e300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """State one thing that is proved about the accuracy of a release.
+
+    Parameters
+    ----------
+    kind : str
+        Short name, such as ``expected error``.
+    text : str
+        One plain sentence.
+    value : float or None
+        Its number, finite.
+    """
+
+    kind: str
+    text: str
+    value: float | None = None
+
+    def __post_init__(self) -> None:
+        is_number = isinstance(self.value, float | int) and not isinstance(self.value, bool)
+        if self.value is not None and not (is_number and abs(self.value) <= _MAX_VALUE):
+            raise ParameterError(f"the value of the statement {self.kind!r} must be a finite number; leave it out")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the statement as plain JSON values."""
+        return {"kind": self.kind, "text": self.text, "value": self.value}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerEntry:
+    """Name the entry of a ledger that a release was debited to: data set and release id."""
+
+    dataset: str
+    release_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """Certify one release.
+
+    Parameters
+    ----------
+    lapwing : str
+        Version that made the release.
+    mechanism : str
+        Name of the mechanism.
+    settings : mapping of str to plain JSON value
+        Its settings.
+    lines : tuple of CostLine
+        One per question; their costs sum exactly to ``total``.
+    total : Budget
+        What the release cost, in the notion that it was accounted in.
+    requested_epsilon, requested_delta, requested_rho : Fraction or None
+        What the caller asked for: epsilon (perhaps with delta) or rho.
+    epsilons : tuple of (delta, epsilon) pairs of Fraction
+        For zCDP: what the total means as (ε, δ), rounded to the safe side. Empty for pure ε.
+    relation : {"add-remove", "replace-one"}
+        The neighbour relation of the promise.
+    privacy_unit : str
+        ``row``, or ``FIELD:MAXROWS``.
+    max_rows : int
+        Rows that one privacy unit may own.
+    assumed_fields, dp_fields : tuple of str
+        Fields whose domain was taken from the data by the owner's decision, or bought with budget.
+    public_rows : int or None
+        The number of rows, where it is public.
+    expected_rows : int or None
+        The public guess of it that was given.
+    released_rows : int
+        The number of rows that the model stands for.
+    written_rows : int or None
+        How many rows were written with this certificate.
+    seed : int or None
+        Of the public generator.
+    ledger : LedgerEntry or None
+        Where the release was recorded.
+    accuracy : tuple of Statement
+        What is proved about its accuracy.
+    warnings : tuple of str
+        What the reader should know.
+
+    Raises
+    ------
+    ParameterError
+        If the lines do not sum to the total, were made under other terms, or the total passes the request.
+    """
+
+    lapwing: str
+    mechanism: str
+    settings: Mapping[str, Any]
+    lines: tuple[CostLine, ...]
+    total: Budget
+    requested_epsilon: Fraction | None
+    requested_delta: Fraction | None
+    requested_rho: Fraction | None
+    epsilons: tuple[tuple[Fraction, Fraction], ...] = ()
+    relation: Relation
+    privacy_unit: str
+    max_rows: int
+    assumed_fields: tuple[str, ...]
+    dp_fields: tuple[str, ...]
+    public_rows: int | None
+    expected_rows: int | None
+    released_rows: int
+    written_rows: int | None = None
+    seed: int | None = None
+    ledger: LedgerEntry | None = None
+    accuracy: tuple[Statement, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        Terms(
+            relation=self.relation,
+            max_rows=self.max_rows,
+            rows=self.public_rows,
+            expected_rows=self.expected_rows,
+        )
+        object.__setattr__(self, "settings", MappingProxyType(_plain(self.settings)))
+        for line in self.lines:
+            if (line.relation, line.max_rows, line.cost.notion) != (self.relation, self.max_rows, self.total.notion):
+                raise ParameterError(f"a cost line of {', '.join(line.columns)} is of other terms than the release")
+        spent = sum((line.cost.amount for line in self.lines), Fraction(0))
+        if spent != self.total.amount:
+            raise ParameterError(
+                f"the cost lines sum to {spent} and the total says {self.total.amount}; charge exactly"
+            )
+        self._check_request()
+        if any(rows is not None and rows < 0 for rows in (self.public_rows, self.released_rows, self.written_rows)):
+            raise ParameterError("numbers of rows on a certificate must be at least 0")
+
+    def _check_request(self) -> None:
+        """Refuse a total above the request, and (ε, δ) pairs beside pure ε."""
+        if (self.requested_epsilon is None) == (self.requested_rho is None):
+            raise ParameterError("a certificate needs the requested epsilon or the requested rho, not both")
+        is_pure = self.total.notion == "pure"
+        if is_pure != (self.requested_epsilon is not None and self.requested_delta is None):
+            raise ParameterError(f"a {self.total.notion} total does not answer the request; epsilon alone is pure")
+        limit = self.requested_epsilon if is_pure else self.requested_rho
+        if limit is not None and self.total.amount > limit:
+            raise ParameterError(f"the release cost {self.total.amount}, more than the {limit} that was requested")
+        if is_pure and self.epsilons:
+            raise ParameterError("a pure release has one epsilon at every delta; leave the list of epsilons out")
+        if not all(0 < delta < 1 and epsilon >= 0 for delta, epsilon in self.epsilons):
+            raise ParameterError("epsilons of a certificate need delta in (0, 1) and epsilon of at least 0")
+
+    def text(self) -> str:
+        """Return a short plain summary: what is protected, under which relation, at which cost, what was assumed."""
+        lines = [self._promise(), self._price()]
+        for fields, origin in ((self.assumed_fields, "taken as given"), (self.dp_fields, "bought with budget")):
+            if fields:
+                lines.append(f"Bounds and categories {origin}: {_named(fields)}.")
+        source = "a public number" if self.public_rows is not None else "a noisy number"
+        lines.append(f"The model stands for {self.released_rows} rows, {source}.")
+        if self.ledger is None:
+            lines.append("Recorded in no ledger.")
+        else:
+            lines.append(f"Recorded in the ledger under {self.ledger.dataset}, release {self.ledger.release_id}.")
+        lines += [f"Warning: {warning}" for warning in self.warnings]
+        return "\n".join(lines) + "\n"
+
+    def _promise(self) -> str:
+        """Say whom the release protects, from what."""
+        unit = "row" if self.privacy_unit == "row" else f"unit {self.privacy_unit} (up to {self.max_rows} rows)"
+        if self.relation == "add-remove":
+            return f"Protected: whether any one {unit} is in the table, and what it says (add-remove neighbours)."
+        return f"Protected: what any one {unit} says, not how many there are (replace-one neighbours)."
+
+    def _price(self) -> str:
+        """Say what the release cost."""
+        spent = f"Cost: {self.total} for {len(self.lines)} {'question' if len(self.lines) == 1 else 'questions'}"
+        if self.total.notion == "pure":
+            return f"{spent}, pure differential privacy."
+        pairs = [f"epsilon {float(epsilon):.4g} at delta {float(delta):.3g}" for delta, epsilon in self.epsilons]
+        return f"{spent}, zero-concentrated differential privacy" + "".join(f"; {pair}" for pair in pairs) + "."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the certificate as plain JSON values, always in the same order."""
+        asked = {"epsilon": self.requested_epsilon, "delta": self.requested_delta, "rho": self.requested_rho}
+        pairs = [{"delta": rational_text(delta), "epsilon": rational_text(eps)} for delta, eps in self.epsilons]
+        ledger = self.ledger and {"dataset": self.ledger.dataset, "release_id": self.ledger.release_id}
+        return {
+            "format": FORMAT,
+            "lapwing": self.lapwing,
+            "mechanism": self.mechanism,
+            "settings": _plain(self.settings),
+            "notion": self.total.notion,
+            "total": budget_to_dict(self.total),
+            "requested": {key: None if value is None else rational_text(value) for key, value in asked.items()},
+            "epsilons": pairs,
+            "relation": self.relation,
+            "privacy_unit": self.privacy_unit,
+            "max_rows": self.max_rows,
+            "assumed_fields": list(self.assumed_fields),
+            "dp_fields": list(self.dp_fields),
+            "public_rows": self.public_rows,
+            "expected_rows": self.expected_rows,
+            "released_rows": self.released_rows,
+            "written_rows": self.written_rows,
+            "seed": self.seed,
+            "ledger": ledger,
+            "accuracy": [statement.to_dict() for statement in self.accuracy],
+            "warnings": list(self.warnings),
+            "costs": [line.to_dict() for line in self.lines],
+        }
+
+    def to_json(self) -> str:
+        """Return the certificate as the text of a JSON file."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_dict(cls, values: object) -> Self:
+        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
+        if read_key(values, "format", int) != FORMAT:
+            raise ParameterError(f"the certificate must be of format {FORMAT}; update lapwing to read newer ones")
+        asked = read_key(values, "requested", dict)
+        epsilons = tuple(
+            (read_rational(read_key(pair, "delta", dict)), read_rational(read_key(pair, "epsilon", dict)))
+            for pair in read_list(values, "epsilons", dict)
+        )
+        ledger = read_optional(values, "ledger", dict)
+        texts = {key: read_key(values, key, str) for key in ("lapwing", "mechanism", "privacy_unit", "relation")}
+        counts = {key: read_key(values, key, int) for key in ("max_rows", "released_rows")}
+        perhaps = {
+            key: read_optional(values, key, int) for key in ("public_rows", "expected_rows", "written_rows", "seed")
+        }
+        lists = {key: read_list(values, key, str) for key in ("assumed_fields", "dp_fields", "warnings")}
+        return cls(
+            settings=read_key(values, "settings", dict),
+            lines=tuple(CostLine.from_dict(line) for line in read_list(values, "costs", dict)),
+            total=budget_from_dict(read_key(values, "total", dict)),
+            requested_epsilon=_rational_or_none(asked, "epsilon"),
+            requested_delta=_rational_or_none(asked, "delta"),
+            requested_rho=_rational_or_none(asked, "rho"),
+            epsilons=epsilons,
+            ledger=None if ledger is None else _entry_from_dict(ledger),
+            accuracy=tuple(_statement_from_dict(entry) for entry in read_list(values, "accuracy", dict)),
+            **cast("Any", texts | counts | perhaps | lists),
+        )
+
+
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of settings that are plain JSON values."""
+    try:
+        copy = json.loads(json.dumps(dict(settings), allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        copy = None
+    if copy is None:
+        raise ParameterError("the settings of a certificate must be plain JSON values")
+    return cast("dict[str, Any]", copy)
+
+
+def _rational_or_none(values: Mapping[str, Any], key: str) -> Fraction | None:
+    """Return the exact number under a key, or None."""
+    found = read_optional(values, key, dict)
+    return None if found is None else read_rational(found)
+
+
+def _statement_from_dict(values: object) -> Statement:
+    """Read back one statement."""
+    number = cast("float | None", read_key(values, "value", object))
+    return Statement(kind=read_key(values, "kind", str), text=read_key(values, "text", str), value=number)
+
+
+def _entry_from_dict(values: object) -> LedgerEntry:
+    """Read back the name of a ledger entry."""
+    return LedgerEntry(dataset=read_key(values, "dataset", str), release_id=read_key(values, "release_id", str))
+
+
+def _named(fields: tuple[str, ...]) -> str:
+    """Return a few names, and how many more there are."""
+    more = len(fields) - _NAMED_FIELDS
+    return ", ".join(fields[:_NAMED_FIELDS]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,120 @@
+"""One line of a certificate: what a question cost, and why."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self, cast
+
+from lapwing.budget.budget import Budget, Notion
+from lapwing.errors import ParameterError
+from lapwing.release.noise_law import NoiseLaw, Sensitivity
+from lapwing.release.plain import rational_text, read_key, read_list, read_optional, read_rational
+from lapwing.release.questions import NoisyCounts
+from lapwing.release.terms import Relation, Terms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostLine:
+    """Say what one question cost, and why it cost that much.
+
+    Parameters
+    ----------
+    question : str
+        Kind of question, such as ``MarginalCounts``.
+    columns : tuple of str
+        The columns that it looked at.
+    relation : {"add-remove", "replace-one"}
+        The neighbour relation.
+    max_rows : int
+        Rows that one privacy unit may own.
+    sensitivity : Sensitivity
+        How far the exact answer moves between neighbours (relation and max_rows included).
+    noise : NoiseLaw or None
+        The noise on each number; None for questions that are protected by a random choice instead.
+    cost : Budget
+        What was charged.
+
+    Raises
+    ------
+    ParameterError
+        If the noise gives less privacy than the cost says.
+    """
+
+    question: str
+    columns: tuple[str, ...]
+    relation: Relation
+    max_rows: int
+    sensitivity: Sensitivity
+    noise: NoiseLaw | None
+    cost: Budget
+
+    def __post_init__(self) -> None:
+        Terms(relation=self.relation, max_rows=self.max_rows)
+        if self.noise is not None and _loss(self.sensitivity, self.noise, self.cost.notion) > self.cost.amount:
+            raise ParameterError(
+                f"a {self.question} over {', '.join(self.columns)} loses more privacy than the {self.cost} it is "
+                "charged; add noise or charge more"
+            )
+
+    @classmethod
+    def of(cls, answer: NoisyCounts, terms: Terms) -> Self:
+        """Return the line of an answer that was given under these terms."""
+        question = answer.question
+        return cls(
+            question=question.kind,
+            columns=question.columns,
+            relation=terms.relation,
+            max_rows=terms.max_rows,
+            sensitivity=question.sensitivity(terms.relation, terms.max_rows),
+            noise=answer.noise,
+            cost=question.cost,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the line as plain JSON values."""
+        noise = None if self.noise is None else {"kind": self.noise.kind, **rational_text(self.noise.parameter)}
+        return {
+            "question": self.question,
+            "columns": list(self.columns),
+            "relation": self.relation,
+            "max_rows": self.max_rows,
+            "sensitivity": {"l1": self.sensitivity.l1, "l2_squared": self.sensitivity.l2_squared},
+            "noise": noise,
+            "cost": budget_to_dict(self.cost),
+        }
+
+    @classmethod
+    def from_dict(cls, values: object) -> Self:
+        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
+        noise = read_optional(values, "noise", dict)
+        bounds = read_key(values, "sensitivity", dict)
+        return cls(
+            question=read_key(values, "question", str),
+            columns=read_list(values, "columns", str),
+            relation=cast("Relation", read_key(values, "relation", str)),
+            max_rows=read_key(values, "max_rows", int),
+            sensitivity=Sensitivity(read_key(bounds, "l1", int), read_key(bounds, "l2_squared", int)),
+            noise=None if noise is None else NoiseLaw(cast("Any", noise.get("kind")), read_rational(noise)),
+            cost=budget_from_dict(read_key(values, "cost", dict)),
+        )
+
+
+def budget_to_dict(budget: Budget) -> dict[str, str]:
+    """Return an amount of budget as plain JSON values."""
+    return {"notion": budget.notion, **rational_text(budget.amount)}
+
+
+def budget_from_dict(values: object) -> Budget:
+    """Read back what `budget_to_dict` wrote."""
+    return Budget(cast("Notion", read_key(values, "notion", str)), read_rational(values))
+
+
+def _loss(sensitivity: Sensitivity, noise: NoiseLaw, notion: Notion) -> Fraction:
+    """Return the ε or ρ that noise gives at this sensitivity (pure ε is worth ε²/2 of ρ)."""
+    if sensitivity.l1 < 0 or sensitivity.l2_squared < 0:
+        raise ParameterError("a sensitivity must be at least 0")
+    if noise.kind == "laplace":
+        epsilon = Fraction(sensitivity.l1) / noise.parameter
+        return epsilon if notion == "pure" else epsilon**2 / 2
+    if notion == "pure":
+        raise ParameterError("Gaussian noise has no pure epsilon; use a zcdp budget")
+    return Fraction(sensitivity.l2_squared) / (2 * noise.parameter)

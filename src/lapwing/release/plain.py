@@ -1,0 +1,79 @@
+"""Plain JSON values, read strictly: what a stranger's file says is believed only after its type is checked."""
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from lapwing.errors import ParameterError
+
+T = TypeVar("T")
+
+# Lengths are limited because a short text such as "1e999999999" can stand for a gigabyte of integer.
+_RATIONAL = re.compile(r"(0|[1-9]\d{0,1999})(/[1-9]\d{0,1999})?", re.ASCII)
+
+
+def rational_text(number: Fraction) -> dict[str, str]:
+    """Return a non-negative fraction as plain JSON: exact, and as a decimal for readers.
+
+    Examples
+    --------
+    >>> rational_text(Fraction(1, 15))
+    {'exact': '1/15', 'decimal': '0.0666667'}
+    """
+    try:
+        decimal = f"{float(number):.6g}"
+    except OverflowError:
+        decimal = "above 1e308"
+    return {"exact": str(number), "decimal": decimal}
+
+
+def read_rational(value: object) -> Fraction:
+    """Read back what `rational_text` wrote, or the exact text alone; bounded in time whatever the text.
+
+    Raises
+    ------
+    ParameterError
+        If it is not a whole number or a ratio of whole numbers of at most 2000 digits.
+    """
+    text = value.get("exact") if isinstance(value, Mapping) else value
+    if not isinstance(text, str) or not _RATIONAL.fullmatch(text):
+        raise ParameterError(f"an exact number must be a text such as '1/15', got {str(text)[:60]!r}")
+    return Fraction(text)
+
+
+def read_key(values: object, key: str, kind: type[T]) -> T:
+    """Return ``values[key]`` if it is there and of this type (a truth value is no whole number).
+
+    Raises
+    ------
+    ParameterError
+        If it is not.
+    """
+    if not isinstance(values, Mapping) or key not in values:
+        raise ParameterError(f"an object with the key {key!r} is missing")
+    found = values[key]
+    if not isinstance(found, kind) or (kind is int and isinstance(found, bool)):
+        raise ParameterError(f"{key!r} must be of type {kind.__name__}, got {type(found).__name__}")
+    return found
+
+
+def read_optional(values: object, key: str, kind: type[T]) -> T | None:
+    """Return ``values[key]``, which may be null but must be there."""
+    if isinstance(values, Mapping) and key in values and values[key] is None:
+        return None
+    return read_key(values, key, kind)
+
+
+def read_list(values: object, key: str, kind: type[T]) -> tuple[T, ...]:
+    """Return the list ``values[key]`` as a tuple, if every entry is of this type.
+
+    Raises
+    ------
+    ParameterError
+        If it is not a list, or an entry has another type.
+    """
+    found: list[Any] = read_key(values, key, list)
+    if not all(isinstance(entry, kind) and not (kind is int and isinstance(entry, bool)) for entry in found):
+        raise ParameterError(f"{key!r} must list values of type {kind.__name__}")
+    return tuple(found)

@@ -1,0 +1,260 @@
+"""The certificate: exact sums, refusals, round trip, text."""
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lapwing.budget.budget import Budget
+from lapwing.errors import ParameterError
+from lapwing.release.certificate import Certificate, CostLine, LedgerEntry, Statement
+from lapwing.release.noise_law import NoiseLaw, Sensitivity
+from lapwing.release.questions import MarginalCounts, NoisyCounts
+from lapwing.release.terms import Terms
+from lapwing.schema.domains import Domain
+from lapwing.schema.groupings import identity
+
+FLAG = identity(Domain(2, 0, False, True, False))
+
+
+def _line(cost: Budget, **changes: Any) -> CostLine:
+    noise = (
+        NoiseLaw("laplace", 1 / cost.amount) if cost.notion == "pure" else NoiseLaw("gaussian", 1 / (2 * cost.amount))
+    )
+    fields = {
+        "question": "MarginalCounts",
+        "columns": ("flag",),
+        "relation": "add-remove",
+        "max_rows": 1,
+        "sensitivity": Sensitivity(1, 1),
+        "noise": noise,
+        "cost": cost,
+    }
+    return CostLine(**{**fields, **changes})
+
+
+def _certificate(**changes: Any) -> Certificate:
+    fields: dict[str, Any] = {
+        "lapwing": "0.1.0",
+        "mechanism": "Independent",
+        "settings": {"groups": 128},
+        "lines": tuple(_line(cost) for cost in Budget.pure(1).split((1, 1, 1))),
+        "total": Budget.pure(1),
+        "requested_epsilon": Fraction(1),
+        "requested_delta": None,
+        "requested_rho": None,
+        "relation": "add-remove",
+        "privacy_unit": "row",
+        "max_rows": 1,
+        "assumed_fields": ("age",),
+        "dp_fields": (),
+        "public_rows": None,
+        "expected_rows": 50_000,
+        "released_rows": 48_842,
+        "seed": 7,
+    }
+    return Certificate(**{**fields, **changes})
+
+
+def _zcdp(**changes: Any) -> Certificate:
+    rho = Budget.zcdp("0.1")
+    fields = {
+        "lines": tuple(_line(cost) for cost in rho.split((1, 2))),
+        "total": rho,
+        "requested_delta": Fraction(1, 10**9),
+        "epsilons": ((Fraction(1, 10**6), Fraction(5, 2)), (Fraction(1, 10**9), Fraction(3))),
+        "ledger": LedgerEntry(dataset="adult-2026", release_id="r1"),
+        "accuracy": (Statement(kind="expected error", text="At most 3 rows per cell.", value=3.0),),
+        "warnings": ("n is tiny",),
+        "written_rows": 10,
+    }
+    return _certificate(**{**fields, **changes})
+
+
+@pytest.mark.parametrize("make", [_certificate, _zcdp])
+def test_a_certificate_survives_json(make: Any):
+    certificate = make()
+
+    back = Certificate.from_dict(json.loads(certificate.to_json()))
+
+    assert back == certificate
+    assert back.to_json() == certificate.to_json()
+
+
+def test_rationals_stand_exact_with_a_decimal_for_readers():
+    found = _certificate().to_dict()
+
+    assert found["costs"][0]["cost"] == {"notion": "pure", "exact": "1/3", "decimal": "0.333333"}
+    assert found["costs"][0]["noise"] == {"kind": "laplace", "exact": "3", "decimal": "3"}
+
+
+def test_cost_lines_must_sum_exactly_to_the_total():
+    lines = [_line(cost) for cost in Budget.pure(1).split((1, 1, 1))]
+    lines[2] = _line(Budget.pure(Fraction(333_333_333_333, 10**12)))
+
+    with pytest.raises(ParameterError, match="cost lines sum to"):
+        _certificate(lines=tuple(lines))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"noise": NoiseLaw("laplace", Fraction(999, 1000))}, "loses more privacy"),
+        ({"sensitivity": Sensitivity(2, 2)}, "loses more privacy"),
+        ({"noise": NoiseLaw("gaussian", Fraction(100))}, "no pure epsilon"),
+        ({"sensitivity": Sensitivity(-1, 1)}, "at least 0"),
+        ({"relation": "swap"}, "neighbours must be one of"),
+        ({"max_rows": 0}, "max_rows"),
+    ],
+)
+def test_a_line_whose_noise_does_not_give_its_cost_is_refused(changes: dict[str, Any], message: str):
+    with pytest.raises(ParameterError, match=message):
+        _line(Budget.pure(1), **changes)
+
+
+def test_gaussian_noise_that_is_too_small_for_its_rho_is_refused():
+    with pytest.raises(ParameterError, match="loses more privacy"):
+        _line(Budget.zcdp(1), noise=NoiseLaw("gaussian", Fraction(49, 100)))
+
+
+def test_laplace_noise_costs_half_its_epsilon_squared_in_rho():
+    _line(Budget.zcdp("0.5"), noise=NoiseLaw("laplace", Fraction(1)))
+
+    with pytest.raises(ParameterError, match="loses more privacy"):
+        _line(Budget.zcdp("0.49"), noise=NoiseLaw("laplace", Fraction(1)))
+
+
+def test_a_line_can_be_made_from_an_answer():
+    question = MarginalCounts(columns=("flag",), groupings=(FLAG,), cost=Budget.pure(1))
+    answer = NoisyCounts(question, np.zeros(3, dtype=np.int64), question.noise("replace-one", 3))
+
+    line = CostLine.of(answer, Terms(relation="replace-one", max_rows=3))
+
+    assert line.sensitivity == Sensitivity(6, 18)
+    assert line.noise == NoiseLaw("laplace", Fraction(6))
+    assert line.cost == Budget.pure(1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"requested_epsilon": Fraction(1, 2)}, "more than the 1/2"),
+        ({"requested_epsilon": None}, "requested epsilon or the requested rho"),
+        ({"requested_rho": Fraction(1)}, "requested epsilon or the requested rho"),
+        ({"requested_delta": Fraction(1, 10**6)}, "does not answer the request"),
+        ({"epsilons": ((Fraction(1, 10**6), Fraction(1)),)}, "leave the list of epsilons out"),
+        ({"max_rows": 2}, "of other terms"),
+        ({"relation": "replace-one"}, "of other terms"),
+        ({"lines": (_line(Budget.zcdp(1)),)}, "of other terms"),
+        ({"public_rows": 5}, "public only under replace-one"),
+        ({"released_rows": -1}, "at least 0"),
+        ({"written_rows": -1}, "at least 0"),
+        ({"settings": {"f": len}}, "plain JSON"),
+        ({"settings": {"x": float("nan")}}, "plain JSON"),
+    ],
+)
+def test_certificates_that_contradict_themselves_are_refused(changes: dict[str, Any], message: str):
+    with pytest.raises(ParameterError, match=message):
+        _certificate(**changes)
+
+
+def test_a_total_above_the_requested_rho_is_refused():
+    with pytest.raises(ParameterError, match="more than the 1/20"):
+        _zcdp(requested_epsilon=None, requested_delta=None, requested_rho=Fraction(1, 20))
+
+
+@pytest.mark.parametrize(
+    "pair", [(Fraction(0), Fraction(1)), (Fraction(1), Fraction(1)), (Fraction(1, 2), Fraction(-1))]
+)
+def test_epsilons_out_of_range_are_refused(pair: tuple[Fraction, Fraction]):
+    with pytest.raises(ParameterError, match="epsilons of a certificate"):
+        _zcdp(epsilons=(pair,))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), True, "3", 10**400])
+def test_statements_need_a_finite_value(value: Any):
+    with pytest.raises(ParameterError, match="finite number"):
+        Statement(kind="error", text="x", value=value)
+
+
+def test_the_text_says_what_is_protected_at_which_cost_and_what_was_assumed():
+    text = _certificate(assumed_fields=tuple(f"f{i}" for i in range(10))).text()
+
+    assert text.splitlines() == [
+        "Protected: whether any one row is in the table, and what it says (add-remove neighbours).",
+        "Cost: epsilon 1 for 3 questions, pure differential privacy.",
+        "Bounds and categories taken as given: f0, f1, f2, f3, f4, f5, f6, f7 and 2 more.",
+        "The model stands for 48842 rows, a noisy number.",
+        "Recorded in no ledger.",
+    ]
+
+
+def test_the_text_of_a_zcdp_release_gives_epsilon_at_several_deltas():
+    text = _zcdp().text()
+
+    assert "epsilon 2.5 at delta 1e-06; epsilon 3 at delta 1e-09." in text
+    assert "Recorded in the ledger under adult-2026, release r1." in text
+    assert "Warning: n is tiny" in text
+
+
+def test_the_text_of_a_unit_under_replace_one_names_the_unit():
+    line = _line(Budget.pure(1), relation="replace-one", max_rows=3)
+
+    text = _certificate(lines=(line,), relation="replace-one", max_rows=3, privacy_unit="patient:3").text()
+
+    assert "what any one unit patient:3 (up to 3 rows) says, not how many there are (replace-one" in text
+
+
+def _damaged(path: tuple[str | int, ...], value: object) -> dict[str, Any]:
+    whole: Any = json.loads(_zcdp().to_json())
+    inner = whole
+    for key in path[:-1]:
+        inner = inner[key]
+    if value is KeyError:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = value
+    return whole
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("format",), 2),
+        (("format",), True),
+        (("total",), "1/10"),
+        (("total", "exact"), "1e999999999"),
+        (("total", "exact"), "-1"),
+        (("total", "exact"), 1),
+        (("total", "exact"), "1/0"),
+        (("total", "exact"), "9" * 5000),
+        (("total", "notion"), "approximate"),
+        (("costs", 0, "noise", "kind"), "cauchy"),
+        (("costs", 0, "noise", "exact"), "0"),
+        (("costs", 0, "columns"), "flag"),
+        (("costs", 0, "columns"), [1]),
+        (("costs", 0, "cost"), None),
+        (("costs",), [None]),
+        (("warnings",), 5),
+        (("released_rows",), "5"),
+        (("released_rows",), True),
+        (("ledger",), []),
+        (("ledger", "release_id"), KeyError),
+        (("seed",), 1.5),
+        (("epsilons", 0, "delta"), KeyError),
+        (("accuracy", 0, "value"), "3"),
+        (("settings",), None),
+        (("mechanism",), KeyError),
+    ],
+)
+def test_damaged_certificates_are_refused_with_our_error(path: tuple[str | int, ...], value: object):
+    with pytest.raises(ParameterError):
+        Certificate.from_dict(_damaged(path, value))
+
+
+@pytest.mark.parametrize("values", [None, [], "text", 5, {}])
+def test_what_is_no_certificate_at_all_is_refused(values: object):
+    with pytest.raises(ParameterError):
+        Certificate.from_dict(values)
