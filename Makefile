@@ -14,7 +14,7 @@ export PYTHONPATH =
 
 demo:  ## Make data from the bundled sample, and say what was spent and where the files are.
 	@$(bootstrap) run
-	@.venv-run/bin/lapwing demo
+	@.venv-run/bin/lapwing demo --output out/demo
 
 test:  ## Run the tests.
 	@$(bootstrap) test
