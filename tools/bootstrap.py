@@ -12,6 +12,7 @@ import argparse
 import configparser
 import glob
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -225,10 +226,13 @@ def environments() -> "list[str]":
 
 def fingerprint(name: str) -> str:
     """Return a hash of everything that the environment ``name`` is made from."""
-    sources = [REQUIREMENTS / (name + ".txt"), REQUIREMENTS / "build.txt", ROOT / "pyproject.toml"]
-    digest = hashlib.sha256("\0".join([sys.version, sys.prefix, str(ROOT)]).encode("utf-8"))
-    for source in sources:
-        digest.update(source.read_bytes())
+    import tomllib  # Python 3.11 has it, and this runs under no other
+
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    package = [settings["build-system"], settings["project"], settings["tool"]["hatch"]]
+    digest = hashlib.sha256(json.dumps([sys.version, sys.prefix, str(ROOT), package]).encode("utf-8"))
+    for requirements in (name, "build"):
+        digest.update((REQUIREMENTS / f"{requirements}.txt").read_bytes())
     return digest.hexdigest()
 
 

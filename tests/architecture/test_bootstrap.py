@@ -145,6 +145,29 @@ def test_settings_that_lead_out_of_the_environment_are_dropped() -> None:
     assert {"PIP_TARGET", "PYTHONPATH"}.isdisjoint(kept)
 
 
+def test_an_environment_is_made_again_when_what_it_is_made_from_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "requirements").mkdir()
+    for name in ("pyproject.toml", "requirements/run.txt", "requirements/test.txt", "requirements/build.txt"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    monkeypatch.setattr(bootstrap, "ROOT", tmp_path)
+    monkeypatch.setattr(bootstrap, "REQUIREMENTS", tmp_path / "requirements")
+    before = bootstrap.fingerprint("run")
+
+    def after(name: str, old: str, new: str) -> str:
+        original = (tmp_path / name).read_text()
+        (tmp_path / name).write_text(original.replace(old, new))
+        changed = bootstrap.fingerprint("run")
+        (tmp_path / name).write_text(original)
+        return str(changed)
+
+    assert after("requirements/run.txt", "numpy==", "numpy==9.") != before
+    assert after("pyproject.toml", "lapwing.cli.main:run", "lapwing.cli.main:other") != before
+    assert after("pyproject.toml", "line-length = 120", "line-length = 100") == before
+    assert after("requirements/test.txt", "pytest==", "pytest==9.") == before
+
+
 def test_what_fails_says_what_it_printed() -> None:
     with pytest.raises(bootstrap.BootstrapError, match="out of order"):
         bootstrap.call([sys.executable, "-c", "raise SystemExit('out of order')"], dict(os.environ))
