@@ -171,9 +171,11 @@ def approximate_exp(exponents: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=1)
 def _exp_table() -> NDArray[np.int64]:
-    """Return floor(2^30 exp(-k / 256)) for k = 0..24 * 256; public constants."""
-    steps = range(1, (EXPONENT_CLIP << STEP_BITS) + 1)
-    values = [1 << TABLE_BITS] + [exp_minus(Fraction(k, 1 << STEP_BITS), TABLE_BITS)[0] for k in steps]
+    """Return 2^30 exp(-k / 256), at most 1.001 too small, for k = 0..24 * 256; public constants."""
+    precision = 2 * TABLE_BITS
+    units = [exp_minus(Fraction(unit), precision)[0] for unit in range(EXPONENT_CLIP + 1)]
+    steps = [exp_minus(Fraction(step, 1 << STEP_BITS), precision)[0] for step in range(1 << STEP_BITS)]
+    values = [unit * step >> 2 * precision - TABLE_BITS for unit in units for step in steps]
     table = np.array(values, dtype=np.int64)
     table.flags.writeable = False
     return table
