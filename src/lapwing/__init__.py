@@ -16,6 +16,7 @@ from lapwing.errors import (
     ParameterError,
     SchemaError,
 )
+from lapwing.release.version import VERSION as __version__  # noqa: F401
 
 __all__ = [
     "BudgetError",
@@ -34,8 +35,6 @@ __all__ = [
     "resume",
     "synthesize",
 ]
-
-__version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401

@@ -47,7 +47,7 @@ def answer_marginal_counts(
 def _perturbed(question: MarginalCounts, counts: np.ndarray, terms: Terms, bits: BitSource) -> NoisyCounts:
     """Add one independent noise value to each cell."""
     law = question.noise(terms.relation, terms.max_rows)  # [law]
-    noisy = counts + _draw(law, counts.size, bits)  # [noise]
+    noisy = counts.reshape(-1) + _draw(law, counts.size, bits)  # [noise]
     return NoisyCounts(question, noisy.reshape(question.shape), law)
 
 

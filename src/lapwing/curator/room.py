@@ -95,7 +95,7 @@ class Room:
             domain = self._schema.field(column).domain
             if (grouping.values, grouping.reserved) != (domain.values, domain.reserved):
                 raise ParameterError(
-                    f'the grouping of "{column}" is for {grouping.values} values and {grouping.reserved} reserved ones, '
+                    f'the grouping of "{column}" is for {grouping.values} values and {grouping.reserved} reserved, '
                     f"its domain has {domain.values} and {domain.reserved}; build it from the field's domain"
                 )
 

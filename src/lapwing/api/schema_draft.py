@@ -1,0 +1,39 @@
+"""`lapwing.Schema` with `Schema.draft`: the one public call on schemas that looks at a private table (internal)."""
+
+from lapwing.internal.draft import draft_schema
+from lapwing.schema.schemas import Schema
+from lapwing.table.guard import private_boundary
+
+__all__ = ["Schema", "draft"]
+
+
+@private_boundary
+def draft(data: object) -> Schema:
+    """Draft a schema from the names and types of a table's columns. Internal: its result was made by looking.
+
+    Parameters
+    ----------
+    data : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table
+        The private rows. No value is looked at; a CSV file has no types, so all its columns are drafted as strings.
+
+    Returns
+    -------
+    Schema
+        With ``is_draft`` set and every domain blank: no release accepts it before its owner has filled in bounds and
+        categories from public knowledge.
+
+    Raises
+    ------
+    DataError
+        If the table cannot be read, or a column holds lists, records or bytes.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> draft(pl.DataFrame({"age": [31], "sex": ["f"]})).to_dict()["fields"][0]["constraints"]
+    {'minimum': None, 'maximum': None}
+    """
+    return draft_schema(data).value
+
+
+Schema.draft = staticmethod(draft)
