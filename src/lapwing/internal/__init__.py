@@ -1,1 +1,1 @@
-"""Work on private rows whose results stay inside: schema draft and check."""
+"""Looks at private rows for their owner's eyes only: schema drafts and checks. Nothing here may be released."""

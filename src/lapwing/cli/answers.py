@@ -1,0 +1,56 @@
+"""`lapwing answers`."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lapwing.cli.console import speaker
+from lapwing.cli.options import Model, Quiet
+from lapwing.table.outputs import whole_folder
+
+if TYPE_CHECKING:
+    from lapwing.api.release import Release
+
+_NAME_LENGTH = 60
+
+
+def answers(
+    context: typer.Context,
+    model: Model,
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="DIR", help="A new folder: one CSV per noisy table, and index.csv."),
+    ],
+    quiet: Quiet = False,
+) -> None:
+    """Write the noisy tables behind a saved model."""
+    from lapwing.api.release import load  # noqa: PLC0415
+
+    release = load(model)
+    with whole_folder(output) as folder:
+        _write_tables(release, folder)
+    speaker(context, quiet)(f"noisy tables: {output}")
+
+
+def _write_tables(release: "Release", folder: Path) -> None:
+    """Write each noisy table, and the index that says which file is which."""
+    import polars as pl  # noqa: PLC0415
+
+    index = []
+    for number, (name, table) in enumerate(release.answer_tables()):
+        file = f"{number:04d}-{re.sub(r'[^A-Za-z0-9_-]+', '_', name)[:_NAME_LENGTH]}.csv"
+        table.write_csv(folder / file)
+        answer = release.noisy[number]
+        index.append(
+            {
+                "file": file,
+                "columns": " x ".join(answer.question.columns),
+                "cells": table.height,
+                "noise": answer.noise.kind,
+                "parameter": str(answer.noise.parameter),
+                "sd": answer.noise.sd,
+            }
+        )
+    pl.DataFrame(index).write_csv(folder / "index.csv")

@@ -1,0 +1,55 @@
+"""What commands say on stderr. Everything here is public: settings, schema, released numbers."""
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Say = Callable[[str], None]
+
+
+def note(text: str) -> None:
+    """Print one line on stderr."""
+    print(f"lapwing: {text}", file=sys.stderr)
+
+
+def is_quiet(context: typer.Context, quiet: bool) -> bool:
+    """Return whether the command was told to be quiet, before or after its name."""
+    return quiet or bool(context.find_root().obj)
+
+
+def speaker(context: typer.Context, quiet: bool) -> Say:
+    """Return what prints the command's notes: `note`, or nothing when it was told to be quiet."""
+    return (lambda _: None) if is_quiet(context, quiet) else note
+
+
+@contextlib.contextmanager
+def busy(what: str, *, quiet: bool) -> Iterator[None]:
+    """Show on a terminal that something is being done; its length says nothing that a clock would not."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console  # noqa: PLC0415
+
+    with Console(stderr=True).status(what):
+        yield
+
+
+def counted(frames: Iterable["pl.DataFrame"], total: int, *, quiet: bool) -> Iterator["pl.DataFrame"]:
+    """Pass frames on, and show on a terminal how many of the ``total`` rows are written."""
+    if quiet or not sys.stderr.isatty():
+        yield from frames
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import Progress  # noqa: PLC0415
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("writing rows", total=total)
+        for frame in frames:
+            yield frame
+            progress.advance(task, frame.height)

@@ -1,0 +1,113 @@
+"""`lapwing ledger`: the persistent account of what was spent on each data set."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from lapwing.budget import ledger_accounts
+from lapwing.budget.budget import Notion
+from lapwing.budget.exact import as_text
+from lapwing.budget.ledger import Ledger
+from lapwing.budget.ledger_accounts import Balance
+from lapwing.cli.console import speaker
+from lapwing.cli.options import Quiet
+from lapwing.cli.text import aligned
+
+ledger_app = typer.Typer(
+    name="ledger", help="Keep account of the privacy budget spent.", rich_markup_mode=None
+)
+
+LedgerFile = Annotated[Path, typer.Option("--ledger", metavar="PATH", help="The ledger file.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The data set's name.", show_default=False)]
+AnyName = Annotated[
+    str | None,
+    typer.Argument(metavar="[NAME]", help="The data set; may be left out when the ledger has one.", show_default=False),
+]
+_BOOK = Path("budget.db")
+
+
+@ledger_app.command()
+def init(
+    context: typer.Context,
+    name: Name,
+    unit: Annotated[str, typer.Option("--unit", metavar="pure|zcdp", help="Count in ε (pure) or in ρ (zcdp).")],
+    limit: Annotated[
+        str, typer.Option("--limit", metavar="X", help="Most that may ever be spent: ε, or ρ; with --delta an ε.")
+    ],
+    neighbours: Annotated[
+        str, typer.Option("--neighbours", metavar="R", help="Neighbour relation: add-remove or replace-one.")
+    ],
+    privacy_unit: Annotated[
+        str, typer.Option("--privacy-unit", metavar="row|FIELD:MAXROWS", help="Whose records are protected together.")
+    ],
+    delta: Annotated[
+        str | None, typer.Option("--delta", metavar="D", help="With zcdp: --limit is the ε at this δ, 0 to below 1.")
+    ] = None,
+    ledger: LedgerFile = _BOOK,
+    quiet: Quiet = False,
+) -> None:
+    """Open the account of a data set for good."""
+    notion = cast("Notion", unit)
+    # Checked here too, so that a refused account does not leave a new ledger file behind.
+    ledger_accounts.check_name("dataset", name)
+    terms = ledger_accounts.checked_terms(notion, delta, neighbours, privacy_unit)
+    ledger_accounts.limit_units(limit, notion, None)
+    balance = Ledger.create_or_open(ledger).init(
+        name, unit=notion, limit=limit, delta=terms["delta"], relation=neighbours, privacy_unit=privacy_unit
+    )
+    speaker(context, quiet)(f"data set {name!r} may spend {balance.describe(balance.limit)}; ledger: {ledger}")
+
+
+@ledger_app.command()
+def show(name: AnyName = None, ledger: LedgerFile = _BOOK) -> None:
+    """Print limit, spent and left of one data set, or of all."""
+    book = Ledger.open(ledger)
+    names = book.datasets() if name is None else (name,)
+    print("\n\n".join(_balance_text(book.balance(each)) for each in names))
+
+
+@ledger_app.command()
+def history(name: AnyName = None, ledger: LedgerFile = _BOOK) -> None:
+    """Print every entry of a data set in order."""
+    book = Ledger.open(ledger)
+    unit = "epsilon" if book.balance(name).unit == "pure" else "rho"
+    lines = [
+        (str(entry.number), entry.at, entry.kind, as_text(entry.amount), entry.release_id or "", _about(entry.details))
+        for entry in book.history(name)
+    ]
+    print(aligned([("number", "time", "what", unit, "release", "details"), *lines], right=[0, 3]))
+
+
+@ledger_app.command()
+def limit(
+    context: typer.Context,
+    name: Name,
+    limit: Annotated[str, typer.Argument(metavar="X", help="The new limit, as at `ledger init`.", show_default=False)],
+    ledger: LedgerFile = _BOOK,
+    quiet: Quiet = False,
+) -> None:
+    """Change the limit of a data set."""
+    balance = Ledger.open(ledger).set_limit(name, limit)
+    speaker(context, quiet)(f"data set {name!r} may spend {balance.describe(balance.limit)}")
+
+
+def _balance_text(balance: Balance) -> str:
+    """Return the state of one account as aligned text."""
+    return aligned(
+        [
+            ("data set", balance.dataset),
+            ("limit", balance.describe(balance.limit)),
+            ("spent", balance.describe(balance.spent)),
+            ("left", balance.describe(balance.left)),
+            ("neighbours", balance.relation),
+            ("privacy unit", balance.privacy_unit),
+        ]
+    )
+
+
+def _about(details: Mapping[str, object]) -> str:
+    """Return the mechanism of a release, where the entry names one."""
+    description = details.get("description")
+    return str(description.get("mechanism", "")) if isinstance(description, Mapping) else ""

@@ -1,0 +1,127 @@
+"""The command `lapwing`: finds the command that was meant, and turns every failure into one clear line."""
+
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import typer
+
+from lapwing import __version__
+from lapwing.cli.answers import answers
+from lapwing.cli.console import note
+from lapwing.cli.demo import demo
+from lapwing.cli.ledger import ledger_app
+from lapwing.cli.listing import mechanisms
+from lapwing.cli.query import query
+from lapwing.cli.resume import resume
+from lapwing.cli.sample import sample
+from lapwing.cli.schema import schema_app
+from lapwing.cli.synthesize import synthesize
+from lapwing.errors import LapwingError, LapwingWarning
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_INTERRUPT_STATUS = 130
+_INTERRUPTED = "interrupted; `lapwing resume` finishes a release that a ledger or transcript has recorded"
+
+app = typer.Typer(
+    name="lapwing",
+    help="Make differentially private synthetic data from a private table.",
+    epilog="Exit status: 0 done, 1 refused or failed (one line on stderr), 2 wrong usage.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"max_content_width": 120},
+    invoke_without_command=True,
+)
+for command in (demo, mechanisms, synthesize, resume, sample, query, answers):
+    app.command()(command)
+app.add_typer(schema_app)
+app.add_typer(ledger_app)
+
+
+@app.callback()
+def lapwing(
+    context: typer.Context,
+    quiet: bool = typer.Option(False, "--quiet", help="Say nothing but errors, also for the command that follows."),
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+) -> None:
+    """Make differentially private synthetic data from a private table."""
+    context.obj = quiet
+    if version:
+        print(__version__)
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def run() -> NoReturn:
+    """Run the command line of this process and exit with its status."""
+    sys.excepthook = _last_resort
+    sys.exit(execute(sys.argv[1:]))
+
+
+def execute(arguments: Sequence[str]) -> int:
+    """Run one command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        Everything after ``lapwing``.
+
+    Returns
+    -------
+    int
+        0 done, 1 refused or failed, 2 wrong usage, 130 interrupted; unless 0, one line on stderr says why.
+    """
+    with warnings.catch_warnings():
+        # Warnings of other libraries may quote cells.
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", LapwingWarning)
+        warnings.showwarning = _show_warning
+        try:
+            status = int(typer.main.get_command(app).main(list(arguments), "lapwing", standalone_mode=False) or 0)
+            # Typer turns an interrupt into this status.
+            line = _INTERRUPTED if status == _INTERRUPT_STATUS else ""
+        except Exception as error:
+            line, status = _verdict(error)
+    if line:
+        print(f"lapwing: {line}", file=sys.stderr)
+    return status
+
+
+def _verdict(error: Exception) -> tuple[str, int]:
+    """Return the line that may be shown for an exception, and the exit status."""
+    if isinstance(error, LapwingError):
+        return str(error), 1
+    if isinstance(error, typer.Abort):
+        return _INTERRUPTED, _INTERRUPT_STATUS
+    if isinstance(error, type(typer.BadParameter("")).__mro__[1]):
+        return _usage(error), 2
+    place = "an unknown place"
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        path = Path(frame.f_code.co_filename)
+        if path.is_relative_to(_PACKAGE):
+            place = f"{path.relative_to(_PACKAGE.parent).as_posix()}:{number}"
+    return f"unexpected {type(error).__name__} at {place}; please report it", 1
+
+
+def _usage(error: Exception) -> str:
+    """Return what is wrong with the command line, and where help is."""
+    said = " ".join(str(error.format_message()).split()).rstrip(".")  # type: ignore[attr-defined]
+    context = getattr(error, "ctx", None)
+    path = "lapwing" if context is None else context.command_path
+    return f"{said[:1].lower()}{said[1:]}; see '{path} --help'"
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Show one of our warnings as one line."""
+    note(str(message))
+
+
+def _last_resort(kind: type[BaseException], *_: object) -> None:
+    """Say that something ended the program that is no ordinary exception, without its text."""
+    line = _INTERRUPTED if issubclass(kind, KeyboardInterrupt) else f"unexpected {kind.__name__}; please report it"
+    print(f"lapwing: {line}", file=sys.stderr)

@@ -1,0 +1,34 @@
+"""The options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Data = Annotated[
+    Path, typer.Argument(metavar="DATA", help="The private table: a Parquet or CSV file.", show_default=False)
+]
+SchemaFile = Annotated[
+    Path, typer.Option("--schema", metavar="S.json", help="The schema: everything public about the table.")
+]
+RowsOut = Annotated[
+    Path, typer.Option("-o", "--output", metavar="OUT", help="Where the rows go: a .parquet or .csv file.")
+]
+Rows = Annotated[
+    int | None,
+    typer.Option("--rows", metavar="N", help="Rows to write, at least 1. Default: the released (noisy) number."),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option("--seed", metavar="K", help="Seed of the rows drawn, 0 to 2^128 - 1. The noise has no seed."),
+]
+ModelOut = Annotated[
+    Path | None, typer.Option("--model", metavar="M.lapwing", help="Also save the model here, to draw more rows later.")
+]
+CertificateOut = Annotated[
+    Path | None,
+    typer.Option("--certificate", metavar="C.json", help="Where the certificate goes. Default: OUT.certificate.json."),
+]
+NoCertificate = Annotated[bool, typer.Option("--no-certificate", help="Write no certificate.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show only warnings and errors.")]
+Model = Annotated[Path, typer.Argument(metavar="M.lapwing", help="A saved model.", show_default=False)]

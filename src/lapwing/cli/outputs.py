@@ -1,0 +1,172 @@
+"""The files of a release: where they go, and how they are written as one set."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from lapwing.cli.console import Say, busy, counted
+from lapwing.errors import DataError, LapwingError, ParameterError
+from lapwing.table.outputs import whole_files
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from lapwing.api.release import Release
+
+Format = Literal["parquet", "csv"]
+_FORMATS: dict[str, Format] = {".parquet": "parquet", ".csv": "csv"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Targets:
+    """Name the files of one release.
+
+    Parameters
+    ----------
+    rows : Path
+        A ``.parquet`` or ``.csv`` file.
+    model, certificate : Path or None
+        None where the file is not wanted.
+    """
+
+    rows: Path
+    model: Path | None
+    certificate: Path | None
+
+    @property
+    def in_order(self) -> list[Path]:
+        """The files in the order in which they appear: a set without certificate is incomplete."""
+        return [path for path in (self.model, self.rows, self.certificate) if path is not None]
+
+
+def read_targets(rows: Path, model: Path | None, certificate: Path | None, *, no_certificate: bool) -> Targets:
+    """Return the files that the options name.
+
+    Raises
+    ------
+    ParameterError
+        If the rows' format is unknown, a certificate is both wanted and not, or an earlier one would be left beside
+        rows that it does not describe.
+    """
+    rows_format(rows)
+    usual = rows.with_name(rows.name + ".certificate.json")
+    if not no_certificate:
+        return Targets(rows=rows, model=model, certificate=usual if certificate is None else certificate)
+    if certificate is not None:
+        raise ParameterError("--certificate and --no-certificate contradict each other; give one of them")
+    if usual.exists():
+        raise ParameterError(
+            f"{usual} is there from an earlier release and would not describe the new rows; "
+            "remove it, or leave out --no-certificate"
+        )
+    return Targets(rows=rows, model=model, certificate=None)
+
+
+def rows_format(rows: Path) -> Format:
+    """Return the format that a file's name asks for."""
+    found = _FORMATS.get(rows.suffix.lower())
+    if found is None:
+        raise ParameterError(f"the name of the rows' file must end in .parquet or .csv, got {rows.name!r}; rename it")
+    return found
+
+
+def check_rows(rows: int | None) -> None:
+    """Refuse a number of rows below 1."""
+    if rows is not None and rows < 1:
+        raise ParameterError(f"rows must be at least 1, got {rows}; leave --rows out for the released number of rows")
+
+
+def write_rows(frames: Iterator["pl.DataFrame"], place: Path, kind: Format) -> None:
+    """Write rows drawn from a released model, and wrap the writer's own errors, none of which knows a private row."""
+    from polars.exceptions import PolarsError  # noqa: PLC0415
+
+    from lapwing.table import writers  # noqa: PLC0415
+
+    try:
+        writers.write_rows(frames, place, kind)
+    except PolarsError as error:
+        name = type(error).__name__
+    else:
+        return
+    raise DataError(f"the rows cannot be written ({name}); give a place with free space that you may write to")
+
+
+def produce(
+    make: Callable[[], "Release"],
+    targets: Targets,
+    inputs: Sequence[Path | None],
+    *,
+    rows: int | None,
+    seed: int | None,
+    way_out: Callable[["Release"], str],
+    quiet: bool,
+) -> "Release":
+    """Make a release and write its files as one set, whole or not at all.
+
+    Parameters
+    ----------
+    make : callable
+        Spends the budget and returns the release; called once the targets are known to be writable.
+    targets : Targets
+        The files.
+    inputs : sequence of Path or None
+        Files that are read, and must not be written.
+    rows, seed : int or None
+        Of the rows drawn.
+    way_out : callable
+        Says how to go on when the budget is spent and the files could not be written.
+    quiet : bool
+        Whether to show no progress.
+
+    Returns
+    -------
+    Release
+        All its files are on the disk.
+    """
+    release = None
+    try:
+        with whole_files(targets.in_order, [path for path in inputs if path is not None]) as places:
+            with busy("counting and adding noise", quiet=quiet):
+                release = make()
+            _write(release, targets, places, rows=rows, seed=seed, quiet=quiet)
+    except LapwingError as error:
+        failure = error
+    else:
+        return release
+    if release is None:
+        raise failure
+    raise DataError(f"{failure}; {way_out(release)}")
+
+
+def _write(
+    release: "Release", targets: Targets, places: Sequence[Path], *, rows: int | None, seed: int | None, quiet: bool
+) -> None:
+    """Write model, rows and certificate to the places that are kept for the targets."""
+    place = dict(zip(targets.in_order, places, strict=True))
+    if targets.model is not None:
+        release.save(place[targets.model])
+    total = release.model.rows if rows is None else rows
+    frames = counted(release.frames(rows, seed=seed), total, quiet=quiet)
+    write_rows(frames, place[targets.rows], rows_format(targets.rows))
+    if targets.certificate is not None:
+        certificate = replace(release.certificate, written_rows=total)
+        place[targets.certificate].write_text(certificate.to_json(), encoding="utf-8")
+
+
+def resume_line(transcript: Path | None, data: Path, output: Path) -> str:
+    """Say how to go on when the budget is spent and the files could not be written."""
+    if transcript is None:
+        return "the budget is spent and the answers are recorded nowhere: running again spends again"
+    return f"the answers are kept: `lapwing resume {transcript} {data} -o {output}` finishes free of charge"
+
+
+def summarize(release: "Release", targets: Targets, say: Say) -> None:
+    """Say what was spent and where the files are."""
+    for line in release.certificate.text().splitlines():
+        say(line)
+    say(f"rows: {targets.rows}")
+    if targets.model is not None:
+        say(f"model: {targets.model}")
+    if targets.certificate is not None:
+        say(f"certificate: {targets.certificate}")

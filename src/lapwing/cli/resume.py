@@ -1,0 +1,42 @@
+"""`lapwing resume`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lapwing.cli.console import is_quiet, speaker
+from lapwing.cli.options import CertificateOut, Data, ModelOut, NoCertificate, Quiet, Rows, RowsOut, Seed
+from lapwing.cli.outputs import check_rows, produce, read_targets, resume_line, summarize
+
+
+def resume(
+    context: typer.Context,
+    transcript: Annotated[
+        Path, typer.Argument(metavar="T", help="The transcript that `lapwing synthesize` wrote.", show_default=False)
+    ],
+    data: Data,
+    output: RowsOut,
+    rows: Rows = None,
+    model: ModelOut = None,
+    certificate: CertificateOut = None,
+    no_certificate: NoCertificate = False,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Finish an interrupted release without paying twice."""
+    check_rows(rows)
+    targets = read_targets(output, model, certificate, no_certificate=no_certificate)
+
+    from lapwing.api.synthesize import resume as release_of  # noqa: PLC0415
+
+    release = produce(
+        lambda: release_of(transcript, data),
+        targets,
+        [data, transcript],
+        rows=rows,
+        seed=seed,
+        way_out=lambda _: resume_line(transcript, data, output),
+        quiet=is_quiet(context, quiet),
+    )
+    summarize(release, targets, speaker(context, quiet))

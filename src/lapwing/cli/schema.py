@@ -1,0 +1,119 @@
+"""`lapwing schema`: draft and check."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lapwing.cli.console import note, speaker
+from lapwing.cli.options import Data, Quiet
+from lapwing.cli.text import aligned
+from lapwing.errors import ParameterError
+
+if TYPE_CHECKING:
+    from lapwing.internal.misfits import FieldFit
+    from lapwing.schema.fields import Field
+    from lapwing.schema.schemas import Schema
+
+_SHOWN = 40
+
+schema_app = typer.Typer(
+    name="schema", help="Draft and check the description of a table.", rich_markup_mode=None
+)
+
+
+@schema_app.command()
+def draft(
+    data: Data,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="S.json", help="A new file: the skeleton of a schema.")
+    ],
+) -> None:
+    """Write a skeleton to fill in (internal)."""
+    if output.exists():
+        raise ParameterError(f"{output} is there already and may have been edited; give a new file, or remove it")
+
+    from lapwing.api.schema_draft import draft as draft_of  # noqa: PLC0415
+
+    drafted = draft_of(data)
+    drafted.save(output)
+    note(
+        f"internal: {output} was made by looking at the private table's column names and types; "
+        'fill in every null from public knowledge, say where it is from in "provenance", and remove "draft"'
+    )
+
+
+@schema_app.command()
+def check(
+    context: typer.Context,
+    schema: Annotated[Path, typer.Argument(metavar="S.json", help="The schema.", show_default=False)],
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[DATA]",
+            help="Internal: also count the cells of this private table that do not fit.",
+            show_default=False,
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Validate a schema (internal with DATA)."""
+    from lapwing.schema.schemas import Schema  # noqa: PLC0415
+
+    checked = Schema.load(schema)
+    print(_summary(checked))
+    if data is None:
+        return
+
+    from lapwing.internal.misfits import check_table  # noqa: PLC0415
+
+    fits = check_table(data, checked).value
+    speaker(context, quiet)("internal: the counts of cells are exact and were made by looking at private rows")
+    print("\n" + _fits(fits))
+
+
+def _summary(schema: "Schema") -> str:
+    """Return what a schema says, on one screen."""
+    assumed = [field.name for field in schema.columns if field.provenance == "assumed"]
+    identifiers = [field.name for field in schema.fields if field.identifier]
+    cells = sum(math.log10(field.domain.size) for field in schema.columns)
+    facts = [
+        ("schema", schema.name or "(no name)"),
+        ("state", "draft: refused until its owner edits it" if schema.is_draft else "complete"),
+        ("columns", f"{len(schema.columns)} modelled, {len(identifiers)} identifiers"),
+        ("cells", f"about 10^{cells:.1f} in the full table"),
+        ("privacy unit", schema.unit_label),
+        ("assumed", _listed(assumed) if assumed else "no field"),
+    ]
+    lines = [
+        (field.name, field.type, _domain(field), str(field.domain.size), field.provenance) for field in schema.columns
+    ]
+    shown = [("column", "type", "values", "codes", "provenance"), *lines[:_SHOWN]]
+    more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
+    return "\n".join([aligned(facts), "", aligned(shown, right=[3]), *more])
+
+
+def _domain(field: "Field") -> str:
+    """Return the values of a field in a few words."""
+    if field.categories is not None:
+        text = f"{len(field.categories)} categories"
+    elif field.type == "boolean":
+        text = "true, false"
+    else:
+        text = f"{field.minimum} to {field.maximum}"
+    special = f", {len(field.special)} special" if field.special else ""
+    return f"{text}{special}{'' if field.required else ', may be missing'}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names on one line, the first ten of them."""
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    return f"{len(names)} fields: {', '.join(names[:10])}{more}"
+
+
+def _fits(fits: "Sequence[FieldFit]") -> str:
+    """Return how a table fits, one line per column."""
+    lines = [(fit.name, str(fit.cells), str(fit.missing), str(fit.clamped), str(fit.unreadable)) for fit in fits]
+    return aligned([("column", "cells", "missing", "out of bounds", "unreadable"), *lines], right=[1, 2, 3, 4])

@@ -1,0 +1,152 @@
+"""`lapwing synthesize`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lapwing.budget.budget import what_delta_would_gain
+from lapwing.cli.console import Say, is_quiet, speaker
+from lapwing.cli.options import CertificateOut, Data, ModelOut, NoCertificate, Quiet, Rows, RowsOut, SchemaFile, Seed
+from lapwing.cli.outputs import check_rows, produce, read_targets, resume_line, summarize
+from lapwing.errors import ParameterError
+
+if TYPE_CHECKING:
+    from lapwing.api.release import Release
+    from lapwing.mechanisms.registry import Mechanism
+    from lapwing.schema.schemas import Schema
+
+_SUGGESTED_DELTA = "1e-9"
+
+Epsilon = Annotated[
+    str | None, typer.Option("--epsilon", metavar="E", help="Privacy budget ε, above 0. Alone: pure ε-DP.")
+]
+Delta = Annotated[
+    str | None, typer.Option("--delta", metavar="D", help="With --epsilon: (ε, δ)-DP through zCDP, 0 up to below 1.")
+]
+Rho = Annotated[str | None, typer.Option("--rho", metavar="R", help="zCDP budget ρ, above 0, instead of --epsilon.")]
+MechanismName = Annotated[
+    str | None,
+    typer.Option("--mechanism", metavar="M", help="See `lapwing mechanisms`. Default: chosen from the schema alone."),
+]
+ExpectedRows = Annotated[
+    int | None,
+    typer.Option(
+        "--expected-rows", metavar="N", help="Your public guess of the number of rows, made without the data."
+    ),
+]
+Neighbours = Annotated[
+    str, typer.Option("--neighbours", metavar="R", help="Neighbour relation: add-remove or replace-one.")
+]
+LedgerFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger", metavar="L", help="Debit this ledger (see `lapwing ledger init`) before any noise is drawn."
+    ),
+]
+Dataset = Annotated[str | None, typer.Option("--dataset", metavar="NAME", help="The data set's name in the ledger.")]
+TranscriptFile = Annotated[
+    Path | None,
+    typer.Option("--transcript", metavar="T", help="New file that keeps every answer, for `lapwing resume`."),
+]
+Settings = Annotated[
+    list[str], typer.Option("--set", metavar="KEY=VALUE", help="A setting of the mechanism; repeat for more.")
+]
+
+
+def synthesize(
+    context: typer.Context,
+    data: Data,
+    schema: SchemaFile,
+    output: RowsOut,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    mechanism: MechanismName = None,
+    rows: Rows = None,
+    expected_rows: ExpectedRows = None,
+    neighbours: Neighbours = "add-remove",
+    ledger: LedgerFile = None,
+    dataset: Dataset = None,
+    transcript: TranscriptFile = None,
+    seed: Seed = None,
+    settings: Settings = [],  # noqa: B006 - typer reads the default and passes a new list
+    model: ModelOut = None,
+    certificate: CertificateOut = None,
+    no_certificate: NoCertificate = False,
+    quiet: Quiet = False,
+) -> None:
+    """Turn a private table into synthetic rows."""
+    if epsilon is None and rho is None:
+        raise typer.BadParameter("give a budget: --epsilon E (with --delta D or alone), or --rho R", context)
+    say = speaker(context, quiet)
+    silent = is_quiet(context, quiet)
+    check_rows(rows)
+    targets = read_targets(output, model, certificate, no_certificate=no_certificate)
+
+    from lapwing.api.settings import usable_schema  # noqa: PLC0415
+    from lapwing.api.synthesize import synthesize as release_of  # noqa: PLC0415
+
+    checked = usable_schema(schema)
+    chosen = _mechanism(mechanism, settings, checked)
+    release = produce(
+        lambda: release_of(
+            data,
+            checked,
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            mechanism=chosen,
+            neighbours=neighbours,
+            expected_rows=expected_rows,
+            ledger=ledger,
+            dataset=dataset,
+            transcript=transcript,
+            seed=seed,
+        ),
+        targets,
+        [data, schema, ledger, transcript],
+        rows=rows,
+        seed=None,
+        way_out=lambda release: resume_line(_transcript(release, ledger, transcript), data, output),
+        quiet=silent,
+    )
+    summarize(release, targets, say)
+    _say_what_is_missing(say, checked, epsilon, delta, is_recorded=ledger is not None)
+
+
+def _mechanism(name: str | None, settings: Sequence[str], schema: "Schema") -> "Mechanism":
+    """Return the mechanism with its settings as the command line gives them."""
+    from lapwing.mechanisms.registry import default_mechanism, make_mechanism  # noqa: PLC0415
+
+    values: dict[str, str] = {}
+    for text in settings:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise ParameterError(f"set must be key=value, got {text!r}; write for example groups=64")
+        if key in values:
+            raise ParameterError(f"setting {key} is given twice; give it once")
+        values[key] = value
+    return make_mechanism(default_mechanism(schema).name if name is None else name, values)
+
+
+def _transcript(release: "Release", ledger: Path | None, transcript: Path | None) -> Path | None:
+    """Return where the answers of a release are kept: with a ledger, always somewhere."""
+    entry = release.certificate.ledger
+    if transcript is not None or ledger is None or entry is None:
+        return transcript
+    return Path(f"{ledger}.transcripts") / f"{entry.release_id}.jsonl"
+
+
+def _say_what_is_missing(
+    say: Say, schema: "Schema", epsilon: str | None, delta: str | None, *, is_recorded: bool
+) -> None:
+    """Say what a δ would gain where none is given, and that a release without ledger is recorded nowhere."""
+    if epsilon is not None and delta is None:
+        tables = len(schema.columns)
+        pure, gaussian = what_delta_would_gain(epsilon, _SUGGESTED_DELTA, tables)
+        gain = f"{'fall' if gaussian < pure else 'rise'} from sd {pure:.1f} to sd {gaussian:.1f}"
+        say(f"pure ε: noise per count would {gain} with --delta {_SUGGESTED_DELTA}")
+    if not is_recorded:
+        say("no --ledger: this release is recorded nowhere; see `lapwing ledger init`")

@@ -1,0 +1,80 @@
+"""Draft a schema from the names and types of a table's columns: a skeleton with every domain left blank."""
+
+import os
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import polars as pl
+
+from lapwing.errors import DataError
+from lapwing.internal.results import Internal
+from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.scalars import quote
+from lapwing.schema.schemas import Schema
+from lapwing.table.files import find_files, open_file
+from lapwing.table.guard import guarded, private_boundary
+
+_DESCRIPTION = "drafted from the table; fill in from public knowledge"
+_PARQUET = (".parquet", ".pq")
+_TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
+
+
+@private_boundary
+def draft_schema(data: object) -> Internal[Schema]:
+    """Return the skeleton of a schema for a table; only names and types of columns are looked at.
+
+    Parameters
+    ----------
+    data : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table
+        The private rows. A CSV file holds text only, so all its columns are drafted as strings.
+
+    Returns
+    -------
+    Internal of Schema
+        A draft: no field has bounds or categories, and provenance is "assumed" until its owner says otherwise.
+
+    Raises
+    ------
+    DataError
+        If the table cannot be read, or a column holds lists, records, times of day or bytes.
+    SchemaError
+        If a column has no name, or a name occurs twice.
+    """
+    if isinstance(data, str | os.PathLike | list | tuple):
+        types = _types_in_file(data)
+    else:
+        types = guarded("data is not a table whose columns can be read", lambda: _types_of_frame(data))
+    if not types:
+        raise DataError("the table has no column; give a table with at least one")
+    fields = tuple(Field(name=name, type=kind, description=_DESCRIPTION) for name, kind in types)
+    return Internal(Schema(fields=fields, is_draft=True))
+
+
+def _types_in_file(source: Any) -> list[tuple[str, FieldType]]:  # noqa: ANN401 - find_files says what it may be
+    """Return names and types of the columns of the first file."""
+    path = find_files(source)[0]
+    if path.suffix.lower() not in _PARQUET:
+        return [(name, "string") for name in open_file(path).names]
+    what = f"file {quote(str(path))} cannot be read as Parquet"
+    return guarded(what, lambda: _types_of_frame(pl.scan_parquet(path, glob=False)))
+
+
+def _types_of_frame(frame: Any) -> list[tuple[str, FieldType]]:  # noqa: ANN401 - any frame that narwhals knows
+    """Return names and types of the columns of a data frame."""
+    return [(name, _field_type(name, dtype)) for name, dtype in nw.from_native(frame).collect_schema().items()]
+
+
+def _field_type(name: str, dtype: nw.dtypes.DType) -> FieldType:
+    """Return the schema's type for a column's type."""
+    kinds: tuple[tuple[bool, FieldType], ...] = (
+        (dtype == nw.Boolean, "boolean"),
+        (dtype.is_integer(), "integer"),
+        (dtype.is_numeric(), "number"),
+        (dtype == nw.Date, "date"),
+        (dtype == nw.Datetime, "datetime"),
+        (any(dtype == text for text in _TEXT), "string"),
+    )
+    for is_kind, kind in kinds:
+        if is_kind:
+            return kind
+    raise DataError(f"column {quote(name)} is of type {dtype}, which no field can hold; convert or drop it first")

@@ -1,0 +1,123 @@
+"""How well a table fits its schema, counted without noise."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from lapwing.internal.results import Internal
+from lapwing.schema.fields import Field
+from lapwing.schema.schemas import Schema
+from lapwing.schema.values import bounds, step
+from lapwing.table.cells import Numbers, RawColumn, Texts, Times
+from lapwing.table.codec import encoder
+from lapwing.table.guard import private_boundary
+from lapwing.table.parsing import DAY_MICROSECONDS, read_reals, read_times
+from lapwing.table.readers import open_table
+
+_CHUNK_ROWS = 2**18
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldFit:
+    """Count the cells of one column by how they fit their field.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    cells : int
+        All its cells.
+    missing : int
+        Empty cells, NaN, and the schema's texts for missing.
+    clamped : int
+        Numbers and dates outside the bounds; a release treats them as the nearest bound.
+    unreadable : int
+        Unknown categories, text that is no number or date, infinities; a release treats them as missing.
+    """
+
+    name: str
+    cells: int
+    missing: int
+    clamped: int
+    unreadable: int
+
+
+@private_boundary
+def check_table(data: object, schema: Schema) -> Internal[tuple[FieldFit, ...]]:
+    """Count, for every modelled field, the cells that do not fit it.
+
+    Parameters
+    ----------
+    data : path, list of paths, pandas, Polars or PyArrow table
+        The private rows.
+    schema : Schema
+        May be a draft, if it is complete.
+
+    Returns
+    -------
+    Internal of tuple of FieldFit
+        In the order of the schema's columns.
+
+    Raises
+    ------
+    DataError
+        If the table cannot be read or lacks a column.
+    """
+    schema.check_complete()
+    names = [field.name for field in schema.columns]
+    encoders = [encoder(field) for field in schema.columns]
+    counts = np.zeros((len(names), 4), dtype=np.int64)
+    for chunk in open_table(data, schema).chunks(names, _CHUNK_ROWS):
+        for row, (field, encode) in enumerate(zip(schema.columns, encoders, strict=True)):
+            cells = chunk[field.name]
+            counts[row] += _counts(cells, field, encode(cells))
+    return Internal(
+        tuple(
+            FieldFit(
+                name=name, cells=int(cells), missing=int(missing), clamped=int(clamped), unreadable=int(unreadable)
+            )
+            for name, (cells, missing, clamped, unreadable) in zip(names, counts, strict=True)
+        )
+    )
+
+
+def _counts(cells: RawColumn, field: Field, codes: np.ndarray) -> tuple[int, int, int, int]:
+    """Return all, missing, clamped and unreadable cells of one chunk."""
+    is_last = codes == field.domain.last
+    missing = int(np.count_nonzero(is_last & _is_missing(cells, field)))
+    clamped = 0
+    if not field.is_categorical:
+        clamped = int(np.count_nonzero((codes < field.domain.values) & _is_outside(cells, field)))
+    return len(codes), missing, clamped, int(np.count_nonzero(is_last)) - missing
+
+
+def _is_missing(cells: RawColumn, field: Field) -> np.ndarray:
+    """Return where cells are empty, NaN, or a text that the schema calls missing."""
+    if isinstance(cells, Texts):
+        texts = pl.Series(["", *field.missing_values], dtype=pl.String)
+        return np.asarray(cells.values.is_in(texts).fill_null(value=True).to_numpy())
+    missing = np.zeros(len(cells), dtype=bool) if cells.nulls is None else cells.nulls.copy()
+    if isinstance(cells, Numbers) and cells.values.dtype == np.float64:
+        missing |= np.isnan(cells.values)
+    return missing
+
+
+def _is_outside(cells: RawColumn, field: Field) -> np.ndarray:
+    """Return where numbers and dates lie outside the bounds; false where a cell is neither."""
+    low, high = bounds(field)
+    if field.type != "number":
+        # Bounds of steps: a moment within the last step is inside.
+        high = int(high) + int(step(field) or 1) - 1
+    unit = DAY_MICROSECONDS if field.type == "date" else 1
+    if isinstance(cells, Texts) and field.type in ("date", "datetime"):
+        moments, is_time = read_times(cells.values)
+        numbers = moments // unit
+        return is_time & ((numbers < low) | (numbers > high))
+    if isinstance(cells, Texts):
+        numbers = read_reals(cells.values)
+    elif isinstance(cells, Times):
+        numbers = cells.values // unit
+    else:
+        numbers = cells.values
+    return np.asarray((numbers < low) | (numbers > high))

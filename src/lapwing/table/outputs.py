@@ -1,0 +1,251 @@
+"""Output files that appear whole or not at all. Pure file handling: nothing here knows what a row is.
+
+Hidden temporary files are made beside the targets before the work begins, so that a target that cannot be written is
+refused before anything is spent. When the work is done they are flushed to the disk and renamed; when it fails they
+are removed, and earlier versions of the targets stay as they were.
+"""
+
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from lapwing.errors import DataError, ParameterError
+
+_PREFIX = ".lapwing-"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a target is written until it is whole.
+
+    Parameters
+    ----------
+    target : Path
+        The file that appears at the end, with symbolic links followed.
+    temporary : Path
+        A hidden file in the same folder.
+    """
+
+    target: Path
+    temporary: Path
+
+
+@contextlib.contextmanager
+def whole_files(targets: Sequence[Path], inputs: Sequence[Path] = ()) -> Iterator[tuple[Path, ...]]:
+    """Write a set of files that appear together, in order, when the block ends well.
+
+    Parameters
+    ----------
+    targets : sequence of Path
+        Distinct files, in the order in which they appear. The last one vouches for the others: an earlier version of
+        it is taken away first, so that a set that a crash cut short has none.
+    inputs : sequence of Path
+        Files that are read, and must not be among the targets.
+
+    Yields
+    ------
+    tuple of Path
+        Empty files to write instead of the targets.
+
+    Raises
+    ------
+    ParameterError
+        If a target is named twice or is an input.
+    DataError
+        If a target cannot be written, or the disk is full.
+
+    Examples
+    --------
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with whole_files([folder / "rows.csv"]) as (place,):
+    ...     _ = place.write_text("a,b")
+    >>> [file.name for file in folder.iterdir()]
+    ['rows.csv']
+    """
+    places = _reserve(_distinct(targets, inputs))
+    try:
+        failure = None
+        try:
+            yield tuple(place.temporary for place in places)
+            _make_durable(places)
+            _rename(places)
+        except OSError as error:
+            failure = error.strerror or type(error).__name__
+        if failure is not None:
+            _refuse(targets[-1], failure)
+    finally:
+        _discard(places)
+
+
+@contextlib.contextmanager
+def whole_folder(target: Path) -> Iterator[Path]:
+    """Write a folder that appears with all its files when the block ends well.
+
+    Parameters
+    ----------
+    target : Path
+        A folder that does not exist yet, or is empty.
+
+    Yields
+    ------
+    Path
+        An empty folder to fill instead.
+
+    Raises
+    ------
+    ParameterError
+        If the target exists and is not an empty folder.
+    DataError
+        If it cannot be written, or the disk is full.
+    """
+    real = Path(os.path.realpath(target))
+    if os.path.lexists(real) and not (real.is_dir() and not any(real.iterdir())):
+        raise ParameterError(f"{target} is there already; give a folder that does not exist yet")
+    failure = None
+    temporary = None
+    try:
+        temporary = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=real.parent))
+        yield temporary
+        for file in temporary.iterdir():
+            _flush(file)
+        temporary.chmod(0o777 & ~_umask())
+        if real.is_dir():
+            real.rmdir()
+        temporary.rename(real)
+        _flush_folder(real.parent)
+    except OSError as error:
+        failure = error.strerror or type(error).__name__
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+    if failure is not None:
+        _refuse(target, failure)
+
+
+def _distinct(targets: Sequence[Path], inputs: Sequence[Path]) -> list[Path]:
+    """Return the real paths of the targets, if no two files are the same one."""
+    seen = {_identity(path): path for path in inputs}
+    real = []
+    for target in targets:
+        if _identity(target) in seen:
+            other = "read" if seen[_identity(target)] in inputs else "written"
+            raise ParameterError(
+                f"{target} is {other} by the same command already; give every output a file of its own"
+            )
+        seen[_identity(target)] = target
+        real.append(Path(os.path.realpath(target)))
+    return real
+
+
+def _identity(path: Path) -> object:
+    """Return what two names of one file have in common."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return os.path.normcase(os.path.realpath(path))
+    return (found.st_dev, found.st_ino)
+
+
+def _reserve(targets: Sequence[Path]) -> list[Place]:
+    """Make an empty temporary file beside each target."""
+    places: list[Place] = []
+    for target in targets:
+        failure = _why_not(target)
+        try:
+            if failure is None:
+                handle, name = tempfile.mkstemp(prefix=_PREFIX, suffix=target.suffix, dir=target.parent)
+                os.close(handle)
+                places.append(Place(target, Path(name)))
+        except OSError as error:
+            failure = error.strerror or type(error).__name__
+        if failure is not None:
+            _discard(places)
+            _refuse(target, failure)
+    return places
+
+
+def _why_not(target: Path) -> str | None:
+    """Return why an existing thing must not be replaced by a file, if so."""
+    try:
+        mode = os.stat(target).st_mode
+    except OSError:
+        return None
+    if stat.S_ISDIR(mode):
+        return "it is a folder"
+    if not stat.S_ISREG(mode):
+        return "it is not a regular file"
+    return None if os.access(target, os.W_OK) else "the file there is read-only"
+
+
+def _make_durable(places: Sequence[Place]) -> None:
+    """Wait until every temporary file is on the disk, and give it the mode of a normal file."""
+    mode = 0o666 & ~_umask()
+    for place in places:
+        _flush(place.temporary)
+        place.temporary.chmod(mode)
+
+
+def _rename(places: Sequence[Place]) -> None:
+    """Give each file its name, in order; an old version of the last one goes first and comes back on early failure."""
+    last = places[-1]
+    old = last.temporary.with_name(last.temporary.name + ".old")
+    is_replaced = len(places) > 1 and last.target.exists()
+    if is_replaced:
+        os.replace(last.target, old)
+    done = 0
+    try:
+        for place in places:
+            os.replace(place.temporary, place.target)
+            done += 1
+        for folder in {place.target.parent for place in places}:
+            _flush_folder(folder)
+    finally:
+        if is_replaced and done == 0:
+            os.replace(old, last.target)
+        elif is_replaced:
+            old.unlink(missing_ok=True)
+
+
+def _flush(file: Path) -> None:
+    """Wait until a file is on the disk."""
+    with open(file, "r+b") as stream:
+        os.fsync(stream.fileno())
+
+
+def _flush_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk, where the system can open folders."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    except OSError:
+        # Some network file systems cannot; the files themselves are on the disk already.
+        return
+    finally:
+        os.close(handle)
+
+
+def _umask() -> int:
+    """Return the mode bits that the user denies to new files; the system tells only by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _discard(places: Sequence[Place]) -> None:
+    """Remove what is left of the temporary files."""
+    for place in places:
+        with contextlib.suppress(OSError):
+            place.temporary.unlink()
+
+
+def _refuse(target: Path, reason: str) -> NoReturn:
+    """Say in one sentence that a target cannot be written."""
+    raise DataError(f"{target} cannot be written ({reason}); give a place with free space that you may write to")

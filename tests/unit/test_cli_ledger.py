@@ -1,0 +1,142 @@
+import pytest
+
+from helpers.command import lapwing
+from lapwing.budget.budget import Budget
+from lapwing.budget.ledger import Ledger
+
+TERMS = ("--neighbours", "add-remove", "--privacy-unit", "row")
+
+
+@pytest.fixture
+def book(tmp_path):
+    return tmp_path / "budget.db"
+
+
+def init(book, *more):
+    return lapwing("ledger", "init", "adult", "--unit", "pure", "--limit", "2", *TERMS, "--ledger", book, *more)
+
+
+def spend(book, amount):
+    Ledger.open(book).debit(
+        "adult",
+        f"release-{amount}",
+        Budget.pure(amount),
+        relation="add-remove",
+        privacy_unit="row",
+        description={"mechanism": "Independent"},
+    )
+
+
+def test_init_opens_an_account(book):
+    said = init(book)
+
+    assert (said.status, said.out) == (0, "")
+    assert "'adult' may spend epsilon 2" in said.err
+    assert Ledger.open(book).balance("adult").limit == 2
+
+
+def test_quiet_before_or_after_the_command_says_nothing(book, tmp_path):
+    after = init(book, "--quiet")
+    before = lapwing("--quiet", *f"ledger init x --unit pure --limit 1 --ledger {book}".split(), *TERMS)
+
+    assert (after.status, after.err) == (before.status, before.err) == (0, "")
+
+
+def test_the_ledger_is_budget_db_in_the_working_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    lapwing("ledger", "init", "adult", "--unit", "pure", "--limit", "2", *TERMS)
+
+    assert "epsilon 2" in lapwing("ledger", "show").out
+    assert (tmp_path / "budget.db").is_file()
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        (["--unit", "both"], "must be pure or zcdp"),
+        (["--limit", "-1"], "limit must lie between"),
+        (["--limit", "many"], "limit must be a finite number"),
+        (["--delta", "1e-9"], "has no delta"),
+        (["--unit", "zcdp", "--delta", "2"], "delta must be at least 0 and below 1"),
+        (["--neighbours", "siblings"], "add-remove or replace-one"),
+        (["--privacy-unit", "person"], "row or FIELD:MAXROWS"),
+    ],
+)
+def test_a_refused_account_leaves_no_file(book, changed, says):
+    said = init(book, *changed)
+
+    assert said.status == 1
+    assert says in said.error
+    assert not book.exists()
+
+
+def test_an_account_is_opened_once(book):
+    init(book)
+
+    assert "is in the ledger already" in init(book).error
+
+
+def test_a_zcdp_limit_may_be_stated_as_epsilon_at_a_delta(book):
+    said = init(book, "--unit", "zcdp", "--delta", "1e-9")
+
+    assert "rho 0.05" in said.err
+    assert "at delta 1e-09" in said.err
+
+
+def test_show_says_what_is_left(book):
+    init(book)
+    spend(book, "0.75")
+
+    said = lapwing("ledger", "show", "adult", "--ledger", book)
+
+    assert (said.status, said.err) == (0, "")
+    lines = dict(line.rsplit("  ", 1) for line in said.out.splitlines())
+    assert {key.strip(): value.strip() for key, value in lines.items()} == {
+        "data set": "adult",
+        "limit": "epsilon 2",
+        "spent": "epsilon 0.75",
+        "left": "epsilon 1.25",
+        "neighbours": "add-remove",
+        "privacy unit": "row",
+    }
+
+
+def test_show_without_a_name_shows_all_data_sets(book):
+    init(book)
+    lapwing("ledger", "init", "letter", "--unit", "zcdp", "--limit", "1", *TERMS, "--ledger", book)
+
+    out = lapwing("ledger", "show", "--ledger", book).out
+
+    assert "adult" in out
+    assert "letter" in out
+
+
+def test_history_lists_every_entry(book):
+    init(book)
+    spend(book, "0.75")
+    lapwing("ledger", "limit", "adult", "3", "--ledger", book)
+
+    out = lapwing("ledger", "history", "--ledger", book).out
+
+    assert [line.split()[2] for line in out.splitlines()[1:]] == ["init", "debit", "limit"]
+    assert "release-0.75  Independent" in out
+
+
+def test_a_limit_is_never_set_below_what_is_spent(book):
+    init(book)
+    spend(book, "1")
+
+    raised = lapwing("ledger", "limit", "adult", "5", "--ledger", book)
+    refused = lapwing("ledger", "limit", "adult", "0.5", "--ledger", book)
+
+    assert "may spend epsilon 5" in raised.err
+    assert "below what data set 'adult' has spent, epsilon 1" in refused.error
+
+
+@pytest.mark.parametrize("command", ["show", "history"])
+def test_a_ledger_that_is_not_there_is_refused(book, command):
+    said = lapwing("ledger", command, "--ledger", book)
+
+    assert said.status == 1
+    assert "there is no ledger" in said.error

@@ -1,0 +1,150 @@
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+import typer
+
+import lapwing as lw
+from helpers.command import lapwing
+from lapwing.cli import main
+from lapwing.errors import BudgetError, LapwingWarning
+
+COMMAND = Path(sys.executable).with_name("lapwing")
+
+
+def run_for_real(*arguments, **settings):
+    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False, **settings)
+
+
+@pytest.fixture
+def planted(monkeypatch):
+    """Return a function that makes `lapwing mechanisms` do something else."""
+
+    def plant(action):
+        app = typer.Typer()
+        app.callback()(lambda: None)
+        app.command("mechanisms")(action)
+        monkeypatch.setattr(main, "app", app)
+
+    return plant
+
+
+def test_help_is_on_stdout_and_names_the_commands():
+    said = lapwing("--help")
+
+    assert (said.status, said.err) == (0, "")
+    assert "synthesize" in said.out
+
+
+def test_no_command_shows_the_help():
+    assert lapwing().out == lapwing("--help").out
+
+
+def test_version_is_the_package_s():
+    said = lapwing("--version")
+
+    assert (said.status, said.out, said.err) == (0, f"{lw.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["synthesise"], "no such command"),
+        (["synthesize"], "missing argument 'DATA'"),
+        (["synthesize", "a.csv", "-o", "b.csv"], "missing option '--schema'"),
+        (["synthesize", "a.csv", "--schema", "s", "-o", "b.csv"], "give a budget"),
+        (["synthesize", "a.csv", "--epsilom", "1"], "no such option: --epsilom"),
+        (["sample", "m.lapwing", "--rows", "many", "-o", "b.csv"], "'--rows'"),
+        (["ledger", "init", "adult"], "missing option '--unit'"),
+        (["ledger"], "missing command"),
+        (["query", "m.lapwing"], "missing option '--column'"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_status_2(arguments, says):
+    said = lapwing(*arguments)
+
+    assert said.status == 2
+    assert says in said.error
+    assert "--help'" in said.error
+
+
+def test_an_error_of_ours_is_one_line_and_status_1(planted):
+    def refuse():
+        raise BudgetError("nothing is left")
+
+    planted(refuse)
+
+    said = lapwing("mechanisms")
+
+    assert (said.status, said.error) == (1, "nothing is left")
+
+
+def test_an_unexpected_exception_shows_neither_its_text_nor_a_traceback(planted):
+    def fail():
+        raise ValueError("secret cell")
+
+    planted(fail)
+
+    said = lapwing("mechanisms")
+
+    assert said.status == 1
+    assert said.error.startswith("unexpected ValueError at lapwing/cli/main.py:")
+    assert said.error.endswith("; please report it")
+
+
+def test_an_interrupt_is_one_line_and_status_130(planted):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    planted(interrupt)
+
+    said = lapwing("mechanisms")
+
+    assert said.status == 130
+    assert "interrupted" in said.error
+
+
+def test_our_warnings_are_lines_and_those_of_others_are_silent(planted):
+    def warn():
+        warnings.warn("7 atoms match", LapwingWarning, stacklevel=1)
+        warnings.warn("secret cell", UserWarning, stacklevel=1)
+
+    planted(warn)
+
+    said = lapwing("mechanisms")
+
+    assert (said.status, said.out, said.err) == (0, "", "lapwing: 7 atoms match\n")
+
+
+def test_what_is_no_ordinary_exception_is_one_line_too(capsys):
+    main._last_resort(SystemError, SystemError("secret cell"), None)
+
+    assert capsys.readouterr().err == "lapwing: unexpected SystemError; please report it\n"
+
+
+def test_mechanisms_lists_only_what_works():
+    said = lapwing("mechanisms")
+
+    assert (said.status, said.err) == (0, "")
+    assert [line.split()[0] for line in said.out.splitlines()] == ["name", "Independent"]
+    assert "add-remove, replace-one" in said.out
+
+
+def test_the_installed_command_exits_with_the_status():
+    good, bad, refused = run_for_real("--version"), run_for_real("--nothing"), run_for_real("ledger", "show", cwd="/")
+
+    assert [good.returncode, bad.returncode, refused.returncode] == [0, 2, 1]
+    assert [good.stderr, bad.stdout, refused.stdout] == ["", "", ""]
+    assert bad.stderr.count("\n") == refused.stderr.count("\n") == 1
+
+
+def test_help_loads_no_table_library():
+    code = "import sys; from lapwing.cli.main import execute; execute(['--help']); print(sorted(sys.modules))"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert "typer" in done.stdout
+    assert "numpy" not in done.stdout
+    assert "polars" not in done.stdout
