@@ -152,4 +152,5 @@ _RULES: tuple[tuple[tuple[type, ...], Callable[[Any], str | None]], ...] = (
     ((dt.datetime,), _moment),
     ((dt.date,), dt.date.isoformat),
     ((np.datetime64,), _numpy_moment),
+    ((bytes,), lambda cell: cell.decode("utf-8", "replace")),
 )

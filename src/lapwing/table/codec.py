@@ -178,7 +178,7 @@ def _step_rule(field: Field) -> _StepRule:
 
 def _code_integers(x: np.ndarray, rule: _StepRule) -> np.ndarray:
     """Return the codes of int64 values."""
-    codes = np.clip(x, rule.lo, rule.lo + rule.values * rule.step - 1)
+    codes: np.ndarray = np.clip(x, rule.lo, rule.lo + rule.values * rule.step - 1)
     codes -= rule.lo
     if rule.step > 1:
         codes //= rule.step

@@ -1,0 +1,185 @@
+"""Read tables from files: Parquet through Polars, CSV through Python's own parser, several files in order.
+
+Python's CSV parser is used because no text makes it fail: a stray quote in one cell must not decide whether there is
+an error. It reads text only; what the text means is decided cell by cell under the schema.
+"""
+
+import csv
+import glob
+import gzip
+import io
+import itertools
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, Literal, Protocol
+
+import polars as pl
+
+from lapwing.errors import DataError
+from lapwing.schema.scalars import quote
+from lapwing.table.cells import RawColumn, Texts
+from lapwing.table.frames import LazyReader
+from lapwing.table.guard import guarded
+
+_CSV_SEPARATORS: Final = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
+_PARQUET: Final = (".parquet", ".pq")
+_CSV_ROWS: Final = 2**14  # rows held as Python text at a time
+_LONGEST_CELL: Final = 2**31 - 1  # the parser's own limit would make the length of a cell decide
+
+
+class TableFile(Protocol):
+    """One file: its column names, which of them are nested, and its cells."""
+
+    path: Path
+    names: list[str]
+    nested: frozenset[str]
+    known_rows: int | None
+
+    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+        """Yield the columns' cells, at most `rows` rows at a time."""
+        ...
+
+
+class FilesReader:
+    """Read several files as one table, each by its own format."""
+
+    def __init__(self, files: Sequence[TableFile]) -> None:
+        self._files = tuple(files)
+        self.kind: Literal["path"] = "path"
+        counts = [file.known_rows for file in self._files]
+        self.known_rows: int | None = None if None in counts else sum(filter(None, counts))
+
+    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+        """Yield the columns' cells, file after file, at most `rows` rows at a time."""
+        for file in self._files:
+            yield from file.chunks(columns, rows)
+
+
+def find_files(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """Return the data files that a path, folder, pattern or list of them stands for, in a fixed order.
+
+    Raises
+    ------
+    DataError
+        Where there is no such file, or its name does not end in a known suffix.
+    """
+    if not isinstance(source, str | os.PathLike):
+        return [path for part in source for path in find_files(part)]
+    text = os.fspath(source)
+    path = Path(text)
+    if path.is_dir():
+        return _files_of_folder(path)
+    if not path.exists() and glob.has_magic(text):
+        found = sorted(Path(name) for name in glob.glob(text, recursive=True))
+        return [_known(match) for match in found if match.is_file()] or _no_file(f"no file matches {quote(text)}")
+    if not path.exists():
+        _no_file(f"file {quote(text)} does not exist")
+    return [_known(path)]
+
+
+def open_file(path: Path) -> TableFile:
+    """Return a file ready to read; only its column names and types have been looked at.
+
+    Raises
+    ------
+    DataError
+        Where the file cannot be opened or is not in the format of its suffix.
+    """
+    suffix = _suffix(path)
+    if suffix in _PARQUET:
+        return _ParquetFile(path)
+    assert suffix is not None
+    return _CsvFile(path, _CSV_SEPARATORS[suffix])
+
+
+def _files_of_folder(folder: Path) -> list[Path]:
+    found = sorted(path for path in folder.rglob("*") if path.is_file() and _suffix(path) is not None)
+    # Other tools keep unfinished and bookkeeping files under such names.
+    shown = [path for path in found if not any(part[0] in "._" for part in path.relative_to(folder).parts)]
+    return shown or _no_file(f"folder {quote(str(folder))} holds no .parquet or .csv file")
+
+
+def _no_file(what: str) -> list[Path]:
+    raise DataError(f"{what}; give the path of a .parquet or .csv file, or of a folder of such files")
+
+
+def _suffix(path: Path) -> str | None:
+    """Return the known suffix that a file name ends in."""
+    name = path.name.lower()
+    return next((suffix for suffix in (*_CSV_SEPARATORS, *_PARQUET) if name.endswith(suffix)), None)
+
+
+def _known(path: Path) -> Path:
+    if _suffix(path) is None:
+        known = ", ".join((*_PARQUET, *_CSV_SEPARATORS))
+        raise DataError(f"file {quote(str(path))} is of no known kind; its name must end in one of {known}")
+    return path
+
+
+class _ParquetFile:
+    """A Parquet file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._what = f"file {quote(str(path))} cannot be read as Parquet"
+        self._query = guarded(self._what, lambda: pl.scan_parquet(path, glob=False))
+        schema = guarded(self._what, self._query.collect_schema)
+        self.names = list(schema.names())
+        self.nested = frozenset(name for name, dtype in schema.items() if dtype.is_nested())
+        self.known_rows: int | None = guarded(self._what, lambda: int(self._query.select(pl.len()).collect().item()))
+
+    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+        return LazyReader(self._query, self._what).chunks(columns, rows)
+
+
+class _CsvFile:
+    """A text file with one row per line and column names in the first."""
+
+    def __init__(self, path: Path, separator: str) -> None:
+        self.path = path
+        self._separator = separator
+        self._what = f"file {quote(str(path))} cannot be read as text"
+        self.names = next(iter(self._batches(1)), [[]])[0]
+        self.nested: frozenset[str] = frozenset()
+        self.known_rows: int | None = None
+
+    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+        positions = [self.names.index(name) for name in columns]
+        skip = 1
+        for batch in self._batches(min(rows, _CSV_ROWS)):
+            lines = batch[skip:]
+            skip = 0
+            if lines:
+                yield {name: _column(lines, at) for name, at in zip(columns, positions, strict=True)}
+
+    def _batches(self, rows: int) -> Iterator[list[list[str]]]:
+        """Yield lists of at most `rows` lines that are not empty, each as its cells."""
+        with guarded(self._what, lambda: _open_text(self.path)) as stream:
+            lines = filter(None, csv.reader(stream, delimiter=self._separator))
+            while batch := guarded(self._what, lambda: _take(lines, rows)):
+                yield batch
+
+
+def _open_text(path: Path) -> io.TextIOBase:
+    """Open a text file, zipped or not; bytes that are no text become the replacement character."""
+    raw: gzip.GzipFile | io.BufferedReader
+    raw = gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb")  # noqa: SIM115 - the caller closes
+    start = raw.read(2)
+    raw.seek(0)
+    encoding = "utf-16" if start in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
+    return io.TextIOWrapper(raw, encoding=encoding, errors="replace", newline="")
+
+
+def _take(lines: Iterator[list[str]], count: int) -> list[list[str]]:
+    before = csv.field_size_limit(_LONGEST_CELL)
+    try:
+        return list(itertools.islice(lines, count))
+    finally:
+        csv.field_size_limit(before)
+
+
+def _column(lines: list[list[str]], at: int) -> Texts:
+    """Return one column; lines that end before it miss the cell."""
+    cells = [line[at] if at < len(line) else None for line in lines]
+    return Texts(pl.Series(cells, dtype=pl.String))

@@ -1,0 +1,154 @@
+"""Open any kind of table under a schema, and read its rows as chunks of raw cells.
+
+What can go wrong here depends on names, types and files, never on a cell.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, Protocol
+
+import polars as pl
+
+from lapwing.errors import DataError
+from lapwing.schema.scalars import quote
+from lapwing.schema.schemas import Schema
+from lapwing.table.cells import RawColumn
+from lapwing.table.files import FilesReader, find_files, open_file
+from lapwing.table.frames import ArrowReader, LazyReader, PolarsReader, is_nested_arrow
+from lapwing.table.guard import guarded
+from lapwing.table.pandas_frames import PandasReader, is_nested_pandas
+
+Kind = Literal["pandas", "polars", "pyarrow", "path"]
+"""What the user's table is; rows out come back in the same kind."""
+
+_MOST_NAMED = 5
+
+
+class RowReader(Protocol):
+    """A table that can be read, again and again, in one stable order."""
+
+    @property
+    def kind(self) -> Kind:
+        """What the user's table is."""
+        ...
+
+    @property
+    def known_rows(self) -> int | None:
+        """Rows of the table where they can be had without reading it. Private."""
+        ...
+
+    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+        """Yield the cells of the named columns in row order, at least one and at most `rows` rows at a time."""
+        ...
+
+
+def open_table(data: object, schema: Schema) -> RowReader:
+    """Return a reader of a table that has every column that the schema models.
+
+    Parameters
+    ----------
+    data : path, list of paths, pandas or Polars data frame, Polars lazy frame, or PyArrow table
+        A path may be a .parquet or .csv file, a folder of such files, or a pattern such as ``data/*.parquet``.
+        Columns that the schema does not name are never read.
+    schema : Schema
+        Names the columns.
+
+    Returns
+    -------
+    RowReader
+        Holds a reference to `data`, never a copy.
+
+    Raises
+    ------
+    DataError
+        If `data` is no table or cannot be opened, or a column is absent, there twice, or nested.
+
+    Examples
+    --------
+    >>> schema = Schema.from_dict({"fields": [{"name": "sex", "type": "string", "categories": ["f", "m"]}]})
+    >>> open_table(pl.DataFrame({"age": [3]}), schema)
+    Traceback (most recent call last):
+    lapwing.errors.DataError: the table has no column "sex"; rename its columns or take the field out of the schema
+    """
+    wanted = [field.name for field in schema.columns]
+    if schema.privacy_unit is not None and schema.privacy_unit.field not in wanted:
+        wanted.append(schema.privacy_unit.field)
+    if isinstance(data, str | os.PathLike) or _is_list_of_paths(data):
+        return _open_files(data, wanted)
+    return _open_frame(data, wanted)
+
+
+def _is_list_of_paths(data: object) -> bool:
+    return isinstance(data, list | tuple) and bool(data) and all(isinstance(part, str | os.PathLike) for part in data)
+
+
+def _open_files(source: Any, wanted: list[str]) -> RowReader:  # noqa: ANN401 - checked by the caller
+    files = [open_file(path) for path in find_files(source)]
+    for file in files:
+        _check_names(file.names, wanted, f"file {quote(str(file.path))}")
+        _check_nested(file.nested, wanted)
+    return FilesReader(files)
+
+
+def _open_frame(data: Any, wanted: list[str]) -> RowReader:  # noqa: ANN401 - that is what is found out here
+    if type(data).__module__.startswith("narwhals."):
+        data = guarded("the table cannot be unwrapped", data.to_native)
+    if isinstance(data, pl.DataFrame | pl.LazyFrame):
+        return _open_polars(data, wanted)
+    if _is_a(data, "pandas", {"DataFrame"}):
+        names = list(data.columns)
+        _check_names(names, wanted, "the table")
+        _check_nested({name for name in wanted if is_nested_pandas(data.dtypes[name])}, wanted)
+        return PandasReader(data)
+    if _is_a(data, "pyarrow", {"Table", "RecordBatch"}):
+        _check_names(list(data.schema.names), wanted, "the table")
+        _check_nested({name for name in wanted if is_nested_arrow(data.schema.field(name).type)}, wanted)
+        return ArrowReader(data if hasattr(data, "to_batches") else _one_batch(data))
+    raise DataError(
+        f"data of type {type(data).__name__} is not a table; "
+        "give a pandas, Polars or PyArrow table, or the path of a .parquet or .csv file"
+    )
+
+
+def _open_polars(data: pl.DataFrame | pl.LazyFrame, wanted: list[str]) -> RowReader:
+    what = "the lazy frame cannot be run"
+    schema = data.schema if isinstance(data, pl.DataFrame) else guarded(what, data.collect_schema)
+    _check_names(schema.names(), wanted, "the table")
+    _check_nested({name for name in wanted if schema[name].is_nested()}, wanted)
+    return PolarsReader(data) if isinstance(data, pl.DataFrame) else LazyReader(data, what)
+
+
+def _is_a(data: object, package: str, names: set[str]) -> bool:
+    """Return whether an object is one of another package's tables, without importing that package."""
+    return any(kind.__name__ in names and kind.__module__.partition(".")[0] == package for kind in type(data).__mro__)
+
+
+def _one_batch(batch: Any) -> Any:  # noqa: ANN401 - a pyarrow RecordBatch and Table, which have no static type
+    import pyarrow as pa  # noqa: PLC0415 - the user's own
+
+    return pa.Table.from_batches([batch])
+
+
+def _check_names(names: Sequence[object], wanted: Sequence[str], where: str) -> None:
+    """Refuse a table without the schema's columns. Names of other columns are never shown: they may be a row."""
+    if not all(isinstance(name, str) for name in names):
+        raise DataError(f"{where} has column names that are not text; rename its columns")
+    absent = [name for name in wanted if name not in set(names)]
+    if absent:
+        raise DataError(
+            f"{where} has no column {_listed(absent)}; rename its columns or take the field out of the schema"
+        )
+    twice = [name for name in wanted if names.count(name) > 1]
+    if twice:
+        raise DataError(f"{where} has more than one column {_listed(twice)}; rename or drop all but one")
+
+
+def _check_nested(nested: frozenset[str] | set[str], wanted: Sequence[str]) -> None:
+    found = [name for name in wanted if name in nested]
+    if found:
+        raise DataError(f"column {_listed(found)} holds several values per cell; unnest it into plain columns")
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(quote(name) for name in names[:_MOST_NAMED])
+    return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"

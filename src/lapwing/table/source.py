@@ -1,0 +1,308 @@
+"""The coded rows of one private table: read in chunks, counted in one pass, cached where they fit.
+
+Everything here is private. Only the audited room may ask for counts, and nothing keeps raw cells.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+
+from lapwing.errors import DataError
+from lapwing.schema.fields import Field
+from lapwing.schema.schemas import Schema
+from lapwing.table.cells import RawColumn
+from lapwing.table.codec import Encoder, encoder
+from lapwing.table.counting import Codes, Table, count_tables
+from lapwing.table.frames import unreadable
+from lapwing.table.guard import guarded
+from lapwing.table.readers import RowReader, open_table
+from lapwing.table.truncation import OrderDigest, kept_rows, row_hashes
+from lapwing.table.units import UnitNumbers
+
+__all__ = ["CACHE_BYTES", "MAX_CHUNK_ROWS", "CodedSource", "Table", "code_table"]
+
+CACHE_BYTES: Final = 256 * 2**20
+"""Codes up to this size are kept in memory; larger tables are read anew by every pass."""
+
+MAX_CHUNK_ROWS: Final = 2**18
+"""Most rows of one chunk."""
+
+_CHUNK_CELLS: Final = 2**22
+_LEAST_CHUNK_ROWS: Final = 2**12
+_PACKED: Final = np.dtype(np.uint32)
+
+
+class CodedSource(Protocol):
+    """Rows of a private table as codes, after truncation to the privacy unit's rows."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The modelled columns, in the schema's order."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """Number of rows after truncation. Private."""
+        ...
+
+    @property
+    def units(self) -> int:
+        """Number of privacy units. Private."""
+        ...
+
+    def chunks(self) -> Iterator[Codes]:
+        """Yield the codes of all rows, chunk by chunk, each in the dtype of its domain."""
+        ...
+
+    def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
+        """Return the contingency tables, all counted in one pass.
+
+        Parameters
+        ----------
+        tables : sequence of tuple of (str, Grouping)
+            The tables; callers see to it that they fit in memory.
+
+        Returns
+        -------
+        list of ndarray of int64, shape (cells,)
+            In C order over the groups of the columns; for the table () the one number of rows.
+        """
+        ...
+
+
+def code_table(data: object, schema: Schema) -> CodedSource:
+    """Return the rows of a table as codes, cut to ``schema.max_rows`` rows of each privacy unit.
+
+    Parameters
+    ----------
+    data : path, list of paths, pandas or Polars data frame, Polars lazy frame, or PyArrow table
+        As for `lapwing.table.readers.open_table`.
+    schema : Schema
+        Gives columns, domains, and the privacy unit; without one every row is a unit and no row is cut.
+
+    Returns
+    -------
+    CodedSource
+        Codes up to `CACHE_BYTES` are kept in memory; beyond, each pass reads the table again. With a privacy unit
+        25 bytes per row are held while the rows to keep are chosen, and 1 byte after.
+
+    Raises
+    ------
+    DataError
+        If `data` is no table, cannot be opened, or lacks a column.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from lapwing.schema.groupings import identity
+    >>> schema = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean"}]})
+    >>> source = code_table(pl.DataFrame({"flag": [True, None, True]}), schema)
+    >>> source.count([(("flag", identity(schema.field("flag").domain)),), ()])
+    [array([0, 2, 1]), array([3])]
+    """
+    rows = _Rows(open_table(data, schema), schema)
+    unit = schema.privacy_unit
+    if unit is None:
+        parts = _cached_parts(rows)
+        return _Streamed(rows) if parts is None else _Cached(rows, parts)
+    return _truncated(rows, schema.field(unit.field), unit.max_rows)
+
+
+# ------------------------------------------------------------------------------------------------------- sources
+
+
+class _Cached:
+    """Codes in memory, of rows that are all kept."""
+
+    __slots__ = ("_dtypes", "_parts", "_units", "columns", "rows")
+
+    def __init__(self, rows: "_Rows", parts: list[Codes], units: int | None = None) -> None:
+        self.columns = rows.columns
+        self._dtypes = rows.dtypes
+        self._parts = parts
+        self.rows = sum(_height(part) for part in parts)
+        self._units = units
+
+    @property
+    def units(self) -> int:
+        """Number of privacy units."""
+        return self.rows if self._units is None else self._units
+
+    def chunks(self) -> Iterator[Codes]:
+        """Yield the codes of all rows."""
+        for part in self._parts:
+            yield {name: codes.astype(self._dtypes[name]) for name, codes in part.items()}
+
+    def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
+        """Return the contingency tables."""
+        return count_tables(self._parts, tables)
+
+
+class _Streamed:
+    """Codes made anew by every pass over the table."""
+
+    __slots__ = ("_kept", "_rows", "_units", "columns")
+
+    def __init__(self, rows: "_Rows", kept: "_Kept | None" = None, units: int | None = None) -> None:
+        self.columns = rows.columns
+        self._rows = rows
+        self._kept = kept
+        self._units = units
+
+    @property
+    def rows(self) -> int:
+        """Number of rows after truncation."""
+        if self._kept is not None:
+            return int(np.count_nonzero(self._kept.rows))
+        known = self._rows.known_rows
+        return sum(_height(chunk) for chunk in self._rows.chunks()) if known is None else known
+
+    @property
+    def units(self) -> int:
+        """Number of privacy units."""
+        return self.rows if self._units is None else self._units
+
+    def chunks(self) -> Iterator[Codes]:
+        """Yield the codes of all rows that are kept."""
+        return self._rows.chunks() if self._kept is None else _cut(self._rows.chunks(), self._kept)
+
+    def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
+        """Return the contingency tables."""
+        return count_tables(self.chunks(), tables)
+
+
+class _Rows:
+    """All rows of a table in code, read anew by every pass."""
+
+    __slots__ = ("_encoders", "_reader", "columns", "dtypes")
+
+    def __init__(self, reader: RowReader, schema: Schema) -> None:
+        self._reader = reader
+        self._encoders: dict[str, Encoder] = {field.name: encoder(field) for field in schema.columns}
+        self.dtypes = {field.name: field.domain.dtype for field in schema.columns}
+        self.columns = tuple(self._encoders)
+
+    @property
+    def known_rows(self) -> int | None:
+        """Rows of the table where they can be had without reading it."""
+        return self._reader.known_rows
+
+    def chunks(self, units: UnitNumbers | None = None) -> Iterator[Codes]:
+        """Yield the codes of every row, and hand the unit of every row to `units`."""
+        names = self.columns if units is None else tuple(dict.fromkeys((*self.columns, units.column)))
+        for cells in self._reader.chunks(names, _chunk_rows(len(names))):
+            if units is not None:
+                _add_units(units, cells[units.column])
+            yield {name: self._code(name, cells[name]) for name in self.columns}
+
+    def _code(self, name: str, cells: RawColumn) -> np.ndarray:
+        return guarded(unreadable(name), lambda: self._encoders[name](cells))
+
+
+def _add_units(units: UnitNumbers, cells: RawColumn) -> None:
+    guarded(unreadable(units.column), lambda: units.add(cells))
+
+
+def _chunk_rows(columns: int) -> int:
+    return min(MAX_CHUNK_ROWS, max(_LEAST_CHUNK_ROWS, _CHUNK_CELLS // columns))
+
+
+def _height(chunk: Codes) -> int:
+    return len(next(iter(chunk.values())))
+
+
+# ------------------------------------------------------------------------------------------------------- caching
+
+
+def _cached_parts(rows: _Rows) -> list[Codes] | None:
+    """Read all codes into memory; None where they do not fit."""
+    if not _may_fit(rows):
+        return None
+    cache = _Cache()
+    for chunk in rows.chunks():
+        if not cache.add(chunk):
+            return None
+    return cache.parts
+
+
+def _may_fit(rows: _Rows) -> bool:
+    """Return False where it is known without reading that the codes exceed the cache."""
+    width = sum(min(dtype.itemsize, _PACKED.itemsize) for dtype in rows.dtypes.values())
+    return rows.known_rows is None or rows.known_rows * width <= CACHE_BYTES
+
+
+class _Cache:
+    """Packed chunks, up to `CACHE_BYTES`."""
+
+    __slots__ = ("bytes", "parts")
+
+    def __init__(self) -> None:
+        self.parts: list[Codes] = []
+        self.bytes = 0
+
+    def add(self, chunk: Codes) -> bool:
+        """Keep a chunk; return False, and drop everything, once the cache is too large."""
+        packed = {name: _packed(codes) for name, codes in chunk.items()}
+        self.bytes += sum(codes.nbytes for codes in packed.values())
+        if self.bytes > CACHE_BYTES:
+            self.parts = []
+            return False
+        self.parts.append(packed)
+        return True
+
+
+def _packed(codes: np.ndarray) -> np.ndarray:
+    """Return wide codes in 32 bits where all of a chunk fit, as those of a real number nearly always do."""
+    if codes.dtype == np.int64 and len(codes) and codes.max() <= np.iinfo(_PACKED).max:
+        return codes.astype(_PACKED)
+    return codes
+
+
+# ---------------------------------------------------------------------------------------------------- truncation
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Kept:
+    """Which rows of a table stay, and a digest of its codes in order, so that no other rows are taken for them."""
+
+    rows: np.ndarray
+    digest: int
+
+
+def _truncated(rows: _Rows, unit: Field, max_rows: int) -> CodedSource:
+    """Return a source with at most `max_rows` rows of each unit."""
+    numbers, digest = UnitNumbers(unit), OrderDigest()
+    hashes = [np.empty(0, dtype=np.uint64)]
+    cache: _Cache | None = _Cache() if _may_fit(rows) else None
+    for chunk in rows.chunks(numbers):
+        hashes.append(row_hashes(chunk, rows.columns))
+        digest.add(hashes[-1])
+        if cache is not None and not cache.add(chunk):
+            cache = None
+    units = numbers.numbers()
+    count = int(units.max(initial=-1)) + 1
+
+    parts = None if cache is None else cache.parts
+    all_hashes = np.concatenate(hashes)
+    chunks = rows.chunks if parts is None else parts.__iter__
+    kept = _Kept(kept_rows(units, all_hashes, max_rows, chunks, rows.columns), digest.value)
+    if parts is None:
+        return _Streamed(rows, kept, count)
+    return _Cached(rows, list(_cut(parts, kept)), count)
+
+
+def _cut(chunks: Iterable[Codes], kept: _Kept) -> Iterator[Codes]:
+    """Yield the kept rows of each chunk, and refuse a table that is not the one they were chosen from."""
+    digest, start = OrderDigest(), 0
+    for chunk in chunks:
+        stop = start + _height(chunk)
+        if stop > len(kept.rows):
+            break
+        digest.add(row_hashes(chunk, tuple(chunk)))
+        inside = kept.rows[start:stop]
+        start = stop
+        yield chunk if inside.all() else {name: codes[inside] for name, codes in chunk.items()}
+    if digest.value != kept.digest:
+        raise DataError("the table's rows changed between two passes over them; collect a lazy frame before use")

@@ -1,0 +1,170 @@
+"""Keep at most a fixed number of rows of each privacy unit, chosen by the unit's own rows alone.
+
+Each unit keeps the rows with the smallest public hash of their codes; equal hashes are ordered by the codes
+themselves. The choice depends neither on the order of rows nor on any other unit, so removing one unit changes
+nothing but its own rows. The hash has no seed: it hides nothing, it only has to be the same on every engine.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+Chunks = Callable[[], Iterable[Mapping[str, np.ndarray]]]
+"""Gives the codes of all rows, chunk by chunk, in a stable order."""
+
+# Fixed odd constants of the splitmix64 generator (Steele, Lea, Flood 2014).
+_GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
+_FIRST: Final = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND: Final = np.uint64(0x94D049BB133111EB)
+
+
+def row_hashes(codes: Mapping[str, np.ndarray], columns: Sequence[str]) -> np.ndarray:
+    """Return the public hash of every row.
+
+    Parameters
+    ----------
+    codes : mapping of str to ndarray of integers, shape (n,)
+        Codes of one chunk.
+    columns : sequence of str
+        All modelled columns, in the schema's order.
+
+    Returns
+    -------
+    ndarray of uint64, shape (n,)
+        Function of the row's codes alone.
+
+    Examples
+    --------
+    >>> row_hashes({"a": np.array([0, 1], dtype=np.uint8)}, ["a"])
+    array([16294208416658607535, 10451216379200822465], dtype=uint64)
+    """
+    mixed = np.zeros(len(codes[columns[0]]), dtype=np.uint64)
+    for name in columns:
+        mixed += codes[name].astype(np.uint64)
+        mixed += _GOLDEN
+        mixed ^= mixed >> np.uint64(30)
+        mixed *= _FIRST
+        mixed ^= mixed >> np.uint64(27)
+        mixed *= _SECOND
+        mixed ^= mixed >> np.uint64(31)
+    return mixed
+
+
+class OrderDigest:
+    """Summarise rows and their order in 64 bits, independently of how they are cut into chunks."""
+
+    __slots__ = ("_rows", "value")
+
+    def __init__(self) -> None:
+        self._rows = 0
+        self.value = 0
+
+    def add(self, hashes: np.ndarray) -> None:
+        """Take in the hashes of the next rows."""
+        places = np.arange(self._rows, self._rows + len(hashes)).astype(np.uint64)
+        # Odd factors by place: exchanging two different rows changes the sum.
+        self.value = (self.value + int((hashes * (places * _GOLDEN | np.uint64(1))).sum(dtype=np.uint64))) % 2**64
+        self._rows += len(hashes)
+
+
+def kept_rows(
+    units: np.ndarray,
+    hashes: np.ndarray,
+    max_rows: int,
+    chunks: Chunks,
+    columns: Sequence[str],
+) -> np.ndarray:
+    """Return which rows stay when each unit keeps `max_rows` rows with the smallest hashes.
+
+    Parameters
+    ----------
+    units : ndarray of int64, shape (n,)
+        The unit of every row, from 0 up.
+    hashes : ndarray of uint64, shape (n,)
+        The hash of every row.
+    max_rows : int
+        Rows that a unit may keep, at least 1.
+    chunks : callable
+        Returns the codes of all rows, chunk by chunk; called only where rows of equal hash compete.
+    columns : sequence of str
+        All modelled columns, in the schema's order.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+    """
+    kept = np.ones(len(units), dtype=bool)
+    rows = np.flatnonzero(np.bincount(units)[units] > max_rows) if len(units) else np.zeros(0, dtype=np.intp)
+    if not len(rows):
+        return kept
+    rows = rows[np.lexsort((hashes[rows], units[rows]))]
+    rank = _rank(units[rows])
+    is_edge = (rank == max_rows) & (hashes[rows] == np.roll(hashes[rows], 1))
+    if is_edge.any():
+        run = np.cumsum((np.diff(units[rows], prepend=-1) != 0) | (hashes[rows] != np.roll(hashes[rows], 1)))
+        _order_ties(rows, np.where(np.isin(run, run[is_edge]), run, 0), chunks, columns)
+    kept[rows[rank >= max_rows]] = False
+    return kept
+
+
+def _rank(sorted_units: np.ndarray) -> np.ndarray:
+    """Return the place of each row within its run of equal units, from 0 up."""
+    is_first = np.diff(sorted_units, prepend=-1) != 0
+    starts = np.flatnonzero(is_first)
+    rank: np.ndarray = np.arange(len(sorted_units)) - starts[np.cumsum(is_first) - 1]
+    return rank
+
+
+def _order_ties(rows: np.ndarray, run: np.ndarray, chunks: Chunks, columns: Sequence[str]) -> None:
+    """Order rows of one unit and equal hash by their codes, in place, where they stand across the limit.
+
+    Rows of equal hash nearly always have equal codes, and then their order does not matter.
+
+    Parameters
+    ----------
+    rows : ndarray of intp, shape (k,)
+        Row numbers, ordered by unit and hash.
+    run : ndarray of int64, shape (k,)
+        The same positive number for rows that compete, which stand together; 0 for rows that compete with none.
+    """
+    numbers, label = np.unique(run, return_inverse=True)
+    competing = label > 0 if numbers[0] == 0 else np.ones(len(run), dtype=bool)
+    where = np.argsort(rows[competing])
+    members, labels = rows[competing][where], label[competing][where]
+    is_mixed = _labels_with_different_rows(members, labels, len(numbers), chunks, columns)[label] & competing
+    if not is_mixed.any():
+        return
+    at = np.sort(rows[is_mixed])
+    codes = np.concatenate([part for _, part in _codes_of_rows(at, chunks, columns)])
+    place = np.searchsorted(at, rows[is_mixed])
+    order = np.lexsort((*codes[place].T[::-1], label[is_mixed]))
+    rows[is_mixed] = rows[is_mixed][order]
+
+
+def _labels_with_different_rows(
+    members: np.ndarray, labels: np.ndarray, count: int, chunks: Chunks, columns: Sequence[str]
+) -> np.ndarray:
+    """Return for each label whether rows that carry it have different codes; `members` are increasing row numbers."""
+    example = np.zeros((count, len(columns)), dtype=np.int64)
+    is_met = np.zeros(count, dtype=bool)
+    is_mixed = np.zeros(count, dtype=bool)
+    for inside, codes in _codes_of_rows(members, chunks, columns):
+        here = labels[inside]
+        met, first = np.unique(here, return_index=True)
+        new = ~is_met[met]
+        example[met[new]] = codes[first[new]]
+        is_met[met] = True
+        is_mixed[here[(codes != example[here]).any(axis=1)]] = True
+    return is_mixed
+
+
+def _codes_of_rows(members: np.ndarray, chunks: Chunks, columns: Sequence[str]) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield which of the increasing row numbers lie in each chunk, and their codes, shape (rows, columns)."""
+    offset = 0
+    for chunk in chunks():
+        height = len(chunk[columns[0]])
+        start, stop = np.searchsorted(members, (offset, offset + height))
+        inside = members[start:stop] - offset
+        yield slice(start, stop), np.stack([chunk[name][inside].astype(np.int64) for name in columns], axis=1)
+        offset += height

@@ -1,0 +1,103 @@
+"""Tell which rows belong to the same privacy unit, exactly."""
+
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from lapwing.schema.fields import Field
+from lapwing.table.cells import Numbers, RawColumn, Texts
+from lapwing.table.parsing import read_numbers, read_times
+
+_INTEGER: Final = r"^(?:0|-?[1-9][0-9]*)$"
+_NUMBER, _TEXT, _NULL = range(3)
+
+
+class UnitNumbers:
+    """Number the privacy units of a table, exactly, chunk by chunk.
+
+    Whole numbers are the same unit whether they are stored as integers, floats or text; other text is compared as it
+    is; all rows without a unit are one unit together.
+    """
+
+    def __init__(self, field: Field) -> None:
+        self._field = field
+        self._markers = pl.Series(field.missing_values, dtype=pl.String)
+        self._texts: dict[str, int] = {}
+        self._sorts: list[np.ndarray] = []
+        self._keys: list[np.ndarray] = []
+
+    @property
+    def column(self) -> str:
+        """The column that names the unit of each row."""
+        return self._field.name
+
+    def add(self, cells: RawColumn) -> None:
+        """Take in the unit of each row of the next chunk."""
+        sorts = np.full(len(cells), _NUMBER, dtype=np.uint8)
+        if isinstance(cells, Texts):
+            keys = self._from_texts(cells.values, sorts)
+        elif isinstance(cells, Numbers) and cells.values.dtype in {np.dtype(np.float64), np.dtype(np.uint64)}:
+            keys = self._from_wide_numbers(cells.values, sorts)
+        else:
+            keys = cells.values.astype(np.int64)
+        if not isinstance(cells, Texts) and cells.nulls is not None:
+            sorts[cells.nulls] = _NULL
+        self._sorts.append(sorts)
+        self._keys.append(keys)
+
+    def numbers(self) -> np.ndarray:
+        """Return the unit of every row so far as a number from 0 up, without gaps.
+
+        Returns
+        -------
+        ndarray of int64, shape (n,)
+        """
+        sorts = np.concatenate([np.empty(0, dtype=np.uint8), *self._sorts])
+        keys = np.concatenate([np.empty(0, dtype=np.int64), *self._keys])
+        units = np.zeros(len(keys), dtype=np.int64)
+        first = 0
+        for sort in (_NUMBER, _TEXT, _NULL):
+            rows = np.flatnonzero(sorts == sort)
+            distinct, inverse = np.unique(keys[rows] if sort != _NULL else np.zeros(len(rows)), return_inverse=True)
+            units[rows] = first + inverse
+            first += len(distinct)
+        return units
+
+    def _from_texts(self, cells: pl.Series, sorts: np.ndarray) -> np.ndarray:
+        sorts[cells.is_null().to_numpy() | cells.is_in(self._markers).fill_null(value=True).to_numpy()] = _NULL
+        keys = np.zeros(len(cells), dtype=np.int64)
+        if self._field.type in {"date", "datetime"}:
+            values, is_number = read_times(cells)
+        elif self._field.type == "string":
+            read = read_numbers(cells.set(~cells.str.contains(_INTEGER), None))
+            values, is_number = read.integers, read.is_integer
+        else:
+            read = read_numbers(cells)
+            is_whole = (np.abs(read.reals) < 2.0**63) & (np.floor(read.reals) == read.reals)
+            values = np.where(is_whole, np.where(is_whole, read.reals, 0).astype(np.int64), read.integers)
+            is_number = is_whole | read.is_integer
+        keys[is_number] = values[is_number]
+        rest = ~is_number & (sorts != _NULL)
+        keys[rest] = self._interned(cells.filter(pl.Series(rest)))
+        sorts[rest] = _TEXT
+        return keys
+
+    def _from_wide_numbers(self, values: np.ndarray, sorts: np.ndarray) -> np.ndarray:
+        """Return keys of floats or unsigned integers; those that are no int64 go by their text."""
+        fits = values < 2**63 if values.dtype == np.uint64 else np.abs(values) < 2.0**63
+        whole = np.where(fits, values, 0)
+        rest = ~fits | (np.floor(whole) != whole)
+        keys = np.where(rest, 0, whole).astype(np.int64)
+        sorts[rest] = _TEXT
+        sorts[np.isnan(values)] = _NULL
+        keys[rest] = self._interned(pl.Series([repr(value) for value in values[rest].tolist()], dtype=pl.String))
+        return keys
+
+    def _interned(self, texts: pl.Series) -> np.ndarray:
+        """Return the number of each text, a new one for each text not met before."""
+        if not len(texts):
+            return np.zeros(0, dtype=np.int64)
+        distinct = texts.unique(maintain_order=True)
+        numbers = [self._texts.setdefault(text, len(self._texts)) for text in distinct.to_list()]
+        return texts.replace_strict(distinct, pl.Series(numbers, dtype=pl.Int64)).to_numpy()
