@@ -1,0 +1,126 @@
+"""Rows out: in the kind of frame that came in, or streamed to a file. Sees no private row."""
+
+import os
+import re
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from lapwing.errors import DataError
+from lapwing.schema.scalars import quote
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Format = Literal["parquet", "csv"]
+
+
+def to_frame_kind(frame: pl.DataFrame, kind: Literal["pandas", "polars", "pyarrow", "path"]) -> Any:  # noqa: ANN401
+    """Return a frame as the library of the user's own table knows it.
+
+    Parameters
+    ----------
+    frame : polars DataFrame
+        Released rows, or a table of answers.
+    kind : str
+        ``pandas``, ``polars``, ``pyarrow``, or ``path`` (which gives Polars).
+
+    Returns
+    -------
+    frame
+        For pandas with the nullable types Int64, Float64, boolean and string, and datetime64[us] for dates and
+        moments; without need of PyArrow.
+
+    Examples
+    --------
+    >>> to_frame_kind(pl.DataFrame({"a": [1, None]}), "pandas").dtypes["a"]
+    Int64Dtype()
+    """
+    if kind == "pandas":
+        return _to_pandas(frame)
+    if kind == "pyarrow":
+        return frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+    return frame
+
+
+def write_rows(frames: Iterator[pl.DataFrame], path: Path, format: Format) -> None:
+    """Write frames to one file, one after the other, without holding them all.
+
+    Parameters
+    ----------
+    frames : iterator of polars DataFrame
+        At least one; all with the same columns and types.
+    path : Path
+        The file, which is overwritten.
+    format : str
+        ``parquet`` or ``csv``.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be written: the sentence has the path and the system's own reason.
+    """
+    first = next(frames, None)
+    assert first is not None, "there is at least one frame, without rows if need be"
+    write = _write_parquet if format == "parquet" else _write_csv
+    try:
+        path.open("wb").close()  # Polars would not say why it cannot
+        write(first, frames, path)
+    except (OSError, pl.exceptions.ComputeError) as error:
+        reason = _reason(error)
+    else:
+        return
+    raise DataError(f"file {quote(str(path))} cannot be written ({reason}); choose a place with free space")
+
+
+def _reason(error: OSError | pl.exceptions.ComputeError) -> str:
+    """Return the system's reason, which Polars passes on only as a number inside its message."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    number = re.search(r"os error (\d+)", str(error))
+    return os.strerror(int(number[1])) if number else type(error).__name__
+
+
+def _write_csv(first: pl.DataFrame, frames: Iterator[pl.DataFrame], path: Path) -> None:
+    with path.open("wb") as stream:
+        first.write_csv(stream)
+        for frame in frames:
+            frame.write_csv(stream, include_header=False)
+
+
+def _write_parquet(first: pl.DataFrame, frames: Iterator[pl.DataFrame], path: Path) -> None:
+    everything = chain((first,), frames)
+
+    def source(*_: object) -> Iterator[pl.DataFrame]:
+        # Polars offers to leave out rows and columns, which a sink of everything never asks for.
+        yield from everything
+
+    register_io_source(source, schema=first.schema).sink_parquet(path)
+
+
+# -------------------------------------------------------------------------------------------------------- pandas
+
+
+def _to_pandas(frame: pl.DataFrame) -> "pd.DataFrame":
+    import pandas as pd  # noqa: PLC0415 - the user's own
+
+    return pd.DataFrame({column.name: _pandas_column(column) for column in frame.get_columns()})
+
+
+def _pandas_column(column: pl.Series) -> Any:  # noqa: ANN401 - a pandas array, which has no static type
+    import pandas as pd  # noqa: PLC0415 - the user's own
+
+    missing = column.is_null().to_numpy().copy()
+    if column.dtype == pl.Boolean:
+        return pd.arrays.BooleanArray(column.fill_null(value=False).to_numpy().copy(), missing)
+    if column.dtype.is_integer():
+        return pd.arrays.IntegerArray(column.cast(pl.Int64).fill_null(0).to_numpy().copy(), missing)
+    if column.dtype.is_float():
+        return pd.arrays.FloatingArray(column.cast(pl.Float64).fill_null(0.0).to_numpy().copy(), missing)
+    if column.dtype.is_temporal():
+        return column.cast(pl.Datetime("us")).to_numpy().astype("datetime64[us]")
+    return pd.array(column.cast(pl.String).to_list(), dtype="string")
