@@ -18,10 +18,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from lapwing.table.source import code_table
 
 from lapwing.schema.groupings import evenly, identity
 from lapwing.schema.schemas import Schema
+from lapwing.table.source import code_table
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -10,7 +10,6 @@ from fractions import Fraction
 
 import numpy as np
 import polars as pl
-from lapwing.table.source import code_table
 
 from lapwing.api.running import run_release
 from lapwing.api.settings import Settings
@@ -23,6 +22,7 @@ from lapwing.noise.bits import SystemBits
 from lapwing.release.replay import ReplayCurator
 from lapwing.release.transcript import NoTranscript
 from lapwing.schema.schemas import Schema
+from lapwing.table.source import code_table
 
 Make = Callable[[], Mechanism]
 
@@ -76,7 +76,9 @@ def run(settings: Settings, data: pl.DataFrame):
     """Run a release in memory, without a ledger."""
     source = code_table(data, settings.schema)
     terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
-    return run_release(source, settings, terms, UNRECORDED, sink=NoTranscript(), secret_bits=SystemBits), terms
+    return run_release(
+        source, settings, terms, UNRECORDED, debit=lambda: None, sink=NoTranscript(), secret_bits=SystemBits
+    ), terms
 
 
 def check_spends_at_most_its_budget(make: Make) -> None:

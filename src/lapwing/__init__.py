@@ -16,7 +16,7 @@ from lapwing.errors import (
     ParameterError,
     SchemaError,
 )
-from lapwing.release.version import VERSION as __version__  # noqa: F401
+from lapwing.release.version import VERSION
 
 __all__ = [
     "BudgetError",
@@ -35,6 +35,8 @@ __all__ = [
     "resume",
     "synthesize",
 ]
+
+__version__ = VERSION
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401

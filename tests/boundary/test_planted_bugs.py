@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from lapwing.table.source import code_table
 
 import lapwing.audit.replay
 import lapwing.curator.marginal_counts as answering
@@ -19,6 +18,7 @@ from lapwing.noise.gaussian import discrete_gaussian
 from lapwing.noise.laplace import discrete_laplace
 from lapwing.release.questions import NoisyCounts
 from lapwing.release.terms import Terms
+from lapwing.table.source import code_table
 from mechanism_checks import settings_for
 
 

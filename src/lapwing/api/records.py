@@ -11,7 +11,7 @@ from lapwing.api.settings import Settings
 from lapwing.budget.ledger import Ledger
 from lapwing.errors import LapwingError, ParameterError
 from lapwing.release.terms import Terms
-from lapwing.release.transcript import AnswerSink, NoTranscript, create_transcript, discard_transcript
+from lapwing.release.transcript import NoTranscript, TranscriptFile, create_transcript
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ def new_records(ledger: object, dataset: str | None, transcript: object) -> Reco
     return Records(release_id=release_id, ledger=place, dataset=name, transcript=path)
 
 
-def open_sink(records: Records, settings: Settings, terms: Terms) -> AnswerSink:
+def open_sink(records: Records, settings: Settings, terms: Terms) -> TranscriptFile | NoTranscript:
     """Write the transcript's header, so that a crash right after the debit can be resumed."""
     if records.transcript is None:
         return NoTranscript()
@@ -87,8 +87,8 @@ def header(records: Records, settings: Settings, terms: Terms) -> Mapping[str, A
     return {"settings": settings.to_dict(), "terms": terms.to_dict(), "records": records.to_dict()}
 
 
-def debit_of(records: Records, settings: Settings, *, is_new: bool) -> Callable[[], None]:
-    """Return the action that commits the ledger entry of this release, once; a refused new release leaves no file."""
+def debit_of(records: Records, settings: Settings, on_refusal: Callable[[], None]) -> Callable[[], None]:
+    """Return the action that commits the ledger entry of this release, once, and tidies up when the ledger refuses."""
 
     def debit() -> None:
         if records.ledger is None:
@@ -103,8 +103,7 @@ def debit_of(records: Records, settings: Settings, *, is_new: bool) -> Callable[
                 description={"mechanism": settings.mechanism.name, "schema": settings.schema.fingerprint},
             )
         except LapwingError:
-            if is_new and records.transcript is not None:
-                discard_transcript(records.transcript)
+            on_refusal()
             raise
 
     return debit

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from lapwing.api.certify import certify
 from lapwing.api.generators import generator
-from lapwing.api.records import Records, debit_of
+from lapwing.api.records import Records
 from lapwing.api.release import Release
 from lapwing.api.settings import Settings
 from lapwing.curator.opening import open_room
@@ -21,6 +21,7 @@ def run_release(
     terms: Terms,
     records: Records,
     *,
+    debit: Callable[[], None],
     sink: AnswerSink,
     secret_bits: Callable[[], BitSource],
     recorded: Sequence[NoisyCounts] = (),
@@ -33,6 +34,8 @@ def run_release(
         The private rows; only the room looks at them.
     settings, terms, records
         What is public about the release, and where it is recorded.
+    debit : callable
+        Commits the ledger entry; raises when the ledger refuses.
     sink : AnswerSink
         Where answers become durable.
     secret_bits : callable
@@ -51,7 +54,7 @@ def run_release(
         settings.schema,
         terms,
         settings.request.budget,
-        debit=debit_of(records, settings, is_new=not recorded),
+        debit=debit,
         secret_bits=secret_bits,
         sink=collected,
         recorded=recorded,

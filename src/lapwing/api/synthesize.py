@@ -1,10 +1,11 @@
 """`lapwing.synthesize` and `lapwing.resume`: from private rows to a release."""
 
 import os
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from lapwing.api.records import Records, new_records, open_sink
+from lapwing.api.records import Records, debit_of, new_records, open_sink
 from lapwing.api.release import Release
 from lapwing.api.running import run_release
 from lapwing.api.settings import Settings, read_settings
@@ -101,8 +102,9 @@ def synthesize(
     kind = open_table(data, settings.schema).kind
     source = code_table(data, settings.schema)
     terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
-    sink = open_sink(records, settings, terms)
-    release = run_release(source, settings, terms, records, sink=sink, secret_bits=SystemBits)
+    with closing(open_sink(records, settings, terms)) as sink:
+        debit = debit_of(records, settings, on_refusal=sink.discard)
+        release = run_release(source, settings, terms, records, debit=debit, sink=sink, secret_bits=SystemBits)
     return replace(release, kind=kind)
 
 
@@ -131,12 +133,23 @@ def resume(transcript: str | os.PathLike[str], data: object) -> Release:
     """
     path = Path(transcript)
     sink, header, recorded = continue_transcript(path)
-    settings, terms, records = _read_header(path, header)
-    kind = open_table(data, settings.schema).kind
-    source = code_table(data, settings.schema)
-    if terms != public_terms(source, settings.schema, settings.relation, settings.expected_rows):
-        raise DataError("the table has another public number of rows than the transcript; resume with the same table")
-    release = run_release(source, settings, terms, records, sink=sink, secret_bits=SystemBits, recorded=recorded)
+    with closing(sink):
+        settings, terms, records = _read_header(path, header)
+        kind = open_table(data, settings.schema).kind
+        source = code_table(data, settings.schema)
+        if terms != public_terms(source, settings.schema, settings.relation, settings.expected_rows):
+            raise DataError("the table has another public number of rows than the transcript; give the same table")
+        debit = debit_of(records, settings, on_refusal=sink.close)
+        release = run_release(
+            source,
+            settings,
+            terms,
+            records,
+            debit=debit,
+            sink=sink,
+            secret_bits=SystemBits,
+            recorded=recorded,
+        )
     return replace(release, kind=kind)
 
 

@@ -1,5 +1,6 @@
 """`lapwing.Synthesizer`: fit and sample, in the habit of scikit-learn and SDV."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from lapwing.api.release import Release
@@ -39,7 +40,9 @@ class Synthesizer:
         self.release_: Release = synthesize(data, self.schema, **self.settings)
         return self
 
-    def sample(self, n: int | None = None, *, seed: int | None = None, where: object = None) -> Any:  # noqa: ANN401
+    def sample(
+        self, n: int | None = None, *, seed: int | None = None, where: Mapping[str, object] | None = None
+    ) -> Any:  # noqa: ANN401
         """Draw rows from the last release; see `Release.sample`.
 
         Raises

@@ -105,6 +105,10 @@ class _KeepAnswers:
         self.answers.extend(answers)
 
 
+def _no_ledger() -> None:
+    """Debit nothing: an audit is no release."""
+
+
 def _terms(source: CodedSource, settings: Settings) -> Terms:
     """Return the terms that a release of this table would have."""
     return public_terms(source, settings.schema, settings.relation, settings.expected_rows)
@@ -123,6 +127,7 @@ def _run(
                 settings,
                 _terms(source, settings),
                 UNRECORDED,
+                debit=_no_ledger,
                 sink=kept,
                 secret_bits=lambda: bits,
                 recorded=recorded,

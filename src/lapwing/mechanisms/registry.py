@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 
@@ -60,7 +60,7 @@ def make_mechanism(name: str, settings: Mapping[str, Any]) -> Mechanism:
     unknown = sorted(set(settings) - set(types))
     if unknown:
         raise ParameterError(f"{kind.name} has no setting {unknown[0]!r}; valid keys are {', '.join(sorted(types))}")
-    return kind(**{key: _read(key, value, types[key]) for key, value in settings.items()})
+    return kind(**cast("Any", {key: _read(key, value, types[key]) for key, value in settings.items()}))
 
 
 def settings_of(mechanism: Mechanism) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from lapwing.errors import DataError
+from lapwing.errors import DataError, LapwingError
 from lapwing.release.questions import NoisyCounts, answer_from_dict
 
 FORMAT = 1
@@ -30,6 +30,12 @@ class NoTranscript:
 
     def record(self, answers: Sequence[NoisyCounts]) -> None:
         """Keep nothing."""
+
+    def close(self) -> None:
+        """Hold nothing."""
+
+    def discard(self) -> None:
+        """Remove nothing."""
 
 
 class TranscriptFile:
@@ -58,6 +64,16 @@ class TranscriptFile:
     def record(self, answers: Sequence[NoisyCounts]) -> None:
         """Append one line per answer and wait for the disk."""
         _append(self._path, "".join(json.dumps(answer.to_dict()) + "\n" for answer in answers), "ab")
+
+    def close(self) -> None:
+        """Let go of the transcript, for another process to continue."""
+        self._hold.close()
+
+    def discard(self) -> None:
+        """Remove the transcript of a release that was refused before any answer."""
+        self.close()
+        for each in (self._path, _lock_of(self._path)):
+            each.unlink(missing_ok=True)
 
 
 def create_transcript(path: Path, header: Mapping[str, Any]) -> TranscriptFile:
@@ -115,25 +131,41 @@ def continue_transcript(path: Path) -> tuple[TranscriptFile, dict[str, Any], tup
     except OSError as error:
         reason = error.strerror
     else:
-        return transcript, *_parse(path, text[: text.rfind(b"\n") + 1])
+        return _parsed(transcript, path, text[: text.rfind(b"\n") + 1])
+    transcript.close()
     raise DataError(f"the transcript {path} cannot be read ({reason}); check the path")
 
 
-def discard_transcript(path: Path) -> None:
-    """Remove a transcript that holds no answer, with its lock file."""
-    for each in (path, Path(f"{path}.lock")):
-        each.unlink(missing_ok=True)
+def _parsed(
+    transcript: TranscriptFile, path: Path, text: bytes
+) -> tuple[TranscriptFile, dict[str, Any], tuple[NoisyCounts, ...]]:
+    """Parse the text, or let go of the transcript again."""
+    try:
+        return transcript, *_parse(path, text)
+    except DataError:
+        transcript.close()
+        raise
+
+
+def _lock_of(path: Path) -> Path:
+    """Return the file whose transaction holds a transcript."""
+    return Path(f"{path}.lock")
 
 
 def _hold(path: Path) -> sqlite3.Connection:
     """Open an exclusive transaction beside the transcript, for as long as the connection lives."""
     try:
-        connection = sqlite3.connect(f"{path}.lock", timeout=0, isolation_level=None)
-        connection.execute("BEGIN EXCLUSIVE")
+        connection = sqlite3.connect(_lock_of(path), timeout=0, isolation_level=None)
     except sqlite3.Error:
         pass
     else:
-        return connection
+        try:
+            connection.execute("PRAGMA journal_mode = OFF")
+            connection.execute("BEGIN EXCLUSIVE")
+        except sqlite3.Error:
+            connection.close()
+        else:
+            return connection
     raise DataError(f"the transcript {path} is in use by another process, or its folder is read-only; wait for it")
 
 
@@ -144,7 +176,7 @@ def _parse(path: Path, text: bytes) -> tuple[dict[str, Any], tuple[NoisyCounts, 
         header = dict(lines[0])
         answers = tuple(answer_from_dict(line) for line in lines[1:])
         known = header.get("format") == FORMAT
-    except (ValueError, KeyError, TypeError, IndexError, RecursionError, ArithmeticError):
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError, ArithmeticError, LapwingError):
         known = False
     if not known:
         raise DataError(f"{path} is not a Lapwing transcript of format {FORMAT}; give the file that the release wrote")

@@ -1,0 +1,126 @@
+"""The transcript: durable, held by one process, and safe to continue after a crash."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from lapwing.budget.budget import Budget
+from lapwing.errors import DataError, ParameterError
+from lapwing.release.noise_law import NoiseLaw
+from lapwing.release.questions import MarginalCounts, NoisyCounts
+from lapwing.release.replay import ReplayCurator
+from lapwing.release.terms import Terms
+from lapwing.release.transcript import continue_transcript, create_transcript
+
+
+def answer(rows):
+    asked = MarginalCounts(columns=(), groupings=(), cost=Budget.pure(Fraction(1, rows)))
+    return NoisyCounts(asked, np.array(rows, dtype=np.int64), NoiseLaw("laplace", Fraction(rows)))
+
+
+def written(path, *rows):
+    transcript = create_transcript(path, {"who": "test"})
+    transcript.record([answer(number) for number in rows])
+    transcript.close()
+
+
+def read(path):
+    transcript, _, answers = continue_transcript(path)
+    transcript.close()
+    return [int(each.counts) for each in answers]
+
+
+def test_header_and_answers_are_read_back(tmp_path):
+    written(tmp_path / "t.jsonl", 5, 6)
+
+    transcript, header, answers = continue_transcript(tmp_path / "t.jsonl")
+    transcript.close()
+
+    assert header["who"] == "test"
+    assert [int(each.counts) for each in answers] == [5, 6]
+
+
+def test_a_torn_last_line_is_cut_off_and_the_rest_continues(tmp_path):
+    path = tmp_path / "t.jsonl"
+    written(path, 5, 6)
+    path.write_bytes(path.read_bytes()[:-7])
+
+    transcript, _, answers = continue_transcript(path)
+    transcript.record([answer(7)])
+    transcript.close()
+
+    assert [int(each.counts) for each in answers] == [5]
+    assert read(path) == [5, 7]
+
+
+def test_an_existing_file_is_never_overwritten(tmp_path):
+    (tmp_path / "t.jsonl").write_text("precious")
+
+    with pytest.raises(DataError, match="cannot be written"):
+        create_transcript(tmp_path / "t.jsonl", {})
+    assert (tmp_path / "t.jsonl").read_text() == "precious"
+
+
+def test_two_processes_cannot_hold_one_transcript(tmp_path):
+    transcript = create_transcript(tmp_path / "t.jsonl", {})
+
+    with pytest.raises(DataError, match="in use by another process"):
+        continue_transcript(tmp_path / "t.jsonl")
+
+    transcript.close()
+    assert read(tmp_path / "t.jsonl") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "no json\n",
+        "[1]\n",
+        '{"format": 2}\n',
+        '{"format": 1}\n{"question": {}}\n',
+        '{"format": 1}\n' + "[" * 10**5 + "\n",
+    ],
+)
+def test_a_file_that_is_no_transcript_is_refused(tmp_path, text):
+    (tmp_path / "t.jsonl").write_text(text)
+
+    with pytest.raises(DataError, match="is not a Lapwing transcript"):
+        continue_transcript(tmp_path / "t.jsonl")
+
+
+def test_a_missing_transcript_is_refused_and_leaves_no_lock_file(tmp_path):
+    with pytest.raises(DataError, match="there is no transcript"):
+        continue_transcript(tmp_path / "t.jsonl")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_discarded_transcript_leaves_nothing(tmp_path):
+    create_transcript(tmp_path / "t.jsonl", {}).discard()
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_answer_is_on_the_disk_when_record_returns(tmp_path):
+    path = tmp_path / "t.jsonl"
+    transcript = create_transcript(path, {})
+
+    transcript.record([answer(4)])
+
+    assert json.loads(path.read_text().splitlines()[-1])["answer"]["noise"]["parameter"] == "4"
+    transcript.close()
+
+
+def test_replay_gives_recorded_answers_and_nothing_else():
+    record = (answer(4), answer(5))
+    curator = ReplayCurator(Terms(relation="add-remove"), record)
+
+    assert curator.ask(record[0].question) == record[:1]
+    with pytest.raises(ParameterError, match="another question"):
+        curator.ask(answer(9).question)
+    assert curator.ask(record[1].question) == record[1:]
+    assert curator.is_exhausted
+    with pytest.raises(ParameterError, match="ends after 2 answers"):
+        curator.ask(record[1].question)
