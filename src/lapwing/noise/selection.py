@@ -89,6 +89,10 @@ def uniform_below(bound: int, size: int, bits: BitSource) -> NDArray[np.int64]:
     -------
     ndarray of int64, shape (at most size,)
         A word is left out with probability below bound / 2^64.
+
+    Notes
+    -----
+    Guarantee: the numbers returned are exactly uniform and independent.
     """
     words = bits.words(size)
     surplus = (1 << WORD_BITS) % bound
