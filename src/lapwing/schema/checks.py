@@ -33,7 +33,6 @@ _TYPE_HINTS = {
     "timestamp": "datetime",
     "time": "datetime",
 }
-_INT64 = range(-(2**63), 2**63)
 
 
 def check_name(name: object) -> str:
@@ -81,7 +80,7 @@ def check_value(name: str, kind: str, key: str, value: object) -> int | float | 
     number: int | float | None
     if kind == "integer":
         number, rule = whole_number(value), "a whole number of 64 bits; write one without quotes"
-        number = number if number in _INT64 else None
+        number = None if number is None or not -(2**63) <= number < 2**63 else number
     elif kind == "number":
         number, rule = finite_number(value), "a finite number; write one without quotes"
     elif kind == "date":
