@@ -5,15 +5,18 @@ These objects hold private values: they have no ``repr`` and are dropped as soon
 
 import datetime as dt
 import decimal
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
 UNREADABLE = "\x00unreadable"
 """Text that stands for a cell of a type that no field can hold; it is no number, no date and no category."""
+
+_TRAILING_ZEROS: Final = r"(\.[0-9]*[1-9])0+$|\.0+$"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -94,6 +97,11 @@ def texts(cells: Iterable[object]) -> Texts:
     return Texts(pl.Series(clean, dtype=pl.String))
 
 
+def decimals(column: pl.Series) -> Texts:
+    """Return decimal numbers written as text, without zeros at their end: 2.50 is the number 2.5."""
+    return Texts(column.str.replace(_TRAILING_ZEROS, "$1"))
+
+
 def text_of(cell: object) -> str | None:
     """Return the text that stands for one Python object, None when it means *missing*.
 
@@ -129,6 +137,10 @@ def _real(cell: float | np.floating) -> str | None:
     return None if value != value else repr(value)  # noqa: PLR0124 - NaN is the value that differs from itself
 
 
+def _decimal(cell: decimal.Decimal) -> str | None:
+    return None if cell.is_nan() else re.sub(_TRAILING_ZEROS, r"\1", str(cell))
+
+
 def _moment(cell: dt.datetime) -> str:
     if cell.tzinfo is not None:
         try:
@@ -148,7 +160,7 @@ _RULES: tuple[tuple[tuple[type, ...], Callable[[Any], str | None]], ...] = (
     ((bool, np.bool_), lambda cell: "true" if cell else "false"),
     ((int, np.integer), _integer),
     ((float, np.floating), _real),
-    ((decimal.Decimal,), lambda cell: None if cell.is_nan() else str(cell)),
+    ((decimal.Decimal,), _decimal),
     ((dt.datetime,), _moment),
     ((dt.date,), dt.date.isoformat),
     ((np.datetime64,), _numpy_moment),

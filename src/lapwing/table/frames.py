@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from lapwing.schema.scalars import quote
-from lapwing.table.cells import Numbers, RawColumn, Texts, Times, texts
+from lapwing.table.cells import Numbers, RawColumn, Texts, Times, decimals, texts
 from lapwing.table.guard import guarded
 from lapwing.table.parsing import DAY_MICROSECONDS
 
@@ -119,8 +119,10 @@ def _rarer_cells(column: pl.Series) -> RawColumn:
         return Times(to_microseconds(_whole(column), dtype.time_unit), _nulls(column))
     if dtype == pl.Date:
         return Times(np.clip(_whole(column), -_MOST_DAYS, _MOST_DAYS) * DAY_MICROSECONDS, _nulls(column))
-    if isinstance(dtype, pl.Categorical | pl.Enum) or dtype.is_decimal() or dtype in {pl.Int128, pl.UInt128}:
+    if isinstance(dtype, pl.Categorical | pl.Enum) or dtype in {pl.Int128, pl.UInt128}:
         return Texts(column.cast(pl.String))
+    if dtype.is_decimal():
+        return decimals(column.cast(pl.String))
     return texts(column.to_list())
 
 
@@ -169,12 +171,16 @@ def arrow_cells(column: "pa.ChunkedArray") -> RawColumn:
     if pa.types.is_dictionary(kind):
         return arrow_cells(column.cast(kind.value_type))
     if pa.types.is_decimal(kind):
-        return arrow_cells(column.cast(pa.string()))
+        return decimals(_imported(column.cast(pa.string())))
     if pa.types.is_interval(kind):
         return texts(column.to_pylist())
+    return series_cells(_imported(column))
+
+
+def _imported(column: "pa.ChunkedArray") -> pl.Series:
     found = pl.from_arrow(column)
     assert isinstance(found, pl.Series)
-    return series_cells(found)
+    return found
 
 
 def is_nested_arrow(kind: Any) -> bool:  # noqa: ANN401 - a pyarrow DataType, which has no static type

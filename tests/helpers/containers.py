@@ -1,0 +1,144 @@
+"""The same cells in every kind of table that can hold them."""
+
+import csv
+import datetime as dt
+import io
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+
+
+def _pandas_numpy(cells, kind):
+    dtypes = {"floats": "float64", "integers": "int64", "unsigned": "uint64", "booleans": "bool"}
+    if kind in dtypes and (None not in cells or kind == "floats"):
+        return pd.Series(cells, dtype=dtypes[kind])
+    if kind in {"moments", "dates"}:
+        return pd.Series(cells, dtype="datetime64[us]")
+    if kind == "zoned":
+        return pd.Series(cells, dtype="datetime64[us, UTC]").dt.tz_convert("Asia/Kolkata")
+    return None
+
+
+def _pandas_nullable(cells, kind):
+    dtypes = {
+        "floats": "Float64",
+        "integers": "Int64",
+        "unsigned": "UInt64",
+        "booleans": "boolean",
+        "texts": "string",
+        "moments": "datetime64[ns]",
+    }
+    return pd.Series(cells, dtype=dtypes[kind]) if kind in dtypes else None
+
+
+def _pandas_python_strings(cells, kind):
+    return pd.Series(cells, dtype=pd.StringDtype("python")) if kind == "texts" else None
+
+
+def _pandas_object(cells, kind):
+    return pd.Series(cells, dtype=object)
+
+
+def _pandas_category(cells, kind):
+    if kind == "mixed":
+        return None
+    return pd.Series(pd.Categorical(pd.Series(cells, dtype=None if kind != "dates" else object)))
+
+
+def _arrow_type(kind):
+    return {
+        "floats": pa.float64(),
+        "integers": pa.int64(),
+        "unsigned": pa.uint64(),
+        "booleans": pa.bool_(),
+        "texts": pa.string(),
+        "decimals": pa.decimal128(38, 6),
+        "moments": pa.timestamp("us"),
+        "zoned": pa.timestamp("us", "America/New_York"),
+        "dates": pa.date32(),
+    }.get(kind)
+
+
+def _pandas_arrow(cells, kind):
+    found = _arrow_type(kind)
+    return None if found is None else pd.Series(pd.arrays.ArrowExtensionArray(pa.array(cells, type=found)))
+
+
+def _polars(cells, kind):
+    dtypes = {
+        "floats": pl.Float64,
+        "integers": pl.Int64,
+        "unsigned": pl.UInt64,
+        "booleans": pl.Boolean,
+        "texts": pl.String,
+        "decimals": pl.Decimal(38, 6),
+        "moments": pl.Datetime("us"),
+        "zoned": pl.Datetime("us", "UTC"),
+        "dates": pl.Date,
+        "mixed": pl.Object,
+    }
+    return pl.Series(cells, dtype=dtypes[kind])
+
+
+def _arrow(cells, kind):
+    found = _arrow_type(kind)
+    return (
+        None if found is None else pa.chunked_array([pa.array(cells[:3], type=found), pa.array(cells[3:], type=found)])
+    )
+
+
+def _arrow_dictionary(cells, kind):
+    return _arrow(cells, kind).dictionary_encode() if kind in {"texts", "integers", "floats"} else None
+
+
+def as_csv_text(cell):
+    """Return how a program would write one cell to a CSV file."""
+    if cell is None:
+        return ""
+    if isinstance(cell, dt.datetime):
+        return cell.isoformat(sep=" ")
+    return str(cell)
+
+
+def _make(build, frame):
+    def make(names, cells, kind, folder):
+        column = build(cells, kind)
+        return None if column is None else frame({name: column for name in names}, folder)
+
+    return make
+
+
+def _csv(names, cells, kind, folder):
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(names)
+    writer.writerows([[as_csv_text(cell)] * len(names) for cell in cells])
+    path = folder / "table.csv"
+    path.write_text(text.getvalue(), encoding="utf-8", newline="")
+    return path
+
+
+def _parquet(names, cells, kind, folder):
+    if kind == "mixed":
+        return None
+    path = folder / "table.parquet"
+    pl.DataFrame({name: _polars(cells, kind) for name in names}).write_parquet(path, row_group_size=5)
+    return path
+
+
+CONTAINERS = {
+    "pandas with NumPy columns": _make(_pandas_numpy, lambda d, _: pd.DataFrame(d)),
+    "pandas with nullable columns": _make(_pandas_nullable, lambda d, _: pd.DataFrame(d)),
+    "pandas with Python strings": _make(_pandas_python_strings, lambda d, _: pd.DataFrame(d)),
+    "pandas with object columns": _make(_pandas_object, lambda d, _: pd.DataFrame(d)),
+    "pandas with categories": _make(_pandas_category, lambda d, _: pd.DataFrame(d)),
+    "pandas with Arrow columns": _make(_pandas_arrow, lambda d, _: pd.DataFrame(d)),
+    "Polars": _make(_polars, lambda d, _: pl.DataFrame(d)),
+    "Polars lazy": _make(_polars, lambda d, _: pl.DataFrame(d).lazy()),
+    "PyArrow": _make(_arrow, lambda d, _: pa.table(d)),
+    "PyArrow with dictionaries": _make(_arrow_dictionary, lambda d, _: pa.table(d)),
+    "Parquet": _parquet,
+    "CSV": _csv,
+}
+"""Each makes a table whose columns all hold the same cells, or None where it cannot hold them."""

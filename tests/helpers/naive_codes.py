@@ -1,0 +1,151 @@
+"""What a cell's code should be, written out slowly from the rules, one Python object at a time."""
+
+import datetime as dt
+import decimal
+import math
+import re
+from fractions import Fraction
+
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+WRITTEN = re.compile(r"-?(0|[1-9][0-9]*)(\.0|\.[0-9]*[1-9])?")
+MOMENT = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})([T ]([0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?) ?(Z|[+-][0-9]{2}:?[0-9]{2})?)?"
+)
+EPOCH = dt.datetime(1970, 1, 1)
+MICROSECOND = dt.timedelta(microseconds=1)
+UNITS = {"day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
+LARGEST = math.ldexp(1 - 2**-53, 1024)
+
+
+def naive_code(cell, field):
+    """Return the code of one Python object under a field."""
+    last = field.domain.last
+    if cell is None or cell in field.missing_values or (isinstance(cell, float) and math.isnan(cell)):
+        return last
+    if field.categories is not None or field.type == "boolean":
+        position = _position(cell, field)
+        return last if position is None else position
+    if field.type == "number":
+        number = _number(cell)
+        return last if number is None else _real(float(number), field)
+    if field.type == "integer":
+        number = _number(cell)
+        return last if number is None or number != int(number) else _stepped(int(number), 1, field)
+    moment = _moment(cell)
+    if moment is None:
+        return last
+    return _stepped(moment // UNITS["day"], 1, field) if field.type == "date" else _stepped(moment, None, field)
+
+
+def _number(cell):
+    """Return a cell as an int or a finite float, or None."""
+    if isinstance(cell, bool | int):
+        return int(min(max(cell, -int(LARGEST)), int(LARGEST)))
+    if isinstance(cell, decimal.Decimal):
+        cell = str(cell)
+    if isinstance(cell, float):
+        return cell if math.isfinite(cell) else None
+    if not isinstance(cell, str):
+        return None
+    text = cell.strip(" \t\r\n")
+    if text.lower() in {"true", "false"}:
+        return int(text.lower() == "true")
+    if not NUMBER.fullmatch(text):
+        return None
+    exact = Fraction(text)
+    if exact.denominator == 1 and "." not in text and "e" not in text.lower() and -(2**63) <= exact < 2**63:
+        return int(exact)
+    return min(max(float(text), -LARGEST), LARGEST)
+
+
+def _moment(cell):
+    """Return a cell as microseconds since 1970 in UTC, or None."""
+    if isinstance(cell, str):
+        match = MOMENT.fullmatch(cell.strip(" \t\r\n"))
+        if not match:
+            return None
+        day, _, clock, _, _, offset = match.groups()
+        clock = re.sub(r"([.,])([0-9]{1,6})[0-9]*", lambda part: "." + part[2].ljust(6, "0"), clock or "00:00")
+        try:
+            cell = dt.datetime.fromisoformat(f"{day}T{clock}{offset or ''}")
+        except ValueError:
+            return None
+    if isinstance(cell, dt.datetime):
+        if cell.tzinfo is not None:
+            cell = cell.replace(tzinfo=None) - cell.utcoffset()
+        return (cell - EPOCH) // MICROSECOND
+    if isinstance(cell, dt.date):
+        return (dt.datetime.combine(cell, dt.time()) - EPOCH) // MICROSECOND
+    return None
+
+
+def _real(x, field):
+    first = field.domain.values
+    for offset, special in enumerate(field.special):
+        if x == special:
+            return first + offset
+    lo, hi = float(field.minimum), float(field.maximum)
+    if lo == hi:
+        return 0
+    x = min(max(x, lo), hi)
+    if field.resolution is not None:
+        return min(round((x - lo) / float(Fraction(str(field.resolution)))), first - 1)
+    return min(int((x - lo) / (hi - lo) * 2**32), 2**32 - 1)
+
+
+def _stepped(x, step, field):
+    first = field.domain.values
+    if step is None:
+        step = UNITS[field.resolution or "second"]
+    for offset, special in enumerate(field.special):
+        if x == _special(special, field):
+            return first + offset
+    lo = _special(field.minimum, field)
+    return min(max((x - lo) // step, 0), first - 1)
+
+
+def _special(value, field):
+    if field.type == "date":
+        return _moment(value) // UNITS["day"]
+    return _moment(value) if field.type == "datetime" else value
+
+
+def _position(cell, field):
+    """Return the position of a cell in the field's list: as text first, then by meaning."""
+    values = [False, True] if field.type == "boolean" and field.categories is None else list(field.categories)
+    is_text = isinstance(values[0], str)
+    if isinstance(cell, str) and is_text and cell in values:
+        return values.index(cell)
+    for reading in (_as_boolean, _as_number, _as_moment):
+        meant = reading(cell, field, is_cell=True)
+        if meant is None:
+            continue
+        found = [at for at, value in enumerate(values) if reading(value, field, is_cell=False) == meant]
+        if found:
+            # Of "1" and "1.0" in one list the number 1 means the first that is written as an integer.
+            plain = [at for at in found if not is_text or "." not in values[at]]
+            return (plain or found)[0]
+    return None
+
+
+def _as_boolean(cell, field, *, is_cell):
+    if isinstance(cell, bool):
+        return cell
+    names = {"true": True, "false": False}
+    if field.type == "boolean":
+        names |= {"t": True, "yes": True, "y": True, "1": True, "f": False, "no": False, "n": False, "0": False}
+    return names.get(cell.strip(" \t\r\n").lower()) if isinstance(cell, str) else None
+
+
+def _as_number(cell, field, *, is_cell):
+    if field.type in {"date", "datetime"}:
+        return None
+    listed_texts = field.categories is not None and isinstance(field.categories[0], str)
+    if listed_texts and isinstance(cell, str) and not WRITTEN.fullmatch(cell.strip(" \t\r\n") if is_cell else cell):
+        return None
+    return _number(cell)
+
+
+def _as_moment(cell, field, *, is_cell):
+    moment = _moment(cell)
+    return moment // UNITS["day"] if moment is not None and field.type == "date" else moment
