@@ -26,17 +26,19 @@ def test_every_mechanism_keeps_the_contract(kind, check):
     check(kind.small)
 
 
-@dataclass(frozen=True)
-class Planted:
-    """Run Independent, then spoil what it returns."""
+def planted(spoil):
+    """Return a mechanism that runs Independent, then spoils what it returns."""
 
-    spoil: object
-    name = "Planted"
-    summary = "breaks one promise"
-    relations = Independent.relations
+    @dataclass(frozen=True)
+    class Planted:
+        name = "Planted"
+        summary = "breaks one promise"
+        relations = Independent.relations
 
-    def run(self, curator, schema, budget, rng):
-        return self.spoil(Independent.small(), curator, schema, budget, rng)
+        def run(self, curator, schema, budget, rng):
+            return spoil(Independent.small(), curator, schema, budget, rng)
+
+    return Planted()
 
 
 def _overspends(honest, curator, schema, budget, rng):
@@ -72,4 +74,4 @@ def _private_random_numbers(honest, curator, schema, budget, rng):
 )
 def test_a_mechanism_that_breaks_a_promise_fails_its_check(check, spoil, error):
     with pytest.raises(error):
-        check(lambda: Planted(spoil))
+        check(lambda: planted(spoil))
