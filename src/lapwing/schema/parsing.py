@@ -244,7 +244,7 @@ def _check_keys(
     """Refuse keys that look like a misspelling of a known one, or that belong one level deeper."""
     unknown = [key for key in source if key not in known and key not in _KNOWN_ELSEWHERE]
     if len(unknown) > _MAX_UNKNOWN_KEYS:
-        raise SchemaError(f"{where} has more than {_MAX_UNKNOWN_KEYS} unknown keys; remove them")
+        raise SchemaError(f"{where}: there are more than {_MAX_UNKNOWN_KEYS} unknown keys; remove them")
     for key in unknown:
         if inner is not None and key in inner[1]:
             raise SchemaError(f'{where}: {quote(key)} belongs inside "{inner[0]}"; move it there')

@@ -1,0 +1,114 @@
+"""Labels of groups: what a reader of an answer table sees."""
+
+from typing import Any
+
+import pytest
+
+from lapwing.errors import ParameterError
+from lapwing.schema.fields import Field
+from lapwing.schema.groupings import Grouping, cut, evenly, identity, lookup, shifted
+from lapwing.schema.labels import label, labels
+
+
+def field(**settings: Any) -> Field:
+    return Field(name="x", **settings)
+
+
+AGE = field(type="integer", minimum=0, maximum=99, special=(-1,))
+CITY = field(type="string", categories=("a", "b", "c", "d", "e"), required=True)
+GRADE = field(type="string", categories=("low", "mid", "high", "top"), ordered=True)
+
+
+def labelled(grouping: Grouping, of: Field) -> list[str]:
+    found = labels(grouping, of)
+    assert found == [label(grouping, of, group) for group in range(grouping.groups)]
+    return found
+
+
+def test_integers_are_ranges() -> None:
+    assert labelled(cut(AGE.domain, [1, 18]), AGE) == ["0", "1-17", "18-99", "-1", "missing"]
+
+
+def test_negative_integers_need_a_word() -> None:
+    debt = field(type="integer", minimum=-10, maximum=9, required=True)
+
+    assert labelled(evenly(debt.domain, 2), debt) == ["-10 to -1", "0 to 9", "misfit"]
+
+
+def test_numbers_are_intervals_and_the_last_is_closed() -> None:
+    share = field(type="number", minimum=0, maximum=2, required=True)
+
+    assert labelled(evenly(share.domain, 4), share) == ["[0, 0.5)", "[0.5, 1)", "[1, 1.5)", "[1.5, 2]", "misfit"]
+
+
+def test_numbers_of_one_value_are_that_value() -> None:
+    constant = field(type="number", minimum=2.5, maximum=2.5)
+
+    assert labelled(identity(constant.domain), constant) == ["[2.5, 2.5]", "missing"]
+
+
+def test_steps_of_a_resolution_are_decimals() -> None:
+    price = field(type="number", minimum=0, maximum=0.5, resolution=0.1, special=(-0.5,))
+
+    assert labelled(shifted(price.domain, 1), price) == ["0-0.1", "0.2-0.3", "0.4-0.5", "-0.5", "missing"]
+
+
+def test_dates_are_dates() -> None:
+    day = field(type="date", minimum="2010-01-01", maximum="2010-01-03", special=("1900-01-01",))
+
+    assert labelled(cut(day.domain, [2]), day) == ["2010-01-01 to 2010-01-02", "2010-01-03", "1900-01-01", "missing"]
+
+
+@pytest.mark.parametrize(
+    ("resolution", "expected"),
+    [
+        ("day", ["2010-01-01", "2010-01-02", "misfit"]),
+        (
+            "hour",
+            ["2010-01-01T00:00:00 to 2010-01-01T23:00:00", "2010-01-02T00:00:00 to 2010-01-02T23:00:00", "misfit"],
+        ),
+    ],
+)
+def test_times_are_times_of_their_resolution(resolution: str, expected: list[str]) -> None:
+    time = field(type="datetime", minimum="2010-01-01", maximum="2010-01-02", resolution=resolution, required=True)
+
+    assert labelled(evenly(time.domain, 2), time) == expected
+
+
+def test_categories_are_themselves_or_lists() -> None:
+    assert labelled(identity(CITY.domain), CITY) == ["a", "b", "c", "d", "e", "misfit"]
+    assert labelled(cut(CITY.domain, [1]), CITY) == ["a", "b, c, d, ... (4 categories)", "misfit"]
+    assert labelled(lookup(CITY.domain, [0, 1, 0, 1, 0]), CITY) == ["a, c, e", "b, d", "misfit"]
+
+
+def test_ordered_categories_are_ranges() -> None:
+    assert labelled(cut(GRADE.domain, [3]), GRADE) == ["low to high", "top", "missing"]
+    assert labelled(cut(GRADE.domain, [2]), GRADE) == ["low, mid", "high, top", "missing"]
+
+
+def test_scattered_groups_are_shortened() -> None:
+    assert label(lookup(AGE.domain, [0, 1] * 50), AGE, 1) == "1, 3, 5, ... (50 parts)"
+
+
+@pytest.mark.parametrize(("categories", "expected"), [(None, ["false", "true"]), ((True, False), ["true", "false"])])
+def test_booleans_are_words(categories: Any, expected: list[str]) -> None:
+    flag = field(type="boolean", categories=categories)
+
+    assert labelled(identity(flag.domain), flag) == [*expected, "missing"]
+
+
+def test_one_label_of_a_grouping_too_fine_to_list_is_found() -> None:
+    share = field(type="number", minimum=0, maximum=1)
+
+    assert label(shifted(share.domain, 4), share, 2**27) == "[0.5, 0.500000003725)"
+
+
+@pytest.mark.parametrize("group", [-1, 13])
+def test_a_group_that_is_not_there_is_refused(group: int) -> None:
+    with pytest.raises(ParameterError, match="group must be from 0 to 11"):
+        label(evenly(AGE.domain, 10), AGE, group)
+
+
+def test_a_grouping_of_another_field_is_refused() -> None:
+    with pytest.raises(ParameterError, match="build the grouping from this field's domain"):
+        labels(identity(CITY.domain), AGE)

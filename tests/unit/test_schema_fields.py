@@ -1,0 +1,222 @@
+"""One field: what is read, what is refused, and whether the sentence names field and rule."""
+
+import math
+from typing import Any
+
+import pytest
+
+from lapwing.errors import SchemaError
+from lapwing.schema.fields import Field
+from lapwing.schema.parsing import field_from
+
+AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120}}
+
+
+def age(**changes: Any) -> dict[str, Any]:
+    return {**AGE, **changes}
+
+
+def bounded(kind: str, minimum: object, maximum: object, **more: Any) -> dict[str, Any]:
+    return {"name": "age", "type": kind, "constraints": {"minimum": minimum, "maximum": maximum}, **more}
+
+
+def listed(kind: str, *categories: object, **more: Any) -> dict[str, Any]:
+    return {"name": "age", "type": kind, "categories": list(categories), **more}
+
+
+@pytest.mark.parametrize(
+    ("source", "rule"),
+    [
+        (bounded("integer", 120, 0), "minimum 120 is above maximum 0; swap them"),
+        (bounded("integer", None, 5), "minimum is missing or blank"),
+        (bounded("integer", "0", 5), 'minimum "0" is not a whole number'),
+        (bounded("integer", 0.5, 5), "minimum 0.5 is not a whole number"),
+        (bounded("integer", True, 5), "minimum true is not a whole number"),
+        (bounded("integer", 0, 2**63), "is not a whole number of 64 bits"),
+        (bounded("number", math.nan, 5), "minimum NaN is not a finite number"),
+        (bounded("number", 0, math.inf), "maximum Infinity is not a finite number"),
+        (bounded("number", 0, 10**400), "is not a finite number"),
+        (bounded("number", "0", 5), 'minimum "0" is not a finite number'),
+        (bounded("number", [0], 5), "minimum a list is not a finite number"),
+        (bounded("date", 2010, "2010-01-01"), "minimum 2010 is not a date"),
+        (bounded("date", "2010-01-01T00:00:00", "2010-01-01"), "is not a date; write it as"),
+        (bounded("datetime", "2010-01-01T00:00:00Z", "2010-01-01"), "without time zone"),
+        (bounded("string", "a", "b"), "minimum does not apply to type string"),
+        (bounded("boolean", None, True), "maximum does not apply to type boolean"),
+        (age(type=None), "has no type; choose one of"),
+        (age(type="float"), 'type "float" is not known; did you mean "number"'),
+        (age(type="geopoint"), 'type "geopoint" is not known; choose one of'),
+        (age(type=["integer"]), "type a list is not known"),
+        (age(constraints=[]), "constraints must be an object"),
+        (age(constraints={"minimum": 0, "maximum": 1, "required": "yes"}), "required must be true or false"),
+        (age(provenance="guess"), 'provenance "guess" is not known; choose one of public, assumed, dp'),
+        (age(role="id"), 'role "id" is not known'),
+        (age(special=-1), "special must be a list, got -1"),
+        (age(special=["-1"]), 'special value "-1" is not a whole number'),
+        (age(special=[-1, -1.0]), "special value -1 is listed twice"),
+        (bounded("number", 0, 1, special=[math.nan]), "special value NaN is not a finite number"),
+        (
+            bounded("datetime", "2010-01-01", "2010-01-02", special=["1970-01-01", "1970-01-01T00:00"]),
+            "is listed twice",
+        ),
+        (listed("integer", 1, 2, special=[-1]), "special applies to bounded numbers and dates only"),
+        (listed("string", "a", special=["b"]), "special does not apply to type string"),
+        (age(role="identifier", special=[-1]), "special applies to bounded numbers and dates only"),
+        (age(resolution=10), "resolution 10 does not apply to type integer"),
+        (bounded("number", 0, 1, resolution=0), "resolution 0 must be a positive step"),
+        (bounded("number", 0, 1, resolution="0.1"), 'resolution "0.1" must be a positive step'),
+        (bounded("datetime", "2010-01-01", "2010-01-02", resolution="week"), 'resolution "week" is not known'),
+        (bounded("date", "2010-01-01", "2010-01-02", resolution="hour"), "does not apply to type date"),
+        (listed("number", 1, 2, resolution=0.5), "resolution does not apply to categories"),
+        (listed("string"), "the category list is empty"),
+        (listed("string", "a", "b", "a"), 'category "a" is listed twice'),
+        (listed("number", 1, 1.0), 'category "1" is listed twice'),
+        (listed("string", "1", 2), "category 2 does not fit type string beside the others"),
+        (listed("string", True, False), "category true does not fit type string"),
+        (listed("string", "a", None), "category null must be a text, a number, true or false"),
+        (listed("string", "a", ["b"]), "category a list must be"),
+        (listed("string", 1.5, math.nan), "category NaN is not a finite number"),
+        (listed("integer", "1", "2"), 'category "1" does not fit type integer'),
+        (listed("integer", 1, 1.5), "category 1.5 is not a whole number"),
+        (listed("boolean", 0, 1), "category 0 does not fit type boolean"),
+        (listed("date", "today"), 'category "today" is not a date'),
+        (listed("string", "a", "\ud800"), "not valid Unicode"),
+        (listed("string", "a", missingValues=["a"]), '"a" is both a category and a missing value'),
+        (listed("integer", 1, missingValues=["1"]), '"1" is both a category and a missing value'),
+        (age(missingValues="NA"), 'missingValues must be a list, got "NA"'),
+        (age(missingValues=[-9]), "missing value -9 is not a text"),
+        (age(categories="a"), 'categories must be a list, got "a"'),
+        (age(categoriesOrdered=True), "categoriesOrdered needs categories"),
+        (listed("string", "a", categoriesOrdered=1), "categoriesOrdered must be true or false, got 1"),
+        (listed("string", "a", constraints={"enum": ["a", "b"]}), "categories and enum list different values"),
+        (age(description=5), "the description must be a text"),
+        (bounded("date", "2010-01-01", "2010-01-02", format="%d/%m/%Y"), "is not supported; write the dates"),
+        (age(decimalChar=","), 'decimalChar "," is not supported'),
+        (age(groupChar="."), "groupChar"),
+        (age(bareNumber=False), "bareNumber false is not supported"),
+        ({"name": "age", "type": "boolean", "trueValues": ["ja"]}, 'trueValues "ja" is not supported'),
+        ({"name": "age", "type": "date", "role": "identifier"}, "an identifier must have type integer or string"),
+        (age(minimum=0), '"minimum" belongs inside "constraints"; move it there'),
+        (age(required=True), '"required" belongs inside "constraints"'),
+        (age(categorys=["a"]), 'unknown key "categorys"; did you mean "categories"'),
+        (age(categories_ordered=True), 'did you mean "categoriesOrdered"'),
+        (age(Role="identifier"), 'did you mean "role"'),
+        (age(constraints={"minimun": 0, "maximum": 1}), 'unknown key "minimun"; did you mean "minimum"'),
+        (age(**{f"extra{number}": 0 for number in range(1001)}), "more than 1000 unknown keys"),
+    ],
+)
+def test_a_broken_rule_is_named_with_its_field(source: dict[str, Any], rule: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        _ = field_from(source).domain
+
+    sentence = str(caught.value)
+    assert sentence.startswith('field "age": ')
+    assert rule in sentence
+    assert "\n" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("source", "rule"),
+    [
+        ("age", "a field must be an object with keys"),
+        ([], "a field must be an object with keys"),
+        ({1: 2}, "has the key 1, which is not a text"),
+        ({"type": "integer"}, "needs a name"),
+        ({"name": ""}, "needs a name"),
+        ({"name": 5}, "needs a name"),
+        ({"name": "a\ud800"}, "not valid Unicode"),
+    ],
+)
+def test_a_field_without_a_usable_name_is_refused(source: object, rule: str) -> None:
+    with pytest.raises(SchemaError, match=rule):
+        field_from(source)
+
+
+def test_long_values_are_shortened_in_the_sentence() -> None:
+    with pytest.raises(SchemaError) as caught:
+        field_from(age(name="n" * 10**6, type="x" * 10**6))
+
+    assert len(str(caught.value)) < 400
+
+
+def test_enum_and_labelled_categories_mean_categories() -> None:
+    plain = field_from(listed("string", "a", "b"))
+    enum = field_from({"name": "age", "type": "string", "constraints": {"enum": ["a", "b"]}})
+    labelled = field_from(listed("string", {"value": "a", "label": "Apple"}, {"value": "b"}))
+
+    assert plain == enum == labelled
+
+
+def test_both_lists_may_agree_and_categories_give_the_order() -> None:
+    field = field_from(listed("integer", 2, 1, constraints={"enum": [1, 2]}))
+
+    assert field.categories == (2, 1)
+
+
+def test_what_only_describes_is_read_past() -> None:
+    plain = field_from(AGE)
+
+    decorated = field_from(
+        age(
+            title="Age",
+            example=3,
+            rdfType="https://schema.org/age",
+            format="default",
+            myOwnKey={"deep": []},
+            constraints={**AGE["constraints"], "unique": False, "minLength": 1},  # type: ignore[dict-item]
+        )
+    )
+
+    assert decorated == plain
+
+
+def test_null_means_absent() -> None:
+    keys = ("categories", "special", "resolution", "description", "missingValues", "role", "provenance", "trueValues")
+
+    assert field_from(age(**dict.fromkeys(keys))) == field_from(AGE)
+
+
+def test_silence_about_provenance_means_assumed() -> None:
+    assert field_from(AGE).provenance == "assumed"
+
+
+def test_numbers_are_kept_in_one_form() -> None:
+    loose = field_from(bounded("integer", 0.0, 120.0, special=[-1.0]))
+    strict = field_from(bounded("integer", 0, 120, special=[-1]))
+    number = field_from(bounded("number", -0.0, 1.0, resolution=1.0))
+
+    assert loose == strict
+    assert [type(value) for value in (loose.minimum, *loose.special)] == [int, int]
+    assert repr((number.minimum, number.maximum, number.resolution)) == "(0, 1, 1)"
+
+
+def test_times_are_kept_in_one_form() -> None:
+    field = field_from(bounded("datetime", "2010-01-01 05:00", "2010-01-02", resolution="hour"))
+
+    assert (field.minimum, field.maximum) == ("2010-01-01T05:00", "2010-01-02")
+
+
+def test_an_empty_text_that_is_a_category_is_not_missing() -> None:
+    assert field_from(listed("string", "", "a")).missing_values == ()
+    assert field_from(listed("string", "a")).missing_values == ("",)
+
+
+def test_lists_given_in_python_become_tuples() -> None:
+    field = Field(name="x", type="integer", minimum=0, maximum=9, special=[-1])  # type: ignore[arg-type]
+
+    assert field.special == (-1,)
+    assert hash(field) == hash(Field(name="x", type="integer", minimum=0, maximum=9, special=(-1,)))
+
+
+def test_identifiers_need_no_domain() -> None:
+    field = field_from({"name": "id", "type": "string", "role": "identifier"})
+
+    assert field.identifier
+
+
+@pytest.mark.parametrize(
+    ("kind", "categories", "expected"),
+    [("boolean", None, True), ("integer", (1,), True), ("boolean", (True,), True), ("integer", None, False)],
+)
+def test_fields_with_a_list_of_values_are_categorical(kind: Any, categories: Any, expected: bool) -> None:
+    assert Field(name="x", type=kind, categories=categories).is_categorical is expected
