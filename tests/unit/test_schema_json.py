@@ -1,0 +1,139 @@
+"""The JSON Schema of schema files agrees with the reader: on all shared files, and on what both can refuse."""
+
+import copy
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from lapwing.errors import SchemaError
+from lapwing.schema.schemas import Schema
+
+FORMAT = json.loads((files("lapwing") / "schema" / "lapwing.schema.json").read_text(encoding="utf-8"))
+VALIDATOR = Draft202012Validator(FORMAT)
+
+WHOLE: dict[str, Any] = {
+    "name": "everything",
+    "draft": False,
+    "privacyUnit": {"field": "id", "maxRows": 3},
+    "missingValues": ["", "NA"],
+    "fields": [
+        {"name": "id", "type": "string", "role": "identifier"},
+        {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120}, "special": [-1]},
+        {"name": "share", "type": "number", "constraints": {"minimum": 0, "maximum": 1}, "resolution": 0.01},
+        {"name": "city", "type": "string", "categories": ["a", "b"], "categoriesOrdered": True, "provenance": "dp"},
+        {"name": "grade", "type": "string", "categories": [1, 1.5], "constraints": {"required": True}},
+        {"name": "sex", "type": "string", "constraints": {"enum": ["f", "m"]}, "missingValues": ["?"]},
+        {"name": "level", "type": "integer", "categories": [{"value": 1, "label": "one"}, {"value": 2}]},
+        {"name": "flag", "type": "boolean", "trueValues": ["true"], "falseValues": ["false"]},
+        {"name": "day", "type": "date", "constraints": {"minimum": "2010-01-01", "maximum": "2010-12-31"}},
+        {
+            "name": "time",
+            "type": "datetime",
+            "constraints": {"minimum": "2010-01-01", "maximum": "2010-12-31T23:00:00"},
+            "resolution": "hour",
+            "special": ["1900-01-01"],
+            "format": "any",
+        },
+    ],
+}
+
+
+def changed(field: str, **settings: Any) -> dict[str, Any]:
+    """Return the whole schema with some keys of one field changed; None takes a key away."""
+    schema = copy.deepcopy(WHOLE)
+    own = next(found for found in schema["fields"] if found["name"] == field)
+    own.update(settings)
+    for key in [key for key, value in own.items() if value is None]:
+        del own[key]
+    return schema
+
+
+def test_the_format_is_a_json_schema() -> None:
+    Draft202012Validator.check_schema(FORMAT)
+
+
+def test_every_shared_schema_has_the_format_before_and_after_saving(shared_data: Path) -> None:
+    paths = sorted(shared_data.glob("*/schema.json"))
+
+    for path in paths:
+        source = json.loads(path.read_text(encoding="utf-8"))
+
+        assert VALIDATOR.is_valid(source), path
+        assert VALIDATOR.is_valid(Schema.load(source).to_dict()), path
+    assert len(paths) == 26
+
+
+def test_a_schema_with_every_key_has_the_format() -> None:
+    loaded = Schema.load(WHOLE)
+
+    assert VALIDATOR.is_valid(WHOLE)
+    assert VALIDATOR.is_valid(loaded.to_dict())
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        [],
+        {},
+        {"fields": []},
+        {"fields": [WHOLE["fields"][0]]},
+        {"fields": ["age"]},
+        {**WHOLE, "name": 5},
+        {**WHOLE, "draft": "yes"},
+        {**WHOLE, "missingValues": "NA"},
+        {**WHOLE, "missingValues": [-9]},
+        {**WHOLE, "privacyUnit": {"field": "id"}},
+        {**WHOLE, "privacyUnit": {"field": "id", "maxRows": 0}},
+        {**WHOLE, "privacyUnit": {"field": 1, "maxRows": 1}},
+        changed("age", name=""),
+        changed("age", type=None),
+        changed("age", type="int"),
+        changed("age", constraints=None),
+        changed("age", constraints={"minimum": 0}),
+        changed("age", constraints={"minimum": None, "maximum": 5}),
+        changed("age", constraints={"minimum": "0", "maximum": 5}),
+        changed("age", constraints={"minimum": 0.5, "maximum": 5}),
+        changed("age", constraints={"minimum": 0, "maximum": 2**63}),
+        changed("age", constraints={"minimum": 0, "maximum": 5, "required": 1}),
+        changed("age", special=["-1"]),
+        changed("age", special=[-1, -1]),
+        changed("age", special=-1),
+        changed("age", resolution=10),
+        changed("age", role="id"),
+        changed("age", provenance="guess"),
+        changed("age", description=5),
+        changed("age", decimalChar=","),
+        changed("share", resolution=0),
+        changed("share", resolution="0.01"),
+        changed("share", constraints={"minimum": "0", "maximum": 1}),
+        changed("city", categories=None),
+        changed("city", categories=[]),
+        changed("city", categories=["a", ["b"]]),
+        changed("city", categories=["a", None]),
+        changed("city", categoriesOrdered="yes"),
+        changed("city", special=["c"]),
+        changed("city", constraints={"minimum": "a"}),
+        changed("level", categories=["1"]),
+        changed("level", special=[-1]),
+        changed("flag", categories=[0, 1]),
+        changed("flag", constraints={"minimum": 0, "maximum": 1}),
+        changed("flag", trueValues=["ja"]),
+        changed("day", constraints={"minimum": "2010-01-01", "maximum": "31.12.2010"}),
+        changed("day", constraints={"minimum": "2010-01-01T00:00:00", "maximum": "2010-12-31"}),
+        changed("day", resolution="hour"),
+        changed("day", format="%d.%m.%Y"),
+        changed("time", constraints={"minimum": "2010-01-01", "maximum": "2010-12-31T23:00:00Z"}),
+        changed("time", resolution="week"),
+        changed("time", special=[0]),
+        changed("time", role="identifier", special=None),
+    ],
+)
+def test_reader_and_format_refuse_the_same(broken: Any) -> None:
+    with pytest.raises(SchemaError):
+        Schema.from_dict(broken)
+
+    assert not VALIDATOR.is_valid(broken)
