@@ -104,7 +104,7 @@ def as_csv_text(cell):
 def _make(build, frame):
     def make(names, cells, kind, folder):
         column = build(cells, kind)
-        return None if column is None else frame({name: column for name in names}, folder)
+        return None if column is None else frame(dict.fromkeys(names, column), folder)
 
     return make
 

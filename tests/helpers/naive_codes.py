@@ -65,6 +65,8 @@ def _moment(cell):
         if not match:
             return None
         day, _, clock, _, _, offset = match.groups()
+        if offset and offset != "Z" and int(offset[-2:]) > 59:
+            return None  # Python reads -00:60 as an hour
         clock = re.sub(r"([.,])([0-9]{1,6})[0-9]*", lambda part: "." + part[2].ljust(6, "0"), clock or "00:00")
         try:
             cell = dt.datetime.fromisoformat(f"{day}T{clock}{offset or ''}")

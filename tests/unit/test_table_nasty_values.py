@@ -6,9 +6,9 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+
 from helpers.containers import CONTAINERS
 from helpers.naive_codes import naive_code
-
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import code_table
@@ -84,6 +84,8 @@ def test_nasty_cells_have_the_same_codes_in_every_kind_of_table(container, kind,
     for field in FIELDS:
         codes = np.concatenate([chunk[field.name] for chunk in chunks])
         expected = [naive_code(cell, field) for cell in cells]
-        wrong = [(cell, code, want) for cell, code, want in zip(cells, codes.tolist(), expected, strict=True) if code != want]
+        wrong = [
+            (cell, code, want) for cell, code, want in zip(cells, codes.tolist(), expected, strict=True) if code != want
+        ]
         assert wrong == [], field.name
         assert codes.dtype == field.domain.dtype

@@ -156,7 +156,7 @@ def _numpy_moment(cell: np.datetime64) -> str | None:
 
 # In this order: bool is an int, datetime is a date.
 _RULES: tuple[tuple[tuple[type, ...], Callable[[Any], str | None]], ...] = (
-    ((str,), str),
+    ((str,), str.__str__),
     ((bool, np.bool_), lambda cell: "true" if cell else "false"),
     ((int, np.integer), _integer),
     ((float, np.floating), _real),

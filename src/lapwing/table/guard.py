@@ -129,6 +129,8 @@ def _report(failure: _Failure) -> str:
 
 def _raise(error: LapwingError) -> NoReturn:
     """Raise `error` with nothing attached that leads back to rows."""
-    error.__context__ = None
-    error.__cause__ = None
-    raise error.with_traceback(None) from None
+    try:
+        raise error.with_traceback(None) from None
+    finally:
+        # Set by the statement above wherever a caller is handling another exception.
+        error.__context__ = None

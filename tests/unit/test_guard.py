@@ -1,0 +1,120 @@
+"""What comes out of the guard says what went wrong, and nothing else."""
+
+import warnings
+
+import polars as pl
+import pytest
+
+from helpers import canary
+from lapwing.errors import DataError, LapwingError, SchemaError
+from lapwing.table.guard import guarded, private_boundary
+
+
+def fail_like_a_library():
+    raise ValueError(f"could not convert {canary.TEXT}")
+
+
+def fail_like_us():
+    secret = canary.TEXT
+    assert secret
+    raise SchemaError('field "age": has no bounds')
+
+
+def test_the_result_of_guarded_work_is_returned():
+    assert guarded("the table cannot be read", lambda: [1, 2]) == [1, 2]
+
+
+def test_a_foreign_error_becomes_a_data_error_with_its_type_only():
+    with pytest.raises(DataError) as caught:
+        guarded("the table cannot be read", fail_like_a_library)
+
+    assert str(caught.value) == "the table cannot be read (ValueError)"
+    assert canary.leaks(caught.value) == []
+
+
+def test_our_own_error_passes_unchanged_without_its_traceback():
+    with pytest.raises(SchemaError) as caught:
+        guarded("the table cannot be read", fail_like_us)
+
+    assert str(caught.value) == 'field "age": has no bounds'
+    assert canary.leaks(caught.value) == []
+
+
+def test_a_panic_of_polars_is_caught_though_it_is_no_exception():
+    def panic():
+        raise pl.exceptions.PanicException(canary.TEXT)
+
+    with pytest.raises(DataError) as caught:
+        guarded("the table cannot be read", panic)
+
+    assert str(caught.value) == "the table cannot be read (PanicException)"
+
+
+def test_an_interrupt_is_left_alone():
+    def interrupt():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        guarded("the table cannot be read", interrupt)
+
+
+def test_warnings_of_guarded_work_are_not_shown():
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        guarded("the table cannot be read", lambda: warnings.warn(canary.TEXT, stacklevel=1))
+
+    assert shown == []
+
+
+def test_an_error_that_is_raised_while_another_is_handled_has_no_context():
+    try:
+        fail_like_a_library()
+    except ValueError:
+        with pytest.raises(DataError) as caught:
+            guarded("the table cannot be read", fail_like_a_library)
+
+    assert canary.leaks(caught.value) == []
+
+
+@private_boundary
+def public_call(rows, work, *, wrap=None):
+    """Do some work."""
+    table = list(rows)
+    assert table
+    return guarded("the table cannot be read", work) if wrap else work()
+
+
+def test_the_boundary_returns_results_and_keeps_name_and_documentation():
+    assert public_call([canary.TEXT], lambda: 3) == 3
+    assert public_call.__name__ == "public_call"
+    assert public_call.__doc__ == "Do some work."
+
+
+def test_the_boundary_names_type_and_line_of_an_unexpected_error():
+    with pytest.raises(LapwingError) as caught:
+        public_call([canary.TEXT], fail_like_a_library)
+
+    assert type(caught.value) is LapwingError
+    assert str(caught.value).startswith("unexpected ValueError at lapwing/table/guard.py:")
+    assert str(caught.value).endswith("; please report it")
+    assert canary.leaks(caught.value) == []
+
+
+@pytest.mark.parametrize("wrap", [None, True])
+def test_the_boundary_strips_the_frames_of_our_own_errors(wrap):
+    with pytest.raises(SchemaError) as caught:
+        public_call([canary.TEXT], fail_like_us, wrap=wrap)
+
+    assert str(caught.value) == 'field "age": has no bounds'
+    assert canary.leaks(caught.value) == []
+
+
+def test_without_the_boundary_the_frames_would_hold_the_rows():
+    """The search itself bites: the same call without the wrapper is caught leaking."""
+    with pytest.raises(SchemaError) as caught:
+        public_call.__wrapped__([canary.TEXT], fail_like_us)
+
+    frames = caught.value.__traceback__
+    while frames.tb_frame.f_code.co_name != "public_call":
+        frames = frames.tb_next
+    assert canary.leaks_of_frame(frames.tb_frame) == ["rows", "table"]
