@@ -16,6 +16,7 @@ from lapwing.release.questions import NoisyCounts
 from lapwing.sample.conditions import condition
 from lapwing.sample.rows import sample_frames
 from lapwing.schema.schemas import Schema
+from lapwing.table.readers import Kind
 from lapwing.table.writers import to_frame_kind
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Release:
         What was spent on what, and what was assumed.
     noisy : tuple of NoisyCounts
         Every answer that the mechanism saw.
-    kind : str
+    kind : {"pandas", "polars", "pyarrow", "path"}
         The frame kind of the input; rows come back in it.
     seed : int or None
         The caller's seed, used by `sample` when it is given none.
@@ -46,7 +47,7 @@ class Release:
     model: ReleasedModel
     certificate: Certificate
     noisy: tuple[NoisyCounts, ...]
-    kind: str = "path"
+    kind: Kind = "path"
     seed: int | None = None
 
     @property

@@ -25,8 +25,8 @@ class Independent:
     Parameters
     ----------
     groups : int, default 128
-        About how many groups the one-way table of an ordered column has, 2 to 65536. Columns with fewer values, and
-        all categorical columns, are counted value by value.
+        About how many groups the one-way table of an ordered column has, 2 to 65536. Columns with at most twice as
+        many values, and all categorical columns, are counted value by value.
 
     Notes
     -----

@@ -30,11 +30,12 @@ def one_way_grouping(field: Field, groups: int) -> Grouping:
     Returns
     -------
     Grouping
-        Categories each on their own. Ordered columns with more values than ``groups``: nearly equal runs, and, for
-        whole numbers, the minimum, zero and the maximum on their own, where real tables keep most of their copies.
+        Categories each on their own, and values of ordered columns that have at most ``2 * groups`` of them. Otherwise
+        nearly equal runs, and, for whole numbers, the minimum, zero and the maximum on their own, where real tables
+        keep most of their copies.
     """
     domain = field.domain
-    if field.is_categorical or domain.values <= groups:
+    if field.is_categorical or domain.values <= 2 * groups:
         return identity(domain)
     even = evenly(domain, groups)
     if domain.continuous or field.type != "integer":
