@@ -266,7 +266,7 @@ def test_equal_schemas_are_saved_as_the_same_bytes(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_is_one_clear_sentence(tmp_path: Path) -> None:
     schema = Schema.load(table())
 
-    with pytest.raises(SchemaError, match="cannot be written: .*; choose another place"):
+    with pytest.raises(SchemaError, match=r"cannot be written: .*; choose another place"):
         schema.save(tmp_path / "absent" / "schema.json")
 
 
