@@ -15,9 +15,7 @@ from lapwing.cli.console import speaker
 from lapwing.cli.options import Quiet
 from lapwing.cli.text import aligned
 
-ledger_app = typer.Typer(
-    name="ledger", help="Keep account of the privacy budget spent.", rich_markup_mode=None
-)
+ledger_app = typer.Typer(name="ledger", help="Keep account of the privacy budget spent.", rich_markup_mode=None)
 
 LedgerFile = Annotated[Path, typer.Option("--ledger", metavar="PATH", help="The ledger file.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The data set's name.", show_default=False)]

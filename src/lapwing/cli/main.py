@@ -1,5 +1,6 @@
 """The command `lapwing`: finds the command that was meant, and turns every failure into one clear line."""
 
+import io
 import sys
 import traceback
 import warnings
@@ -60,6 +61,9 @@ def lapwing(
 def run() -> NoReturn:
     """Run the command line of this process and exit with its status."""
     sys.excepthook = _last_resort
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that knows no Greek shows a sign for ε instead of failing; stderr does so by default.
+        sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(execute(sys.argv[1:]))
 
 

@@ -1,5 +1,7 @@
 """The files of a release: where they go, and how they are written as one set."""
 
+import contextlib
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -77,19 +79,27 @@ def check_rows(rows: int | None) -> None:
         raise ParameterError(f"rows must be at least 1, got {rows}; leave --rows out for the released number of rows")
 
 
-def write_rows(frames: Iterator["pl.DataFrame"], place: Path, kind: Format) -> None:
-    """Write rows drawn from a released model, and wrap the writer's own errors, none of which knows a private row."""
-    from polars.exceptions import PolarsError  # noqa: PLC0415
+@contextlib.contextmanager
+def _named(target: Path) -> Iterator[None]:
+    """Let a failure to write name the target instead of the temporary file that stands for it."""
+    reason = None
+    try:
+        yield
+    except DataError as error:
+        found = re.search(r"cannot be written \((.*?)\);", str(error))
+        if found is None:
+            raise
+        reason = found[1]
+    if reason is not None:
+        raise DataError(f"{target} cannot be written ({reason}); give a place with free space that you may write to")
 
+
+def write_rows(frames: Iterator["pl.DataFrame"], target: Path, place: Path) -> None:
+    """Write rows drawn from a released model to the place that is kept for the target."""
     from lapwing.table import writers  # noqa: PLC0415
 
-    try:
-        writers.write_rows(frames, place, kind)
-    except PolarsError as error:
-        name = type(error).__name__
-    else:
-        return
-    raise DataError(f"the rows cannot be written ({name}); give a place with free space that you may write to")
+    with _named(target):
+        writers.write_rows(frames, place, rows_format(target))
 
 
 def produce(
@@ -145,10 +155,11 @@ def _write(
     """Write model, rows and certificate to the places that are kept for the targets."""
     place = dict(zip(targets.in_order, places, strict=True))
     if targets.model is not None:
-        release.save(place[targets.model])
+        with _named(targets.model):
+            release.save(place[targets.model])
     total = release.model.rows if rows is None else rows
     frames = counted(release.frames(rows, seed=seed), total, quiet=quiet)
-    write_rows(frames, place[targets.rows], rows_format(targets.rows))
+    write_rows(frames, targets.rows, place[targets.rows])
     if targets.certificate is not None:
         certificate = replace(release.certificate, written_rows=total)
         place[targets.certificate].write_text(certificate.to_json(), encoding="utf-8")

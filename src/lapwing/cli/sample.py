@@ -29,7 +29,7 @@ def sample(
 ) -> None:
     """Draw rows from a saved model, free of budget."""
     check_rows(rows)
-    kind = rows_format(output)
+    rows_format(output)
 
     from lapwing.api.release import load  # noqa: PLC0415
 
@@ -37,5 +37,5 @@ def sample(
     conditions = read_conditions(where, release.schema)
     with whole_files([output], [model]) as (place,):
         frames = release.frames(rows, seed=seed, where=conditions)
-        write_rows(counted(frames, rows, quiet=is_quiet(context, quiet)), place, kind)
+        write_rows(counted(frames, rows, quiet=is_quiet(context, quiet)), output, place)
     speaker(context, quiet)(f"rows: {output}")

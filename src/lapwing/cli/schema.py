@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 40
 
-schema_app = typer.Typer(
-    name="schema", help="Draft and check the description of a table.", rich_markup_mode=None
-)
+schema_app = typer.Typer(name="schema", help="Draft and check the description of a table.", rich_markup_mode=None)
 
 
 @schema_app.command()

@@ -1,0 +1,182 @@
+"""The public names and the command line, compared with what DESIGN 5 and 6 promise as built so far."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import lapwing as lw
+from helpers.command import lapwing
+
+DESIGN = Path(__file__).resolve().parents[2].parent / "shared" / "DESIGN.md"
+
+# Command, its words in DESIGN 6, and whether it is built. A command that is built offers the options of its line,
+# those of MORE, and --help; one that is not yet built is not shown.
+CONTRACT = {
+    "demo": ("demo", True),
+    "mechanisms": ("mechanisms", True),
+    "explain": ("explain CODE", False),
+    "schema draft": ("schema draft DATA -o S.json (internal)", True),
+    "schema check": ("schema check S.json [DATA] (internal with DATA)", True),
+    "schema convert": ("schema convert FOREIGN -o S.json", False),
+    "schema learn": (
+        "schema learn DATA --schema S.json --epsilon E [--delta D] --fields a ... -o S2.json",
+        False,
+    ),
+    "plan": (
+        "lapwing plan --schema S.json --expected-rows N --epsilon E [--delta D] [--mechanism M]",
+        False,
+    ),
+    "synthesize": (
+        "lapwing synthesize DATA --schema S.json (--epsilon E [--delta D] | --rho R) [--mechanism M] [--rows N] "
+        "[--expected-rows N] [--neighbours R] [--ledger L --dataset NAME] [--transcript T] [--seed K] "
+        "[--set key=value ...] -o OUT.(parquet|csv) [--model M.lapwing] [--certificate C.json | --no-certificate]",
+        True,
+    ),
+    "resume": ("lapwing resume T ...", True),
+    "answers": ("answers M.lapwing -o DIR", True),
+    "sample": ("sample M.lapwing --rows N [--seed K] [--where col=value ...] -o OUT", True),
+    "query": ("query M.lapwing --column a --column b", True),
+    "evaluate": (
+        "lapwing evaluate REAL SYNTHETIC --schema S.json [--model M.lapwing] -o report.html [--json metrics.json] "
+        "(internal)",
+        False,
+    ),
+    "report": ("report M.lapwing -o report.html (releasable)", False),
+    "anonymize": ("lapwing anonymize DATA --schema S.json --min-group-size K -o OUT", False),
+    "ledger init": (
+        "lapwing ledger init NAME --unit pure|zcdp --limit X [--delta D] --neighbours R "
+        "--privacy-unit row|FIELD:MAXROWS",
+        True,
+    ),
+    "ledger show": ("| show |", True),
+    "ledger history": ("| history |", True),
+    "ledger limit": ("| limit", True),
+    "audit": ("lapwing audit [MECHANISM ...] [--runs N]", False),
+}
+
+# What the lines of DESIGN 6 leave open. `-o` is also spelt `--output`.
+MORE = {
+    "demo": "-o --quiet",
+    "schema check": "--quiet",
+    "synthesize": "--quiet",
+    "resume": "-o --rows --model --certificate --no-certificate --seed --quiet",
+    "answers": "--quiet",
+    "sample": "--quiet",
+    "ledger init": "--ledger --quiet",
+    "ledger show": "--ledger",
+    "ledger history": "--ledger",
+    "ledger limit": "--ledger --quiet",
+}
+
+NAMES = {
+    "BudgetError",
+    "CapacityError",
+    "DataError",
+    "Independent",
+    "LapwingError",
+    "LapwingWarning",
+    "ParameterError",
+    "Release",
+    "Schema",
+    "SchemaError",
+    "Synthesizer",
+    "between",
+    "load",
+    "resume",
+    "synthesize",
+}
+
+SYNTHESIZE = [
+    "data",
+    "schema",
+    "epsilon",
+    "delta",
+    "rho",
+    "mechanism",
+    "neighbours",
+    "expected_rows",
+    "ledger",
+    "dataset",
+    "transcript",
+    "seed",
+]
+
+
+def options_in(text: str) -> set[str]:
+    return set(re.findall(r"(?<![\w-])(?:-o|--[a-z][a-z-]*)", text))
+
+
+def options_offered(command: str) -> set[str]:
+    """Return the options that a command's help lists, one of each line."""
+    said = lapwing(*command.split(), "--help")
+    assert (said.status, said.err) == (0, ""), said
+    lists = re.findall(r"^  (-[a-z-]+(?:, -[a-z-]+)*)", said.out, re.MULTILINE)
+    return {names.split(", ")[0] for names in lists}
+
+
+def commands_shown(*group: str) -> set[str]:
+    listed = lapwing(*group, "--help").out.partition("Commands:\n")[2].partition("\n\n")[0]
+    return {line.split()[0] for line in listed.splitlines()}
+
+
+@pytest.mark.parametrize("command", [command for command, (_, built) in CONTRACT.items() if built])
+def test_a_built_command_offers_its_options_and_no_other(command):
+    line, _ = CONTRACT[command]
+
+    expected = options_in(line) | options_in(MORE.get(command, "")) | {"--help"}
+
+    assert options_offered(command) == expected
+
+
+def test_help_shows_the_built_commands_and_no_other():
+    built = {command for command, (_, is_built) in CONTRACT.items() if is_built}
+    groups = {command.split()[0] for command in built if " " in command}
+
+    shown = commands_shown() - groups | {f"{group} {name}" for group in groups for name in commands_shown(group)}
+
+    assert shown == built
+    assert options_offered("") == {"--quiet", "--version", "--help"}
+
+
+@pytest.mark.parametrize("command", [command for command, (_, built) in CONTRACT.items() if not built])
+def test_what_is_not_built_yet_is_refused(command):
+    said = lapwing(*command.split())
+
+    assert said.status == 2
+    assert "no such command" in said.error
+
+
+@pytest.mark.parametrize("command", CONTRACT)
+def test_the_lines_are_those_of_the_design(command):
+    if not DESIGN.is_file():
+        pytest.skip("the design is not on this machine")
+    design = " ".join(DESIGN.read_text(encoding="utf-8").split())
+
+    assert CONTRACT[command][0] in design
+
+
+def test_every_help_text_says_something_on_every_option():
+    for command in CONTRACT:
+        if CONTRACT[command][1]:
+            out = lapwing(*command.split(), "--help").out
+            bare = re.findall(r"^  (--?[a-z]\S*(?: [A-Z]\S*)?)\s*$(?!\n {10,}\S)", out, re.MULTILINE)
+            assert bare == [], command
+
+
+def test_the_public_names_are_those_of_the_design_as_built():
+    assert set(lw.__all__) == NAMES
+    assert lw.__all__ == sorted(lw.__all__)
+    assert all(getattr(lw, name) is not None for name in NAMES)
+
+
+def test_synthesize_takes_the_settings_of_the_design():
+    assert list(inspect.signature(lw.synthesize).parameters) == SYNTHESIZE
+
+
+def test_a_release_offers_what_the_design_says_as_built():
+    for name in ("sample", "model", "certificate", "answers", "query", "save"):
+        assert hasattr(lw.Release, name)
+    assert list(inspect.signature(lw.Release.sample).parameters) == ["self", "n", "seed", "where"]
+    assert callable(lw.Schema.draft)

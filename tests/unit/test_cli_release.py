@@ -1,0 +1,332 @@
+"""synthesize, resume, sample, query, answers, demo: files, notes and refusals."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.command import lapwing
+
+SCHEMA = {
+    "fields": [
+        {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99, "required": True}},
+        {"name": "sex", "type": "string", "categories": ["f", "m"], "constraints": {"required": True}},
+        {"name": "day", "type": "date", "constraints": {"minimum": "2020-01-01", "maximum": "2020-12-31"}},
+    ]
+}
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """Work in a folder with a table and its schema."""
+    monkeypatch.chdir(tmp_path)
+    Path("s.json").write_text(json.dumps(SCHEMA))
+    table = pl.DataFrame({"age": [value % 90 for value in range(400)], "sex": ["f", "m"] * 200})
+    table.with_columns(day=pl.lit("2020-06-01").str.to_date()).write_parquet("data.parquet")
+    return tmp_path
+
+
+def synthesize(*more, epsilon="2", out="out.csv"):
+    return lapwing("synthesize", "data.parquet", "--schema", "s.json", "--epsilon", epsilon, "-o", out, *more)
+
+
+@pytest.fixture
+def model(place):
+    said = synthesize("--model", "m.lapwing", "--seed", "1", "--quiet")
+    assert said.status == 0, said.err
+    return place / "m.lapwing"
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def init_ledger(limit="3"):
+    terms = ("--neighbours", "add-remove", "--privacy-unit", "row")
+    assert lapwing("ledger", "init", "people", "--unit", "pure", "--limit", limit, *terms).status == 0
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out.parquet", "OUT.CSV"])
+def test_rows_and_certificate_are_written(place, out):
+    said = synthesize(out=out)
+
+    assert (said.status, said.out) == (0, "")
+    rows = pl.read_csv(out) if out.lower().endswith("csv") else pl.read_parquet(out)
+    certificate = json.loads(Path(f"{out}.certificate.json").read_text())
+    assert rows.columns == ["age", "sex", "day"]
+    assert rows.height == certificate["written_rows"] == certificate["released_rows"]
+    assert certificate["total"]["exact"] == "2"
+    assert names(place) == sorted(["data.parquet", "s.json", out, f"{out}.certificate.json"])
+
+
+def test_the_summary_says_what_was_spent_where_the_files_are_and_what_is_missing(place):
+    said = synthesize("--model", "m.lapwing", "--certificate", "c.json")
+
+    assert all(line.startswith("lapwing: ") for line in said.err.splitlines())
+    for part in ("rows: out.csv", "model: m.lapwing", "certificate: c.json", "recorded nowhere", "with --delta 1e-9"):
+        assert said.err.count(part) == 1, part
+    assert "noise per count would" in said.err
+
+
+def test_a_delta_and_a_ledger_leave_nothing_to_note(place):
+    init_ledger()
+
+    said = synthesize("--delta", "1e-9", "--ledger", "budget.db")
+    paid = synthesize("--ledger", "budget.db", "--dataset", "people")
+
+    assert "kept in pure epsilon" in said.error
+    assert paid.status == 0, paid.err
+    assert "recorded nowhere" not in paid.err
+    assert "noise per count would" not in lapwing(*_rho_arguments()).err
+
+
+def _rho_arguments():
+    return ["synthesize", "data.parquet", "--schema", "s.json", "--rho", "0.1", "-o", "r.csv"]
+
+
+def test_quiet_says_nothing(place):
+    said = synthesize("--quiet")
+
+    assert (said.status, said.out, said.err) == (0, "", "")
+
+
+def test_rows_seed_and_settings_are_followed(place):
+    first = synthesize("--rows", "7", "--seed", "5", "--mechanism", "INDEPENDENT", "--set", "groups=16")
+
+    assert first.status == 0, first.err
+    certificate = json.loads(Path("out.csv.certificate.json").read_text())
+    assert pl.read_csv("out.csv").height == certificate["written_rows"] == 7
+    assert certificate["settings"] == {"groups": 16}
+    assert certificate["seed"] == 5
+
+
+def test_without_a_certificate_none_is_written_and_none_is_left_beside_other_rows(place):
+    alone = synthesize("--no-certificate")
+    synthesize()
+    before = Path("out.csv").read_bytes()
+    refused = synthesize("--no-certificate")
+
+    assert alone.status == 0
+    assert "would not describe the new rows" in refused.error
+    assert Path("out.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["-o", "out.txt"], "must end in .parquet or .csv"),
+        (["--rows", "0"], "rows must be at least 1"),
+        (["--rows", "-3"], "rows must be at least 1"),
+        (["--certificate", "c.json", "--no-certificate"], "contradict"),
+        (["--certificate", "out.csv"], "written by the same command"),
+        (["--model", "./out.csv"], "written by the same command"),
+        (["-o", "data.parquet"], "read by the same command"),
+        (["--certificate", "s.json"], "read by the same command"),
+        (["-o", "nowhere/out.csv"], "nowhere/out.csv cannot be written"),
+        (["--model", "/proc/m.lapwing"], "/proc/m.lapwing cannot be written"),
+        (["--certificate", "/dev/full"], "not a regular file"),
+        (["--set", "groups"], "key=value"),
+        (["--set", "groups=1"], "groups must be from 2"),
+        (["--set", "groups=many"], "must be a number"),
+        (["--set", "depth=3"], "valid keys are groups"),
+        (["--set", "groups=4", "--set", "groups=5"], "given twice"),
+        (["--mechanism", "magic"], "choose one of Independent"),
+        (["--neighbours", "siblings"], "add-remove"),
+        (["--dataset", "people"], "give the ledger too"),
+        (["--ledger", "none.db"], "there is no ledger"),
+        (["--seed", "-1"], "seed must be"),
+        (["--rho", "1"], "got both"),
+        (["--expected-rows", "-5"], "expected_rows"),
+    ],
+)
+def test_refusals_are_one_line_and_nothing_is_written(place, more, says):
+    before = {path: path.read_bytes() for path in place.iterdir()}
+
+    said = synthesize(*more)
+
+    assert said.status == 1
+    assert says in said.error
+    assert {path: path.read_bytes() for path in place.iterdir()} == before
+
+
+def test_a_refused_target_costs_nothing(place):
+    init_ledger()
+
+    said = synthesize("--ledger", "budget.db", out="nowhere/out.csv")
+
+    assert said.status == 1
+    assert lw.errors.BudgetError  # the ledger below is the point
+    assert "epsilon 0" in next(line for line in lapwing("ledger", "show").out.splitlines() if line.startswith("spent"))
+
+
+def test_overspending_is_refused_and_nothing_is_written(place):
+    init_ledger(limit="3")
+    synthesize("--ledger", "budget.db", "--quiet")
+    Path("out.csv").unlink()
+    Path("out.csv.certificate.json").unlink()
+
+    said = synthesize("--ledger", "budget.db")
+
+    assert said.status == 1
+    assert "epsilon 1" in said.error
+    assert not Path("out.csv").exists()
+
+
+def test_resume_finishes_a_release_without_paying_twice(place):
+    init_ledger()
+    synthesize("--ledger", "budget.db", "--transcript", "t.jsonl", "--seed", "3", "--model", "m.lapwing")
+
+    said = lapwing("resume", "t.jsonl", "data.parquet", "-o", "again.csv", "--model", "again.lapwing")
+
+    assert said.status == 0, said.err
+    assert Path("again.csv").read_bytes() == Path("out.csv").read_bytes()
+    assert Path("again.lapwing").read_bytes() == Path("m.lapwing").read_bytes()
+    assert "epsilon 2" in next(line for line in lapwing("ledger", "show").out.splitlines() if line.startswith("spent"))
+
+
+def test_sample_draws_rows_that_match(model):
+    said = lapwing(*f"sample {model} --rows 50 --seed 4 --where sex=f --where age=30..40 -o more.parquet".split())
+
+    assert (said.status, said.out) == (0, "")
+    rows = pl.read_parquet("more.parquet")
+    assert rows.height == 50
+    assert set(rows["sex"]) == {"f"}
+    assert rows["age"].is_between(30, 40).all()
+
+
+def test_sample_with_a_seed_is_repeatable(model):
+    for out in ("a.csv", "b.csv"):
+        assert lapwing("sample", model, "--rows", "20", "--seed", "9", "-o", out).status == 0
+
+    assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes()
+
+
+def test_a_date_range_is_a_condition_too(model):
+    said = lapwing("sample", model, "--rows", "5", "--where", "day=2020-03-01..2020-03-31", "-o", "a.csv")
+
+    assert said.status == 0, said.err
+    assert pl.read_csv("a.csv")["day"].str.starts_with("2020-03").all()
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--rows", "0"], "rows must be at least 1"),
+        (["-o", "a.txt"], "must end in"),
+        (["--where", "sex"], "col=value"),
+        (["--where", "sex=x"], "no category of column 'sex'"),
+        (["--where", "height=3"], "no field is called"),
+        (["--where", "age=old"], "holds numbers"),
+        (["--where", "age=1", "--where", "age=2"], "twice"),
+        (["-o", "m.lapwing.csv", "--seed", "-1"], "seed must be"),
+    ],
+)
+def test_refused_samples_leave_no_file(model, more, says):
+    before = names(model.parent)
+
+    said = lapwing("sample", model, "--rows", "5", "-o", "a.csv", *more)
+
+    assert said.status == 1
+    assert says in said.error
+    assert names(model.parent) == before
+
+
+def test_query_prints_an_aligned_table(model):
+    said = lapwing("query", model, "--column", "sex", "--column", "age")
+
+    assert (said.status, said.err) == (0, "")
+    lines = said.out.splitlines()
+    assert lines[0].split() == ["sex", "age", "count", "share"]
+    assert len({len(line) for line in lines}) == 1
+    assert sum(float(line.split()[-1]) for line in lines[1:]) == pytest.approx(1, abs=0.01)
+
+
+def test_answers_writes_every_noisy_table_and_an_index(model):
+    said = lapwing("answers", model, "-o", "answers")
+
+    assert (said.status, said.out) == (0, "")
+    index = pl.read_csv("answers/index.csv")
+    assert index["columns"].to_list() == ["age", "sex", "day"]
+    assert names(Path("answers")) == sorted([*index["file"], "index.csv"])
+    sex = pl.read_csv(Path("answers") / index["file"][1])
+    assert sex.columns[:2] == ["sex", "noisy_count"]
+    assert lapwing("answers", model, "-o", "answers").status == 1
+
+
+def test_column_names_never_lead_out_of_the_folder(place):
+    schema = {"fields": [{"name": "../../x", "type": "boolean"}, {"name": "ä" * 300, "type": "boolean"}]}
+    Path("s.json").write_text(json.dumps(schema))
+    pl.DataFrame({"../../x": [True], "ä" * 300: [False]}).write_parquet("data.parquet")
+    synthesize("--model", "m.lapwing")
+
+    said = lapwing("answers", "m.lapwing", "-o", "answers")
+
+    assert said.status == 0, said.err
+    assert len(names(Path("answers"))) == 3
+
+
+@pytest.mark.parametrize("command", ["query {} --column sex", "answers {} -o d", "sample {} --rows 1 -o a.csv"])
+def test_a_file_that_is_no_model_is_one_line(place, command):
+    said = lapwing(*command.format("data.parquet").split())
+
+    assert said.status == 1
+    assert "data.parquet" in said.error
+    assert names(place) == ["data.parquet", "s.json"]
+
+
+def test_the_demo_writes_its_files_and_says_what_was_spent(place):
+    said = lapwing("demo")
+
+    assert (said.status, said.out) == (0, "")
+    assert names(Path("lapwing-demo")) == ["adult.lapwing", "adult.parquet", "adult.parquet.certificate.json"]
+    assert "Female" in said.err
+    assert lapwing("demo", "-o", "lapwing-demo", "--quiet").err == ""
+
+
+LIMITED = """
+import resource, sys
+from lapwing.cli.main import execute
+resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
+sys.exit(execute(sys.argv[1:]))
+"""
+
+
+def run_with_little_space(limit, *arguments):
+    code = LIMITED.format(limit=limit)
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, env=os.environ
+    )
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out.parquet"])
+def test_a_full_disk_is_one_line_and_leaves_the_earlier_files(place, out):
+    synthesize("--quiet", out=out)
+    before = {path: path.read_bytes() for path in place.iterdir()}
+
+    said = run_with_little_space(
+        100_000, "synthesize", "data.parquet", "--schema", "s.json", "--epsilon", "1", "--rows", "500000", "-o", out
+    )
+
+    assert said.returncode == 1
+    assert said.stderr.count("\n") == 1, said.stderr
+    assert f"{out} cannot be written (File too large)" in said.stderr
+    assert "running again spends again" in said.stderr
+    assert {path: path.read_bytes() for path in place.iterdir()} == before
+
+
+def test_a_recorded_release_that_met_a_full_disk_says_how_to_finish_it(place):
+    init_ledger()
+    arguments = "synthesize data.parquet --schema s.json --epsilon 2 --rows 500000 -o out.csv --ledger budget.db"
+
+    said = run_with_little_space(300_000, *arguments.split())
+    command = said.stderr.split("`lapwing ")[1].split("`")[0]
+    finished = lapwing(*command.split())
+
+    assert said.stderr.count("\n") == 1
+    assert finished.status == 0, finished.err
+    assert Path("out.csv").exists()

@@ -1,0 +1,111 @@
+import json
+
+import polars as pl
+import pytest
+
+from helpers.command import lapwing
+
+SCHEMA = {
+    "name": "people",
+    "privacyUnit": {"field": "id", "maxRows": 3},
+    "fields": [
+        {"name": "id", "type": "integer", "role": "identifier"},
+        {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120}, "provenance": "public"},
+        {"name": "sex", "type": "string", "categories": ["f", "m"], "constraints": {"required": True}},
+    ],
+}
+
+
+@pytest.fixture
+def schema_file(tmp_path):
+    path = tmp_path / "schema.json"
+    path.write_text(json.dumps(SCHEMA))
+    return path
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "people.parquet"
+    pl.DataFrame({"id": [1, 2, 3], "age": [30, 130, None], "sex": ["f", "canary", "m"]}).write_parquet(path)
+    return path
+
+
+def test_check_summarizes_a_schema(schema_file):
+    said = lapwing("schema", "check", schema_file)
+
+    assert (said.status, said.err) == (0, "")
+    for part in (
+        "people",
+        "complete",
+        "2 modelled, 1 identifiers",
+        "id:3",
+        "1 fields: sex",
+        "0 to 120, may be missing",
+    ):
+        assert part in said.out
+
+
+def test_check_of_a_long_schema_fits_one_screen(tmp_path):
+    fields = [{"name": f"column {number}", "type": "boolean"} for number in range(300)]
+    (tmp_path / "s.json").write_text(json.dumps({"fields": fields}))
+
+    out = lapwing("schema", "check", tmp_path / "s.json").out
+
+    assert out.count("\n") < 52
+    assert "and 260 more" in out
+    assert "and 290 more" in out
+
+
+def test_check_with_data_counts_misfits_and_says_that_this_is_internal(schema_file, data):
+    said = lapwing("schema", "check", schema_file, data)
+
+    assert said.status == 0
+    assert "internal" in said.err
+    assert said.out.splitlines()[-2].split() == ["age", "3", "1", "1", "0"]
+    assert said.out.splitlines()[-1].split() == ["sex", "3", "0", "0", "1"]
+    assert "canary" not in said.out + said.err
+
+
+def test_a_broken_schema_is_one_line(tmp_path):
+    (tmp_path / "s.json").write_text('{"fields": [{"name": "age", "type": "integer"}]}')
+
+    assert 'field "age"' in lapwing("schema", "check", tmp_path / "s.json").error
+
+
+def test_a_draft_is_blank_and_says_how_it_was_made(tmp_path, data):
+    said = lapwing("schema", "draft", data, "-o", tmp_path / "draft.json")
+
+    assert (said.status, said.out) == (0, "")
+    assert "looking at the private table's column names and types" in said.err
+    drafted = json.loads((tmp_path / "draft.json").read_text())
+    assert drafted["draft"] is True
+    assert drafted["fields"][1]["constraints"] == {"minimum": None, "maximum": None}
+    assert drafted["fields"][2]["categories"] is None
+
+
+def test_a_draft_never_replaces_a_schema(schema_file, data):
+    before = schema_file.read_text()
+
+    said = lapwing("schema", "draft", data, "-o", schema_file)
+
+    assert "may have been edited" in said.error
+    assert schema_file.read_text() == before
+
+
+def test_a_draft_is_refused_until_its_owner_has_edited_it(tmp_path, data):
+    path = tmp_path / "draft.json"
+    lapwing("schema", "draft", data, "-o", path)
+    release = ("synthesize", data, "--epsilon", "1", "-o", tmp_path / "rows.csv", "--schema", path)
+
+    blank = lapwing(*release)
+    drafted = json.loads(path.read_text())
+    drafted["fields"] = SCHEMA["fields"]
+    path.write_text(json.dumps(drafted))
+    filled = lapwing(*release)
+    del drafted["draft"]
+    path.write_text(json.dumps(drafted))
+    edited = lapwing(*release)
+
+    assert "minimum is missing or blank" in blank.error
+    assert "is a draft" in filled.error
+    assert edited.status == 0, edited.err

@@ -1,0 +1,94 @@
+import datetime as dt
+
+import pandas as pd
+import polars as pl
+import pytest
+
+import lapwing as lw
+from lapwing.errors import DataError, SchemaError
+from lapwing.internal.draft import draft_schema
+
+TABLE = pl.DataFrame(
+    {
+        "age": [37],
+        "height": [1.72],
+        "name": ["canary"],
+        "smokes": [True],
+        "born": [dt.date(1980, 1, 1)],
+        "seen": [dt.datetime(2020, 1, 1, 12)],
+        "ward": pl.Series(["canary"], dtype=pl.Categorical),
+    }
+)
+TYPES = {
+    "age": "integer",
+    "height": "number",
+    "name": "string",
+    "smokes": "boolean",
+    "born": "date",
+    "seen": "datetime",
+    "ward": "string",
+}
+
+
+def types_of(data):
+    return {field.name: field.type for field in draft_schema(data).value.fields}
+
+
+@pytest.mark.parametrize(
+    "convert", [lambda t: t, pl.DataFrame.lazy, pl.DataFrame.to_arrow], ids=["eager", "lazy", "arrow"]
+)
+def test_types_are_those_of_the_columns(convert):
+    assert types_of(convert(TABLE)) == TYPES
+
+
+def test_pandas_columns_are_drafted_by_their_types():
+    table = pd.DataFrame({"age": [37], "height": [1.72], "name": ["x"], "mixed": pd.Series(["x", 1], dtype=object)[:1]})
+
+    assert types_of(table) == {"age": "integer", "height": "number", "name": "string", "mixed": "string"}
+
+
+def test_parquet_keeps_types_and_csv_has_none(tmp_path):
+    TABLE.write_parquet(tmp_path / "t.parquet")
+    TABLE.write_csv(tmp_path / "t.csv")
+
+    assert types_of(tmp_path / "t.parquet") == TYPES
+    assert types_of([tmp_path / "t.csv"]) == dict.fromkeys(TYPES, "string")
+
+
+def test_a_draft_holds_no_value_of_the_table_and_leaves_every_domain_blank():
+    schema = draft_schema(TABLE).value
+
+    assert schema.is_draft
+    assert "canary" not in str(schema.to_dict())
+    assert all(field.minimum is field.maximum is field.categories is None for field in schema.fields)
+    assert {field.provenance for field in schema.fields} == {"assumed"}
+
+
+def test_an_internal_result_does_not_print_itself():
+    assert repr(draft_schema(TABLE)) == "Internal()"
+
+
+def test_the_draft_of_the_front_door_is_the_schema_itself(tmp_path):
+    schema = lw.Schema.draft(TABLE)
+
+    schema.save(tmp_path / "draft.json")
+
+    assert isinstance(schema, lw.Schema)
+    assert '"minimum": null' in (tmp_path / "draft.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "says"),
+    [
+        (pl.DataFrame({"a": [[1]]}), DataError, 'column "a" is of type List'),
+        (pl.DataFrame({"a": [b"x"]}), DataError, 'column "a" is of type Binary'),
+        (pl.DataFrame(), DataError, "has no column"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), DataError, "columns can be read"),
+        (pd.DataFrame({0: [1]}), SchemaError, "needs a name"),
+        ("nowhere.csv", DataError, "does not exist"),
+        (42, DataError, "not a table"),
+    ],
+)
+def test_what_cannot_be_drafted_is_refused(data, error, says):
+    with pytest.raises(error, match=says):
+        draft_schema(data)
