@@ -1,6 +1,6 @@
 """The rules of one field. Each check returns the value in its one normal form, or raises a SchemaError."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from lapwing.errors import SchemaError
@@ -119,8 +119,8 @@ def check_special(name: str, kind: str, values: object) -> tuple[int | float | s
     if listed and kind not in RANGED_TYPES:
         raise SchemaError(f"field {quote(name)}: special does not apply to type {kind}; put the values in categories")
     special = tuple(check_value(name, kind, "special value", value) for value in listed)
-    for key in repeated(code_number(kind, value) for value in special):
-        raise SchemaError(f"field {quote(name)}: special value {quote(key)} is listed twice; remove one")
+    for value in repeated(special, [code_number(kind, value) for value in special]):
+        raise SchemaError(f"field {quote(name)}: special value {quote(value)} is listed twice; remove one")
     return special
 
 
@@ -144,14 +144,17 @@ def check_categories(name: str, kind: str, values: object) -> tuple[Any, ...] | 
     if not listed:
         raise SchemaError(f"field {quote(name)}: the category list is empty; list every possible value")
     categories = _of_one_sort(name, kind, listed)
-    for key in repeated(_keys(categories)):
-        raise SchemaError(f"field {quote(name)}: category {quote(key)} is listed twice; remove one")
+    # Two ways to write one moment are one category.
+    is_time = kind in ("date", "datetime")
+    keys = [code_number(kind, value) for value in categories] if is_time else _keys(categories)
+    for value in repeated(categories, keys):
+        raise SchemaError(f"field {quote(name)}: category {quote(value)} is listed twice; remove one")
     return categories
 
 
-def _keys(categories: tuple[Any, ...]) -> Iterable[str]:
+def _keys(categories: tuple[Any, ...]) -> Sequence[str]:
     """Return the keys of categories of one sort; texts, of which there may be 10**6, are their own keys."""
-    return categories if isinstance(categories[0], str) else map(category_key, categories)
+    return categories if isinstance(categories[0], str) else list(map(category_key, categories))
 
 
 def _of_one_sort(name: str, kind: str, listed: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -208,14 +211,14 @@ def is_encodable(text: str) -> bool:
     return True
 
 
-def repeated(values: Iterable[Any]) -> list[Any]:
-    """Return the first value that occurs twice, as a list of at most one."""
-    listed = list(values)
-    if len(set(listed)) == len(listed):
+def repeated(values: Sequence[Any], keys: Sequence[Any] | None = None) -> list[Any]:
+    """Return the first value whose key (by default itself) stood before, as a list of at most one."""
+    keys = values if keys is None else keys
+    if len(set(keys)) == len(keys):
         return []
     seen: set[Any] = set()
-    for value in listed:
-        if value in seen:
+    for value, key in zip(values, keys, strict=True):
+        if key in seen:
             return [value]
-        seen.add(value)
+        seen.add(key)
     return []

@@ -20,7 +20,7 @@ from lapwing.schema.checks import (
 )
 from lapwing.schema.domains import Domain
 from lapwing.schema.ranges import Range, range_of
-from lapwing.schema.scalars import quote
+from lapwing.schema.scalars import category_key, quote
 
 FieldType = Literal["integer", "number", "string", "boolean", "date", "datetime"]
 Provenance = Literal["public", "assumed", "dp"]
@@ -164,5 +164,10 @@ def _check_together(field: Field) -> None:
     if field.resolution is not None and field.categories is not None:
         raise SchemaError(f"field {name}: resolution does not apply to categories; remove it")
     if not field.is_categorical and field.minimum is not None and field.maximum is not None:
-        # Checks the order and distance of the bounds; incomplete ones are the schema's matter (drafts may have them).
-        assert field.range.values >= 1
+        # Asked for its errors about reversed or distant bounds; blank ones are the schema's matter (drafts have them).
+        _ = field.range
+    for value in field.special:
+        if category_key(value) in field.missing_values:
+            raise SchemaError(
+                f"field {name}: {quote(value)} is both a special and a missing value; remove it from one list"
+            )

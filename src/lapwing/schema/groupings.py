@@ -150,15 +150,15 @@ class Grouping:
         Raises
         ------
         CapacityError
-            Where there are more than 2**24 groups.
+            Where there are more than 2**24 groups of regular codes.
 
         Examples
         --------
         >>> [part.tolist() for part in Grouping(values=4, reserved=1, kind="shift", shift=1).pieces()]
         [[0, 2, 4], [2, 4, 5], [0, 1, 2]]
         """
-        if self.groups > 2 * MAX_ENTRIES:
-            raise CapacityError(f"a grouping with {self.groups} groups is too fine to list; use at most 2**24")
+        if self.regular > MAX_ENTRIES:
+            raise CapacityError(f"a grouping with {self.regular} groups is too fine to list; use at most 2**24")
         if self.kind == "table":
             starts = np.flatnonzero(np.diff(self._whole_table, prepend=-1)).astype(np.int64)
             group = self._whole_table[starts].astype(np.int64)

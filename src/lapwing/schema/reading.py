@@ -68,7 +68,7 @@ def _distinct(what: str, pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Return an object's pairs as a dict, refusing a key that stands twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        key = repeated(key for key, _ in pairs)[0]
+        key = repeated([key for key, _ in pairs])[0]
         raise SchemaError(f"{what} has the key {quote(key)} twice in one object; remove one")
     return found
 
