@@ -254,7 +254,7 @@ class _Cache:
 
 
 def _packed(codes: np.ndarray) -> np.ndarray:
-    """Return wide codes in 32 bits where all of a chunk fit, as those of a real number nearly always do."""
+    """Return wide codes in 32 bits where all of a chunk fit, as those of real numbers do where none is missing."""
     if codes.dtype == np.int64 and len(codes) and codes.max() <= np.iinfo(_PACKED).max:
         return codes.astype(_PACKED)
     return codes

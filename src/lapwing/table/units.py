@@ -77,6 +77,7 @@ class UnitNumbers:
             is_whole = (np.abs(read.reals) < 2.0**63) & (np.floor(read.reals) == read.reals)
             values = np.where(is_whole, np.where(is_whole, read.reals, 0).astype(np.int64), read.integers)
             is_number = is_whole | read.is_integer
+            sorts[(cells.str.to_lowercase() == "nan").fill_null(value=False).to_numpy()] = _NULL
         keys[is_number] = values[is_number]
         rest = ~is_number & (sorts != _NULL)
         keys[rest] = self._interned(cells.filter(pl.Series(rest)))
