@@ -1,0 +1,154 @@
+"""Released codes become values of the schema's types."""
+
+import datetime as dt
+
+import numpy as np
+import polars as pl
+import pytest
+
+from lapwing.schema.fields import Field
+from lapwing.schema.schemas import Schema
+from lapwing.table.cells import Numbers
+from lapwing.table.codec import encode
+from lapwing.table.decode import decode
+from lapwing.table.frames import series_cells
+
+
+def values_of(field, codes, seed=0):
+    frame = decode({field.name: np.array(codes)}, Schema(fields=(field,)), np.random.default_rng(seed))
+    assert frame.columns == [field.name]
+    return frame[field.name]
+
+
+EXAMPLES = [
+    (Field(name="x", type="integer", minimum=-3, maximum=5, special=(99,)), [0, 8, 9, 10], [-3, 5, 99, None], pl.Int64),
+    (Field(name="x", type="integer", categories=(7, 3)), [1, 0, 2], [3, 7, None], pl.Int64),
+    (Field(name="x", type="number", categories=(7, 2.5)), [1, 0, 2], [2.5, 7.0, None], pl.Float64),
+    (Field(name="x", type="string", categories=("b", "a")), [1, 0, 2], ["a", "b", None], pl.String),
+    (Field(name="x", type="string", categories=(1.0, 2.5)), [1, 0, 2], [2.5, 1.0, None], pl.Float64),
+    (Field(name="x", type="string", categories=(10, 20)), [1, 0, 2], [20, 10, None], pl.Int64),
+    (Field(name="x", type="boolean"), [0, 1, 2], [False, True, None], pl.Boolean),
+    (Field(name="x", type="boolean", categories=(True, False)), [0, 1, 2], [True, False, None], pl.Boolean),
+    (
+        Field(name="x", type="date", minimum="2020-02-28", maximum="2020-03-01", special=("1900-01-01",)),
+        [0, 1, 2, 3, 4],
+        [dt.date(2020, 2, 28), dt.date(2020, 2, 29), dt.date(2020, 3, 1), dt.date(1900, 1, 1), None],
+        pl.Date,
+    ),
+    (Field(name="x", type="date", categories=("2020-02-29",)), [0, 1], [dt.date(2020, 2, 29), None], pl.Date),
+    (
+        Field(name="x", type="datetime", minimum="2020-02-28T06:00:00", maximum="2020-02-28", resolution="hour"),
+        [0, 17, 18],
+        [dt.datetime(2020, 2, 28, 6), dt.datetime(2020, 2, 28, 23), None],
+        pl.Datetime("us"),
+    ),
+    (
+        Field(name="x", type="datetime", categories=("2020-02-29T01:02:03",)),
+        [0, 1],
+        [dt.datetime(2020, 2, 29, 1, 2, 3), None],
+        pl.Datetime("us"),
+    ),
+    (
+        Field(name="x", type="number", minimum=0, maximum=1, resolution=0.01, special=(-1.5,)),
+        [29, 57, 58, 100, 101, 102],
+        [0.29, 0.57, 0.58, 1.0, -1.5, None],
+        pl.Float64,
+    ),
+    (Field(name="x", type="number", minimum=2.5, maximum=2.5), [0, 1], [2.5, None], pl.Float64),
+]
+
+
+@pytest.mark.parametrize(("field", "codes", "values", "dtype"), EXAMPLES)
+def test_codes_become_values_of_the_fields_type(field, codes, values, dtype):
+    column = values_of(field, codes)
+
+    assert column.to_list() == values
+    assert column.dtype == dtype
+    assert encode(series_cells(column), field).tolist() == codes
+
+
+def test_real_numbers_are_spread_over_their_cell_and_stay_inside():
+    field = Field(name="x", type="number", minimum=-1, maximum=1, special=(5,))
+    codes = np.repeat([0, 2**31, 2**32 - 1], 2000)
+
+    values = values_of(field, codes).to_numpy()
+
+    cell = 2 / 2**32
+    inside = (values - (-1 + codes * cell)) / cell
+    assert (encode(Numbers(values), field) == codes).all()
+    assert inside.min() >= 0
+    assert inside.max() <= 1
+    assert abs(inside.mean() - 0.5) < 0.03  # 4.6 standard errors of 6000 uniform values, plus rounding
+    assert values_of(field, [2**32, 2**32 + 1]).to_list() == [5.0, None]
+
+
+@pytest.mark.parametrize(
+    ("lo", "hi"),
+    [(0, 1), (-1000, 1000), (0.1, 0.3), (1e9, 1e9 + 1), (0, 1e-300), (-1e308, 7e307), (0, 5e-324), (-1e-12, 1e12)],
+)
+def test_real_numbers_never_leave_the_bounds_whatever_the_scale(lo, hi):
+    field = Field(name="x", type="number", minimum=lo, maximum=hi)
+    codes = np.concatenate([np.zeros(500), np.full(500, 2**32 - 1), np.linspace(0, 2**32 - 1, 999)]).astype(np.int64)
+
+    values = values_of(field, codes).to_numpy()
+
+    assert values.min() >= lo
+    assert values.max() <= hi
+    assert np.isfinite(values).all()
+    ulp = np.spacing(max(abs(lo), abs(hi))) / (hi - lo)
+    off = np.abs(encode(Numbers(values), field).astype(np.int64) - codes)
+    assert off.max() <= max(1, 4 * ulp * 2**32)
+
+
+def test_real_numbers_carry_no_digits_far_below_their_cell():
+    field = Field(name="x", type="number", minimum=0, maximum=1)
+
+    values = values_of(field, np.random.default_rng(1).integers(0, 2**32, 3000)).to_list()
+
+    short = sum(len(repr(value)) <= len("0.123456789012") for value in values)
+    assert short > 2700
+
+
+def test_multiples_are_the_floats_that_their_decimals_read_as():
+    field = Field(name="x", type="number", minimum=-2, maximum=70000, resolution=0.05)
+
+    values = values_of(field, np.arange(field.domain.values)).to_list()
+
+    # Python's int by int division rounds once, like reading the decimal.
+    assert values == [(5 * k - 200) / 100 for k in range(field.domain.values)]
+    assert encode(Numbers(np.array(values)), field).tolist() == list(range(field.domain.values))
+
+
+def test_identifiers_are_fresh_numbers_that_count_on():
+    schema = Schema(
+        fields=(
+            Field(name="person", type="string", identifier=True),
+            Field(name="flag", type="boolean"),
+            Field(name="visit", type="integer", identifier=True),
+        )
+    )
+
+    frame = decode({"flag": np.array([1, 0])}, schema, np.random.default_rng(0), first_row=10)
+
+    assert frame.to_dict(as_series=False) == {"person": ["11", "12"], "flag": [True, False], "visit": [11, 12]}
+    assert frame.dtypes == [pl.String, pl.Boolean, pl.Int64]
+
+
+def test_no_rows_keep_their_types():
+    field = EXAMPLES[0][0]
+
+    assert values_of(field, np.empty(0, dtype=np.uint8)).dtype == pl.Int64
+
+
+def test_the_misfit_code_is_never_shown():
+    field = Field(name="x", type="boolean", required=True)
+
+    with pytest.raises(AssertionError, match="misfit"):
+        values_of(field, [0, 2])
+
+
+def test_the_same_generator_gives_the_same_values():
+    field = Field(name="x", type="number", minimum=0, maximum=1)
+
+    assert values_of(field, [1, 2, 3], seed=4).to_list() == values_of(field, [1, 2, 3], seed=4).to_list()
+    assert values_of(field, [1, 2, 3], seed=4).to_list() != values_of(field, [1, 2, 3], seed=5).to_list()
