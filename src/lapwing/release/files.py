@@ -1,0 +1,308 @@
+"""Model files: a release in one ``.lapwing`` file, safe to load from strangers.
+
+The file is a zip of ``manifest.json``, ``schema.json``, ``certificate.json``, ``model.json``, ``answers.json`` and NPY
+arrays. It holds public settings and released numbers only.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+
+from lapwing.errors import CapacityError, DataError, LapwingError, ParameterError
+from lapwing.release.certificate import Certificate
+from lapwing.release.container import MALFORMED, read_container, write_container
+from lapwing.release.laws import Laws
+from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, check_groupings
+from lapwing.release.noise_law import NoiseLaw
+from lapwing.release.plain import read_key, read_list, read_optional, read_rational
+from lapwing.release.questions import NoisyCounts, question_from_dict
+from lapwing.schema.groupings import Grouping
+from lapwing.schema.schemas import Schema
+
+FORMAT = 1
+_KIND = "lapwing release"
+_DOCUMENTS = ("manifest.json", "schema.json", "certificate.json", "model.json", "answers.json")
+_WITH_ARRAYS = ("model.json", "answers.json")
+_LONG_LIST = 64
+_MAX_LISTED = 2**25
+_MESSAGE_LENGTH = 300
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SavedRelease:
+    """Hold what a model file holds.
+
+    Parameters
+    ----------
+    schema : Schema
+        The public schema.
+    model : ReleasedModel
+        Of this schema.
+    certificate : Certificate
+        Of this release.
+    answers : tuple of NoisyCounts
+        Every noisy answer, in order.
+
+    Raises
+    ------
+    ParameterError
+        If the model or an answer does not fit the schema.
+    """
+
+    schema: Schema
+    model: ReleasedModel
+    certificate: Certificate
+    answers: tuple[NoisyCounts, ...]
+
+    def __post_init__(self) -> None:
+        self.model.validate(self.schema)
+        for answer in self.answers:
+            check_groupings(self.schema, answer.question.columns, answer.question.groupings)
+
+
+def save_release(saved: SavedRelease, path: Path) -> None:
+    """Write a model file, which appears whole or not at all.
+
+    Parameters
+    ----------
+    saved : SavedRelease
+        The release.
+    path : Path
+        The file; an existing one is replaced. Equal releases give equal bytes.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be written.
+    CapacityError
+        If the release is larger than a model file may be.
+    """
+    documents: dict[str, Any] = {
+        "manifest.json": {"kind": _KIND, "format": FORMAT, "lapwing": saved.certificate.lapwing},
+        "schema.json": saved.schema.to_dict(),
+        "certificate.json": saved.certificate.to_dict(),
+        "model.json": _model_to_tree(saved.model),
+        "answers.json": _answers_to_tree(saved.answers),
+    }
+    _check_listed([answer["question"] for answer in documents["answers.json"]])
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with _removed_on_failure(temporary), open(temporary, "wb") as file:
+            write_container(file, documents)
+            file.flush()
+            os.fsync(file.fileno())
+            os.replace(temporary, path)
+    except OSError as error:
+        reason = error.strerror
+    else:
+        return
+    raise DataError(
+        f"the model file {path} cannot be written ({reason}); give a folder with space that you may write to"
+    )
+
+
+@contextlib.contextmanager
+def _removed_on_failure(temporary: Path) -> Iterator[None]:
+    """Leave no half-written file behind."""
+    try:
+        yield
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def load_release(path: Path) -> SavedRelease:
+    """Read a model file that anybody may have written.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    SavedRelease
+        Checked: every part is well formed and fits the schema.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or is not a Lapwing model file. Time and memory are bounded whatever the file holds.
+    """
+    try:
+        with open(path, "rb") as file:
+            return _read(file, path)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a usable path"
+    raise DataError(f"the model file {path} cannot be read ({reason}); check the path")
+
+
+def _read(file: BinaryIO, path: Path) -> SavedRelease:
+    """Read an open model file; whatever is wrong with it becomes one sentence."""
+    try:
+        trees = read_container(file, _DOCUMENTS, _WITH_ARRAYS)
+        manifest = trees["manifest.json"]
+        if read_key(manifest, "kind", str) != _KIND or read_key(manifest, "format", int) != FORMAT:
+            raise ParameterError(f"its manifest is not of format {FORMAT}; update lapwing to read newer ones")
+        saved = SavedRelease(
+            Schema.from_dict(trees["schema.json"]),
+            _model_from_tree(trees["model.json"]),
+            Certificate.from_dict(trees["certificate.json"]),
+            _answers_from_tree(trees["answers.json"]),
+        )
+    except MALFORMED as error:
+        # Words of ours may quote the file: no control character of it reaches a terminal.
+        text = str(error) if isinstance(error, LapwingError) else f"its contents are damaged ({type(error).__name__})"
+        what = "".join(letter if letter.isprintable() else "?" for letter in text[:_MESSAGE_LENGTH])
+    else:
+        return saved
+    raise DataError(f"{path} is not a Lapwing model file: {what}")
+
+
+def _model_to_tree(model: ReleasedModel) -> dict[str, object]:
+    """Return a model as JSON values and arrays."""
+    columns = [{"name": name, **_law_to_tree(law)} for name, law in model.laws.items()]
+    part = model.log_linear
+    return {
+        "rows": model.rows,
+        "weights": model.weights,
+        "columns": columns,
+        "log_linear": None if part is None else _log_linear_to_tree(part),
+    }
+
+
+def _law_to_tree(law: ColumnLaw) -> dict[str, object]:
+    """Return a column law as JSON values and arrays."""
+    match law:
+        case Indexed():
+            return {"law": "indexed", "index": law.index, "laws": _laws_to_tree(law.laws)}
+        case Spans():
+            return {"law": "spans", "starts": law.starts, "stops": law.stops}
+        case Bernoulli():
+            return {"law": "bernoulli", "p": law.p}
+
+
+def _laws_to_tree(laws: Laws) -> dict[str, object]:
+    """Return a table of laws as arrays."""
+    return {"offsets": laws.offsets, "starts": laws.starts, "stops": laws.stops, "probabilities": laws.probabilities}
+
+
+def _log_linear_to_tree(part: LogLinear) -> dict[str, object]:
+    """Return a log-linear part as JSON values and arrays."""
+    tables = [
+        {"columns": list(columns), "groupings": [_lifted(grouping.to_dict()) for grouping in groupings], "theta": theta}
+        for columns, groupings, theta in zip(part.tables, part.groupings, part.thetas, strict=True)
+    ]
+    base = [{"name": name, "laws": _laws_to_tree(laws)} for name, laws in part.base.items()]
+    return {"tables": tables, "base": base}
+
+
+def _answers_to_tree(answers: tuple[NoisyCounts, ...]) -> list[object]:
+    """Return answers as JSON values and arrays."""
+    return [
+        {"question": _lifted(answer.question.to_dict()), "noise": answer.noise.to_dict(), "counts": answer.counts}
+        for answer in answers
+    ]
+
+
+def _model_from_tree(tree: object) -> ReleasedModel:
+    """Read back a model."""
+    laws: dict[str, ColumnLaw] = {}
+    for column in read_list(tree, "columns", dict):
+        name = read_key(column, "name", str)
+        if name in laws:
+            raise ParameterError("a column of the model occurs twice")
+        laws[name] = _law_from_tree(column)
+    part = read_optional(tree, "log_linear", dict)
+    return ReleasedModel(
+        weights=read_key(tree, "weights", np.ndarray),
+        rows=read_key(tree, "rows", int),
+        laws=laws,
+        log_linear=None if part is None else _log_linear_from_tree(part),
+    )
+
+
+def _law_from_tree(tree: object) -> ColumnLaw:
+    """Read back a column law."""
+    kind = read_key(tree, "law", str)
+    if kind == "indexed":
+        return Indexed(read_key(tree, "index", np.ndarray), _laws_from_tree(tree))
+    if kind == "spans":
+        return Spans(read_key(tree, "starts", np.ndarray), read_key(tree, "stops", np.ndarray))
+    if kind == "bernoulli":
+        return Bernoulli(read_key(tree, "p", np.ndarray))
+    raise ParameterError(f"a column has the unknown law {kind!r}")
+
+
+def _laws_from_tree(tree: object) -> Laws:
+    """Read back the table of laws under the key ``laws``."""
+    laws = read_key(tree, "laws", dict)
+    return Laws(*(read_key(laws, name, np.ndarray) for name in ("offsets", "starts", "stops", "probabilities")))
+
+
+def _log_linear_from_tree(tree: object) -> LogLinear:
+    """Read back a log-linear part."""
+    tables = read_list(tree, "tables", dict)
+    _check_listed(tables)
+    groupings = [cast("list[object]", _lowered(read_key(table, "groupings", list))) for table in tables]
+    return LogLinear(
+        tables=tuple(read_list(table, "columns", str) for table in tables),
+        groupings=tuple(tuple(Grouping.from_dict(cast("Any", each)) for each in listed) for listed in groupings),
+        thetas=tuple(read_key(table, "theta", np.ndarray) for table in tables),
+        base={read_key(entry, "name", str): _laws_from_tree(entry) for entry in read_list(tree, "base", dict)},
+    )
+
+
+def _answers_from_tree(tree: object) -> tuple[NoisyCounts, ...]:
+    """Read back answers."""
+    answers = []
+    entries = read_list({"answers": tree}, "answers", dict)
+    _check_listed([read_key(entry, "question", dict) for entry in entries])
+    for entry in entries:
+        values = cast("dict[str, Any]", _lowered(read_key(entry, "question", dict)))
+        noise = read_key(entry, "noise", dict)
+        # The exact numbers are looked at before anybody makes a Fraction of them: "1e999999999" is one.
+        read_rational(read_key(values, "cost", dict).get("amount"))
+        read_rational(noise.get("parameter"))
+        answers.append(
+            NoisyCounts(question_from_dict(values), read_key(entry, "counts", np.ndarray), NoiseLaw.from_dict(noise))
+        )
+    return tuple(answers)
+
+
+def _lifted(tree: object) -> object:
+    """Return a tree of JSON values with arrays in place of its long lists of whole numbers."""
+    if isinstance(tree, dict):
+        return {key: _lifted(value) for key, value in tree.items()}
+    if not isinstance(tree, list):
+        return tree
+    if len(tree) > _LONG_LIST and set(map(type, tree)) == {int}:
+        return np.array(tree, dtype=np.int64)
+    return [_lifted(value) for value in tree]
+
+
+def _lowered(tree: object) -> object:
+    """Return a tree with lists in place of its arrays."""
+    if isinstance(tree, dict):
+        return {key: _lowered(value) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [_lowered(value) for value in tree]
+    return tree.tolist() if isinstance(tree, np.ndarray) else tree
+
+
+def _check_listed(trees: Sequence[object]) -> None:
+    """Refuse trees whose arrays would make too many list entries; one array may stand in many places."""
+    if sum(map(_listed, trees)) > _MAX_LISTED:
+        raise CapacityError(f"the groupings of a release list more than {_MAX_LISTED} numbers; use coarser tables")
+
+
+def _listed(tree: object) -> int:
+    """Return how many list entries the arrays of a tree stand for."""
+    if isinstance(tree, dict | list):
+        return sum(map(_listed, tree.values() if isinstance(tree, dict) else tree))
+    return tree.size if isinstance(tree, np.ndarray) else 0

@@ -1,0 +1,67 @@
+"""A small release with every kind of part, as it is saved."""
+
+from fractions import Fraction
+
+import numpy as np
+
+from helpers.models import random_law, small_schema
+from lapwing.budget.budget import Budget
+from lapwing.release.certificate import Certificate, CostLine, LedgerEntry, Statement
+from lapwing.release.files import SavedRelease
+from lapwing.release.laws import uniform_law
+from lapwing.release.model import LogLinear, ReleasedModel
+from lapwing.release.questions import MarginalCounts, NoisyCounts
+from lapwing.release.terms import Terms
+from lapwing.schema.groupings import cut, identity, lookup
+
+KINDS = {"flag": "bernoulli", "colour": "indexed", "age": "spans", "grade": "indexed"}
+
+
+def small_saved(seed: int = 0, atoms: int = 7) -> SavedRelease:
+    """Return a release with all kinds of laws, a log-linear part, two answers, and a full certificate."""
+    schema = small_schema()
+    rng = np.random.default_rng(seed)
+    laws = {field.name: random_law(KINDS[field.name], field.domain, atoms, rng) for field in schema.columns}
+    ages, grades = schema.field("age").domain, schema.field("grade").domain
+    groupings = (cut(ages, [3, 5]), lookup(grades, [0, 1, 1, 0, 2]))
+    part = LogLinear(
+        tables=(("age", "grade"),),
+        groupings=(groupings,),
+        thetas=(rng.normal(size=tuple(grouping.groups for grouping in groupings)),),
+        base={field.name: uniform_law(field.domain) for field in schema.columns},
+    )
+    model = ReleasedModel(weights=rng.random(atoms), rows=100, laws=laws, log_linear=part)
+    terms = Terms(relation="add-remove", max_rows=1, expected_rows=90)
+    budget = Budget.zcdp("0.1")
+    costs = budget.split((1, 2))
+    questions = (
+        MarginalCounts(columns=("age", "grade"), groupings=groupings, cost=costs[0]),
+        MarginalCounts(columns=("colour",), groupings=(identity(schema.field("colour").domain),), cost=costs[1]),
+    )
+    answers = tuple(
+        NoisyCounts(question, rng.integers(-5, 50, question.shape), question.noise("add-remove", 1))
+        for question in questions
+    )
+    certificate = Certificate(
+        lapwing="0.1.0",
+        mechanism="Test",
+        settings={"groups": 5},
+        lines=tuple(CostLine.of(answer, terms) for answer in answers),
+        total=budget,
+        requested_epsilon=Fraction(3),
+        requested_delta=Fraction(1, 10**6),
+        requested_rho=None,
+        epsilons=((Fraction(1, 10**6), Fraction(5, 2)),),
+        relation="add-remove",
+        privacy_unit="row",
+        max_rows=1,
+        assumed_fields=(),
+        dp_fields=(),
+        public_rows=None,
+        expected_rows=90,
+        released_rows=100,
+        seed=4,
+        ledger=LedgerEntry(dataset="d", release_id="r"),
+        accuracy=(Statement(kind="error", text="Small.", value=0.5),),
+    )
+    return SavedRelease(schema, model, certificate, answers)
