@@ -148,7 +148,10 @@ def _categories(field: Field) -> _Categories:
 
 def _number_lookups(keys: pl.Series, pattern: str) -> tuple[_Lookup, _Lookup]:
     """Return the categories that are whole numbers of 64 bits, and all that are numbers, by their value."""
-    read = read_numbers(keys.set(~keys.str.contains(pattern), None))
+    is_number = keys.str.contains(pattern)
+    if not is_number.any():
+        return _NOTHING, _NOTHING
+    read = read_numbers(keys.set(~is_number, None))
     reals = np.where(read.is_integer, read.integers.astype(np.float64), read.reals)
     is_whole = read.is_integer | ((np.abs(reals) < 2.0**63) & (np.floor(reals) == reals))
     integers = np.where(read.is_integer, read.integers, np.where(is_whole, reals, 0).astype(np.int64))

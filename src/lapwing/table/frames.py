@@ -100,14 +100,14 @@ def series_cells(column: pl.Series) -> RawColumn:
     """
     dtype = column.dtype
     if dtype == pl.Boolean:
-        return Numbers(column.fill_null(value=False).to_numpy(), _nulls(column))
+        return Numbers(_filled(column, value=False), _nulls(column))
     if dtype in {pl.Float64, pl.Float32, pl.Float16}:
         # NaN and null are both misfits, so nulls need no mask.
-        return Numbers(column.cast(pl.Float64).fill_null(np.nan).to_numpy())
+        return Numbers(_filled(column.cast(pl.Float64), np.nan))
     if dtype in {pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32}:
-        return Numbers(column.cast(pl.Int64).fill_null(0).to_numpy(), _nulls(column))
+        return Numbers(_filled(column.cast(pl.Int64), 0), _nulls(column))
     if dtype == pl.UInt64:
-        return Numbers(column.fill_null(0).to_numpy(), _nulls(column))
+        return Numbers(_filled(column, 0), _nulls(column))
     if dtype == pl.String:
         return Texts(column)
     return _rarer_cells(column)
@@ -127,7 +127,12 @@ def _rarer_cells(column: pl.Series) -> RawColumn:
 
 
 def _whole(column: pl.Series) -> np.ndarray:
-    return column.to_physical().cast(pl.Int64).fill_null(0).to_numpy()
+    return _filled(column.to_physical().cast(pl.Int64), 0)
+
+
+def _filled(column: pl.Series, value: float) -> np.ndarray:
+    # Filling runs a whole query, even where nothing is to be filled.
+    return (column.fill_null(value) if column.null_count() else column).to_numpy()
 
 
 def _nulls(column: pl.Series) -> np.ndarray | None:

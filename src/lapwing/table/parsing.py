@@ -91,25 +91,30 @@ def read_times(cells: pl.Series) -> tuple[np.ndarray, np.ndarray]:
     is_time : ndarray of bool, shape (n,)
         Where a cell could be read.
     """
-    parts = cells.str.strip_chars(_SPACES).str.extract_groups(_MOMENT).struct.unnest()
-    year, month, day, hour, minute, second = (
-        parts.to_series(index).cast(pl.Int64).fill_null(0).to_numpy() for index in range(6)
-    )
-    fraction = parts.to_series(6).str.pad_end(6, "0").cast(pl.Int64).fill_null(0).to_numpy()
-    offset, offset_is_valid = _offset_minutes(parts.to_series(7))
+    parts = cells.str.strip_chars(_SPACES).str.extract_groups(_MOMENT).struct.unnest().get_columns()
+    if parts[0].null_count() == len(cells):
+        return np.zeros(len(cells), dtype=np.int64), np.zeros(len(cells), dtype=bool)
+    year, month, day, hour, minute, second, fraction = map(_whole_number, (*parts[:6], parts[6].str.pad_end(6, "0")))
+    offset, offset_is_valid = _offset_minutes(parts[7])
 
     days = _days_since_epoch(year, month, day)
     seconds = ((days * 24 + hour) * 60 + minute - offset) * 60 + second
-    is_time = parts.to_series(0).is_not_null().to_numpy() & offset_is_valid
+    is_time = parts[0].is_not_null().to_numpy() & offset_is_valid
     is_time &= _is_calendar_day(year, month, day) & (hour < 24) & (minute < 60) & (second < 60)
     return np.where(is_time, seconds * 1_000_000 + fraction, 0), is_time
 
 
+def _whole_number(digits: pl.Series) -> np.ndarray:
+    """Return short texts of digits as int64, missing ones as 0."""
+    return digits.cast(pl.Int64).fill_null(0).to_numpy()
+
+
 def _offset_minutes(offsets: pl.Series) -> tuple[np.ndarray, np.ndarray]:
     """Return offsets such as +02:00 in minutes (0 for none and Z), and whether each is below one day."""
-    digits = offsets.str.replace_all(r"[^0-9]", "")
-    hours = digits.str.slice(0, 2).cast(pl.Int64, strict=False).fill_null(0).to_numpy()
-    minutes = digits.str.slice(2, 2).cast(pl.Int64, strict=False).fill_null(0).to_numpy()
+    if offsets.null_count() == len(offsets):
+        return np.zeros(len(offsets), dtype=np.int64), np.ones(len(offsets), dtype=bool)
+    digits = offsets.str.replace_all(r"[^0-9]", "").replace("", None)
+    hours, minutes = _whole_number(digits.str.slice(0, 2)), _whole_number(digits.str.slice(2, 2))
     negative = offsets.str.starts_with("-").fill_null(value=False).to_numpy()
     total = hours * 60 + minutes
     return np.where(negative, -total, total), (hours < 24) & (minutes < 60)
