@@ -292,12 +292,12 @@ def _paper_parts(deltas: Sequence[float], notion: Notion, root: Root) -> Floats:
 
 
 def _exact(parts: Floats) -> tuple[Fraction, ...]:
-    """Turn shares into multiples of 1 / SHARE_UNITS; the deepest level takes what rounding leaves."""
+    """Turn shares into multiples of 1 / SHARE_UNITS; the largest takes what rounding leaves, the deepest gets some."""
     if not parts.any():
         return (Fraction(0),) * len(parts)
     units = [round(part * SHARE_UNITS) for part in (parts / parts.sum()).tolist()]
-    units[-1] = SHARE_UNITS - sum(units[:-1])
-    assert units[-1] > 0
+    units[-1] = max(units[-1], 1)
+    units[units.index(max(units))] += SHARE_UNITS - sum(units)
     return tuple(Fraction(unit, SHARE_UNITS) for unit in units)
 
 
