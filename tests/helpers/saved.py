@@ -46,7 +46,7 @@ def small_saved(seed: int = 0, atoms: int = 7) -> SavedRelease:
         lapwing="0.1.0",
         mechanism="Test",
         settings={"groups": 5},
-        lines=tuple(CostLine.of(answer, terms) for answer in answers),
+        lines=tuple(line for answer in answers for line in CostLine.of(answer, terms)),
         total=budget,
         requested_epsilon=Fraction(3),
         requested_delta=Fraction(1, 10**6),

@@ -130,7 +130,7 @@ def test_a_line_can_be_made_from_an_answer():
     question = MarginalCounts(columns=("flag",), groupings=(FLAG,), cost=Budget.pure(1))
     answer = NoisyCounts(question, np.zeros(3, dtype=np.int64), question.noise("replace-one", 3))
 
-    line = CostLine.of(answer, Terms(relation="replace-one", max_rows=3))
+    (line,) = CostLine.of(answer, Terms(relation="replace-one", max_rows=3))
 
     assert line.sensitivity == Sensitivity(6, 18)
     assert line.noise == NoiseLaw("laplace", Fraction(6))

@@ -1,22 +1,36 @@
 """The noisy answers as frames."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
 
-from lapwing.release.questions import NoisyCounts
-from lapwing.schema.labels import labels
+from lapwing.release.noise_law import NoisyTable
+from lapwing.release.questions import Answer
+from lapwing.release.tree_counts import NoisyTree
+from lapwing.schema.labels import labels, run_labels
 from lapwing.schema.schemas import Schema
 
+LISTED_CELLS = 2**16
+"""Larger tables are one line of the frame of all answers."""
 
-def answer_table(answer: NoisyCounts, schema: Schema) -> pl.DataFrame:
-    """Return one noisy table: a column of labels per field, the noisy count, the noise law and its parameter.
+
+def table_name(answer: Answer, table: NoisyTable) -> str:
+    """Return a name of one noisy table: its columns, and its level in a tree."""
+    name = "-".join(answer.question.columns) or "rows"
+    return name if table.level is None else f"{name}-level-{table.level}"
+
+
+def answer_table(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFrame:
+    """Return one noisy table: a column of labels per field, the noisy count, the standard deviation of its noise.
 
     Parameters
     ----------
-    answer : NoisyCounts
+    answer : NoisyCounts or NoisyTree
         A released answer.
+    table : NoisyTable
+        One of its tables.
     schema : Schema
         Gives the labels.
 
@@ -25,45 +39,71 @@ def answer_table(answer: NoisyCounts, schema: Schema) -> pl.DataFrame:
     polars.DataFrame
         One line per cell: the fields, ``noisy_count``, ``noise_sd``.
     """
-    question = answer.question
-    cells = np.indices(answer.counts.shape).reshape(len(question.columns), -1)
+    cells = np.indices(table.counts.shape).reshape(table.counts.ndim, -1)
     named = {
-        name: pl.Series(labels(grouping, schema.field(name)), dtype=pl.String).gather(cell)
-        for name, grouping, cell in zip(question.columns, question.groupings, cells, strict=True)
+        name: pl.Series(texts, dtype=pl.String).gather(cell)
+        for name, texts, cell in zip(answer.question.columns, _labels(answer, table, schema), cells, strict=True)
     }
-    frame = pl.DataFrame({**named, "noisy_count": answer.counts.ravel()})
-    return frame.with_columns(pl.lit(answer.noise.sd).alias("noise_sd"))
+    frame = pl.DataFrame({**named, "noisy_count": table.counts.ravel()})
+    return frame.with_columns(pl.lit(table.noise.sd).alias("noise_sd"))
 
 
-def answers_in_one_frame(answers: Sequence[NoisyCounts], schema: Schema) -> pl.DataFrame:
+def _labels(answer: Answer, table: NoisyTable, schema: Schema) -> list[list[str]]:
+    """Return the labels along each axis of a table."""
+    question = answer.question
+    fields = [schema.field(name) for name in question.columns]
+    if isinstance(answer, NoisyTree) and table.level is not None:
+        tree = answer.question
+        return [
+            run_labels(nested, depth, field)
+            for nested, depth, field in zip(tree.hierarchies, tree.depths(table.level), fields, strict=True)
+        ]
+    return [labels(grouping, field) for grouping, field in zip(question.groupings, fields, strict=True)]
+
+
+def answers_in_one_frame(answers: Sequence[Answer], schema: Schema) -> pl.DataFrame:
     """Return all noisy tables below each other.
 
     Returns
     -------
     polars.DataFrame
-        Columns ``table`` (number), ``columns``, ``cell`` (labels joined by " | "), ``noisy_count``, ``noise``
-        (law and exact parameter), ``noise_sd``.
+        Columns ``table`` (number), ``columns``, ``level`` (in a tree), ``cell`` (labels joined by " | "),
+        ``noisy_count``, ``noise`` (law and exact parameter of each cell), ``noise_sd``. A table of more than 65536
+        cells is one line: the sum of its noisy counts, and the standard deviation of that sum.
     """
     frames = [pl.DataFrame(schema=_LONG)]
-    for number, answer in enumerate(answers):
+    tables = [(answer, table) for answer in answers for table in answer.tables]
+    for number, (answer, table) in enumerate(tables):
         names = list(answer.question.columns)
-        cell = pl.concat_str(names, separator=" | ") if names else pl.lit("all rows")
         frames.append(
-            answer_table(answer, schema).select(
+            _lines(answer, table, schema).select(
                 pl.lit(number, dtype=pl.Int64).alias("table"),
                 pl.lit(" x ".join(names)).alias("columns"),
-                cell.alias("cell"),
+                pl.lit(table.level, dtype=pl.Int64).alias("level"),
+                "cell",
                 "noisy_count",
-                pl.lit(f"{answer.noise.kind} {answer.noise.parameter}").alias("noise"),
+                pl.lit(f"{table.noise.kind} {table.noise.parameter}").alias("noise"),
                 "noise_sd",
             )
         )
     return pl.concat(frames)
 
 
+def _lines(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFrame:
+    """Return the cells of a table with one label each, or its total where there are too many."""
+    cells = table.counts.size
+    if cells > LISTED_CELLS:
+        total = {"cell": f"all {cells} cells", "noisy_count": int(table.counts.sum())}
+        return pl.DataFrame({**total, "noise_sd": table.noise.sd * math.sqrt(cells)})
+    names = list(answer.question.columns)
+    cell = pl.concat_str(names, separator=" | ") if names else pl.lit("all rows")
+    return answer_table(answer, table, schema).with_columns(cell.alias("cell"))
+
+
 _LONG = {
     "table": pl.Int64,
     "columns": pl.String,
+    "level": pl.Int64,
     "cell": pl.String,
     "noisy_count": pl.Int64,
     "noise": pl.String,

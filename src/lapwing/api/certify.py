@@ -1,5 +1,6 @@
 """Write the certificate of a release from its settings, answers and model."""
 
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -10,13 +11,13 @@ from lapwing.budget.conversions import certificate_epsilons
 from lapwing.mechanisms.registry import settings_of
 from lapwing.release.certificate import Certificate, CostLine, LedgerEntry, Statement
 from lapwing.release.model import ReleasedModel
-from lapwing.release.questions import NoisyCounts
+from lapwing.release.questions import Answer
 from lapwing.release.terms import Terms
 from lapwing.release.version import VERSION
 
 
 def certify(
-    settings: Settings, terms: Terms, records: Records, answers: Sequence[NoisyCounts], model: ReleasedModel
+    settings: Settings, terms: Terms, records: Records, answers: Sequence[Answer], model: ReleasedModel
 ) -> Certificate:
     """Return the certificate of a release.
 
@@ -24,7 +25,7 @@ def certify(
     ----------
     settings, terms, records
         What is public about the release, and where it is recorded.
-    answers : sequence of NoisyCounts
+    answers : sequence of NoisyCounts or NoisyTree
         Every answer that was given; their costs sum to the certificate's total.
     model : ReleasedModel
         What was released.
@@ -34,7 +35,7 @@ def certify(
     Certificate
         A function of public settings and released numbers alone.
     """
-    lines = tuple(CostLine.of(answer, terms) for answer in answers)
+    lines = tuple(line for answer in answers for line in CostLine.of(answer, terms))
     total = Budget(settings.request.budget.notion, sum((line.cost.amount for line in lines), Fraction(0)))
     by_origin = {
         origin: tuple(column.name for column in settings.schema.columns if column.provenance == origin)
@@ -72,9 +73,9 @@ def _entry(records: Records) -> LedgerEntry | None:
     return LedgerEntry(dataset=records.dataset, release_id=records.release_id)
 
 
-def _noise_statements(answers: Sequence[NoisyCounts]) -> tuple[Statement, ...]:
+def _noise_statements(answers: Sequence[Answer]) -> tuple[Statement, ...]:
     """Say how large the noise on the counts is, once per noise law."""
-    laws = {answer.noise: sum(1 for each in answers if each.noise == answer.noise) for answer in answers}
+    laws = Counter(table.noise for answer in answers for table in answer.tables)
     return tuple(
         Statement(
             kind="noise on each count",

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lapwing.api.answers import answer_table, answers_in_one_frame
+from lapwing.api.answers import answer_table, answers_in_one_frame, table_name
 from lapwing.api.generators import checked_seed, fresh_seed, generator
 from lapwing.api.queries import query_table
 from lapwing.errors import ParameterError
 from lapwing.release.certificate import Certificate
 from lapwing.release.files import SavedRelease, load_release, save_release
 from lapwing.release.model import ReleasedModel
-from lapwing.release.questions import NoisyCounts
+from lapwing.release.questions import Answer
 from lapwing.sample.conditions import condition
 from lapwing.sample.rows import sample_frames
 from lapwing.schema.schemas import Schema
@@ -35,7 +35,7 @@ class Release:
         The mixture of products that rows are drawn from.
     certificate : Certificate
         What was spent on what, and what was assumed.
-    noisy : tuple of NoisyCounts
+    noisy : tuple of NoisyCounts or NoisyTree
         Every answer that the mechanism saw.
     kind : {"pandas", "polars", "pyarrow", "path"}
         The frame kind of the input; rows come back in it.
@@ -46,19 +46,25 @@ class Release:
     schema: Schema
     model: ReleasedModel
     certificate: Certificate
-    noisy: tuple[NoisyCounts, ...]
+    noisy: tuple[Answer, ...]
     kind: Kind = "path"
     seed: int | None = None
 
     @property
     def answers(self) -> "pl.DataFrame":
-        """All noisy answers, one line per cell, with the standard deviation of the noise on it."""
+        """All noisy answers, one line per cell, with the standard deviation of the noise on it.
+
+        A table of more than 65536 cells, such as a deep level of a tree, is one line with its total;
+        `answer_tables` lists it.
+        """
         return answers_in_one_frame(self.noisy, self.schema)
 
     def answer_tables(self) -> list[tuple[str, "pl.DataFrame"]]:
         """Return each noisy table with a name, one column per field, the noisy count and its standard deviation."""
         return [
-            ("-".join(answer.question.columns) or "rows", answer_table(answer, self.schema)) for answer in self.noisy
+            (table_name(answer, table), answer_table(answer, table, self.schema))
+            for answer in self.noisy
+            for table in answer.tables
         ]
 
     def sample(self, n: int | None = None, seed: int | None = None, where: Mapping[str, object] | None = None) -> Any:  # noqa: ANN401

@@ -9,7 +9,7 @@ from lapwing.api.release import Release
 from lapwing.api.settings import Settings
 from lapwing.curator.opening import open_room
 from lapwing.noise.bits import BitSource
-from lapwing.release.questions import NoisyCounts
+from lapwing.release.questions import Answer
 from lapwing.release.terms import Terms
 from lapwing.release.transcript import AnswerSink
 from lapwing.table.source import CodedSource
@@ -24,7 +24,7 @@ def run_release(
     debit: Callable[[], None],
     sink: AnswerSink,
     secret_bits: Callable[[], BitSource],
-    recorded: Sequence[NoisyCounts] = (),
+    recorded: Sequence[Answer] = (),
 ) -> Release:
     """Debit, ask, solve, certify.
 
@@ -40,7 +40,7 @@ def run_release(
         Where answers become durable.
     secret_bits : callable
         Makes the source of secret randomness, after the debit.
-    recorded : sequence of NoisyCounts
+    recorded : sequence of NoisyCounts or NoisyTree
         Answers of an interrupted run, given again without a draw.
 
     Returns
@@ -76,11 +76,11 @@ class _CollectingSink:
 
     __slots__ = ("_sink", "answers")
 
-    def __init__(self, sink: AnswerSink, recorded: Sequence[NoisyCounts]) -> None:
+    def __init__(self, sink: AnswerSink, recorded: Sequence[Answer]) -> None:
         self._sink = sink
         self.answers = list(recorded)
 
-    def record(self, answers: Sequence[NoisyCounts]) -> None:
+    def record(self, answers: Sequence[Answer]) -> None:
         """Make the answers durable, then keep them."""
         self._sink.record(answers)
         self.answers.extend(answers)

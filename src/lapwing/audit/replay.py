@@ -10,6 +10,7 @@ import contextlib
 import io
 import logging
 import warnings
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,9 +29,10 @@ from lapwing.errors import LapwingError
 from lapwing.noise.bits import SystemBits
 from lapwing.noise.gaussian import discrete_gaussian
 from lapwing.noise.laplace import discrete_laplace
-from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.questions import MarginalCounts, NoisyCounts
+from lapwing.release.noise_law import NoiseLaw, calibrated
+from lapwing.release.questions import Answer, Question
 from lapwing.release.terms import Terms
+from lapwing.release.tree_counts import TreeCounts
 from lapwing.table.source import CodedSource, code_table
 
 UNRECORDED = Records(release_id="audit", ledger=None, dataset=None, transcript=None)
@@ -42,7 +44,7 @@ class Recording:
 
     Parameters
     ----------
-    answers : tuple of NoisyCounts
+    answers : tuple of NoisyCounts or NoisyTree
         All answers, also of a run that failed.
     output : bytes
         Saved release and sampled rows; empty when the run failed.
@@ -52,7 +54,7 @@ class Recording:
         Type and text of the error, or empty.
     """
 
-    answers: tuple[NoisyCounts, ...]
+    answers: tuple[Answer, ...]
     output: bytes
     messages: str
     error: str
@@ -97,10 +99,10 @@ class _KeepAnswers:
 
     __slots__ = ("answers",)
 
-    def __init__(self, answers: Sequence[NoisyCounts]) -> None:
+    def __init__(self, answers: Sequence[Answer]) -> None:
         self.answers = list(answers)
 
-    def record(self, answers: Sequence[NoisyCounts]) -> None:
+    def record(self, answers: Sequence[Answer]) -> None:
         """Keep the answers."""
         self.answers.extend(answers)
 
@@ -115,7 +117,7 @@ def _terms(source: CodedSource, settings: Settings) -> Terms:
 
 
 def _run(
-    source: CodedSource, settings: Settings, bits: RecordingBits | PlaybackBits, recorded: Sequence[NoisyCounts]
+    source: CodedSource, settings: Settings, bits: RecordingBits | PlaybackBits, recorded: Sequence[Answer]
 ) -> Recording:
     """Run a release and keep everything that it shows."""
     kept = _KeepAnswers(recorded)
@@ -168,21 +170,31 @@ def _captured():  # type: ignore[no-untyped-def]  # noqa: ANN202
     messages.append(text.getvalue())
 
 
-def _noise_flags(answers: Sequence[NoisyCounts], source: CodedSource, terms: Terms, bits: PlaybackBits) -> list[str]:
+def _noise_flags(answers: Sequence[Answer], source: CodedSource, terms: Terms, bits: PlaybackBits) -> list[str]:
     """Recompute every answer from an independent count, the claimed law and the recorded secret words."""
     flags = []
     try:
         for answer in answers:
-            law = answer.question.noise(terms.relation, terms.max_rows)
-            noise = _draw(law, answer.counts.size, bits).reshape(answer.counts.shape)
-            if answer.noise != law:
-                flags.append(f"the answer over {answer.question.columns} declares {answer.noise}, its cost needs {law}")
-            if not np.array_equal(answer.counts, _recount(answer.question, source) + noise):
-                flags.append(f"the answer over {answer.question.columns} is not the exact count plus its noise")
+            flags += _flags_of_one(answer, source, terms, bits)
     except EOFError as error:
         flags.append(str(error))
     if bits.left:
         flags.append("the recorded run drew more secret words than its answers need")
+    return flags
+
+
+def _flags_of_one(answer: Answer, source: CodedSource, terms: Terms, bits: PlaybackBits) -> list[str]:
+    """Recompute the tables of one answer, in order."""
+    question, flags = answer.question, []
+    bound = question.sensitivity(terms.relation, terms.max_rows)
+    for table, exact in zip(answer.tables, _recounts(question, source), strict=True):
+        where = f"the answer over {question.columns}" + ("" if table.level is None else f", level {table.level},")
+        law = calibrated(bound, table.cost)
+        noise = _draw(law, table.counts.size, bits).reshape(table.counts.shape)
+        if table.noise != law:
+            flags.append(f"{where} declares {table.noise}, its cost needs {law}")
+        if not np.array_equal(table.counts, exact + noise):
+            flags.append(f"{where} is not the exact count plus its noise")
     return flags
 
 
@@ -192,14 +204,21 @@ def _draw(law: NoiseLaw, size: int, bits: PlaybackBits) -> np.ndarray:
     return sampler(law.parameter, size, bits)
 
 
-def _loss(answer: NoisyCounts, first: CodedSource, second: CodedSource) -> Fraction:
+def _loss(answer: Answer, first: CodedSource, second: CodedSource) -> Fraction:
     """Return the exact loss of one answer between two tables."""
-    return answer.privacy_loss(_recount(answer.question, first), _recount(answer.question, second))
+    pairs = zip(_recounts(answer.question, first), _recounts(answer.question, second), strict=True)
+    losses = (table.noise.loss(one - two) for table, (one, two) in zip(answer.tables, pairs, strict=True))
+    return sum(losses, Fraction(0))
 
 
-def _recount(question: MarginalCounts, source: CodedSource) -> np.ndarray:
-    """Count a table the slow way, row by row, from the codes."""
-    counts = np.zeros(question.shape, dtype=np.int64)
+def _recounts(question: Question, source: CodedSource) -> list[np.ndarray]:
+    """Count the tables of an answer the slow way, row by row, from the codes."""
+    if isinstance(question, TreeCounts):
+        rows = [
+            row for chunk in source.chunks() for row in zip(*(chunk[c].tolist() for c in question.columns), strict=True)
+        ]
+        return [_recount_level(question, level, rows) for level, cost in enumerate(question.costs) if cost is not None]
+    counts = np.zeros(tuple(grouping.groups for grouping in question.groupings), dtype=np.int64)
     for chunk in source.chunks():
         if not question.columns:
             counts += len(next(iter(chunk.values())))
@@ -207,4 +226,15 @@ def _recount(question: MarginalCounts, source: CodedSource) -> np.ndarray:
         groups = [g.apply(chunk[name]) for name, g in zip(question.columns, question.groupings, strict=True)]
         for cell in zip(*(each.tolist() for each in groups), strict=True):
             counts[cell] += 1
+    return [counts]
+
+
+def _recount_level(question: TreeCounts, level: int, rows: Sequence[tuple[int, ...]]) -> np.ndarray:
+    """Count one level of a tree: the cell of each row by looking for its codes among the level's cuts."""
+    nested = list(zip(question.hierarchies, question.depths(level), strict=True))
+    counts = np.zeros(question.shapes[level], dtype=np.int64)
+    cuts = [hierarchy.starts(depth)[1:].tolist() for hierarchy, depth in nested]
+    for row in rows:
+        if all(code < hierarchy.covered for code, (hierarchy, _) in zip(row, nested, strict=True)):
+            counts[tuple(map(bisect_right, cuts, row))] += 1
     return counts

@@ -39,18 +39,20 @@ def _write_tables(release: "Release", folder: Path) -> None:
     import polars as pl  # noqa: PLC0415
 
     index = []
+    released = [(answer, each) for answer in release.noisy for each in answer.tables]
     for number, (name, table) in enumerate(release.answer_tables()):
         file = f"{number:04d}-{re.sub(r'[^A-Za-z0-9_-]+', '_', name)[:_NAME_LENGTH]}.csv"
         table.write_csv(folder / file)
-        answer = release.noisy[number]
+        answer, counts = released[number]
         index.append(
             {
                 "file": file,
                 "columns": " x ".join(answer.question.columns),
+                "level": counts.level,
                 "cells": table.height,
-                "noise": answer.noise.kind,
-                "parameter": str(answer.noise.parameter),
-                "sd": answer.noise.sd,
+                "noise": counts.noise.kind,
+                "parameter": str(counts.noise.parameter),
+                "sd": counts.noise.sd,
             }
         )
     pl.DataFrame(index).write_csv(folder / "index.csv")

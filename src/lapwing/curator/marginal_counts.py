@@ -47,12 +47,15 @@ def answer_marginal_counts(
 def _perturbed(question: MarginalCounts, counts: np.ndarray, terms: Terms, bits: BitSource) -> NoisyCounts:
     """Add one independent noise value to each cell."""
     law = question.noise(terms.relation, terms.max_rows)  # [law]
-    noisy = counts.reshape(-1) + _draw(law, counts.size, bits)  # [noise]
+    noisy = counts.reshape(-1) + noise_of(law, counts.size, bits)  # [noise]
     return NoisyCounts(question, noisy.reshape(question.shape), law)
 
 
-def _draw(law: NoiseLaw, size: int, bits: BitSource) -> np.ndarray:
-    """Draw integer noise of a law."""
+def noise_of(law: NoiseLaw, size: int, bits: BitSource) -> np.ndarray:
+    """Draw integer noise of a law: ndarray of int64, shape (size,).
+
+    Guarantee: independent exact draws of the law, from secret bits alone.
+    """
     if law.kind == "laplace":
         return discrete_laplace(law.parameter, size, bits)
     return discrete_gaussian(law.parameter, size, bits)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from lapwing.budget.budget import Budget
 from lapwing.curator.room import Room
 from lapwing.noise.bits import BitSource
-from lapwing.release.questions import NoisyCounts
+from lapwing.release.questions import Answer
 from lapwing.release.terms import Relation, Terms
 from lapwing.release.transcript import AnswerSink
 from lapwing.schema.schemas import Schema
@@ -45,7 +45,7 @@ def open_room(
     debit: Callable[[], None],
     secret_bits: Callable[[], BitSource],
     sink: AnswerSink,
-    recorded: Sequence[NoisyCounts] = (),
+    recorded: Sequence[Answer] = (),
 ) -> Room:
     """Debit the whole budget, and only then make the source of secret bits.
 

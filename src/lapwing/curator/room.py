@@ -1,15 +1,18 @@
 """The audited room: charge, count, perturb, record, return. Nothing else leaves it."""
 
 from collections.abc import Sequence
-from typing import NoReturn
+from itertools import groupby
+from typing import Any, NoReturn, overload
 
 from lapwing.budget.budget import Budget
 from lapwing.curator.marginal_counts import answer_marginal_counts
+from lapwing.curator.tree_counts import answer_tree_counts
 from lapwing.errors import BudgetError, ParameterError
 from lapwing.noise.bits import BitSource
-from lapwing.release.questions import MarginalCounts, NoisyCounts, same_question
+from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts, Question, same_question
 from lapwing.release.terms import Terms
 from lapwing.release.transcript import AnswerSink
+from lapwing.release.tree_counts import NoisyTree, TreeCounts
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import CodedSource
 
@@ -31,7 +34,7 @@ class Room:
         Secret randomness.
     sink : AnswerSink
         Where answers become durable before they are returned.
-    recorded : sequence of NoisyCounts
+    recorded : sequence of NoisyCounts or NoisyTree
         Answers of an interrupted run of the same release. They are given again, in order, without a new draw; their
         cost counts as spent.
 
@@ -52,7 +55,7 @@ class Room:
         *,
         bits: BitSource,
         sink: AnswerSink,
-        recorded: Sequence[NoisyCounts] = (),
+        recorded: Sequence[Answer] = (),
     ) -> None:
         self._source = source
         self._schema = schema
@@ -68,7 +71,12 @@ class Room:
         """The public terms of the release."""
         return self._terms
 
-    def ask(self, *questions: MarginalCounts) -> tuple[NoisyCounts, ...]:
+    @overload
+    def ask(self, *questions: MarginalCounts) -> tuple[NoisyCounts, ...]: ...
+    @overload
+    def ask(self, *questions: TreeCounts) -> tuple[NoisyTree, ...]: ...
+
+    def ask(self, *questions: Any) -> Any:
         """Answer a batch of questions, in order.
 
         Raises
@@ -82,15 +90,25 @@ class Room:
             self._check(question)
         self._charge(questions)
         old = self._replayed(questions)
-        new = answer_marginal_counts(questions[len(old) :], self._source, self._terms, self._bits)
+        new = self._answered(questions[len(old) :])
         if new:
             self._sink.record(new)
         return (*old, *new)
 
-    def _check(self, question: MarginalCounts) -> None:
+    def _answered(self, questions: Sequence[Question]) -> tuple[Answer, ...]:
+        """Answer questions in order; neighbours of one kind share a pass over the rows."""
+        answers: list[Answer] = []
+        for kind, batch in groupby(questions, type):
+            answer: Any = answer_tree_counts if kind is TreeCounts else answer_marginal_counts
+            answers += answer(list(batch), self._source, self._terms, self._bits)
+        return tuple(answers)
+
+    def _check(self, question: Question) -> None:
         """Refuse a question that is outside the closed set or does not fit the schema."""
-        if not isinstance(question, MarginalCounts):
-            raise ParameterError(f"{type(question).__name__} is no question of the closed set; ask MarginalCounts")
+        if type(question) not in (MarginalCounts, TreeCounts):
+            raise ParameterError(
+                f"{type(question).__name__} is no question of the closed set; ask MarginalCounts or TreeCounts"
+            )
         for column, grouping in zip(question.columns, question.groupings, strict=True):
             domain = self._schema.field(column).domain
             if (grouping.values, grouping.reserved) != (domain.values, domain.reserved):
@@ -99,7 +117,7 @@ class Room:
                     f"its domain has {domain.values} and {domain.reserved}; build it from the field's domain"
                 )
 
-    def _charge(self, questions: Sequence[MarginalCounts]) -> None:
+    def _charge(self, questions: Sequence[Question]) -> None:
         """Add the costs up, or refuse the whole batch."""
         spent = self._spent
         for question in questions:
@@ -111,7 +129,7 @@ class Room:
             )
         self._spent = spent
 
-    def _replayed(self, questions: Sequence[MarginalCounts]) -> tuple[NoisyCounts, ...]:
+    def _replayed(self, questions: Sequence[Question]) -> tuple[Answer, ...]:
         """Take the recorded answers to the first of these questions, as far as the record goes."""
         known = self._recorded[: len(questions)]
         for question, answer in zip(questions, known, strict=False):

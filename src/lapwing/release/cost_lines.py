@@ -8,13 +8,13 @@ from lapwing.budget.budget import Budget, Notion
 from lapwing.errors import ParameterError
 from lapwing.release.noise_law import NoiseLaw, Sensitivity
 from lapwing.release.plain import rational_text, read_key, read_list, read_optional, read_rational
-from lapwing.release.questions import NoisyCounts
+from lapwing.release.questions import Answer
 from lapwing.release.terms import Relation, Terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostLine:
-    """Say what one question cost, and why it cost that much.
+    """Say what one noisy table cost, and why it cost that much.
 
     Parameters
     ----------
@@ -32,6 +32,8 @@ class CostLine:
         The noise on each number; None for questions that are protected by a random choice instead.
     cost : Budget
         What was charged.
+    level : int or None
+        Which level of a tree of tables it is; None for a table on its own.
 
     Raises
     ------
@@ -46,6 +48,7 @@ class CostLine:
     sensitivity: Sensitivity
     noise: NoiseLaw | None
     cost: Budget
+    level: int | None = None
 
     def __post_init__(self) -> None:
         Terms(relation=self.relation, max_rows=self.max_rows)
@@ -56,17 +59,21 @@ class CostLine:
             )
 
     @classmethod
-    def of(cls, answer: NoisyCounts, terms: Terms) -> Self:
-        """Return the line of an answer that was given under these terms."""
+    def of(cls, answer: Answer, terms: Terms) -> tuple[Self, ...]:
+        """Return the lines of an answer that was given under these terms, one per noisy table."""
         question = answer.question
-        return cls(
-            question=question.kind,
-            columns=question.columns,
-            relation=terms.relation,
-            max_rows=terms.max_rows,
-            sensitivity=question.sensitivity(terms.relation, terms.max_rows),
-            noise=answer.noise,
-            cost=question.cost,
+        return tuple(
+            cls(
+                question=question.kind,
+                columns=question.columns,
+                relation=terms.relation,
+                max_rows=terms.max_rows,
+                sensitivity=question.sensitivity(terms.relation, terms.max_rows),
+                noise=table.noise,
+                cost=table.cost,
+                level=table.level,
+            )
+            for table in answer.tables
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,6 +82,7 @@ class CostLine:
         return {
             "question": self.question,
             "columns": list(self.columns),
+            "level": self.level,
             "relation": self.relation,
             "max_rows": self.max_rows,
             "sensitivity": {"l1": self.sensitivity.l1, "l2_squared": self.sensitivity.l2_squared},
@@ -95,6 +103,7 @@ class CostLine:
             sensitivity=Sensitivity(read_key(bounds, "l1", int), read_key(bounds, "l2_squared", int)),
             noise=None if noise is None else NoiseLaw(cast("Any", noise.get("kind")), read_rational(noise)),
             cost=budget_from_dict(read_key(values, "cost", dict)),
+            level=read_optional(values, "level", int),
         )
 
 

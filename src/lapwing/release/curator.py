@@ -1,9 +1,10 @@
 """The one interface between a mechanism and the private rows."""
 
-from typing import Protocol
+from typing import Any, Protocol, overload
 
 from lapwing.release.questions import MarginalCounts, NoisyCounts
 from lapwing.release.terms import Terms
+from lapwing.release.tree_counts import NoisyTree, TreeCounts
 
 
 class Curator(Protocol):
@@ -17,6 +18,11 @@ class Curator(Protocol):
         """The public terms of the release."""
         ...
 
-    def ask(self, *questions: MarginalCounts) -> tuple[NoisyCounts, ...]:
+    @overload
+    def ask(self, *questions: MarginalCounts) -> tuple[NoisyCounts, ...]: ...
+    @overload
+    def ask(self, *questions: TreeCounts) -> tuple[NoisyTree, ...]: ...
+
+    def ask(self, *questions: Any) -> Any:
         """Answer a batch of questions, in order; every cost is charged before any row is read."""
         ...

@@ -20,7 +20,8 @@ from lapwing.release.laws import Laws
 from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, check_groupings
 from lapwing.release.noise_law import NoiseLaw
 from lapwing.release.plain import read_key, read_list, read_optional, read_rational
-from lapwing.release.questions import NoisyCounts, question_from_dict
+from lapwing.release.questions import Answer, NoisyCounts, question_from_dict
+from lapwing.release.tree_counts import NoisyTree, TreeCounts
 from lapwing.schema.groupings import Grouping
 from lapwing.schema.schemas import Schema
 
@@ -45,7 +46,7 @@ class SavedRelease:
         Of this schema.
     certificate : Certificate
         Of this release.
-    answers : tuple of NoisyCounts
+    answers : tuple of NoisyCounts or NoisyTree
         Every noisy answer, in order.
 
     Raises
@@ -57,7 +58,7 @@ class SavedRelease:
     schema: Schema
     model: ReleasedModel
     certificate: Certificate
-    answers: tuple[NoisyCounts, ...]
+    answers: tuple[Answer, ...]
 
     def __post_init__(self) -> None:
         self.model.validate(self.schema)
@@ -202,10 +203,13 @@ def _log_linear_to_tree(part: LogLinear) -> dict[str, object]:
     return {"tables": tables, "base": base}
 
 
-def _answers_to_tree(answers: tuple[NoisyCounts, ...]) -> list[object]:
+def _answers_to_tree(answers: tuple[Answer, ...]) -> list[object]:
     """Return answers as JSON values and arrays."""
     return [
-        {"question": _lifted(answer.question.to_dict()), "noise": answer.noise.to_dict(), "counts": answer.counts}
+        {
+            "question": _lifted(answer.question.to_dict()),
+            "tables": [{"noise": table.noise.to_dict(), "counts": table.counts} for table in answer.tables],
+        }
         for answer in answers
     ]
 
@@ -258,21 +262,30 @@ def _log_linear_from_tree(tree: object) -> LogLinear:
     )
 
 
-def _answers_from_tree(tree: object) -> tuple[NoisyCounts, ...]:
+def _answers_from_tree(tree: object) -> tuple[Answer, ...]:
     """Read back answers."""
-    answers = []
     entries = read_list({"answers": tree}, "answers", dict)
     _check_listed([read_key(entry, "question", dict) for entry in entries])
-    for entry in entries:
-        values = cast("dict[str, Any]", _lowered(read_key(entry, "question", dict)))
-        noise = read_key(entry, "noise", dict)
-        # The exact numbers are looked at before anybody makes a Fraction of them: "1e999999999" is one.
-        read_rational(read_key(values, "cost", dict).get("amount"))
-        read_rational(noise.get("parameter"))
-        answers.append(
-            NoisyCounts(question_from_dict(values), read_key(entry, "counts", np.ndarray), NoiseLaw.from_dict(noise))
-        )
-    return tuple(answers)
+    return tuple(_answer_from_tree(entry) for entry in entries)
+
+
+def _answer_from_tree(entry: object) -> Answer:
+    """Read back one answer."""
+    question = question_from_dict(cast("dict[str, Any]", _lowered(read_key(entry, "question", dict))))
+    tables = read_list(entry, "tables", dict)
+    counts = [read_key(table, "counts", np.ndarray) for table in tables]
+    laws = [_noise_from_tree(read_key(table, "noise", dict)) for table in tables]
+    if isinstance(question, TreeCounts):
+        return NoisyTree.of(question, counts, laws)
+    if len(tables) != 1:
+        raise ParameterError(f"a table over {question.columns} must have one answer, got {len(tables)}")
+    return NoisyCounts(question, counts[0], laws[0])
+
+
+def _noise_from_tree(noise: dict[str, Any]) -> NoiseLaw:
+    """Read back a noise law; its exact number is looked at before anybody makes a Fraction of it."""
+    read_rational(noise.get("parameter"))
+    return NoiseLaw.from_dict(noise)
 
 
 def _lifted(tree: object) -> object:

@@ -10,6 +10,7 @@ import numpy as np
 
 from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
+from lapwing.release.terms import Relation
 
 MAX_SD = 2.0**50
 """Noise beyond this standard deviation could leave int64, and says nothing about any table."""
@@ -95,6 +96,48 @@ class NoiseLaw:
     def from_dict(cls, values: Mapping[str, Any]) -> "NoiseLaw":
         """Read back what `to_dict` wrote."""
         return cls(values["kind"], Fraction(values["parameter"]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyTable:
+    """One noisy table of an answer; an answer has one or more.
+
+    Parameters
+    ----------
+    counts : ndarray of int64
+        Exact count plus noise, cell by cell.
+    noise : NoiseLaw
+        The law of the noise, independent from cell to cell.
+    cost : Budget
+        What this table cost.
+    level : int or None
+        Of a tree of tables; None for a table on its own.
+    """
+
+    counts: np.ndarray
+    noise: NoiseLaw
+    cost: Budget
+    level: int | None = None
+
+
+def row_sensitivity(relation: Relation, max_rows: int) -> Sensitivity:
+    """Return how far a table moves between neighbours when each row counts in at most one of its cells.
+
+    Parameters
+    ----------
+    relation : {"add-remove", "replace-one"}
+        The neighbour relation.
+    max_rows : int, at least 1
+        Rows that one privacy unit may own.
+
+    Examples
+    --------
+    >>> row_sensitivity("replace-one", 3)
+    Sensitivity(l1=6, l2_squared=18)
+    """
+    if relation == "add-remove":
+        return Sensitivity(max_rows, max_rows**2)
+    return Sensitivity(2 * max_rows, 2 * max_rows**2)
 
 
 def calibrated(sensitivity: Sensitivity, cost: Budget) -> NoiseLaw:

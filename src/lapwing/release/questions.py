@@ -5,10 +5,8 @@ A question is a frozen value that says what is counted and what it may cost. Wha
 the code that answers, in the package `curator`.
 """
 
-import base64
 import json
 import math
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,12 +16,12 @@ import numpy as np
 
 from lapwing.budget.budget import Budget
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.release.noise_law import NoiseLaw, Sensitivity, calibrated
+from lapwing.release.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated, row_sensitivity
+from lapwing.release.packing import MAX_CELLS, pack_counts, unpack_counts
+from lapwing.release.plain import read_key, read_list, read_rational
 from lapwing.release.terms import Relation
+from lapwing.release.tree_counts import NoisyTree, TreeCounts
 from lapwing.schema.groupings import Grouping
-
-MAX_CELLS = 2**26
-"""The most cells of one table: 512 MiB of counts."""
 
 
 class Question(Protocol):
@@ -42,20 +40,34 @@ class Question(Protocol):
         ...
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the answer."""
+    def groupings(self) -> tuple[Grouping, ...]:
+        """One per column: the table that is counted in the pass over the rows."""
         ...
 
     def sensitivity(self, relation: Relation, max_rows: int) -> Sensitivity:
-        """Bound the change of the exact answer between neighbours."""
-        ...
-
-    def noise(self, relation: Relation, max_rows: int) -> NoiseLaw:
-        """Return the law of the noise on each number of the answer."""
+        """Bound the change of each exact table of the answer between neighbours."""
         ...
 
     def to_dict(self) -> dict[str, Any]:
         """Return the question as plain JSON values."""
+        ...
+
+
+class Answer(Protocol):
+    """What every answer can say about itself."""
+
+    @property
+    def question(self) -> Question:
+        """What was asked."""
+        ...
+
+    @property
+    def tables(self) -> tuple[NoisyTable, ...]:
+        """The noisy tables, in the order in which their noise was drawn."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return question and answer as plain JSON values."""
         ...
 
 
@@ -120,9 +132,7 @@ class MarginalCounts:
 
     def sensitivity(self, relation: Relation, max_rows: int) -> Sensitivity:
         """Bound the change of the table: a unit owns at most ``max_rows`` rows, and each row lies in one cell."""
-        if relation == "add-remove":
-            return Sensitivity(max_rows, max_rows**2)
-        return Sensitivity(2 * max_rows, 2 * max_rows**2)
+        return row_sensitivity(relation, max_rows)
 
     def noise(self, relation: Relation, max_rows: int) -> NoiseLaw:
         """Return the noise on each cell."""
@@ -164,20 +174,24 @@ class NoisyCounts:
             )
         self.counts.flags.writeable = False
 
+    @property
+    def tables(self) -> tuple[NoisyTable, ...]:
+        """The one noisy table."""
+        return (NoisyTable(self.counts, self.noise, self.question.cost),)
+
     def privacy_loss(self, exact: np.ndarray, other: np.ndarray) -> Fraction:
         """Return the exact loss of this answer between two tables with these exact counts (ε or ρ, by the noise)."""
         return self.noise.loss(np.asarray(exact, dtype=np.int64) - np.asarray(other, dtype=np.int64))
 
     def to_dict(self) -> dict[str, Any]:
         """Return question and answer as plain JSON values."""
-        packed = zlib.compress(self.counts.astype("<i8").tobytes(), 6)
         return {
             "question": self.question.to_dict(),
-            "answer": {"counts": base64.b64encode(packed).decode("ascii"), "noise": self.noise.to_dict()},
+            "answer": {"counts": pack_counts(self.counts), "noise": self.noise.to_dict()},
         }
 
 
-def question_from_dict(values: Mapping[str, Any]) -> MarginalCounts:
+def question_from_dict(values: Mapping[str, Any]) -> MarginalCounts | TreeCounts:
     """Read back a question that ``to_dict`` wrote.
 
     Raises
@@ -185,24 +199,25 @@ def question_from_dict(values: Mapping[str, Any]) -> MarginalCounts:
     ParameterError
         If the kind is not in the closed set.
     """
+    if values.get("kind") == TreeCounts.kind:
+        return TreeCounts.from_dict(values)
     if values.get("kind") != MarginalCounts.kind:
-        raise ParameterError(f"unknown question kind {values.get('kind')!r}; the closed set is {MarginalCounts.kind}")
+        raise ParameterError(
+            f"unknown question kind {values.get('kind')!r}; the closed set is {MarginalCounts.kind}, {TreeCounts.kind}"
+        )
     return MarginalCounts(
-        columns=tuple(values["columns"]),
-        groupings=tuple(Grouping.from_dict(grouping) for grouping in values["groupings"]),
-        cost=Budget(values["cost"]["notion"], Fraction(values["cost"]["amount"])),
+        columns=read_list(values, "columns", str),
+        groupings=tuple(Grouping.from_dict(grouping) for grouping in read_key(values, "groupings", list)),
+        cost=Budget(values["cost"]["notion"], read_rational(values["cost"]["amount"])),
     )
 
 
-def answer_from_dict(values: Mapping[str, Any]) -> NoisyCounts:
-    """Read back an answer that ``NoisyCounts.to_dict`` wrote; the size is checked before memory is taken."""
+def answer_from_dict(values: Mapping[str, Any]) -> NoisyCounts | NoisyTree:
+    """Read back an answer that ``to_dict`` wrote; the size is checked before memory is taken."""
     question = question_from_dict(values["question"])
-    cells = math.prod(question.shape)
-    inflater = zlib.decompressobj()
-    raw = inflater.decompress(base64.b64decode(values["answer"]["counts"], validate=True), 8 * cells + 1)
-    if len(raw) != 8 * cells:
-        raise ParameterError(f"an answer over {question.columns} must hold {cells} counts; the record is damaged")
-    counts = np.frombuffer(raw, dtype="<i8").astype(np.int64).reshape(question.shape)
+    if isinstance(question, TreeCounts):
+        return NoisyTree.from_dict(question, values["answer"])
+    counts = unpack_counts(values["answer"]["counts"], question.shape)
     return NoisyCounts(question, counts, NoiseLaw.from_dict(values["answer"]["noise"]))
 
 

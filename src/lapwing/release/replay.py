@@ -1,10 +1,12 @@
 """A curator without data: it returns recorded answers to the same questions."""
 
 from collections.abc import Iterable
+from typing import Any, overload
 
 from lapwing.errors import ParameterError
-from lapwing.release.questions import MarginalCounts, NoisyCounts, same_question
+from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts, same_question
 from lapwing.release.terms import Terms
+from lapwing.release.tree_counts import NoisyTree, TreeCounts
 
 
 class ReplayCurator:
@@ -14,7 +16,7 @@ class ReplayCurator:
     ----------
     terms : Terms
         The public terms of the recorded release.
-    answers : iterable of NoisyCounts
+    answers : iterable of NoisyCounts or NoisyTree
         The record.
 
     Notes
@@ -25,7 +27,7 @@ class ReplayCurator:
 
     __slots__ = ("_asked", "_record", "_terms")
 
-    def __init__(self, terms: Terms, answers: Iterable[NoisyCounts]) -> None:
+    def __init__(self, terms: Terms, answers: Iterable[Answer]) -> None:
         self._terms = terms
         self._record = tuple(answers)
         self._asked = 0
@@ -40,7 +42,12 @@ class ReplayCurator:
         """Whether every recorded answer was asked for."""
         return self._asked == len(self._record)
 
-    def ask(self, *questions: MarginalCounts) -> tuple[NoisyCounts, ...]:
+    @overload
+    def ask(self, *questions: MarginalCounts) -> tuple[NoisyCounts, ...]: ...
+    @overload
+    def ask(self, *questions: TreeCounts) -> tuple[NoisyTree, ...]: ...
+
+    def ask(self, *questions: Any) -> Any:
         """Return the next recorded answers.
 
         Raises

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from lapwing.errors import DataError, LapwingError
-from lapwing.release.questions import NoisyCounts, answer_from_dict
+from lapwing.release.questions import Answer, answer_from_dict
 
 FORMAT = 1
 
@@ -20,7 +20,7 @@ FORMAT = 1
 class AnswerSink(Protocol):
     """Where the room records answers before it returns them."""
 
-    def record(self, answers: Sequence[NoisyCounts]) -> None:
+    def record(self, answers: Sequence[Answer]) -> None:
         """Make the answers durable."""
         ...
 
@@ -28,7 +28,7 @@ class AnswerSink(Protocol):
 class NoTranscript:
     """Record nothing: a release without ledger or transcript cannot be resumed."""
 
-    def record(self, answers: Sequence[NoisyCounts]) -> None:
+    def record(self, answers: Sequence[Answer]) -> None:
         """Keep nothing."""
 
     def close(self) -> None:
@@ -61,7 +61,7 @@ class TranscriptFile:
         self._path = path
         self._hold = _hold(path)
 
-    def record(self, answers: Sequence[NoisyCounts]) -> None:
+    def record(self, answers: Sequence[Answer]) -> None:
         """Append one line per answer and wait for the disk."""
         _append(self._path, "".join(json.dumps(answer.to_dict()) + "\n" for answer in answers), "ab")
 
@@ -100,7 +100,7 @@ def create_transcript(path: Path, header: Mapping[str, Any]) -> TranscriptFile:
     return TranscriptFile(path)
 
 
-def continue_transcript(path: Path) -> tuple[TranscriptFile, dict[str, Any], tuple[NoisyCounts, ...]]:
+def continue_transcript(path: Path) -> tuple[TranscriptFile, dict[str, Any], tuple[Answer, ...]]:
     """Take hold of a transcript, read it, and cut off a last line that a crash left incomplete.
 
     Parameters
@@ -114,7 +114,7 @@ def continue_transcript(path: Path) -> tuple[TranscriptFile, dict[str, Any], tup
         Its open end.
     header : dict
         The public settings of the release.
-    answers : tuple of NoisyCounts
+    answers : tuple of NoisyCounts or NoisyTree
         In the order in which they were given.
 
     Raises
@@ -138,7 +138,7 @@ def continue_transcript(path: Path) -> tuple[TranscriptFile, dict[str, Any], tup
 
 def _parsed(
     transcript: TranscriptFile, path: Path, text: bytes
-) -> tuple[TranscriptFile, dict[str, Any], tuple[NoisyCounts, ...]]:
+) -> tuple[TranscriptFile, dict[str, Any], tuple[Answer, ...]]:
     """Parse the text, or let go of the transcript again."""
     try:
         return transcript, *_parse(path, text)
@@ -169,7 +169,7 @@ def _hold(path: Path) -> sqlite3.Connection:
     raise DataError(f"the transcript {path} is in use by another process, or its folder is read-only; wait for it")
 
 
-def _parse(path: Path, text: bytes) -> tuple[dict[str, Any], tuple[NoisyCounts, ...]]:
+def _parse(path: Path, text: bytes) -> tuple[dict[str, Any], tuple[Answer, ...]]:
     """Turn the complete lines of a transcript into header and answers."""
     try:
         lines = [json.loads(line) for line in text.splitlines()]

@@ -1,5 +1,6 @@
 """Human labels of groups of codes: for queries, answer tables and reports."""
 
+import itertools
 import json
 from collections.abc import Callable
 from typing import Final
@@ -7,6 +8,7 @@ from typing import Final
 from lapwing.errors import ParameterError
 from lapwing.schema.fields import Field, Scalar
 from lapwing.schema.groupings import Grouping
+from lapwing.schema.hierarchies import Hierarchy
 from lapwing.schema.scalars import MICROSECONDS, date_text, datetime_text, quote
 
 _LISTED: Final = 3
@@ -81,6 +83,34 @@ def labels(grouping: Grouping, field: Field) -> list[str]:
             runs[group].append((start, stop))
     run_label = _run_labeller(field)
     return [_runs_label(run_label, own) for own in runs] + _reserved_labels(field)
+
+
+def run_labels(nested: Hierarchy, level: int, field: Field) -> list[str]:
+    """Return the human labels of the runs of one level of a hierarchy, in their order.
+
+    Raises
+    ------
+    ParameterError
+        Where the hierarchy is not of the field's domain.
+
+    Examples
+    --------
+    >>> from lapwing.schema.hierarchies import hierarchy
+    >>> age = Field(name="age", type="integer", minimum=0, maximum=99)
+    >>> run_labels(hierarchy(age.domain, 2), 0, age), run_labels(hierarchy(age.domain, 2), 2, age)
+    (['0-99, missing'], ['0-49', '50-99', 'missing'])
+    """
+    starts = nested.starts(level)
+    cuts = starts[(starts > 0) & (starts < nested.values)]
+    texts = labels(Grouping(nested.values, nested.reserved, "cuts", cuts=cuts), field)
+    firsts, parts = nested.alone(level)
+    return [_joined(texts[first:end]) for first, end in itertools.pairwise([*firsts.tolist(), parts])]
+
+
+def _joined(texts: list[str]) -> str:
+    """Return a few labels, and how many there are."""
+    shown = ", ".join(texts[:_LISTED])
+    return shown if len(texts) <= _LISTED else f"{shown}, ... ({len(texts)} parts)"
 
 
 def _check_fit(grouping: Grouping, field: Field) -> None:
