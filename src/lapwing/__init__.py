@@ -19,6 +19,7 @@ from lapwing.errors import (
 from lapwing.release.version import VERSION
 
 __all__ = [
+    "PMM",
     "BudgetError",
     "CapacityError",
     "DataError",

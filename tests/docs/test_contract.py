@@ -77,6 +77,7 @@ NAMES = {
     "Independent",
     "LapwingError",
     "LapwingWarning",
+    "PMM",
     "ParameterError",
     "Release",
     "Schema",

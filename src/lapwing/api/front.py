@@ -5,6 +5,7 @@ from lapwing.api.schema_draft import Schema
 from lapwing.api.synthesize import resume, synthesize
 from lapwing.api.synthesizer import Synthesizer
 from lapwing.mechanisms.independent import Independent
+from lapwing.mechanisms.pmm import PMM
 from lapwing.sample.conditions import Between as between  # noqa: N813
 
-__all__ = ["Independent", "Release", "Schema", "Synthesizer", "between", "load", "resume", "synthesize"]
+__all__ = ["PMM", "Independent", "Release", "Schema", "Synthesizer", "between", "load", "resume", "synthesize"]

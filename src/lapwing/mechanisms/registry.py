@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, Protocol, cast, get_args
 
 import numpy as np
 
 from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
 from lapwing.mechanisms.independent import Independent
+from lapwing.mechanisms.pmm import PMM
 from lapwing.release.curator import Curator
 from lapwing.release.model import ReleasedModel
 from lapwing.release.terms import Relation
@@ -28,8 +29,11 @@ class Mechanism(Protocol):
         ...
 
 
-MECHANISMS: Mapping[str, type[Independent]] = MappingProxyType({"independent": Independent})
+MECHANISMS: Mapping[str, type[Independent] | type[PMM]] = MappingProxyType({"independent": Independent, "pmm": PMM})
 """Mechanism classes by lower-case name."""
+
+MOST_TREE_COLUMNS = 2
+"""Up to so many columns a tree of cells is the default: its error grows as ``n**(-1/d)``."""
 
 
 def make_mechanism(name: str, settings: Mapping[str, Any]) -> Mechanism:
@@ -68,17 +72,18 @@ def settings_of(mechanism: Mechanism) -> dict[str, Any]:
     return asdict(mechanism)  # type: ignore[call-overload,no-any-return]
 
 
-def default_mechanism(schema: Schema) -> Mechanism:  # noqa: ARG001
-    """Return the mechanism that fits a schema; a rule on the schema alone."""
-    return Independent()
+def default_mechanism(schema: Schema) -> Mechanism:
+    """Return the mechanism that fits a schema, by its number of columns alone: a tree of cells for one or two."""
+    return PMM() if len(schema.columns) <= MOST_TREE_COLUMNS else Independent()
 
 
 def _read(key: str, value: object, kind: object) -> object:
-    """Read a setting given as text; other values are left to the mechanism's own check."""
-    if not isinstance(value, str) or kind is str:
+    """Read a setting given as text; other values, and choices from a list, are left to the mechanism's own check."""
+    choices = get_args(kind) or (kind,)
+    if not isinstance(value, str) or str in choices or all(isinstance(choice, str) for choice in choices):
         return value
     try:
-        return int(value) if kind is int else float(value)
+        return int(value) if int in choices else float(value)
     except ValueError:
         pass
     raise ParameterError(f"setting {key} must be a number, got {value!r}; write {key}=NUMBER")

@@ -1,0 +1,160 @@
+"""The private measure mechanism.
+
+ask -> solve -> model: noisy counts of a tree of nested cells, made consistent, and rows placed in the leaf cells.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+
+from lapwing.budget.budget import Budget
+from lapwing.errors import ParameterError
+from lapwing.mechanisms.steps.tree_model import Consistency, Placement, cells_as_model, fitted_leaves, greedy_leaves
+from lapwing.mechanisms.steps.tree_plan import TreePlan, default_plan, paper_plan, tree_shapes
+from lapwing.release.curator import Curator
+from lapwing.release.model import ReleasedModel
+from lapwing.release.packing import MAX_CELLS
+from lapwing.release.questions import MarginalCounts
+from lapwing.release.terms import Relation, Terms
+from lapwing.release.tree_counts import NoisyTree
+from lapwing.schema.schemas import Schema
+
+Variant = Literal["default", "paper"]
+
+COUNT_SHARE = Fraction(1, 50)
+"""Part of the budget that buys a noisy number of rows where nobody gives a public one; it only chooses the tree."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PMM:
+    """Cut the table into a tree of cells, count every level with noise, and make the counts consistent.
+
+    Parameters
+    ----------
+    depth : int or None, default None
+        Levels of the tree below its root, 0 to 64. By default the error bound chooses, or, for the paper's variant,
+        ``ceil(log2(epsilon * rows))``; then the tree ends earlier where ``max_nodes`` is reached.
+    variant : {"default", "paper"}, default "default"
+        ``default``: weighted least squares on the raw counts, fair rounding, and the budget per level that minimises
+        its error bound, with a fifth for deeper levels. ``paper``: the published algorithm.
+    consistency : {"uniform", "proportional"}, default "uniform"
+        How the paper's variant changes two noisy counts so that they sum to their parent's.
+    max_nodes : int, default 4_194_304
+        Most cells of all levels together, up to 2**26; about 60 bytes each while the model is fitted.
+    placement : {"uniform", "centre"}, default "uniform"
+        Where in its leaf cell a row lies.
+
+    Raises
+    ------
+    ParameterError
+        If a setting is outside its range.
+
+    Notes
+    -----
+    Guarantee: one `TreeCounts` question of the whole budget, or, where no number of rows is public or expected, a
+    `MarginalCounts` question for it with 2 % and the tree with the rest; ε-DP or ρ-zCDP in all, for add-remove and
+    replace-one neighbours and any number of rows per unit.
+
+    Expected error: with n rows, in 1-Wasserstein distance where each column has length 1 (the largest coordinate
+    counts), ``O(log(ε n)**2 / (ε n))`` for one column and ``O((ε n)**(-1/d))`` for d > 1. Rows with a misfit are
+    outside the tree and not stood for. Time ``O(n d + k)``, memory ``O(k)`` beside the coded rows, for k nodes.
+
+    References
+    ----------
+    He, Vershynin, Zhu, "Algorithmically Effective Differentially Private Synthetic Data", Section 4. What we changed in
+    the default variant: see its parameter; in both, missing and special values are the first cuts of their column, and
+    a cell of a column without order has diameter 1.
+
+    Examples
+    --------
+    >>> PMM(depth=12).variant
+    'default'
+    """
+
+    name: ClassVar[str] = "PMM"
+    summary: ClassVar[str] = "noisy tree of nested cells, for one or two columns (default there); best proved accuracy"
+    relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
+
+    depth: int | None = None
+    variant: Variant = "default"
+    consistency: Consistency = "uniform"
+    max_nodes: int = 2**22
+    placement: Placement = "uniform"
+
+    def __post_init__(self) -> None:
+        depth = self.depth
+        if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or not 0 <= depth <= 64):
+            raise ParameterError(f"depth must be a whole number from 0 to 64, got {depth!r}; leave it out to choose")
+        for key, choices in (("variant", Variant), ("consistency", Consistency), ("placement", Placement)):
+            if getattr(self, key) not in get_args(choices):
+                raise ParameterError(f"{key} must be one of {', '.join(get_args(choices))}, got {getattr(self, key)!r}")
+        if self.consistency != "uniform" and self.variant != "paper":
+            raise ParameterError("consistency is a choice of variant='paper' only; leave it out")
+        nodes = self.max_nodes
+        if isinstance(nodes, bool) or not isinstance(nodes, int) or not 1 <= nodes <= MAX_CELLS:
+            raise ParameterError(f"max_nodes must be a whole number from 1 to {MAX_CELLS}, got {nodes!r}")
+
+    @classmethod
+    def small(cls) -> "PMM":
+        """Return settings under which a run takes milliseconds, for privacy tests."""
+        return cls(depth=4)
+
+    def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
+        """Return one atom per leaf cell with a positive count, spending exactly ``budget``.
+
+        Parameters
+        ----------
+        curator : Curator
+            Answers the questions.
+        schema : Schema
+            With at least one modelled column.
+        budget : Budget
+            Pure ε or zCDP.
+        rng : numpy.random.Generator
+            Rounds the fitted counts (default variant).
+
+        Returns
+        -------
+        ReleasedModel
+            The uniform model where the noisy total is 0 or less.
+
+        Raises
+        ------
+        CapacityError
+            If a tree of the given depth has more than ``max_nodes`` nodes; nothing is asked then.
+        """
+        plan, left = self._planned(curator, schema, budget)
+
+        (noisy,) = curator.ask(plan.question(schema, left))
+        leaves = self._solved(noisy, curator.terms, rng)
+        return cells_as_model(schema, noisy.question, leaves, curator.terms.rows, self.placement)
+
+    def _planned(self, curator: Curator, schema: Schema, budget: Budget) -> tuple[TreePlan, Budget]:
+        """Return the plan and the budget for it: public, but for a noisy number of rows that is bought if needed."""
+        is_paper = self.variant == "paper"
+        shapes = tree_shapes(schema, self.depth, self.max_nodes, is_paper=is_paper)
+        if is_paper and self.depth is not None:
+            return paper_plan(shapes[0], curator.terms, budget, self.depth, 1.0), budget
+        rows, left = known_rows(curator, budget)
+        if is_paper:
+            return paper_plan(shapes[0], curator.terms, left, None, rows), left
+        return default_plan(shapes, curator.terms, left, self.depth, rows), left
+
+    def _solved(self, noisy: NoisyTree, terms: Terms, rng: np.random.Generator) -> np.ndarray:
+        """Return consistent counts of the leaf cells."""
+        if self.variant == "paper":
+            return greedy_leaves(noisy, terms.rows, self.consistency)
+        return fitted_leaves(noisy, terms.rows, rng)
+
+
+def known_rows(curator: Curator, budget: Budget) -> tuple[float, Budget]:
+    """Return a number of rows that may be known, and the budget that is left: public, expected, or bought."""
+    terms = curator.terms
+    known = terms.rows if terms.rows is not None else terms.expected_rows
+    if known is not None:
+        return float(max(1, known)), budget
+    cost, left = budget.split([COUNT_SHARE, 1 - COUNT_SHARE])
+    (noisy,) = curator.ask(MarginalCounts(columns=(), groupings=(), cost=cost))
+    return float(max(1, int(noisy.counts))), left

@@ -1,0 +1,161 @@
+"""The public plan of a tree: which cuts, how deep, and which part of the budget each level gets."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from lapwing.budget.budget import Budget
+from lapwing.errors import CapacityError
+from lapwing.mechanisms.steps.tree_shapes import TreeShape, tree_shape
+from lapwing.numerics.tree_budget import (
+    DEEP_STEPS,
+    Root,
+    bound_factor,
+    chosen_depth,
+    default_shares,
+    optimal_shares,
+    paper_shares,
+    unit_sd,
+)
+from lapwing.release.noise_law import row_sensitivity
+from lapwing.release.terms import Terms
+from lapwing.release.tree_counts import TreeCounts
+from lapwing.schema.hierarchies import hierarchy
+from lapwing.schema.schemas import Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreePlan:
+    """Say how a table is cut and what share of the budget each level gets; a function of public numbers.
+
+    Parameters
+    ----------
+    schedule : tuple of int
+        The column of the schema that each level from 1 on splits.
+    shares : tuple of Fraction
+        Share of each level from 0 on; they sum to 1, the last one is not 0.
+    """
+
+    schedule: tuple[int, ...]
+    shares: tuple[Fraction, ...]
+
+    def question(self, schema: Schema, budget: Budget) -> TreeCounts:
+        """Return the question that spends exactly ``budget``; columns that are never split are left out of it."""
+        used = sorted(set(self.schedule)) or [0]
+        fields = [schema.columns[place] for place in used]
+        return TreeCounts(
+            columns=tuple(field.name for field in fields),
+            hierarchies=tuple(
+                hierarchy(field.domain, self.schedule.count(place)) for field, place in zip(fields, used, strict=True)
+            ),
+            schedule=tuple(used.index(place) for place in self.schedule),
+            costs=tuple(budget * share if share else None for share in self.shares),
+        )
+
+
+def tree_shapes(schema: Schema, depth: int | None, max_nodes: int, *, is_paper: bool) -> tuple[TreeShape, ...]:
+    """Return the ways to cut a table that a plan chooses from, as deep as the limit allows.
+
+    Parameters
+    ----------
+    schema : Schema
+        With at least one modelled column.
+    depth : int or None
+        A depth that the tree must have, where its columns can be split that often.
+    max_nodes : int
+        Most cells of all levels together.
+    is_paper : bool
+        The paper's partition only: always the longest side.
+
+    Raises
+    ------
+    CapacityError
+        If a tree of the given depth has more nodes than ``max_nodes``.
+    """
+    domains = [column.domain for column in schema.columns]
+    longest = tree_shape(domains, "longest", max_nodes)
+    shapes = (longest,) if is_paper or len(domains) == 1 else (longest, tree_shape(domains, "cycle", max_nodes))
+    fitting = tuple(shape for shape in shapes if depth is None or shape.is_complete or len(shape.schedule) >= depth)
+    if not fitting:
+        fits = max(len(shape.schedule) for shape in shapes)
+        raise CapacityError(
+            f"a tree of depth={depth} over {len(domains)} columns has more than max_nodes={max_nodes} nodes; "
+            f"depth={fits} fits"
+        )
+    return fitting
+
+
+def paper_plan(shape: TreeShape, terms: Terms, budget: Budget, depth: int | None, rows: float) -> TreePlan:
+    """Return the paper's plan: depth ``ceil(log2(ε n))`` and the shares of Theorem 4.3.
+
+    Parameters
+    ----------
+    shape : TreeShape
+        Cuts of the longest side.
+    terms : Terms
+        Relation and rows per unit.
+    budget : Budget
+        For the tree. A zCDP budget counts as the ε whose Laplace noise has the same standard deviation.
+    depth : int or None
+        Instead of the paper's.
+    rows : float
+        A public or noisy number of rows, at least 1; not looked at where a depth is given.
+    """
+    if depth is None:
+        epsilon = math.sqrt(2) / unit_sd(budget.notion, budget.amount, _change("add-remove", terms, budget))
+        depth = max(0, math.ceil(math.log2(epsilon * rows)))
+    levels = min(depth, len(shape.schedule))
+    shares = paper_shares(shape.deltas[: levels + 1], budget.notion, _root(terms, levels))
+    return TreePlan(schedule=shape.schedule[:levels], shares=shares)
+
+
+def default_plan(shapes: Sequence[TreeShape], terms: Terms, budget: Budget, depth: int | None, rows: float) -> TreePlan:
+    """Return the better plan of spec 01: cuts, depth and shares by the bound of weighted least squares.
+
+    Parameters
+    ----------
+    shapes : sequence of TreeShape
+        To choose from.
+    terms, budget
+        As for `paper_plan`.
+    depth : int or None
+        The deepest level, deep levels included.
+    rows : float
+        A public or noisy number of rows, at least 1.
+    """
+    noise = unit_sd(budget.notion, budget.amount, _change(terms.relation, terms, budget)) / rows
+    plans = [_bounded_plan(shape, terms, budget, depth, noise) for shape in shapes]
+    return min(plans, key=lambda plan: plan[0])[1]
+
+
+def _bounded_plan(
+    shape: TreeShape, terms: Terms, budget: Budget, depth: int | None, noise: float
+) -> tuple[float, TreePlan]:
+    """Return the best plan for one way to cut, and its bound."""
+    most = len(shape.schedule) if depth is None else min(depth, len(shape.schedule))
+    root = _root(terms, most)
+    deltas, resolutions = shape.deltas[: most + 1], shape.resolutions[: most + 1]
+    best = chosen_depth(deltas, resolutions, noise, budget.notion, root)
+    if root == "exact":
+        best = max(best, 1)  # an exact root has no noise to spend a budget on
+    if depth is not None:
+        # Deep levels come in steps of two: the last of them must be the depth that was asked for.
+        best = max(best, most - DEEP_STEPS[-1])
+        best += (most - best) % 2
+    bound = noise * bound_factor(
+        deltas[: best + 1], optimal_shares(deltas[: best + 1], budget.notion, root), budget.notion
+    )
+    shares = default_shares(deltas, best, budget.notion, root)
+    return bound + resolutions[best], TreePlan(schedule=shape.schedule[: len(shares) - 1], shares=shares)
+
+
+def _root(terms: Terms, levels: int) -> Root:
+    """Return whether the root needs no budget: the number of rows is public, and there is another level to spend on."""
+    return "exact" if terms.rows is not None and levels else "noisy"
+
+
+def _change(relation: str, terms: Terms, budget: Budget) -> int:
+    """Return the sensitivity of one level in the norm of the budget's noise."""
+    bound = row_sensitivity("add-remove" if relation == "add-remove" else "replace-one", terms.max_rows)
+    return bound.l1 if budget.notion == "pure" else bound.l2_squared

@@ -1,0 +1,151 @@
+"""How a schema's columns can be cut into trees, and what each level costs in accuracy; from public numbers only.
+
+Runs of codes are kept as how many there are of each size, so that a tree of any depth is planned without its cells.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from lapwing.release.packing import MAX_CELLS
+from lapwing.schema.domains import Domain
+from lapwing.schema.hierarchies import MAX_LEVELS
+
+Kind = Literal["whole", "regular", "reserved"]
+Run = tuple[Kind, int]
+Runs = Counter[Run]
+Order = Literal["longest", "cycle"]
+
+MAX_TREE_LEVELS: Final = 100
+"""More levels than any table within the limits has, and fewer than `lapwing.numerics.tree_budget` takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeShape:
+    """One way to cut a table, level by level, without its cells.
+
+    Parameters
+    ----------
+    schedule : tuple of int
+        The column that each level from 1 on splits.
+    deltas : tuple of float
+        Per level, the diameters of the cells that it divides, summed; the first is the diameter of the whole.
+    resolutions : tuple of float
+        Per level, the largest diameter of a cell.
+    is_complete : bool
+        Whether no column can be split any more (otherwise a limit ended the tree).
+    """
+
+    schedule: tuple[int, ...]
+    deltas: tuple[float, ...]
+    resolutions: tuple[float, ...]
+    is_complete: bool
+
+
+def tree_shape(domains: Sequence[Domain], order: Order, max_nodes: int) -> TreeShape:
+    """Cut a table as deep as its columns and the limit allow.
+
+    Parameters
+    ----------
+    domains : sequence of Domain
+        Of the columns, at least one.
+    order : {"longest", "cycle"}
+        Split the column with the longest run (the paper's partition of a box), or the one split least often; the
+        first of equals.
+    max_nodes : int
+        Most cells of all levels together; the counted table stays below ``2**26`` cells as well.
+
+    Returns
+    -------
+    TreeShape
+
+    Examples
+    --------
+    >>> unit = Domain(2**32, 0, False, True, True)
+    >>> square = tree_shape([unit, unit], "longest", 100)
+    >>> square.schedule, square.deltas, square.resolutions
+    ((0, 1, 0, 1, 0), (1.0, 1.0, 2.0, 2.0, 4.0, 4.0), (1.0, 1.0, 0.5, 0.5, 0.25, 0.25))
+    """
+    levels = [_levels(domain) for domain in domains]
+    depths = [0] * len(domains)
+    schedule: list[int] = []
+    deltas = [_diameters(domains, [each[0] for each in levels])[0]]
+    resolutions, nodes = [deltas[0]], 1
+    while len(schedule) < MAX_TREE_LEVELS:
+        runs = [each[depth] for each, depth in zip(levels, depths, strict=True)]
+        open_ = [place for place, each in enumerate(levels) if depths[place] + 1 < len(each)]
+        if not open_:
+            return TreeShape(
+                schedule=tuple(schedule), deltas=tuple(deltas), resolutions=tuple(resolutions), is_complete=True
+            )
+        place = min(open_, key=lambda c: (-_longest(domains[c], runs[c]) if order == "longest" else 0, depths[c], c))
+        below = [*runs[:place], levels[place][depths[place] + 1], *runs[place + 1 :]]
+        nodes += math.prod(each.total() for each in below)
+        if nodes > max_nodes or _counted(domains, below) > MAX_CELLS:
+            break
+        dividing = Counter({run: count for run, count in runs[place].items() if run[1] > 1})
+        deltas.append(_diameters(domains, [*runs[:place], dividing, *runs[place + 1 :]])[1])
+        resolutions.append(_diameters(domains, below)[0])
+        schedule.append(place)
+        depths[place] += 1
+    return TreeShape(schedule=tuple(schedule), deltas=tuple(deltas), resolutions=tuple(resolutions), is_complete=False)
+
+
+def _levels(domain: Domain) -> list[Runs]:
+    """Return the runs of each level that `lapwing.schema.hierarchies.hierarchy` has, as sizes."""
+    extra = domain.specials + (1 if domain.missing else 0)
+    root: Run = ("whole", domain.values + extra) if extra else ("regular", domain.values)
+    levels: list[Runs] = [Counter({root: 1})]
+    while len(levels) <= MAX_LEVELS and any(size > 1 for _, size in levels[-1]):
+        below: Runs = Counter()
+        for (kind, size), count in levels[-1].items():
+            if kind == "whole":
+                below.update({("regular", domain.values): 1, ("reserved", extra): 1})
+            elif size == 1:
+                below[kind, size] += count
+            else:
+                below[kind, size // 2] += count
+                below[kind, size - size // 2] += count
+        levels.append(below)
+    return levels
+
+
+def _length(domain: Domain, kind: Kind, size: int) -> float:
+    """Return the length of a run in its column's metric, as `lapwing.schema.hierarchies.diameters` does."""
+    if size == 1 and not (domain.continuous and domain.values > 1 and kind == "regular"):
+        return 0.0
+    if kind != "regular" or not domain.ordered:
+        return 1.0
+    return size / domain.values if domain.continuous else (size - 1) / max(1, domain.values - 1)
+
+
+def _longest(domain: Domain, runs: Runs) -> float:
+    """Return the length of a column's longest run that can be split."""
+    return max((_length(domain, kind, size) for kind, size in runs if size > 1), default=0.0)
+
+
+def _counted(domains: Sequence[Domain], runs: Sequence[Runs]) -> int:
+    """Return the cells of the counted table, in which each reserved code of a split column is alone."""
+    return math.prod(
+        sum(count for (kind, _), count in each.items() if kind != "reserved") + domain.reserved
+        for domain, each in zip(domains, runs, strict=True)
+        if sum(each.values()) > 1
+    )
+
+
+def _diameters(domains: Sequence[Domain], runs: Sequence[Runs]) -> tuple[float, float]:
+    """Return the largest diameter of a table's cells, and the sum of them all; a cell's is that of its longest side."""
+    sides: list[Counter[float]] = []
+    for domain, each in zip(domains, runs, strict=True):
+        side: Counter[float] = Counter()
+        for (kind, size), count in each.items():
+            side[_length(domain, kind, size)] += count
+        sides.append(side)
+    total, cells = 0.0, 0
+    for length in sorted({length for side in sides for length in side}):
+        within = math.prod(sum(count for own, count in side.items() if own <= length) for side in sides)
+        total += length * (within - cells)
+        cells = within
+    return max(length for side in sides for length in side), total
