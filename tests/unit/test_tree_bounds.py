@@ -1,0 +1,279 @@
+"""Bounds of trees: the theorems' formulas, and the simulated bounds against distances that were really measured."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+from helpers.small_trees import cube_deltas, cube_diameters, cube_splits, summed_upwards
+from lapwing.errors import ParameterError
+from lapwing.numerics.tree_bounds import (
+    cell_diameters,
+    least_squares_bound,
+    theorem_4_2,
+    theorem_4_3,
+    tree_deltas,
+)
+from lapwing.numerics.tree_budget import default_shares, optimal_shares, paper_scales, paper_shares
+from lapwing.numerics.tree_rounding import consistent_counts, fair_rounding
+from lapwing.numerics.tree_simulation import (
+    NoiseTree,
+    affordable_simulations,
+    certificate_quantile,
+    drawn_noise,
+    noise_variance,
+    simulated_bound,
+)
+from lapwing.numerics.trees import Split, tree_least_squares
+
+DEPTH = 6
+
+
+def line_tree(shares, epsilon=1.0, kind="laplace"):
+    """Return the halved interval with Laplace noise of scale 1 / (share ε), or that number as a Gaussian's variance."""
+    parameters = tuple(math.inf if share == 0 else 1 / (float(share) * epsilon) for share in shares)
+    depth = len(shares) - 1
+    return NoiseTree(
+        splits=tuple(cube_splits(depth)), diameters=tuple(cube_diameters(depth)), kind=kind, parameters=parameters
+    )
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3])
+def test_deltas_of_a_cube_are_those_of_the_specification(dimension: int) -> None:
+    sides = [
+        [
+            np.full(2 ** len(range(axis, level, dimension)), 0.5 ** len(range(axis, level, dimension)))
+            for axis in range(dimension)
+        ]
+        for level in range(8)
+    ]
+
+    deltas = tree_deltas(cube_splits(7, dimension), [cell_diameters(lengths) for lengths in sides])
+
+    assert deltas == cube_deltas(7, dimension)
+
+
+def test_deltas_count_only_cells_that_divide() -> None:
+    splits = [Split(0, np.array([0, 0])), Split(0, np.array([0, 0, 1]))]
+
+    deltas = tree_deltas(splits, [np.array([1.0]), np.array([0.6, 0.4]), np.array([0.3, 0.3, 0.4])])
+
+    assert deltas == [1.0, 1.0, 0.6]
+
+
+def test_diameters_are_the_largest_sides_of_cells() -> None:
+    sides = [np.array([0.5, 0.2, 0.3]), np.array([0.25, 0.25])]
+
+    diameters = cell_diameters(sides)
+
+    whole = np.broadcast_to(diameters, (3, 2))
+    assert [[max(sides[0][i], sides[1][j]) for j in range(2)] for i in range(3)] == whole.tolist()
+
+
+@pytest.mark.parametrize("root", ["noisy", "exact"])
+def test_theorem_4_3_is_theorem_4_2_at_the_optimal_scales(root: str) -> None:
+    deltas = cube_deltas(8, 2)
+
+    bound = theorem_4_3(deltas, 0.5, rows=1000, resolution=0.1, root=root)
+
+    first = 1 if root == "exact" else 0
+    total = math.fsum(math.sqrt(delta) for delta in deltas[first:])
+    assert bound == pytest.approx((1 + first) * 2 * math.sqrt(2) / (0.5 * 1000) * total**2 + 0.1)
+
+
+def test_no_other_scales_of_the_same_cost_have_a_smaller_bound() -> None:
+    deltas = cube_deltas(8, 2)
+    best = theorem_4_3(deltas, 0.5, rows=1000, resolution=0.1)
+    rng = np.random.default_rng(1)
+
+    for _ in range(200):
+        parts = np.exp(rng.normal(0, 0.2, 9)) / paper_scales(deltas, "pure", 0.5)
+        scales = 1 / (0.5 * parts / parts.sum())
+
+        assert theorem_4_2(deltas, scales.tolist(), rows=1000, resolution=0.1) > best
+
+
+def measured_transport(leaf, final, splits):
+    """Exact 1-Wasserstein distance between the cells' left ends on the line, both normalised."""
+    before, after = np.cumsum(leaf) / leaf.sum(), np.cumsum(final) / final.sum()
+    return np.abs(before - after).sum() / len(leaf)
+
+
+def released(exact, tree, rng):
+    noise = [
+        None if math.isinf(parameter) else drawn_noise(tree.kind, parameter, counts.shape, rng).astype(np.int64)
+        for parameter, counts in zip(tree.parameters, exact, strict=True)
+    ]
+    noisy = [None if extra is None else counts + extra for counts, extra in zip(exact, noise, strict=True)]
+    return fair_rounding(tree_least_squares(noisy, tree.splits, tree.variances), tree.splits, rng)
+
+
+@pytest.mark.parametrize("rows", [100, 2000])
+@pytest.mark.parametrize("shape", ["spread", "one cell"])
+def test_measured_distances_keep_to_all_bounds(rows: int, shape: str) -> None:
+    rng = np.random.default_rng(7)
+    tree = line_tree(default_shares(cube_deltas(DEPTH), 4, "pure"))
+    leaf = np.zeros(2**DEPTH, dtype=np.int64)
+    if shape == "one cell":
+        leaf[20] = rows
+    else:
+        leaf += rng.multinomial(rows, np.full(2**DEPTH, 2.0**-DEPTH))
+    exact = summed_upwards(leaf, tree.splits)
+
+    finals = [released(exact, tree, rng) for _ in range(300)]
+    finals = [final for final in finals if final[0].item() > 0]
+    distances = np.array([measured_transport(leaf, final[-1], tree.splits) for final in finals])
+    totals = np.array([final[0].item() for final in finals])
+
+    bound = least_squares_bound(cube_deltas(DEPTH), tree.variances, rows=rows, resolution=0.0)
+    sharper = simulated_bound(tree, rows=rows, simulations=2000, rng=rng) - tree.resolution
+    quantile = certificate_quantile(tree, gamma=0.05, simulations=999, rng=rng)
+    # Six standard errors of the mean distance; the certificate fails at most 5 % of the time, + six of those.
+    assert distances.mean() <= sharper + 6 * distances.std() / math.sqrt(300)
+    assert sharper < bound
+    assert (distances > quantile / totals).mean() <= 0.05 + 6 * math.sqrt(0.05 * 0.95 / 300)
+
+
+def test_the_papers_version_keeps_to_its_theorem() -> None:
+    rng = np.random.default_rng(3)
+    deltas = cube_deltas(DEPTH)
+    tree = line_tree(paper_shares(deltas, "pure"))
+    leaf = rng.multinomial(500, np.full(2**DEPTH, 2.0**-DEPTH))
+    exact = summed_upwards(leaf, tree.splits)
+
+    distances = []
+    for _ in range(100):
+        noisy = [
+            counts + drawn_noise("laplace", scale, counts.shape, rng).astype(np.int64)
+            for counts, scale in zip(exact, tree.parameters, strict=True)
+        ]
+        distances.append(measured_transport(leaf, consistent_counts(noisy, tree.splits)[-1], tree.splits))
+
+    assert np.mean(distances) < theorem_4_3(deltas, 1.0, rows=500, resolution=0.0)
+
+
+def transports(tree, count, seed):
+    """Draw A of single trees: with one simulation and gamma 1/2 the quantile is the draw itself."""
+    rng = np.random.default_rng(seed)
+    return np.array([certificate_quantile(tree, gamma=0.5, simulations=1, rng=rng) for _ in range(count)])
+
+
+@pytest.mark.parametrize("kind", ["laplace", "gaussian"])
+def test_the_certificate_counts_its_own_simulation_error(kind: str) -> None:
+    tree = line_tree(optimal_shares(cube_deltas(3), "pure"), kind=kind)
+    rng = np.random.default_rng(11)
+
+    # Only 19 simulations each: the plain 95 % quantile of so few would fail more often than it says.
+    failures = [
+        fresh > certificate_quantile(tree, gamma=0.05, simulations=19, rng=rng)
+        for fresh in transports(tree, 2000, seed=5)
+    ]
+
+    assert np.mean(failures) <= 0.05 + 6 * math.sqrt(0.05 * 0.95 / 2000)
+
+
+def test_a_certificate_of_a_fifth_less_noise_fails_that_test() -> None:
+    shares = optimal_shares(cube_deltas(3), "pure")
+    tree, less = line_tree(shares), line_tree(shares, epsilon=1.25)
+    rng = np.random.default_rng(11)
+
+    failures = [
+        fresh > certificate_quantile(less, gamma=0.05, simulations=199, rng=rng)
+        for fresh in transports(tree, 500, seed=5)
+    ]
+
+    assert np.mean(failures) > 0.05 + 6 * math.sqrt(0.05 * 0.95 / 500)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameter"), [("laplace", 0.4), ("laplace", 7.0), ("gaussian", 0.3), ("gaussian", 40.0)]
+)
+def test_simulated_noise_has_the_discrete_law(kind: str, parameter: float) -> None:
+    draws = drawn_noise(kind, parameter, (200_000,), np.random.default_rng(1))
+
+    support = np.arange(-200, 201)
+    weights = np.exp(-np.abs(support) / parameter if kind == "laplace" else -(support**2) / (2 * parameter))
+    law = weights / weights.sum()
+    observed = np.array([(draws == value).mean() for value in support])
+    # Each frequency at 6.5 standard errors.
+    assert (np.abs(observed - law) <= 6.5 * np.sqrt(np.maximum(law, 1e-9) / len(draws)) + 1e-5).all()
+    true_variance = float((law * support**2).sum())
+    assert noise_variance(kind, parameter) >= true_variance * (1 - 1e-9)
+    assert kind == "gaussian" or noise_variance(kind, parameter) == pytest.approx(true_variance, rel=1e-9)
+
+
+def test_chunks_do_not_change_what_is_simulated() -> None:
+    tree = line_tree(optimal_shares(cube_deltas(13), "pure"))
+    assert tree.nodes * 200 > 2**20
+
+    mean = simulated_bound(tree, rows=1.0, simulations=200, rng=np.random.default_rng(1)) - tree.resolution
+    again = simulated_bound(tree, rows=1.0, simulations=200, rng=np.random.default_rng(1)) - tree.resolution
+
+    assert mean == again
+    bound = least_squares_bound(cube_deltas(13), tree.variances, rows=1.0, resolution=0.0)
+    assert 0.6 * bound < mean < bound
+
+
+def test_a_lone_root_is_certified_by_its_noise() -> None:
+    tree = line_tree([1.0])
+
+    quantile = certificate_quantile(tree, gamma=0.05, simulations=4999, rng=np.random.default_rng(1))
+
+    # P[|Z| > k] = 2 q^(k+1) / (1 + q) with q = 1/e: 7.3 % beyond 2, 2.7 % beyond 3.
+    assert quantile == 3.0
+
+
+def test_an_exact_lone_root_needs_nothing() -> None:
+    tree = NoiseTree(splits=(), diameters=(np.ones(1),), kind="laplace", parameters=(0.0,))
+
+    assert certificate_quantile(tree, gamma=0.5, simulations=3, rng=np.random.default_rng(1)) == 0.0
+
+
+@pytest.mark.parametrize(("gamma", "depth", "count"), [(0.05, 3, 999), (0.05, 20, 19), (0.3, 20, 29), (0.001, 20, 999)])
+def test_simulations_are_few_for_large_trees_and_never_too_few(gamma: float, depth: int, count: int) -> None:
+    tree = line_tree(optimal_shares(cube_deltas(depth), "pure"))
+
+    simulations = affordable_simulations(tree, gamma)
+
+    assert simulations == count
+    assert math.floor(gamma * (simulations + 1)) >= 1
+
+
+def test_a_large_certificate_takes_about_a_second() -> None:
+    tree = line_tree(default_shares(cube_deltas(20), 14, "pure"))
+    start = time.process_time()
+
+    certificate_quantile(tree, gamma=0.05, simulations=19, rng=np.random.default_rng(1))
+
+    # 2^21 nodes and 19 draws: 0.4 s on one core.
+    assert time.process_time() - start < 3.0
+
+
+@pytest.mark.parametrize("gamma", [0.0, 1.0, -1.0, math.nan])
+def test_impossible_failure_probabilities_are_refused(gamma: float) -> None:
+    with pytest.raises(ParameterError, match="gamma must be"):
+        certificate_quantile(line_tree([1.0]), gamma=gamma, simulations=100, rng=np.random.default_rng(1))
+
+
+def test_too_few_simulations_for_a_certificate_are_refused() -> None:
+    with pytest.raises(ParameterError, match="at least 19 simulations"):
+        certificate_quantile(line_tree([1.0]), gamma=0.05, simulations=18, rng=np.random.default_rng(1))
+
+
+def test_a_bound_needs_a_simulation_and_rows() -> None:
+    rng = np.random.default_rng(1)
+
+    with pytest.raises(ParameterError, match="simulations must be"):
+        simulated_bound(line_tree([1.0]), rows=1.0, simulations=0, rng=rng)
+    with pytest.raises(ParameterError, match="rows must be"):
+        simulated_bound(line_tree([1.0]), rows=0.0, simulations=1, rng=rng)
+    with pytest.raises(ParameterError, match="rows must be"):
+        least_squares_bound([1.0], [1.0], rows=-1, resolution=0.0)
+    with pytest.raises(ParameterError, match="rows must be"):
+        theorem_4_2([1.0], [1.0], rows=math.nan, resolution=0.0)
+
+
+def test_a_noise_tree_needs_all_levels() -> None:
+    with pytest.raises(ParameterError, match="2 diameters and noise parameters"):
+        NoiseTree(splits=tuple(cube_splits(1)), diameters=(np.ones(1),), kind="laplace", parameters=(1.0, 1.0))
