@@ -39,7 +39,7 @@ def answer_table(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFr
     polars.DataFrame
         One line per cell: the fields, ``noisy_count``, ``noise_sd``.
     """
-    cells = np.indices(table.counts.shape).reshape(table.counts.ndim, -1)
+    cells = np.indices(table.counts.shape).reshape(table.counts.ndim, table.counts.size)
     named = {
         name: pl.Series(texts, dtype=pl.String).gather(cell)
         for name, texts, cell in zip(answer.question.columns, _labels(answer, table, schema), cells, strict=True)

@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 
+from lapwing.api.generators import generator
 from lapwing.api.records import Records
 from lapwing.api.settings import Settings
 from lapwing.budget.budget import Budget
 from lapwing.budget.conversions import certificate_epsilons
-from lapwing.mechanisms.registry import settings_of
+from lapwing.mechanisms.registry import accuracy_statements, settings_of
 from lapwing.release.certificate import Certificate, CostLine, LedgerEntry, Statement
 from lapwing.release.model import ReleasedModel
 from lapwing.release.questions import Answer
@@ -61,7 +62,12 @@ def certify(
         released_rows=model.rows,
         seed=settings.seed,
         ledger=_entry(records),
-        accuracy=_noise_statements(answers),
+        accuracy=(
+            *_noise_statements(answers),
+            *accuracy_statements(
+                settings.mechanism, settings.schema, terms, answers, model, rng=generator(settings.seed, "certificate")
+            ),
+        ),
         warnings=_warnings(model, terms),
     )
 

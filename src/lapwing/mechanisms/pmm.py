@@ -3,6 +3,7 @@
 ask -> solve -> model: noisy counts of a tree of nested cells, made consistent, and rows placed in the leaf cells.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal, get_args
@@ -11,12 +12,21 @@ import numpy as np
 
 from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
-from lapwing.mechanisms.steps.tree_model import Consistency, Placement, cells_as_model, fitted_leaves, greedy_leaves
+from lapwing.mechanisms.steps.tree_accuracy import fitted_statements, greedy_statements, noise_tree
+from lapwing.mechanisms.steps.tree_model import (
+    Consistency,
+    Placement,
+    cells_as_model,
+    fitted_leaves,
+    greedy_leaves,
+    has_exact_root,
+)
 from lapwing.mechanisms.steps.tree_plan import TreePlan, default_plan, paper_plan, tree_shapes
+from lapwing.release.certificate import Statement
 from lapwing.release.curator import Curator
 from lapwing.release.model import ReleasedModel
 from lapwing.release.packing import MAX_CELLS
-from lapwing.release.questions import MarginalCounts
+from lapwing.release.questions import Answer, MarginalCounts
 from lapwing.release.terms import Relation, Terms
 from lapwing.release.tree_counts import NoisyTree
 from lapwing.schema.schemas import Schema
@@ -130,6 +140,32 @@ class PMM:
         (noisy,) = curator.ask(plan.question(schema, left))
         leaves = self._solved(noisy, curator.terms, rng)
         return cells_as_model(schema, noisy.question, leaves, curator.terms.rows, self.placement)
+
+    def statements(
+        self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
+    ) -> tuple[Statement, ...]:
+        """Return what is proved about the accuracy of a release.
+
+        Parameters
+        ----------
+        schema, terms
+            Of the release.
+        answers : sequence of NoisyCounts or NoisyTree
+            Of the release.
+        model : ReleasedModel
+            What `run` returned.
+        rng : numpy.random.Generator
+            Simulates noise.
+
+        Returns
+        -------
+        tuple of Statement
+        """
+        noisy = next(answer for answer in answers if isinstance(answer, NoisyTree))
+        is_paper = self.variant == "paper"
+        is_root_exact = terms.rows is not None and (is_paper or has_exact_root(noisy)) and noisy.levels[0] is None
+        tree = noise_tree(noisy, schema, is_root_exact=is_root_exact)
+        return greedy_statements(noisy, tree) if is_paper else fitted_statements(noisy, tree, model, rng)
 
     def _planned(self, curator: Curator, schema: Schema, budget: Budget) -> tuple[TreePlan, Budget]:
         """Return the plan and the budget for it: public, but for a noisy number of rows that is bought if needed."""

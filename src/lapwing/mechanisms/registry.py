@@ -1,6 +1,6 @@
 """The mechanisms by name."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, cast, get_args
@@ -11,9 +11,11 @@ from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
 from lapwing.mechanisms.independent import Independent
 from lapwing.mechanisms.pmm import PMM
+from lapwing.release.certificate import Statement
 from lapwing.release.curator import Curator
 from lapwing.release.model import ReleasedModel
-from lapwing.release.terms import Relation
+from lapwing.release.questions import Answer
+from lapwing.release.terms import Relation, Terms
 from lapwing.schema.schemas import Schema
 
 
@@ -75,6 +77,29 @@ def settings_of(mechanism: Mechanism) -> dict[str, Any]:
 def default_mechanism(schema: Schema) -> Mechanism:
     """Return the mechanism that fits a schema, by its number of columns alone: a tree of cells for one or two."""
     return PMM() if len(schema.columns) <= MOST_TREE_COLUMNS else Independent()
+
+
+def accuracy_statements(
+    mechanism: Mechanism,
+    schema: Schema,
+    terms: Terms,
+    answers: Sequence[Answer],
+    model: ReleasedModel,
+    *,
+    rng: np.random.Generator,
+) -> tuple[Statement, ...]:
+    """Return what is proved about the accuracy of a release, for mechanisms that prove something about each release.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        That made the release.
+    schema, terms, answers, model
+        Of the release.
+    rng : numpy.random.Generator
+        Public randomness for simulations.
+    """
+    return mechanism.statements(schema, terms, answers, model, rng) if isinstance(mechanism, PMM) else ()
 
 
 def _read(key: str, value: object, kind: object) -> object:

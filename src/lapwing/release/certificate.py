@@ -72,7 +72,7 @@ class Certificate:
     settings : mapping of str to plain JSON value
         Its settings.
     lines : tuple of CostLine
-        One per question; their costs sum exactly to ``total``.
+        One per noisy table; their costs sum exactly to ``total``.
     total : Budget
         What the release cost, in the notion that it was accounted in.
     requested_epsilon, requested_delta, requested_rho : Fraction or None
@@ -192,7 +192,7 @@ class Certificate:
 
     def _price(self) -> str:
         """Say what the release cost."""
-        spent = f"Cost: {self.total} for {len(self.lines)} {'question' if len(self.lines) == 1 else 'questions'}"
+        spent = f"Cost: {self.total} for {len(self.lines)} noisy {'table' if len(self.lines) == 1 else 'tables'}"
         if self.total.notion == "pure":
             return f"{spent}, pure differential privacy."
         pairs = [f"epsilon {float(epsilon):.4g} at delta {float(delta):.3g}" for delta, epsilon in self.epsilons]
