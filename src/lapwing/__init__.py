@@ -18,14 +18,14 @@ from lapwing.errors import (
 )
 from lapwing.release.version import VERSION
 
-__all__ = [
-    "PMM",
+__all__ = [  # noqa: RUF022 - sorted as Python sorts
     "BudgetError",
     "CapacityError",
     "DataError",
     "Independent",
     "LapwingError",
     "LapwingWarning",
+    "PMM",
     "ParameterError",
     "Release",
     "Schema",
