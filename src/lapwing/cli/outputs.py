@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from lapwing.api.release import Release
 
 Format = Literal["parquet", "csv"]
+_UNRECORDED = (
+    "No --ledger: this release is recorded nowhere, and nothing adds up what is spent; see `lapwing ledger init`."
+)
 _FORMATS: dict[str, Format] = {".parquet": "parquet", ".csv": "csv"}
 
 
@@ -175,7 +178,7 @@ def resume_line(transcript: Path | None, data: Path, output: Path) -> str:
 def summarize(release: "Release", targets: Targets, say: Say) -> None:
     """Say what was spent and where the files are."""
     for line in release.certificate.text().splitlines():
-        say(line)
+        say(_UNRECORDED if release.certificate.ledger is None and line.startswith("Recorded in") else line)
     say(f"rows: {targets.rows}")
     if targets.model is not None:
         say(f"model: {targets.model}")
