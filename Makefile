@@ -39,7 +39,7 @@ lint: .venv-dev
 
 types: .venv-dev
 	$(in_dev) mypy
-	.venv-dev/bin/pyrefly check --summary=none
+	.venv-dev/bin/pyrefly check --summary=none --python-interpreter-path .venv-dev/bin/python
 
 contracts: .venv-dev
 	.venv-dev/bin/lint-imports --no-cache --no-logo
