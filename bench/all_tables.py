@@ -39,17 +39,8 @@ def one_way_distances(real: Path, synthetic: Path, schema: Schema) -> list[float
 def measure(folder: Path, epsilon: str, out: Path) -> dict[str, object]:
     """Run the command on one table in its own process and compare columns."""
     data, schema_path = folder / "data.parquet", folder / "schema.json"
-    command = [
-        sys.executable,
-        "-m",
-        "lapwing.cli.main",
-        "synthesize",
-        data,
-        "--schema",
-        schema_path,
-        "--epsilon",
-        epsilon,
-    ]
+    lapwing = Path(sys.executable).with_name("lapwing")
+    command = [lapwing, "synthesize", data, "--schema", schema_path, "--epsilon", epsilon]
     start = time.perf_counter()
     process = subprocess.Popen([*map(str, command), "-o", str(out), "--quiet"], stderr=subprocess.PIPE, text=True)
     message = process.stderr.read() if process.stderr else ""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from lapwing.api.queries import free_name
 from lapwing.release.questions import NoisyCounts
 from lapwing.schema.labels import labels
 from lapwing.schema.schemas import Schema
@@ -31,8 +32,8 @@ def answer_table(answer: NoisyCounts, schema: Schema) -> pl.DataFrame:
         name: pl.Series(labels(grouping, schema.field(name)), dtype=pl.String).gather(cell)
         for name, grouping, cell in zip(question.columns, question.groupings, cells, strict=True)
     }
-    frame = pl.DataFrame({**named, "noisy_count": answer.counts.ravel()})
-    return frame.with_columns(pl.lit(answer.noise.sd).alias("noise_sd"))
+    count, sd = (free_name(name, question.columns) for name in ("noisy_count", "noise_sd"))
+    return pl.DataFrame({**named, count: answer.counts.ravel()}).with_columns(pl.lit(answer.noise.sd).alias(sd))
 
 
 def answers_in_one_frame(answers: Sequence[NoisyCounts], schema: Schema) -> pl.DataFrame:
@@ -53,9 +54,9 @@ def answers_in_one_frame(answers: Sequence[NoisyCounts], schema: Schema) -> pl.D
                 pl.lit(number, dtype=pl.Int64).alias("table"),
                 pl.lit(" x ".join(names)).alias("columns"),
                 cell.alias("cell"),
-                "noisy_count",
+                pl.col(free_name("noisy_count", names)).alias("noisy_count"),
                 pl.lit(f"{answer.noise.kind} {answer.noise.parameter}").alias("noise"),
-                "noise_sd",
+                pl.lit(answer.noise.sd).alias("noise_sd"),
             )
         )
     return pl.concat(frames)

@@ -3,6 +3,7 @@
 import os
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,9 +70,7 @@ def new_records(ledger: object, dataset: str | None, transcript: object) -> Reco
     book = Ledger.open(place)
     name = book.balance(dataset).dataset
     if path is None:
-        folder = Path(f"{place}.transcripts")
-        folder.mkdir(exist_ok=True)
-        path = folder / f"{release_id}.jsonl"
+        path = Path(f"{place}.transcripts") / f"{release_id}.jsonl"
     return Records(release_id=release_id, ledger=place, dataset=name, transcript=path)
 
 
@@ -79,7 +78,22 @@ def open_sink(records: Records, settings: Settings, terms: Terms) -> TranscriptF
     """Write the transcript's header, so that a crash right after the debit can be resumed."""
     if records.transcript is None:
         return NoTranscript()
+    if _keeps_own_folder(records):
+        records.transcript.parent.mkdir(exist_ok=True)
     return create_transcript(records.transcript, header(records, settings, terms))
+
+
+def forget(records: Records, sink: TranscriptFile | NoTranscript) -> None:
+    """Leave no file of a release that was refused before any answer."""
+    sink.discard()
+    if records.transcript is not None and _keeps_own_folder(records):
+        with suppress(OSError):  # other releases keep their transcripts there
+            records.transcript.parent.rmdir()
+
+
+def _keeps_own_folder(records: Records) -> bool:
+    """Tell whether the transcript lies in the ledger's folder rather than where the caller said."""
+    return records.transcript is not None and str(records.transcript.parent) == f"{records.ledger}.transcripts"
 
 
 def header(records: Records, settings: Settings, terms: Terms) -> Mapping[str, Any]:
