@@ -161,10 +161,11 @@ def _write(
         with _named(targets.model):
             release.save(place[targets.model])
     total = release.model.rows if rows is None else rows
-    frames = counted(release.frames(rows, seed=seed), total, quiet=quiet)
+    drawn = release.certificate.seed if seed is None else seed  # the certificate names the seed of the rows beside it
+    frames = counted(release.frames(rows, seed=drawn), total, quiet=quiet)
     write_rows(frames, targets.rows, place[targets.rows])
     if targets.certificate is not None:
-        certificate = replace(release.certificate, written_rows=total)
+        certificate = replace(release.certificate, written_rows=total, seed=drawn)
         place[targets.certificate].write_text(certificate.to_json(), encoding="utf-8")
 
 
