@@ -3,13 +3,11 @@
 import itertools
 import logging
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import lapwing.curator.marginal_counts as answering
-import lapwing.release.questions as asking
 import lapwing.table.source as sources
 from lapwing.api import running
 from lapwing.api.generators import generator
@@ -18,7 +16,7 @@ from lapwing.audit.replay import audit_pair
 from lapwing.curator.room import Room
 from lapwing.errors import BudgetError, DataError, ParameterError
 from lapwing.mechanisms.independent import Independent
-from lapwing.release.noise_law import NoiseLaw, Sensitivity
+from lapwing.release.noise_law import Sensitivity
 from lapwing.release.questions import MarginalCounts, NoisyCounts
 from lapwing.release.terms import Terms
 from lapwing.schema.groupings import identity
@@ -122,15 +120,6 @@ def codes_in_the_order_in_which_values_appear(patch):
     with_codes(patch, renumber)
 
 
-def numbers_are_clipped_at_their_own_quantiles(patch):
-    """Outliers are cut at bounds that the table itself gives."""
-
-    def clip(codes, _):
-        return np.clip(codes, *np.quantile(codes, (0.1, 0.9)).astype(codes.dtype)) if len(codes) else codes
-
-    with_codes(patch, clip)
-
-
 def a_log_line_counts_the_misfits(patch):
     """Write a helpful message at a level that hardly anybody shows."""
 
@@ -168,18 +157,6 @@ def the_rows_of_a_unit_add_up_in_squares(patch):
         return Sensitivity(honest(self, relation, max_rows).l1, honest(self, relation, max_rows).l2_squared // max_rows)
 
     patch.setattr(MarginalCounts, "sensitivity", sensitivity)
-
-
-def sigma_squared_is_taken_for_sigma(patch):
-    """Give the Gaussian law the square root of its parameter."""
-    honest = asking.calibrated
-
-    def calibrated(sensitivity, cost):
-        law = honest(sensitivity, cost)
-        root = Fraction(float(law.parameter) ** 0.5).limit_denominator(1000)
-        return NoiseLaw(law.kind, root) if law.kind == "gaussian" else law
-
-    patch.setattr(asking, "calibrated", calibrated)
 
 
 # ---------------------------------------------------------------------------------------------------- the noise
@@ -328,12 +305,10 @@ BUGS_OF_THE_LIBRARY = [
     the_terms_forget_the_rows_per_unit,
     misfits_take_the_most_common_value,
     codes_in_the_order_in_which_values_appear,
-    numbers_are_clipped_at_their_own_quantiles,
     a_log_line_counts_the_misfits,
     a_strict_codec_refuses_misfits,
     replace_one_costs_as_much_as_add_remove,
     the_rows_of_a_unit_add_up_in_squares,
-    sigma_squared_is_taken_for_sigma,
     small_cells_are_suppressed,
     tables_are_raked_to_the_true_total,
     noise_is_drawn_again_until_it_is_small,
