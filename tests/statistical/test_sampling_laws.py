@@ -143,6 +143,18 @@ def test_codes_are_uniform_inside_spans_with_one_row_each():
     assert stats.kstest(places**1.2, "uniform").pvalue < ALPHA
 
 
+@pytest.mark.parametrize("rows", [1, 2])
+def test_code_one_has_its_probability_in_atoms_with_few_rows(rows: int):
+    atoms = 40_000
+    model = ReleasedModel(weights=np.ones(atoms), rows=1, laws={"x0": Bernoulli(np.full(atoms, 0.3))})
+
+    ones = int(next(sample_codes(model, _schema(1, 1), rows * atoms, np.random.default_rng(13)))["x0"].sum())
+
+    # An atom of two rows holds 0 or 1 ones: less spread than two independent rows, so the bound is on the safe side.
+    assert stats.binomtest(ones, rows * atoms, 0.3).pvalue > ALPHA
+    assert stats.binomtest(ones, rows * atoms, 0.36).pvalue < ALPHA
+
+
 def test_rows_of_an_atom_stand_anywhere_in_a_chunk():
     model = ReleasedModel(weights=np.array([1.0, 9.0]), rows=1, laws={"x0": Spans(np.arange(2), np.arange(2) + 1)})
     schema, rng = _schema(1, 1), np.random.default_rng(9)

@@ -242,6 +242,17 @@ def test_spans_stay_spans_where_the_condition_is_one_run():
     assert isinstance(condition(model, schema, {"x": Between(0, 59)}).laws["x"], Spans)
 
 
+def test_spans_stay_spans_where_each_meets_one_of_several_runs():
+    schema, _ = _points(1, np.ones(1))
+    spans = Spans(np.repeat([4, 9], 60), np.repeat([10, 12], 60))
+    model = ReleasedModel(weights=np.ones(120), rows=1, laws={"x": spans})
+
+    found = condition(model, schema, {"x": [Between(0, 3), Between(8, 99)]}).laws["x"]
+
+    assert isinstance(found, Spans)
+    assert sorted(set(zip(found.starts.tolist(), found.stops.tolist(), strict=True))) == [(8, 10), (9, 12)]
+
+
 def test_laws_that_no_matching_atom_uses_are_dropped():
     laws = laws_from_probabilities(np.array([0, 1]), np.array([1, 2]), np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]))
     schema = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean"}]})

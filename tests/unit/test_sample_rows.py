@@ -97,6 +97,48 @@ def test_masses_of_whole_numbers_of_rows_are_met_exactly():
             assert np.diff(ends, prepend=0).tolist() == [n // 10, 3 * n // 10, n // 5, 2 * n // 5, 0]
 
 
+def test_a_rest_that_no_fraction_can_take_goes_to_the_heaviest_atom():
+    tiny = 2.0**-50
+    weights = np.array([tiny, 1.0000000001164153, tiny, tiny])
+
+    owned = np.diff(row_ends(weights, 2**40, np.random.default_rng(0)), prepend=0)
+
+    assert owned.sum() == 2**40
+    assert owned.tolist() == [0, 2**40, 0, 0]
+
+
+class _Extreme:
+    """Draw the same extreme number always."""
+
+    def __init__(self, number: float) -> None:
+        self.number = number
+
+    def random(self, size: int) -> np.ndarray:
+        return np.full(size, self.number)
+
+    def permutation(self, size: int) -> np.ndarray:
+        return np.arange(size)
+
+    def integers(self, below: int) -> int:
+        return int(self.number * below)
+
+
+@pytest.mark.parametrize("number", [0.0, np.nextafter(1.0, 0.0)])
+def test_extreme_draws_lose_no_row_and_leave_no_law(number: float):
+    probabilities = np.full(10, 0.1)
+    edges = np.arange(11) * 5
+    indexed = Indexed(ONE, laws_from_probabilities(edges[:-1], edges[1:], probabilities))
+    laws = {"x0": indexed, "x1": Spans(np.array([3]), np.array([50])), "x2": Bernoulli(np.array([0.5]))}
+    model = ReleasedModel(weights=np.ones(1), rows=1, laws=laws)
+
+    rng: Any = _Extreme(float(number))
+    found = next(sample_codes(model, _schema(49, 49, 1), 2**18, rng))
+
+    assert np.abs(np.bincount(found["x0"] // 5, minlength=10) - 2**18 / 10).max() <= 1
+    assert (found["x1"].min(), found["x1"].max()) == (3, 49)
+    assert abs(int(found["x2"].sum()) - 2**17) <= 1  # the offset just below 1 is rounded away
+
+
 def test_atoms_without_weight_own_no_rows():
     weights = np.random.default_rng(0).random(1000) * (np.arange(1000) % 3 == 0)
 
