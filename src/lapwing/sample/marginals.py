@@ -108,7 +108,9 @@ def marginal(
     parts = [_collapse(name, model.laws[name], grouping) for name, grouping in zip(columns, groupings, strict=True)]
     kept, masses = _merge(parts, model.weights * scale)
     merged = [part.at(kept) for part in parts]
-    terms = math.prod(part.lengths[part.index].astype(np.float64) for part in merged)
+    terms = np.ones(kept.size)
+    for part in merged:
+        terms *= part.lengths[part.index]
     products = kept.size * math.prod(shape)
     if min(_TERM_COST * float(terms.sum()), products) > _MAX_WORK:
         raise CapacityError(
