@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from lapwing.budget.budget import Budget
+from lapwing.budget.exact import exact_number
 from lapwing.errors import ParameterError
 
 MAX_SD = 2.0**50
@@ -94,7 +95,7 @@ class NoiseLaw:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "NoiseLaw":
         """Read back what `to_dict` wrote."""
-        return cls(values["kind"], Fraction(values["parameter"]))
+        return cls(values["kind"], exact_number("the noise parameter", values["parameter"]))
 
 
 def calibrated(sensitivity: Sensitivity, cost: Budget) -> NoiseLaw:

@@ -17,7 +17,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from lapwing.budget.budget import Budget
+from lapwing.budget.exact import exact_number
 from lapwing.errors import CapacityError, ParameterError
+from lapwing.release.laws import read_only
 from lapwing.release.noise_law import NoiseLaw, Sensitivity, calibrated
 from lapwing.release.terms import Relation
 from lapwing.schema.groupings import Grouping
@@ -162,7 +164,7 @@ class NoisyCounts:
                 f"an answer over {self.question.columns} must be int64 of shape {self.question.shape}, "
                 f"got {self.counts.dtype} of shape {self.counts.shape}"
             )
-        self.counts.flags.writeable = False
+        object.__setattr__(self, "counts", read_only(self.counts))
 
     def privacy_loss(self, exact: np.ndarray, other: np.ndarray) -> Fraction:
         """Return the exact loss of this answer between two tables with these exact counts (ε or ρ, by the noise)."""
@@ -190,7 +192,7 @@ def question_from_dict(values: Mapping[str, Any]) -> MarginalCounts:
     return MarginalCounts(
         columns=tuple(values["columns"]),
         groupings=tuple(Grouping.from_dict(grouping) for grouping in values["groupings"]),
-        cost=Budget(values["cost"]["notion"], Fraction(values["cost"]["amount"])),
+        cost=Budget(values["cost"]["notion"], exact_number("the cost of a question", values["cost"]["amount"])),
     )
 
 
