@@ -8,7 +8,7 @@ in_dev = .venv-dev/bin/python -m
 # Two workers, because the machines that this is meant for have two cores.
 PYTEST_ARGS ?= -n 2
 MAKEFLAGS += --no-print-directory
-export PYTHONPATH =
+unexport PYTHONPATH
 
 .PHONY: demo test check check-full oracle lint types contracts dead-code doctest docs format lock clean
 
@@ -39,7 +39,7 @@ lint: .venv-dev
 
 types: .venv-dev
 	$(in_dev) mypy
-	.venv-dev/bin/pyrefly check --summary=none
+	.venv-dev/bin/pyrefly check --summary=none --python-interpreter-path .venv-dev/bin/python
 
 contracts: .venv-dev
 	.venv-dev/bin/lint-imports --no-cache --no-logo

@@ -36,36 +36,29 @@ def one_way_distances(real: Path, synthetic: Path, schema: Schema) -> list[float
     return [float(np.abs(a / max(a.sum(), 1) - b / max(b.sum(), 1)).sum() / 2) for a, b in zip(*counts, strict=True)]
 
 
-def measure(folder: Path, epsilon: str, out: Path) -> dict[str, object]:
-    """Run the command on one table in its own process and compare columns."""
-    data, schema_path = folder / "data.parquet", folder / "schema.json"
-    command = [
-        sys.executable,
-        "-m",
-        "lapwing.cli.main",
-        "synthesize",
-        data,
-        "--schema",
-        schema_path,
-        "--epsilon",
-        epsilon,
-    ]
+def run_command(folder: Path, epsilon: str, out: Path) -> dict[str, object]:
+    """Run the command on one table in its own process."""
+    lapwing = Path(sys.executable).with_name("lapwing")
+    command = [lapwing, "synthesize", folder / "data.parquet", "--schema", folder / "schema.json", "--epsilon", epsilon]
     start = time.perf_counter()
     process = subprocess.Popen([*map(str, command), "-o", str(out), "--quiet"], stderr=subprocess.PIPE, text=True)
     message = process.stderr.read() if process.stderr else ""
     _, status, usage = os.wait4(process.pid, 0)
     line: dict[str, object] = {"table": folder.name, "wall_s": round(time.perf_counter() - start, 2)}
     line |= {"cpu_s": round(usage.ru_utime + usage.ru_stime, 2), "peak_mb": usage.ru_maxrss // 1024}
-    if status:
-        return line | {"refused": message.strip().splitlines()[-1] if message.strip() else f"status {status}"}
-    schema = Schema.load(schema_path)
+    return line | ({"refused": message.strip().splitlines()[-1]} if status else {})
+
+
+def compare(folder: Path, out: Path) -> dict[str, object]:
+    """Compare the columns of a table and of the rows made from it."""
+    data, schema = folder / "data.parquet", Schema.load(folder / "schema.json")
     distances = one_way_distances(data, out, schema)
     fits = all(
         int(chunk[column.name].max(initial=0)) < (column.domain.size if column.domain.missing else column.domain.last)
         for chunk in code_table(out, schema).chunks()
         for column in schema.columns
     )
-    return line | {
+    return {
         "rows": code_table(data, schema).rows,
         "columns": len(schema.columns),
         "rows_out": code_table(out, schema).rows,
@@ -77,7 +70,7 @@ def measure(folder: Path, epsilon: str, out: Path) -> dict[str, object]:
 
 
 def main() -> None:
-    """Run all tables and write the CSV."""
+    """Run all tables, then compare them: a process counts the peak memory of the one that started it as its own."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epsilon", default="1")
     parser.add_argument("--only", nargs="*")
@@ -90,12 +83,13 @@ def main() -> None:
     names = ["table", "rows", "columns", "wall_s", "cpu_s", "peak_mb", "rows_out", "mean_tv", "max_tv", "worst"]
     names += ["rows_fit_schema", "refused"]
     with TemporaryDirectory() as scratch, chosen.output.open("w", newline="") as file:
+        outs = {folder: Path(scratch) / f"{folder.name}.parquet" for folder in folders}
+        lines = {folder: run_command(folder, chosen.epsilon, out) for folder, out in outs.items()}
         writer = csv.DictWriter(file, names)
         writer.writeheader()
-        for folder in folders:
-            line = measure(folder, chosen.epsilon, Path(scratch) / f"{folder.name}.parquet")
+        for folder, out in outs.items():
+            line = lines[folder] | ({} if "refused" in lines[folder] else compare(folder, out))
             writer.writerow(line)
-            file.flush()
             sys.stdout.write(" ".join(f"{key}={line[key]}" for key in names if key in line) + "\n")
 
 

@@ -13,25 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers.saved import small_saved
+from helpers.hostile import Entries, good_entries, zipped
 from lapwing.errors import DataError
-from lapwing.release.files import SavedRelease, load_release, save_release
-
-Entries = dict[str, bytes]
-
-
-def _good(tmp_path: Path) -> Entries:
-    save_release(small_saved(), tmp_path / "good.lapwing")
-    with zipfile.ZipFile(tmp_path / "good.lapwing") as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def _zip(entries: Entries, method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", method) as archive:
-        for name, content in entries.items():
-            archive.writestr(zipfile.ZipInfo(name), content, compress_type=method)
-    return stream.getvalue()
+from lapwing.release.files import SavedRelease, load_release
 
 
 def _refusal(tmp_path: Path, content: bytes) -> str:
@@ -129,7 +113,7 @@ DOCUMENTS = [
 
 def test_the_good_file_loads(tmp_path: Path):
     path = tmp_path / "same.lapwing"
-    path.write_bytes(_zip(_good(tmp_path)))
+    path.write_bytes(zipped(good_entries(tmp_path)))
 
     assert isinstance(load_release(path), SavedRelease)
 
@@ -154,7 +138,7 @@ def test_the_good_file_loads(tmp_path: Path):
     ],
 )
 def test_files_that_are_no_plain_zip_are_refused(tmp_path: Path, damage: Callable[[bytes], bytes]):
-    _refusal(tmp_path, damage(_zip(_good(tmp_path))))
+    _refusal(tmp_path, damage(zipped(good_entries(tmp_path))))
 
 
 @pytest.mark.parametrize(
@@ -162,7 +146,7 @@ def test_files_that_are_no_plain_zip_are_refused(tmp_path: Path, damage: Callabl
     ["../evil.npy", "/tmp/a00099.npy", "sub/model.json", "a99.npy", "a00099.npy.exe", "a00099.npy", "x.pickle", ""],
 )
 def test_entries_outside_the_closed_list_are_refused(tmp_path: Path, name: str):
-    _refusal(tmp_path, _zip({**_good(tmp_path), name: b"x"}))
+    _refusal(tmp_path, zipped({**good_entries(tmp_path), name: b"x"}))
 
 
 @pytest.mark.parametrize(
@@ -170,17 +154,17 @@ def test_entries_outside_the_closed_list_are_refused(tmp_path: Path, name: str):
     ["manifest.json", "schema.json", "certificate.json", "model.json", "answers.json", "a00000.npy", "a00003.npy"],
 )
 def test_a_missing_entry_is_refused(tmp_path: Path, name: str):
-    entries = _good(tmp_path)
+    entries = good_entries(tmp_path)
     del entries[name]
 
-    _refusal(tmp_path, _zip(entries))
+    _refusal(tmp_path, zipped(entries))
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize("name", ["model.json", "a00000.npy"])
 def test_an_entry_that_occurs_twice_is_refused(tmp_path: Path, name: str):
-    entries = _good(tmp_path)
-    stream = io.BytesIO(_zip(entries))
+    entries = good_entries(tmp_path)
+    stream = io.BytesIO(zipped(entries))
     with zipfile.ZipFile(stream, "a") as archive:
         archive.writestr(name, entries[name])
 
@@ -189,7 +173,7 @@ def test_an_entry_that_occurs_twice_is_refused(tmp_path: Path, name: str):
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_other_compression_methods_are_refused(tmp_path: Path, method: int):
-    assert "packed in an unknown way" in _refusal(tmp_path, _zip(_good(tmp_path), method))
+    assert "packed in an unknown way" in _refusal(tmp_path, zipped(good_entries(tmp_path), method))
 
 
 def _patched_directory(content: bytes, offset: int, value: bytes, entry: str = "model.json") -> bytes:
@@ -218,14 +202,14 @@ def _patched_directory(content: bytes, offset: int, value: bytes, entry: str = "
     ],
 )
 def test_a_directory_that_lies_is_refused(tmp_path: Path, offset: int, value: bytes):
-    _refusal(tmp_path, _patched_directory(_zip(_good(tmp_path)), offset, value))
+    _refusal(tmp_path, _patched_directory(zipped(good_entries(tmp_path)), offset, value))
 
 
 @pytest.mark.parametrize("declared", [None, 10])
 @pytest.mark.parametrize("name", ["model.json", "a00000.npy"])
 def test_a_bomb_is_refused_before_it_expands(tmp_path: Path, name: str, declared: int | None):
     megabytes = 400
-    content = _zip({**_good(tmp_path), name: bytes(megabytes * 2**20)})
+    content = zipped({**good_entries(tmp_path), name: bytes(megabytes * 2**20)})
     if declared is not None:
         content = _patched_directory(content, 24, struct.pack("<L", declared), name)
 
@@ -243,7 +227,7 @@ def test_a_bomb_is_refused_before_it_expands(tmp_path: Path, name: str, declared
 
 @pytest.mark.parametrize("content", ARRAYS, ids=range(len(ARRAYS)))
 def test_arrays_of_another_form_are_refused(tmp_path: Path, content: bytes):
-    _refusal(tmp_path, _zip({**_good(tmp_path), "a00000.npy": content}))
+    _refusal(tmp_path, zipped({**good_entries(tmp_path), "a00000.npy": content}))
 
 
 @pytest.mark.parametrize(
@@ -260,13 +244,13 @@ def test_arrays_of_another_form_are_refused(tmp_path: Path, content: bytes):
     ],
 )
 def test_weights_that_are_no_mass_are_refused(tmp_path: Path, weights: np.ndarray):
-    _refusal(tmp_path, _zip({**_good(tmp_path), "a00000.npy": _npy(weights)}))
+    _refusal(tmp_path, zipped({**good_entries(tmp_path), "a00000.npy": _npy(weights)}))
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "schema.json", "certificate.json", "model.json", "answers.json"])
 @pytest.mark.parametrize("content", DOCUMENTS, ids=range(len(DOCUMENTS)))
 def test_documents_that_are_not_what_they_should_be_are_refused(tmp_path: Path, name: str, content: bytes):
-    _refusal(tmp_path, _zip({**_good(tmp_path), name: content}, zipfile.ZIP_STORED))
+    _refusal(tmp_path, zipped({**good_entries(tmp_path), name: content}, zipfile.ZIP_STORED))
 
 
 @pytest.mark.parametrize(
@@ -330,13 +314,13 @@ def test_documents_that_contradict_each_other_are_refused(
 ):
     started = time.process_time()
 
-    _refusal(tmp_path, _zip(_edited(_good(tmp_path), name, _put(path, value))))
+    _refusal(tmp_path, zipped(_edited(good_entries(tmp_path), name, _put(path, value))))
 
     assert time.process_time() - started < 2
 
 
 def test_a_law_on_the_misfit_code_is_refused(tmp_path: Path):
-    entries = _good(tmp_path)
+    entries = good_entries(tmp_path)
     law = json.loads(entries["model.json"])["columns"][1]
     stops = np.load(io.BytesIO(entries[f"a{law['laws']['stops']['array']:05d}.npy"]))
     touching = np.where(stops == stops.max(), 4, stops)
@@ -345,14 +329,14 @@ def test_a_law_on_the_misfit_code_is_refused(tmp_path: Path):
     entries[f"a{number:05d}.npy"] = entries.pop("a99999.npy")
 
     message = _refusal(
-        tmp_path, _zip(_edited(entries, "model.json", _put(("columns", 1, "laws", "stops"), {"array": number})))
+        tmp_path, zipped(_edited(entries, "model.json", _put(("columns", 1, "laws", "stops"), {"array": number})))
     )
 
     assert "'colour' has a law that reaches code 3" in message
 
 
 def test_one_large_array_named_in_many_groupings_is_refused(tmp_path: Path):
-    entries = _good(tmp_path)
+    entries = good_entries(tmp_path)
     number = sum(name.endswith(".npy") for name in entries)
     entries[f"a{number:05d}.npy"] = _npy(np.arange(1, 10**6))
     cuts = {"kind": "cuts", "values": 2**40, "reserved": 1, "cuts": {"array": number}}
@@ -362,118 +346,15 @@ def test_one_large_array_named_in_many_groupings_is_refused(tmp_path: Path):
         return tree * 1000
 
     started = time.process_time()
-    message = _refusal(tmp_path, _zip(_edited(entries, "answers.json", edit)))
+    message = _refusal(tmp_path, zipped(_edited(entries, "answers.json", edit)))
 
     assert "groupings of a release list more than" in message
     assert time.process_time() - started < 5
 
 
 def test_control_characters_of_a_file_do_not_reach_the_terminal(tmp_path: Path):
-    entries = _edited(_good(tmp_path), "model.json", _put(("columns", 0, "law"), "\x1b[31mred\u202e"))
+    entries = _edited(good_entries(tmp_path), "model.json", _put(("columns", 0, "law"), "\x1b[31mred\u202e"))
 
-    message = _refusal(tmp_path, _zip(entries))
+    message = _refusal(tmp_path, zipped(entries))
 
     assert "\x1b" not in message
-
-
-def _mutated(content: bytes, rng: np.random.Generator) -> bytes:
-    """Return bytes with a few random edits: flips, extreme bytes, cuts, repeats."""
-    data = bytearray(content)
-    for _ in range(int(rng.integers(1, 4))):
-        at = int(rng.integers(0, max(1, len(data))))
-        match int(rng.integers(0, 5)):
-            case 0:
-                data[at : at + 1] = bytes([int(rng.integers(0, 256))])
-            case 1:
-                data[at : at + 1] = [b"\0", b"\xff", b"\x7f", b"\x80", b"9", b"{", b"["][int(rng.integers(0, 7))]
-            case 2:
-                del data[at : at + int(rng.integers(1, 20))]
-            case 3:
-                data[at:at] = data[at : at + int(rng.integers(1, 20))]
-            case _:
-                data[at : at + 8] = rng.bytes(8)
-    return bytes(data)
-
-
-JUNK: list[Any] = [
-    None,
-    True,
-    -1,
-    0,
-    2**31,
-    2**63,
-    2**64,
-    10**30,
-    0.5,
-    1e300,
-    "",
-    "x",
-    "1/0",
-    "1e9",
-    [],
-    [[]],
-    {},
-    {"array": 0},
-    {"array": 5},
-]
-
-
-def _replaced(tree: Any, rng: np.random.Generator) -> Any:
-    """Return a JSON tree with one random node replaced by junk, removed, or repeated."""
-    if isinstance(tree, dict) and tree and rng.random() < 0.85:
-        key = list(tree)[int(rng.integers(0, len(tree)))]
-        if rng.random() < 0.1:
-            return {name: value for name, value in tree.items() if name != key}
-        return {**tree, key: _replaced(tree[key], rng)}
-    if isinstance(tree, list) and tree and rng.random() < 0.85:
-        at = int(rng.integers(0, len(tree)))
-        if rng.random() < 0.1:
-            return tree[:at] + tree[at + 1 :] + (tree if rng.random() < 0.3 else [])
-        return [*tree[:at], _replaced(tree[at], rng), *tree[at + 1 :]]
-    return JUNK[int(rng.integers(0, len(JUNK)))]
-
-
-def _survives(path: Path, content: bytes) -> bool:
-    """Load bytes: True for a release, False for our error; anything else fails the test."""
-    path.write_bytes(content)
-    try:
-        load_release(path)
-    except DataError:
-        return False
-    return True
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_mutated_bytes_give_a_release_or_our_error(tmp_path: Path, seed: int):
-    rng = np.random.default_rng(seed)
-    good = _zip(_good(tmp_path))
-
-    survived = [_survives(tmp_path / "m.lapwing", _mutated(good, rng)) for _ in range(150)]
-
-    assert sum(survived) < 75
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_mutated_entries_with_right_checksums_give_a_release_or_our_error(tmp_path: Path, seed: int):
-    rng = np.random.default_rng(100 + seed)
-    good = _good(tmp_path)
-    names = sorted(good)
-
-    survived = []
-    for _ in range(150):
-        name = names[int(rng.integers(0, len(names)))]
-        survived.append(_survives(tmp_path / "m.lapwing", _zip({**good, name: _mutated(good[name], rng)})))
-
-    assert 0 < sum(survived) < 150
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_documents_with_a_replaced_node_give_a_release_or_our_error(tmp_path: Path, seed: int):
-    rng = np.random.default_rng(200 + seed)
-    good = _good(tmp_path)
-    documents = sorted(name for name in good if name.endswith(".json"))
-
-    for _ in range(150):
-        name = documents[int(rng.integers(0, len(documents)))]
-        mutated = json.dumps(_replaced(json.loads(good[name]), rng)).encode()
-        _survives(tmp_path / "m.lapwing", _zip({**good, name: mutated}))

@@ -46,6 +46,7 @@ def test_text_cells_follow_the_slow_rules(cells):
         assert codes.tolist() == [naive_code(cell, field) for cell in cells], field
 
 
+@settings(max_examples=40)
 @given(st.lists(st.one_of(st.floats(), st.integers(-400, 400).map(float), st.integers(-99, 99).map(lambda k: k / 20))))
 def test_floats_follow_the_slow_rules(cells):
     for field in NUMBER_FIELDS:
@@ -54,6 +55,7 @@ def test_floats_follow_the_slow_rules(cells):
         assert codes.tolist() == [naive_code(cell, field) for cell in cells], field
 
 
+@settings(max_examples=40)
 @given(st.lists(st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-400, 400))))
 def test_integers_follow_the_slow_rules(cells):
     for field in NUMBER_FIELDS:
@@ -62,6 +64,7 @@ def test_integers_follow_the_slow_rules(cells):
         assert codes.tolist() == [naive_code(cell, field) for cell in cells], field
 
 
+@settings(max_examples=40)
 @given(st.lists(st.integers(0, 2**64 - 1)))
 def test_unsigned_integers_follow_the_slow_rules(cells):
     for field in NUMBER_FIELDS:
@@ -70,6 +73,7 @@ def test_unsigned_integers_follow_the_slow_rules(cells):
         assert codes.tolist() == [naive_code(cell, field) for cell in cells], field
 
 
+@settings(max_examples=40)
 @given(st.lists(st.datetimes()))
 def test_moments_follow_the_slow_rules(cells):
     microseconds = np.array([(cell - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1) for cell in cells])

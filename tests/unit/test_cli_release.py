@@ -1,5 +1,6 @@
 """synthesize, resume, sample, query, answers, demo: files, notes and refusals."""
 
+import datetime as dt
 import json
 import os
 import subprocess
@@ -9,7 +10,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import lapwing as lw
 from helpers.command import lapwing
 
 SCHEMA = {
@@ -27,7 +27,10 @@ def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("s.json").write_text(json.dumps(SCHEMA))
     table = pl.DataFrame({"age": [value % 90 for value in range(400)], "sex": ["f", "m"] * 200})
-    table.with_columns(day=pl.lit("2020-06-01").str.to_date()).write_parquet("data.parquet")
+    days = pl.date_range(dt.date(2020, 1, 1), dt.date(2020, 12, 31), eager=True).gather(
+        [row % 366 for row in range(400)]
+    )
+    table.with_columns(day=days).write_parquet("data.parquet")
     return tmp_path
 
 
@@ -160,7 +163,6 @@ def test_a_refused_target_costs_nothing(place):
     said = synthesize("--ledger", "budget.db", out="nowhere/out.csv")
 
     assert said.status == 1
-    assert lw.errors.BudgetError  # the ledger below is the point
     assert "epsilon 0" in next(line for line in lapwing("ledger", "show").out.splitlines() if line.startswith("spent"))
 
 
@@ -309,7 +311,7 @@ def test_a_full_disk_is_one_line_and_leaves_the_earlier_files(place, out):
     before = {path: path.read_bytes() for path in place.iterdir()}
 
     said = run_with_little_space(
-        100_000, "synthesize", "data.parquet", "--schema", "s.json", "--epsilon", "1", "--rows", "500000", "-o", out
+        50_000, "synthesize", "data.parquet", "--schema", "s.json", "--epsilon", "1", "--rows", "200000", "-o", out
     )
 
     assert said.returncode == 1
@@ -321,9 +323,9 @@ def test_a_full_disk_is_one_line_and_leaves_the_earlier_files(place, out):
 
 def test_a_recorded_release_that_met_a_full_disk_says_how_to_finish_it(place):
     init_ledger()
-    arguments = "synthesize data.parquet --schema s.json --epsilon 2 --rows 500000 -o out.csv --ledger budget.db"
+    arguments = "synthesize data.parquet --schema s.json --epsilon 2 --rows 200000 -o out.csv --ledger budget.db"
 
-    said = run_with_little_space(300_000, *arguments.split())
+    said = run_with_little_space(200_000, *arguments.split())
     command = said.stderr.split("`lapwing ")[1].split("`")[0]
     finished = lapwing(*command.split())
 

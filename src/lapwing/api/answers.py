@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from lapwing.api.queries import free_name
 from lapwing.release.noise_law import NoisyTable
 from lapwing.release.questions import Answer
 from lapwing.release.tree_counts import NoisyTree
@@ -44,8 +45,8 @@ def answer_table(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFr
         name: pl.Series(texts, dtype=pl.String).gather(cell)
         for name, texts, cell in zip(answer.question.columns, _labels(answer, table, schema), cells, strict=True)
     }
-    frame = pl.DataFrame({**named, "noisy_count": table.counts.ravel()})
-    return frame.with_columns(pl.lit(table.noise.sd).alias("noise_sd"))
+    count, sd = (free_name(name, answer.question.columns) for name in ("noisy_count", "noise_sd"))
+    return pl.DataFrame({**named, count: table.counts.ravel()}).with_columns(pl.lit(table.noise.sd).alias(sd))
 
 
 def _labels(answer: Answer, table: NoisyTable, schema: Schema) -> list[list[str]]:
@@ -74,11 +75,10 @@ def answers_in_one_frame(answers: Sequence[Answer], schema: Schema) -> pl.DataFr
     frames = [pl.DataFrame(schema=_LONG)]
     tables = [(answer, table) for answer in answers for table in answer.tables]
     for number, (answer, table) in enumerate(tables):
-        names = list(answer.question.columns)
         frames.append(
             _lines(answer, table, schema).select(
                 pl.lit(number, dtype=pl.Int64).alias("table"),
-                pl.lit(" x ".join(names)).alias("columns"),
+                pl.lit(" x ".join(answer.question.columns)).alias("columns"),
                 pl.lit(table.level, dtype=pl.Int64).alias("level"),
                 "cell",
                 "noisy_count",
@@ -96,8 +96,12 @@ def _lines(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFrame:
         total = {"cell": f"all {cells} cells", "noisy_count": int(table.counts.sum())}
         return pl.DataFrame({**total, "noise_sd": table.noise.sd * math.sqrt(cells)})
     names = list(answer.question.columns)
-    cell = pl.concat_str(names, separator=" | ") if names else pl.lit("all rows")
-    return answer_table(answer, table, schema).with_columns(cell.alias("cell"))
+    count = free_name("noisy_count", names)
+    return answer_table(answer, table, schema).select(
+        (pl.concat_str(names, separator=" | ") if names else pl.lit("all rows")).alias("cell"),
+        pl.col(count).alias("noisy_count"),
+        pl.lit(table.noise.sd).alias("noise_sd"),
+    )
 
 
 _LONG = {

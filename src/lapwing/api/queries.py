@@ -36,7 +36,14 @@ def query_table(model: "ReleasedModel", schema: Schema, columns: Sequence[str], 
     }
     total = counts.sum()
     share = counts.ravel() / total if total > 0 else np.zeros(counts.size)
-    return pl.DataFrame({**frame, "count": counts.ravel(), "share": share})
+    return pl.DataFrame({**frame, free_name("count", columns): counts.ravel(), free_name("share", columns): share})
+
+
+def free_name(name: str, taken: Sequence[str]) -> str:
+    """Return a name for a result column: the name itself, with underscores where the table has a column called so."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def query_grouping(schema: Schema, name: str, groups: int) -> Grouping:

@@ -1,8 +1,11 @@
 """Where a release is recorded: its ledger entry and its transcript."""
 
+import hashlib
+import json
 import os
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,7 @@ from typing import Any
 from lapwing.api.settings import Settings
 from lapwing.budget.ledger import Ledger
 from lapwing.errors import LapwingError, ParameterError
+from lapwing.release.questions import Answer
 from lapwing.release.terms import Terms
 from lapwing.release.transcript import NoTranscript, TranscriptFile, create_transcript
 
@@ -69,28 +73,42 @@ def new_records(ledger: object, dataset: str | None, transcript: object) -> Reco
     book = Ledger.open(place)
     name = book.balance(dataset).dataset
     if path is None:
-        folder = Path(f"{place}.transcripts")
-        folder.mkdir(exist_ok=True)
-        path = folder / f"{release_id}.jsonl"
+        path = Path(f"{place}.transcripts") / f"{release_id}.jsonl"
     return Records(release_id=release_id, ledger=place, dataset=name, transcript=path)
 
 
-def open_sink(records: Records, settings: Settings, terms: Terms) -> TranscriptFile | NoTranscript:
-    """Write the transcript's header, so that a crash right after the debit can be resumed."""
-    if records.transcript is None:
-        return NoTranscript()
-    return create_transcript(records.transcript, header(records, settings, terms))
+class AccountedSink:
+    """Record answers in the transcript, then note them in the ledger, before they are returned.
 
+    Parameters
+    ----------
+    transcript : TranscriptFile or NoTranscript
+        Where answers become durable.
+    records : Records
+        The release's ledger entry, if it has one.
+    recorded : sequence of NoisyCounts or NoisyTree, optional
+        Answers that a resumed transcript holds already; None for a new release.
+    """
 
-def header(records: Records, settings: Settings, terms: Terms) -> Mapping[str, Any]:
-    """Return the transcript's header: public settings, terms and ledger entry."""
-    return {"settings": settings.to_dict(), "terms": terms.to_dict(), "records": records.to_dict()}
+    __slots__ = ("_digests", "_is_new", "_records", "_transcript")
 
+    def __init__(
+        self, transcript: TranscriptFile | NoTranscript, records: Records, recorded: Sequence[Answer] | None = None
+    ) -> None:
+        self._transcript = transcript
+        self._records = records
+        self._is_new = recorded is None
+        self._digests = [_digest(answer) for answer in recorded or ()]
 
-def debit_of(records: Records, settings: Settings, on_refusal: Callable[[], None]) -> Callable[[], None]:
-    """Return the action that commits the ledger entry of this release, once, and tidies up when the ledger refuses."""
+    def record(self, answers: Sequence[Answer]) -> None:
+        """Make the answers durable, then note them."""
+        self._transcript.record(answers)
+        self._digests += [_digest(answer) for answer in answers]
+        self._note()
 
-    def debit() -> None:
+    def debit(self, settings: Settings) -> None:
+        """Commit the ledger entry, once; a new release that is refused leaves no file."""
+        records = self._records
         if records.ledger is None:
             return
         try:
@@ -100,10 +118,49 @@ def debit_of(records: Records, settings: Settings, on_refusal: Callable[[], None
                 settings.request.budget,
                 relation=settings.relation,
                 privacy_unit=settings.schema.unit_label,
-                description={"mechanism": settings.mechanism.name, "schema": settings.schema.fingerprint},
+                description={"mechanism": settings.mechanism.name, "settings": _fingerprint(settings)},
             )
+            self._note()
         except LapwingError:
-            on_refusal()
+            if self._is_new:
+                self._forget()
             raise
 
-    return debit
+    def close(self) -> None:
+        """Let go of the release."""
+        self._transcript.close()
+
+    def _note(self) -> None:
+        """Tell the ledger which answers were given."""
+        if self._records.ledger is not None:
+            Ledger.open(self._records.ledger).note_answers(
+                self._records.dataset, self._records.release_id, self._digests
+            )
+
+    def _forget(self) -> None:
+        """Leave no file of a new release that was refused."""
+        self._transcript.discard()
+        with suppress(OSError):  # other releases keep their transcripts there
+            Path(f"{self._records.ledger}.transcripts").rmdir()
+
+
+def open_sink(records: Records, settings: Settings, terms: Terms) -> AccountedSink:
+    """Write the transcript's header, so that a crash right after the debit can be resumed."""
+    if records.transcript is None:
+        return AccountedSink(NoTranscript(), records)
+    header: dict[str, Any] = {"settings": settings.to_dict(), "terms": terms.to_dict(), "records": records.to_dict()}
+    if records.ledger is not None:
+        folder = Path(f"{records.ledger}.transcripts")
+        folder.mkdir(exist_ok=True)
+        header["hold"] = str(folder / f"{records.release_id}.jsonl")
+    return AccountedSink(create_transcript(records.transcript, header), records)
+
+
+def _digest(answer: Answer) -> str:
+    """Return the fingerprint of one answer."""
+    return hashlib.sha256(json.dumps(answer.to_dict(), sort_keys=True).encode()).hexdigest()
+
+
+def _fingerprint(settings: Settings) -> str:
+    """Return the fingerprint of all settings of a release."""
+    return hashlib.sha256(json.dumps(settings.to_dict(), sort_keys=True).encode()).hexdigest()

@@ -73,7 +73,7 @@ class Release:
         Parameters
         ----------
         n : int, at least 0, optional
-            Number of rows; the released number of rows by default.
+            Number of rows; by default the released number of rows, or of those expected to match ``where``.
         seed : int, optional
             Of the public generator; by default the release's own seed, else a fresh one.
         where : mapping of column to value, list of values or `lw.between`, optional
@@ -98,13 +98,13 @@ class Release:
         self, n: int | None = None, *, seed: int | None = None, where: Mapping[str, object] | None = None
     ) -> Iterator["pl.DataFrame"]:
         """Draw the rows of `sample` in chunks of Polars frames; at least one frame, empty when ``n`` is 0."""
-        count = self.model.rows if n is None else n
+        model = self.model if where is None else condition(self.model, self.schema, where)
+        count = model.rows if n is None else n
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
             raise ParameterError(f"the number of rows must be a whole number of at least 0, got {n!r}")
         chosen = checked_seed(seed)
         if chosen is None:
             chosen = fresh_seed() if self.seed is None else self.seed
-        model = self.model if where is None else condition(self.model, self.schema, where)
         return sample_frames(model, self.schema, count, generator(chosen, "rows"))
 
     def query(self, columns: Sequence[str], groups: int = 20) -> Any:  # noqa: ANN401

@@ -3,9 +3,10 @@
 import os
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from lapwing.api.records import Records, debit_of, new_records, open_sink
+from lapwing.api.records import AccountedSink, Records, new_records, open_sink
 from lapwing.api.release import Release
 from lapwing.api.running import run_release
 from lapwing.api.settings import Settings, read_settings
@@ -103,7 +104,7 @@ def synthesize(
     source = code_table(data, settings.schema)
     terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
     with closing(open_sink(records, settings, terms)) as sink:
-        debit = debit_of(records, settings, on_refusal=sink.discard)
+        debit = partial(sink.debit, settings)
         release = run_release(source, settings, terms, records, debit=debit, sink=sink, secret_bits=SystemBits)
     return replace(release, kind=kind)
 
@@ -139,14 +140,14 @@ def resume(transcript: str | os.PathLike[str], data: object) -> Release:
         source = code_table(data, settings.schema)
         if terms != public_terms(source, settings.schema, settings.relation, settings.expected_rows):
             raise DataError("the table has another public number of rows than the transcript; give the same table")
-        debit = debit_of(records, settings, on_refusal=sink.close)
+        accounted = AccountedSink(sink, records, recorded)
         release = run_release(
             source,
             settings,
             terms,
             records,
-            debit=debit,
-            sink=sink,
+            debit=partial(accounted.debit, settings),
+            sink=accounted,
             secret_bits=SystemBits,
             recorded=recorded,
         )

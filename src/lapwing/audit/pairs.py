@@ -1,7 +1,8 @@
 """Generated neighbouring tables: small, mixed and nasty, for record and replay.
 
 A table is a list of records; a record is a mapping from field name to a Python value, often one that does not fit the
-schema. Units own none, one or more rows than the schema allows, so that truncation is always at work.
+schema. Units own none, one or more rows than the schema allows, so that truncation is always at work. At times the
+unit that differs is the one whose rows all lack their identifier.
 """
 
 from collections.abc import Mapping
@@ -81,15 +82,16 @@ def neighbour_pair(rng: np.random.Generator, relation: Relation, max_rows: int) 
     )
     most = 2 * max_rows if has_unit else 1
     units = [_rows(rng, f"p{i}", most) for i in range(int(rng.integers(0, 12)))]
-    changed = _rows(rng, "changed", most)
-    other = [] if relation == "add-remove" else _rows(rng, "changed", most)
+    person = "changed" if rng.integers(4) else None
+    changed = _rows(rng, person, most)
+    other = [] if relation == "add-remove" else _rows(rng, person, most)
     place = int(rng.integers(0, len(units) + 1))
     data = _frame(schema, [*units[:place], changed, *units[place:]])
     neighbour = _frame(schema, [*units[:place], other, *units[place:]])
     return NeighbourPair(schema, data, neighbour) if rng.integers(2) else NeighbourPair(schema, neighbour, data)
 
 
-def _rows(rng: np.random.Generator, person: str, most: int) -> list[Record]:
+def _rows(rng: np.random.Generator, person: str | None, most: int) -> list[Record]:
     """Draw between 1 and ``most`` rows of one unit; every other unit repeats one row."""
     count = int(rng.integers(1, most + 1))
     rows = [{name: values[rng.integers(len(values))] for name, values in _VALUES.items()} for _ in range(count)]

@@ -3,7 +3,8 @@
 A run on a table D is recorded: every question, answer and secret word. Then four things are checked against a
 neighbour D'. (1) Every answer equals an independent recount plus the claimed noise law fed with the recorded words:
 no short, reused, skipped or missing noise. (2) The exact losses of all answers between D and D' add up to at most the
-claim. (3) The same answers on D' lead to the same questions. (4) Output, messages and error type are identical.
+claim, and the certificate tells the answers' costs. (3) The same answers on D' lead to the same questions. (4) Output,
+messages and error type are identical, also those of reading the table. (5) No secret bit comes before the debit.
 """
 
 import contextlib
@@ -29,6 +30,7 @@ from lapwing.errors import LapwingError
 from lapwing.noise.bits import SystemBits
 from lapwing.noise.gaussian import discrete_gaussian
 from lapwing.noise.laplace import discrete_laplace
+from lapwing.release.certificate import Certificate
 from lapwing.release.noise_law import NoiseLaw, calibrated
 from lapwing.release.questions import Answer, Question
 from lapwing.release.terms import Terms
@@ -52,10 +54,25 @@ class Recording:
         Standard output, standard error, warnings and log lines.
     error : str
         Type and text of the error, or empty.
+    certificate : Certificate or None
+        None when the run failed.
+    is_paid_first : bool
+        Whether the debit came before the source of secret bits.
     """
 
     answers: tuple[Answer, ...]
     output: bytes
+    messages: str
+    error: str
+    certificate: Certificate | None
+    is_paid_first: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reading:
+    """What reading one table showed; no source where it failed."""
+
+    source: CodedSource | None
     messages: str
     error: str
 
@@ -75,12 +92,25 @@ def audit_pair(data: object, neighbour: object, settings: Settings) -> tuple[str
     tuple of str
         One sentence per broken promise; empty when all hold.
     """
-    first, second = code_table(data, settings.schema), code_table(neighbour, settings.schema)
+    one, other = _read(data, settings), _read(neighbour, settings)
+    flags = [
+        f"{what} of reading the table differs between the neighbours"
+        for what in ("messages", "error")
+        if getattr(one, what) != getattr(other, what)
+    ]
+    if one.source is None or other.source is None:
+        return (*flags, f"a table cannot be read: {one.error or other.error}")
+    return (*flags, *_release_flags(one.source, other.source, settings))
+
+
+def _release_flags(first: CodedSource, second: CodedSource, settings: Settings) -> list[str]:
+    """Return the promises that a release of the first table breaks, compared with the second."""
     bits = RecordingBits(SystemBits())
     recorded = _run(first, settings, bits, ())
     replayed = _run(second, settings, PlaybackBits(np.empty(0, dtype=np.uint64)), recorded.answers)
     terms = _terms(first, settings)
     flags = [*_noise_flags(recorded.answers, first, terms, bits.playback())]
+    flags += _account_flags(recorded, settings)
     loss = sum((_loss(answer, first, second) for answer in recorded.answers), Fraction(0))
     if loss > settings.request.budget.amount:
         flags.append(f"the answers lose {loss} between the neighbours, the claim is {settings.request.budget.amount}")
@@ -91,7 +121,7 @@ def audit_pair(data: object, neighbour: object, settings: Settings) -> tuple[str
         for what in ("output", "messages", "error")
         if getattr(recorded, what) != getattr(replayed, what)
     ]
-    return tuple(flags)
+    return flags
 
 
 class _KeepAnswers:
@@ -107,8 +137,35 @@ class _KeepAnswers:
         self.answers.extend(answers)
 
 
-def _no_ledger() -> None:
-    """Debit nothing: an audit is no release."""
+class _Order:
+    """Debit nothing, an audit is no release; but remember whether the debit came before the secret bits."""
+
+    __slots__ = ("_bits", "_is_paid", "is_paid_first")
+
+    def __init__(self, bits: RecordingBits | PlaybackBits) -> None:
+        self._bits = bits
+        self._is_paid = False
+        self.is_paid_first = True
+
+    def debit(self) -> None:
+        """Stand for the ledger entry."""
+        self._is_paid = True
+
+    def secret_bits(self) -> RecordingBits | PlaybackBits:
+        """Return the bits, and note where they were wanted too early."""
+        self.is_paid_first = self._is_paid
+        return self._bits
+
+
+def _read(data: object, settings: Settings) -> _Reading:
+    """Read a table and keep everything that this shows."""
+    source, error = None, ""
+    with _captured() as messages:
+        try:
+            source = code_table(data, settings.schema)
+        except LapwingError as failure:
+            error = f"{type(failure).__name__}: {failure}"
+    return _Reading(source=source, messages="".join(messages), error=error)
 
 
 def _terms(source: CodedSource, settings: Settings) -> Terms:
@@ -120,8 +177,8 @@ def _run(
     source: CodedSource, settings: Settings, bits: RecordingBits | PlaybackBits, recorded: Sequence[Answer]
 ) -> Recording:
     """Run a release and keep everything that it shows."""
-    kept = _KeepAnswers(recorded)
-    output, error = b"", ""
+    kept, order = _KeepAnswers(recorded), _Order(bits)
+    output, error, certificate = b"", "", None
     with _captured() as messages:
         try:
             release = run_release(
@@ -129,15 +186,23 @@ def _run(
                 settings,
                 _terms(source, settings),
                 UNRECORDED,
-                debit=_no_ledger,
+                debit=order.debit,
                 sink=kept,
-                secret_bits=lambda: bits,
+                secret_bits=order.secret_bits,
                 recorded=recorded,
             )
+            certificate = release.certificate
             output = _bytes_of(release)
         except (LapwingError, EOFError) as failure:
             error = f"{type(failure).__name__}: {failure}"
-    return Recording(answers=tuple(kept.answers), output=output, messages="".join(messages), error=error)
+    return Recording(
+        answers=tuple(kept.answers),
+        output=output,
+        messages="".join(messages),
+        error=error,
+        certificate=certificate,
+        is_paid_first=order.is_paid_first,
+    )
 
 
 def _bytes_of(release: Release) -> bytes:
@@ -155,7 +220,10 @@ def _captured():  # type: ignore[no-untyped-def]  # noqa: ANN202
     text = io.StringIO()
     handler = logging.StreamHandler(text)
     messages: list[str] = []
-    logging.getLogger().addHandler(handler)
+    root = logging.getLogger()
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)  # some user will have asked for every line
     try:
         with (
             contextlib.redirect_stdout(text),
@@ -166,7 +234,8 @@ def _captured():  # type: ignore[no-untyped-def]  # noqa: ANN202
             yield messages
         messages.extend(str(each.message) for each in seen)
     finally:
-        logging.getLogger().removeHandler(handler)
+        root.setLevel(level)
+        root.removeHandler(handler)
     messages.append(text.getvalue())
 
 
@@ -195,6 +264,20 @@ def _flags_of_one(answer: Answer, source: CodedSource, terms: Terms, bits: Playb
             flags.append(f"{where} declares {table.noise}, its cost needs {law}")
         if not np.array_equal(table.counts, exact + noise):
             flags.append(f"{where} is not the exact count plus its noise")
+    return flags
+
+
+def _account_flags(recorded: Recording, settings: Settings) -> list[str]:
+    """Compare the certificate with the answers that were given, and the debit with the secret bits."""
+    flags = [] if recorded.is_paid_first else ["secret bits were made before the debit"]
+    written = recorded.certificate
+    if written is None:
+        return flags
+    spent = sum((answer.question.cost.amount for answer in recorded.answers), Fraction(0))
+    if written.total.amount != spent:
+        flags.append(f"the certificate tells a cost of {written.total.amount}, the answers cost {spent}")
+    if (written.relation, written.max_rows) != (settings.relation, settings.schema.max_rows):
+        flags.append("the certificate tells another neighbour relation or privacy unit than was asked for")
     return flags
 
 

@@ -6,7 +6,7 @@ budget and never leaks any. There are no refunds.
 
 import os
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -192,6 +192,34 @@ class Ledger:
             return Entry.from_row(row, account.unit)
 
         return transact(self.path, "BEGIN IMMEDIATE", work)
+
+    def note_answers(self, dataset: str | None, release_id: str, digests: Sequence[str]) -> None:
+        """Note the answers that a paid release has given, so that an older copy of its transcript is refused.
+
+        Without this, each copy of a transcript that was cut short could be resumed to draw fresh noise for one debit.
+
+        Parameters
+        ----------
+        dataset : str or None
+            The data set.
+        release_id : str
+            A release that was debited.
+        digests : sequence of str
+            One digest per answer of the release so far, in order.
+
+        Raises
+        ------
+        BudgetError
+            When more answers, or others, were noted before, or the release was never paid.
+        """
+
+        def work(connection: sqlite3.Connection) -> None:
+            account = accounts.read_balance(connection, dataset)
+            if accounts.read_debit(connection, account, release_id) is None:
+                raise BudgetError(f"release {release_id!r} was not debited; debit it before any answer is drawn")
+            accounts.note_answers(connection, account, release_id, digests)
+
+        transact(self.path, "BEGIN IMMEDIATE", work)
 
     def set_limit(self, dataset: str | None, limit: Number) -> Balance:
         """Change the limit of a data set, never below what is spent; the change is an entry of the chain.

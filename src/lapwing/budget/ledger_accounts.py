@@ -3,7 +3,7 @@
 import math
 import re
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -155,12 +155,30 @@ def check_release_terms(account: Balance, relation: str, privacy_unit: str) -> N
 
 def same_release(paid: Entry, details: Mapping[str, object]) -> Entry:
     """Return ``paid`` if it paid the budget of ``details``; else refuse: one id stands for one release."""
-    if paid.details.get("budget") != details["budget"]:
-        raise BudgetError(
-            f"release {paid.release_id!r} was paid with another budget already; resume it with the same settings, "
-            "or give the new release an id of its own"
-        )
+    for what in ("budget", "description"):
+        if paid.details.get(what) != details[what]:
+            raise BudgetError(
+                f"release {paid.release_id!r} was paid with another {what} already; resume it with the same settings, "
+                "or give the new release an id of its own"
+            )
     return paid
+
+
+def note_answers(connection: sqlite3.Connection, account: Balance, release_id: str, digests: Sequence[str]) -> None:
+    """Append the digests that are new; refuse a list that is not a continuation of what was noted before."""
+    rows = connection.execute(
+        "SELECT digest FROM answers WHERE dataset = ? AND release_id = ? ORDER BY number", (account.dataset, release_id)
+    )
+    noted = [row[0] for row in rows]
+    if list(digests[: len(noted)]) != noted:
+        raise BudgetError(
+            f"the ledger knows {len(noted)} answers of release {release_id!r} and this transcript lacks some of them; "
+            "resume from the newest transcript, or make a new release"
+        )
+    connection.executemany(
+        "INSERT INTO answers VALUES (?, ?, ?, ?)",
+        [(account.dataset, release_id, number, digests[number]) for number in range(len(noted), len(digests))],
+    )
 
 
 def overspent(account: Balance, units: int) -> BudgetError:

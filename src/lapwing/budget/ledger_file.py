@@ -55,6 +55,21 @@ BEGIN UPDATE accounts SET limit_units = NEW.units WHERE dataset = NEW.dataset; E
 BEGIN SELECT RAISE(ABORT, 'entries are never deleted'); END""",
     """CREATE TRIGGER entries_fixed BEFORE UPDATE ON entries
 BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END""",
+    """CREATE TABLE answers (
+    dataset TEXT NOT NULL,
+    release_id TEXT NOT NULL,
+    number INTEGER NOT NULL CHECK (typeof(number) = 'integer'),
+    digest TEXT NOT NULL,
+    PRIMARY KEY (dataset, release_id, number),
+    FOREIGN KEY (dataset, release_id) REFERENCES entries (dataset, release_id)
+)""",
+    """CREATE TRIGGER answers_append BEFORE INSERT ON answers
+WHEN EXISTS (SELECT 1 FROM answers WHERE dataset = NEW.dataset AND release_id = NEW.release_id AND number = NEW.number)
+BEGIN SELECT RAISE(ABORT, 'an answer is noted once'); END""",
+    """CREATE TRIGGER answers_stay BEFORE DELETE ON answers
+BEGIN SELECT RAISE(ABORT, 'noted answers are never deleted'); END""",
+    """CREATE TRIGGER answers_fixed BEFORE UPDATE ON answers
+BEGIN SELECT RAISE(ABORT, 'noted answers are never changed'); END""",
     """CREATE TRIGGER accounts_stay BEFORE DELETE ON accounts
 BEGIN SELECT RAISE(ABORT, 'accounts are never deleted'); END""",
     """CREATE TRIGGER accounts_fixed BEFORE UPDATE OF dataset, unit, delta, relation, privacy_unit ON accounts

@@ -10,7 +10,6 @@ from typing import NoReturn
 
 import typer
 
-from lapwing import __version__
 from lapwing.cli.answers import answers
 from lapwing.cli.console import note
 from lapwing.cli.demo import demo
@@ -22,6 +21,7 @@ from lapwing.cli.sample import sample
 from lapwing.cli.schema import schema_app
 from lapwing.cli.synthesize import synthesize
 from lapwing.errors import LapwingError, LapwingWarning
+from lapwing.release.version import VERSION
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _INTERRUPT_STATUS = 130
@@ -52,7 +52,7 @@ def lapwing(
     """Make differentially private synthetic data from a private table."""
     context.obj = quiet
     if version:
-        print(__version__)
+        print(VERSION)
         raise typer.Exit
     if context.invoked_subcommand is None:
         print(context.get_help())

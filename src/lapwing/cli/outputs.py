@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from lapwing.api.release import Release
 
 Format = Literal["parquet", "csv"]
+_UNRECORDED = (
+    "No --ledger: this release is recorded nowhere, and nothing adds up what is spent; see `lapwing ledger init`."
+)
 _FORMATS: dict[str, Format] = {".parquet": "parquet", ".csv": "csv"}
 
 
@@ -158,10 +161,11 @@ def _write(
         with _named(targets.model):
             release.save(place[targets.model])
     total = release.model.rows if rows is None else rows
-    frames = counted(release.frames(rows, seed=seed), total, quiet=quiet)
+    drawn = release.certificate.seed if seed is None else seed  # the certificate names the seed of the rows beside it
+    frames = counted(release.frames(rows, seed=drawn), total, quiet=quiet)
     write_rows(frames, targets.rows, place[targets.rows])
     if targets.certificate is not None:
-        certificate = replace(release.certificate, written_rows=total)
+        certificate = replace(release.certificate, written_rows=total, seed=drawn)
         place[targets.certificate].write_text(certificate.to_json(), encoding="utf-8")
 
 
@@ -175,7 +179,7 @@ def resume_line(transcript: Path | None, data: Path, output: Path) -> str:
 def summarize(release: "Release", targets: Targets, say: Say) -> None:
     """Say what was spent and where the files are."""
     for line in release.certificate.text().splitlines():
-        say(line)
+        say(_UNRECORDED if release.certificate.ledger is None and line.startswith("Recorded in") else line)
     say(f"rows: {targets.rows}")
     if targets.model is not None:
         say(f"model: {targets.model}")

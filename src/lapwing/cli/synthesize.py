@@ -113,7 +113,8 @@ def synthesize(
         quiet=silent,
     )
     summarize(release, targets, say)
-    _say_what_is_missing(say, checked, epsilon, delta, is_recorded=ledger is not None)
+    if epsilon is not None and delta is None:
+        _say_what_delta_gains(say, checked, epsilon)
 
 
 def _mechanism(name: str | None, settings: Sequence[str], schema: "Schema") -> "Mechanism":
@@ -139,14 +140,8 @@ def _transcript(release: "Release", ledger: Path | None, transcript: Path | None
     return Path(f"{ledger}.transcripts") / f"{entry.release_id}.jsonl"
 
 
-def _say_what_is_missing(
-    say: Say, schema: "Schema", epsilon: str | None, delta: str | None, *, is_recorded: bool
-) -> None:
-    """Say what a δ would gain where none is given, and that a release without ledger is recorded nowhere."""
-    if epsilon is not None and delta is None:
-        tables = len(schema.columns)
-        pure, gaussian = what_delta_would_gain(epsilon, _SUGGESTED_DELTA, tables)
-        gain = f"{'fall' if gaussian < pure else 'rise'} from sd {pure:.1f} to sd {gaussian:.1f}"
-        say(f"pure ε: noise per count would {gain} with --delta {_SUGGESTED_DELTA}")
-    if not is_recorded:
-        say("no --ledger: this release is recorded nowhere; see `lapwing ledger init`")
+def _say_what_delta_gains(say: Say, schema: "Schema", epsilon: str) -> None:
+    """Say what a δ would do to the noise of the one-way tables."""
+    pure, gaussian = what_delta_would_gain(epsilon, _SUGGESTED_DELTA, len(schema.columns))
+    gain = f"{'fall' if gaussian < pure else 'rise'} from sd {pure:.1f} to sd {gaussian:.1f}"
+    say(f"Pure ε: noise per count would {gain} with --delta {_SUGGESTED_DELTA}.")

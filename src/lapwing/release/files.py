@@ -6,7 +6,7 @@ arrays. It holds public settings and released numbers only.
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -93,7 +93,9 @@ def save_release(saved: SavedRelease, path: Path) -> None:
     _check_listed([answer["question"] for answer in documents["answers.json"]])
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with _removed_on_failure(temporary), open(temporary, "wb") as file:
+        with contextlib.ExitStack() as cleanup:
+            cleanup.callback(temporary.unlink, missing_ok=True)
+            file = cleanup.enter_context(open(temporary, "wb"))
             write_container(file, documents)
             file.flush()
             os.fsync(file.fileno())
@@ -105,16 +107,6 @@ def save_release(saved: SavedRelease, path: Path) -> None:
     raise DataError(
         f"the model file {path} cannot be written ({reason}); give a folder with space that you may write to"
     )
-
-
-@contextlib.contextmanager
-def _removed_on_failure(temporary: Path) -> Iterator[None]:
-    """Leave no half-written file behind."""
-    try:
-        yield
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def load_release(path: Path) -> SavedRelease:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from lapwing.budget.budget import Budget
+from lapwing.budget.exact import exact_number
 from lapwing.errors import ParameterError
 from lapwing.release.terms import Relation
 
@@ -95,7 +96,7 @@ class NoiseLaw:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "NoiseLaw":
         """Read back what `to_dict` wrote."""
-        return cls(values["kind"], Fraction(values["parameter"]))
+        return cls(values["kind"], exact_number("the noise parameter", values["parameter"]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

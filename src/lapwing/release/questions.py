@@ -15,10 +15,12 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from lapwing.budget.budget import Budget
+from lapwing.budget.exact import exact_number
 from lapwing.errors import CapacityError, ParameterError
+from lapwing.release.laws import read_only
 from lapwing.release.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated, row_sensitivity
 from lapwing.release.packing import MAX_CELLS, pack_counts, unpack_counts
-from lapwing.release.plain import read_key, read_list, read_rational
+from lapwing.release.plain import read_key, read_list
 from lapwing.release.terms import Relation
 from lapwing.release.tree_counts import NoisyTree, TreeCounts
 from lapwing.schema.groupings import Grouping
@@ -172,7 +174,7 @@ class NoisyCounts:
                 f"an answer over {self.question.columns} must be int64 of shape {self.question.shape}, "
                 f"got {self.counts.dtype} of shape {self.counts.shape}"
             )
-        self.counts.flags.writeable = False
+        object.__setattr__(self, "counts", read_only(self.counts))
 
     @property
     def tables(self) -> tuple[NoisyTable, ...]:
@@ -208,7 +210,7 @@ def question_from_dict(values: Mapping[str, Any]) -> MarginalCounts | TreeCounts
     return MarginalCounts(
         columns=read_list(values, "columns", str),
         groupings=tuple(Grouping.from_dict(grouping) for grouping in read_key(values, "groupings", list)),
-        cost=Budget(values["cost"]["notion"], read_rational(values["cost"]["amount"])),
+        cost=Budget(values["cost"]["notion"], exact_number("the cost of a question", values["cost"]["amount"])),
     )
 
 

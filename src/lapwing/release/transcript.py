@@ -41,13 +41,15 @@ class NoTranscript:
 class TranscriptFile:
     """Append answers to a transcript file; each batch is flushed to the disk before `record` returns.
 
-    Only one process at a time holds a transcript: two that resumed the same one would draw two noises for one debit.
-    The hold is an exclusive SQLite transaction on ``PATH.lock``, which the operating system ends with the process.
+    Only one process at a time holds a release: two that resumed the same one would draw two noises for one debit.
+    The hold is an exclusive SQLite transaction on ``HOLD.lock``, which the operating system ends with the process.
 
     Parameters
     ----------
     path : Path
         The transcript.
+    hold : Path
+        What is held: the transcript itself, or, with a ledger, a name that all copies of a transcript share.
 
     Raises
     ------
@@ -55,11 +57,12 @@ class TranscriptFile:
         If another process holds it.
     """
 
-    __slots__ = ("_hold", "_path")
+    __slots__ = ("_connection", "_hold", "_path")
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, hold: Path) -> None:
         self._path = path
-        self._hold = _hold(path)
+        self._hold = hold
+        self._connection = _connect(hold)
 
     def record(self, answers: Sequence[Answer]) -> None:
         """Append one line per answer and wait for the disk."""
@@ -67,12 +70,12 @@ class TranscriptFile:
 
     def close(self) -> None:
         """Let go of the transcript, for another process to continue."""
-        self._hold.close()
+        self._connection.close()
 
     def discard(self) -> None:
         """Remove the transcript of a release that was refused before any answer."""
         self.close()
-        for each in (self._path, _lock_of(self._path)):
+        for each in (self._path, _lock_of(self._hold)):
             each.unlink(missing_ok=True)
 
 
@@ -84,7 +87,7 @@ def create_transcript(path: Path, header: Mapping[str, Any]) -> TranscriptFile:
     path : Path
         A file that does not exist yet.
     header : Mapping
-        Public settings as plain JSON values.
+        Public settings as plain JSON values; ``hold``, where given, is what the process holds.
 
     Returns
     -------
@@ -97,7 +100,7 @@ def create_transcript(path: Path, header: Mapping[str, Any]) -> TranscriptFile:
         If the file exists or cannot be written.
     """
     _append(path, json.dumps({"format": FORMAT, **header}) + "\n", "xb")
-    return TranscriptFile(path)
+    return TranscriptFile(path, _hold_of(path, header))
 
 
 def continue_transcript(path: Path) -> tuple[TranscriptFile, dict[str, Any], tuple[Answer, ...]]:
@@ -124,38 +127,43 @@ def continue_transcript(path: Path) -> tuple[TranscriptFile, dict[str, Any], tup
     """
     if not path.is_file():
         raise DataError(f"there is no transcript {path}; give the file that the release wrote")
-    transcript = TranscriptFile(path)
+    header, _ = _parse(path, _whole_lines(path)[1])
+    transcript = TranscriptFile(path, _hold_of(path, header))
+    try:
+        length, lines = _whole_lines(path)
+        os.truncate(path, length)
+        return transcript, *_parse(path, lines)
+    except (OSError, DataError):
+        transcript.close()
+    raise DataError(f"the transcript {path} changed or cannot be cut to whole lines; check its folder")
+
+
+def _whole_lines(path: Path) -> tuple[int, bytes]:
+    """Read a file up to its last line end; what follows was torn by a crash."""
     try:
         text = path.read_bytes()
-        os.truncate(path, text.rfind(b"\n") + 1)
     except OSError as error:
         reason = error.strerror
     else:
-        return _parsed(transcript, path, text[: text.rfind(b"\n") + 1])
-    transcript.close()
+        length = text.rfind(b"\n") + 1
+        return length, text[:length]
     raise DataError(f"the transcript {path} cannot be read ({reason}); check the path")
 
 
-def _parsed(
-    transcript: TranscriptFile, path: Path, text: bytes
-) -> tuple[TranscriptFile, dict[str, Any], tuple[Answer, ...]]:
-    """Parse the text, or let go of the transcript again."""
-    try:
-        return transcript, *_parse(path, text)
-    except DataError:
-        transcript.close()
-        raise
+def _hold_of(path: Path, header: Mapping[str, Any]) -> Path:
+    """Return what a transcript's header says is held: by default the transcript itself."""
+    return Path(str(header.get("hold", path)))
 
 
 def _lock_of(path: Path) -> Path:
-    """Return the file whose transaction holds a transcript."""
+    """Return the file whose transaction is the hold."""
     return Path(f"{path}.lock")
 
 
-def _hold(path: Path) -> sqlite3.Connection:
-    """Open an exclusive transaction beside the transcript, for as long as the connection lives."""
+def _connect(hold: Path) -> sqlite3.Connection:
+    """Open an exclusive transaction on the lock file, for as long as the connection lives."""
     try:
-        connection = sqlite3.connect(_lock_of(path), timeout=0, isolation_level=None)
+        connection = sqlite3.connect(_lock_of(hold), timeout=0, isolation_level=None)
     except sqlite3.Error:
         pass
     else:
@@ -166,11 +174,13 @@ def _hold(path: Path) -> sqlite3.Connection:
             connection.close()
         else:
             return connection
-    raise DataError(f"the transcript {path} is in use by another process, or its folder is read-only; wait for it")
+    raise DataError(f"the release {hold} is in use by another process, or its folder is read-only; wait for it")
 
 
 def _parse(path: Path, text: bytes) -> tuple[dict[str, Any], tuple[Answer, ...]]:
     """Turn the complete lines of a transcript into header and answers."""
+    header: dict[str, Any] = {}
+    answers: tuple[Answer, ...] = ()
     try:
         lines = [json.loads(line) for line in text.splitlines()]
         header = dict(lines[0])

@@ -10,6 +10,7 @@ import numpy as np
 
 from lapwing.budget.budget import Budget, Notion
 from lapwing.errors import CapacityError, ParameterError
+from lapwing.release.laws import read_only
 from lapwing.release.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated, row_sensitivity
 from lapwing.release.packing import MAX_CELLS, pack_counts, unpack_counts
 from lapwing.release.plain import read_key, read_list, read_rational
@@ -206,7 +207,8 @@ class NoisyTree:
                     f"level {place} of a tree must be int64 of shape {shapes[place]}, got {counts.dtype} of shape "
                     f"{counts.shape}"
                 )
-            counts.flags.writeable = False
+        levels = tuple(None if counts is None else read_only(counts) for counts in self.levels)
+        object.__setattr__(self, "levels", levels)
 
     @classmethod
     def of(cls, question: TreeCounts, counts: Sequence[np.ndarray], noises: Sequence[NoiseLaw]) -> "NoisyTree":

@@ -1,204 +1,213 @@
-"""Condition a released model on values of some columns: atoms are reweighted, their laws cut to the condition.
+"""Condition a released model on values of some columns.
 
-A mixture of products stays one: each atom's weight is multiplied by the chance that its law meets the condition.
+A mixture of products stays one: each atom's weight is multiplied by the chance that it matches, and its laws are cut to
+what matches.
 """
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
 
-from lapwing.errors import LapwingWarning, ParameterError, SchemaError
+from lapwing.errors import LapwingWarning, ParameterError
 from lapwing.release.laws import Laws
-from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans, narrow
-from lapwing.schema.checks import code_number
-from lapwing.schema.fields import Field
-from lapwing.schema.scalars import quote
+from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, narrow
+from lapwing.sample.ragged import distinct_pairs, ranks
+from lapwing.sample.wanted import Between, wanted_runs
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values import bounds, category_key, category_positions, special_codes, step
+
+__all__ = ["FEW_ATOMS", "Between", "condition"]
 
 FEW_ATOMS = 50
-"""Below this effective number of matching atoms the rows out repeat a few patterns, and a warning says so."""
+"""Below this effective number of matching atoms rows repeat a few patterns, and a warning says so."""
 
-Ranges = np.ndarray
-"""Disjoint increasing runs of codes: ndarray of int64, shape (runs, 2), each [start, stop)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Between:
-    """Ask for a range of an ordered column, both ends included.
-
-    Parameters
-    ----------
-    low, high : number, ISO date text, or category
-        The ends, ``low`` at most ``high``.
-
-    Examples
-    --------
-    >>> Between(30, 40).high
-    40
-    """
-
-    low: object
-    high: object
+_Pieces = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""Law, start, stop and probability of pieces of laws."""
 
 
 def condition(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> ReleasedModel:
-    """Return the model given that some columns have some values.
+    """Return a released model given that some columns have some values.
 
     Parameters
     ----------
     model : ReleasedModel
-        Not changed.
+        Of the schema; not changed.
     schema : Schema
-        Of the model.
-    where : mapping of column to value, list of values, Between or None
-        None asks for missing. All conditions hold together.
+        Names the columns.
+    where : mapping of column to value, Between, None, or list of those
+        What each column must be; None asks for missing. All conditions hold together.
 
     Returns
     -------
     ReleasedModel
-        Atoms that can match, with their conditional laws; ``rows`` is the expected number of matching rows.
+        The exact conditional mixture: the atoms that can match, reweighted, their laws cut. ``rows`` is the expected
+        number of matching rows, rounded. A log-linear part stays, its base laws cut.
 
     Raises
     ------
     ParameterError
         If a value does not fit its column, or no atom can match.
+    SchemaError
+        If there is no such column.
 
     Warns
     -----
     LapwingWarning
-        If fewer than 50 effective atoms of a model with several match.
+        If fewer than 50 effective atoms match, the model has several and no log-linear part: the sentence gives the
+        number ``(sum of w)**2 / (sum of w**2)``.
+
+    Notes
+    -----
+    Post-processing of released numbers: costs no budget.
 
     Examples
     --------
-    >>> from lapwing.release.laws import laws_from_probabilities
-    >>> flag = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean", "constraints": {"required": True}}]})
-    >>> law = laws_from_probabilities(np.array([0, 1]), np.array([1, 2]), np.array([0.25, 0.75]))
-    >>> model = ReleasedModel(weights=np.ones(1), rows=100, laws={"flag": Indexed(np.zeros(1, np.uint8), law)})
-    >>> condition(model, flag, {"flag": True}).rows
+    >>> schema = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean"}]})
+    >>> model = ReleasedModel(weights=np.ones(1), rows=100, laws={"flag": Bernoulli(np.array([0.75]))})
+    >>> condition(model, schema, {"flag": True}).rows
     75
     """
+    wanted = _wanted(model, schema, where)
     weights = np.array(model.weights)
-    laws = dict(model.laws)
-    for name, wanted in where.items():
-        field = schema.field(name)
-        if name not in laws:
-            raise ParameterError(f"where names {quote(name)}, an identifier, which is not modelled; name another")
-        chance, laws[name] = _cut(laws[name], _ranges(field, wanted))
-        weights *= chance
-    matching = np.flatnonzero(weights > 0)
-    if matching.size == 0:
-        raise ParameterError(f"no atom of the model matches where on {', '.join(map(quote, where))}; ask for more")
-    weights = weights[matching]
-    effective = float(weights.sum() ** 2 / (weights**2).sum())
-    if effective < FEW_ATOMS and model.log_linear is None and model.weights.size > 1:
+    for name, runs in wanted.items():
+        weights *= _chance(model.laws[name], runs)
+    atoms = np.flatnonzero(weights)
+    part = None if model.log_linear is None else _conditioned_part(model.log_linear, wanted)
+    if atoms.size == 0:
+        raise ParameterError(f"no atom of the model matches where on {', '.join(wanted)}; ask for a wider condition")
+    share = float(weights.sum() / model.weights.sum())
+    matching = weights[atoms] / weights.max()
+    effective = float(matching.sum() ** 2 / (matching**2).sum())
+    if wanted and effective < FEW_ATOMS and model.log_linear is None and model.atoms > 1:
         warnings.warn(
-            f"only {effective:.1f} effective atoms match where, below {FEW_ATOMS}: rows repeat few patterns",
+            f"only {effective:.1f} effective atoms of the model match where, below {FEW_ATOMS}; "
+            "rows will repeat few patterns, so ask for a wider condition",
             LapwingWarning,
             stacklevel=2,
         )
-    rows = round(model.rows * float(weights.sum() / model.weights.sum()))
-    taken = {name: _take(law, matching) for name, law in laws.items()}
-    return ReleasedModel(weights=weights, rows=rows, laws=taken)
+    laws = {
+        name: _given(law, wanted[name], atoms) if name in wanted else _taken(law, atoms)
+        for name, law in model.laws.items()
+    }
+    return ReleasedModel(weights=matching, rows=round(model.rows * share), laws=laws, log_linear=part)
 
 
-def _ranges(field: Field, wanted: object) -> Ranges:
-    """Return the codes that a condition asks for."""
-    if isinstance(wanted, Between):
-        if not field.domain.ordered:
-            raise ParameterError(f"where asks {quote(field.name)} for a range, but it has no order; list values")
-        first, last = _code(field, wanted.low), _code(field, wanted.high)
-        if max(first, last) >= field.domain.values or last < first:
-            raise ParameterError(f"where asks {quote(field.name)} for an empty range; write the lower end first")
-        return np.array([[first, last + 1]], dtype=np.int64)
-    values = list(wanted) if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
-    codes = sorted({_code(field, value) for value in values})
-    if not codes:
-        raise ParameterError(f"where asks {quote(field.name)} for no value at all; list at least one")
-    return np.array([[code, code + 1] for code in codes], dtype=np.int64)
+def _wanted(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> dict[str, np.ndarray]:
+    """Return the runs of codes that each column must lie in."""
+    if not isinstance(where, Mapping):
+        raise ParameterError(f"where must map columns to values, got a {type(where).__name__}; write {{column: value}}")
+    runs: dict[str, np.ndarray] = {}
+    for name, value in where.items():
+        field = schema.field(name)
+        if name not in model.laws:
+            raise ParameterError(f"where names {name!r}, an identifier, which is not modelled; name another column")
+        runs[name] = wanted_runs(field, value)
+    return runs
 
 
-def _code(field: Field, value: object) -> int:
-    """Return the code of one public value."""
-    domain = field.domain
-    if value is None:
-        if not domain.missing:
-            raise ParameterError(f"where asks {quote(field.name)} for missing, but it is required; name a value")
-        return domain.last
-    code = _category_code(field, value) if field.is_categorical else _ranged_code(field, value)
-    if code is None:
-        raise ParameterError(f"where asks {quote(field.name)} for {value!r}, outside its domain; see the schema")
-    return code
+def _overlaps(starts: np.ndarray, stops: np.ndarray, runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first run that each interval of codes meets, and how many it meets."""
+    first = np.searchsorted(runs[:, 1], starts, side="right")
+    behind = np.searchsorted(runs[:, 0], stops, side="left")
+    return first, np.maximum(behind - first, 0)
 
 
-def _category_code(field: Field, value: object) -> int | None:
-    """Return the position of a category, or the code of a truth value."""
-    if field.categories is None:
-        return int(value) if isinstance(value, bool | np.bool_) else None
-    if not isinstance(value, str | int | float):
-        return None
-    return category_positions(field).get(category_key(value))
+def _cut_pieces(pieces: _Pieces, runs: np.ndarray) -> _Pieces:
+    """Return the parts of pieces that lie in the runs, with their probabilities."""
+    owner, starts, stops, masses = pieces
+    first, counts = _overlaps(starts, stops, runs)
+    piece = np.repeat(np.arange(starts.size), counts)
+    run = first[piece] + ranks(counts)
+    begin, end = np.maximum(starts[piece], runs[run, 0]), np.minimum(stops[piece], runs[run, 1])
+    return owner[piece], begin, end, masses[piece] * ((end - begin) / (stops - starts)[piece])
 
 
-def _ranged_code(field: Field, value: object) -> int | None:
-    """Return the code of a number, date or moment."""
-    text = value.isoformat() if hasattr(value, "isoformat") else value
-    try:
-        number = code_number(field.type, text)  # type: ignore[arg-type]
-    except (SchemaError, ValueError, TypeError):
-        return None
-    special = special_codes(field).get(number)
-    if special is not None:
-        return special
-    low, high = bounds(field)
-    size = step(field)
-    last = high + size - 1 if field.type == "datetime" and size is not None else high
-    if not low <= number <= last or (field.type == "integer" and number != int(number)):
-        return None
-    if size is not None:
-        steps = Fraction(number - low) / size
-        return min(round(steps) if field.type == "number" else int(steps), field.domain.values - 1)
-    return min(int((number - low) / (high - low) * 2**32), field.domain.values - 1) if high > low else 0
+def _pieces(laws: Laws) -> _Pieces:
+    """Return the pieces of a table of laws."""
+    return laws.law_of_piece, laws.starts, laws.stops, laws.probabilities
 
 
-def _cut(law: ColumnLaw, ranges: Ranges) -> tuple[np.ndarray, ColumnLaw]:
-    """Return each atom's chance to meet the condition, and its law given that it does."""
-    if isinstance(law, Bernoulli):
-        no, yes = (bool(((ranges[:, 0] <= code) & (code < ranges[:, 1])).any()) for code in (0, 1))
-        chance = law.p * yes + (1.0 - law.p) * no
-        return chance, law if yes and no else Bernoulli(np.full_like(law.p, float(yes)))
-    if isinstance(law, Spans):
-        pairs, index = np.unique(np.stack([law.starts, law.stops], axis=1), axis=0, return_inverse=True)
-        ones, starts = np.arange(len(pairs) + 1), pairs.astype(np.int64)
-        law = Indexed(narrow(index.ravel()), Laws(ones, starts[:, 0], starts[:, 1], np.ones(len(pairs))))
-    mass, table, new_number = _cut_laws(law.laws, ranges)
-    return mass[law.index], replace(law, index=narrow(new_number[law.index]), laws=table)
+def _chance(law: ColumnLaw, runs: np.ndarray) -> np.ndarray:
+    """Return the chance of each atom to lie in the runs."""
+    match law:
+        case Indexed():
+            owner, _, _, masses = _cut_pieces(_pieces(law.laws), runs)
+            # Rounding may leave a law that lies inside the runs just above 1.
+            chances = np.minimum(np.bincount(owner, masses, minlength=law.laws.count), 1.0)
+            return np.asarray(chances[law.index])
+        case Spans():
+            starts, stops = law.starts.astype(np.int64), law.stops.astype(np.int64)
+            covered = _covered(stops, runs) - _covered(starts, runs)
+            return np.asarray(covered / (stops - starts))
+        case Bernoulli():
+            zero, one = _covered(np.array([1, 2]), runs) > _covered(np.array([0, 1]), runs)
+            p = law.p.astype(np.float64)
+            return np.asarray(p * one + (1.0 - p) * zero)
 
 
-def _cut_laws(laws: Laws, ranges: Ranges) -> tuple[np.ndarray, Laws, np.ndarray]:
-    """Return each law's mass inside the ranges, the laws that have some, cut to it, and their numbers (0 if none)."""
-    starts = np.maximum(laws.starts[:, None], ranges[None, :, 0])
-    stops = np.minimum(laws.stops[:, None], ranges[None, :, 1])
-    piece, part = np.nonzero(stops > starts)
-    starts, stops = starts[piece, part], stops[piece, part]
-    masses = laws.probabilities[piece] * (stops - starts) / (laws.stops - laws.starts)[piece]
-    owner = laws.law_of_piece[piece]
-    mass = np.bincount(owner, masses, minlength=laws.count)
-    alive = np.bincount(owner, minlength=laws.count) > 0
-    if not alive.any():
-        return mass, laws, np.arange(laws.count)
-    offsets = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=laws.count)[alive])))
-    table = Laws(offsets, starts, stops, masses / mass[owner])
-    return mass, table, np.where(alive, np.cumsum(alive) - 1, 0)
+def _covered(codes: np.ndarray, runs: np.ndarray) -> np.ndarray:
+    """Return how many codes below each code lie in the runs."""
+    before = np.concatenate(([0], np.cumsum(runs[:, 1] - runs[:, 0])))
+    at = np.searchsorted(runs[:, 0], codes, side="right")
+    inside = np.minimum(codes - runs[np.maximum(at - 1, 0), 0], (runs[:, 1] - runs[:, 0])[np.maximum(at - 1, 0)])
+    return np.asarray(before[np.maximum(at - 1, 0)] + np.where(at > 0, inside, 0))
 
 
-def _take(law: ColumnLaw, atoms: np.ndarray) -> ColumnLaw:
+def _given(law: ColumnLaw, runs: np.ndarray, atoms: np.ndarray) -> ColumnLaw:
+    """Return the laws of some atoms, each of which can lie in the runs, given that it does."""
+    match law:
+        case Indexed():
+            used, index = np.unique(law.index[atoms], return_inverse=True)
+            return Indexed(narrow(index), _cut_laws(_pieces(law.laws), runs, used))
+        case Spans():
+            return _given_spans(law, runs, atoms)
+        case Bernoulli():
+            zero, one = _covered(np.array([1, 2]), runs) > _covered(np.array([0, 1]), runs)
+            p = law.p[atoms]
+            return Bernoulli(p if zero and one else np.full_like(p, one))
+
+
+def _given_spans(law: Spans, runs: np.ndarray, atoms: np.ndarray) -> ColumnLaw:
+    """Return spans cut to the runs; a table of laws where one of them falls into several parts."""
+    starts, stops = law.starts[atoms].astype(np.int64), law.stops[atoms].astype(np.int64)
+    first, counts = _overlaps(starts, stops, runs)
+    if counts.max() == 1:
+        dtype = law.starts.dtype
+        return Spans(np.maximum(starts, runs[first, 0]).astype(dtype), np.minimum(stops, runs[first, 1]).astype(dtype))
+    starts, stops, which = distinct_pairs(starts, stops)
+    every = np.arange(starts.size)
+    return Indexed(narrow(which), _cut_laws((every, starts, stops, np.ones(starts.size)), runs, every))
+
+
+def _cut_laws(pieces: _Pieces, runs: np.ndarray, used: np.ndarray) -> Laws:
+    """Return the table of the used laws, each with mass in the runs, cut to them."""
+    owner, starts, stops, masses = _cut_pieces(pieces, runs)
+    # A part whose probability vanished in rounding is no part.
+    kept = (masses > 0) & np.isin(owner, used)
+    owner, starts, stops, masses = (values[kept] for values in (owner, starts, stops, masses))
+    order = np.argsort(owner, kind="stable")
+    number = np.searchsorted(used, owner[order])
+    sizes = np.bincount(number, minlength=used.size)
+    totals = np.bincount(number, masses[order], minlength=used.size)
+    return Laws(np.concatenate(([0], np.cumsum(sizes))), starts[order], stops[order], masses[order] / totals[number])
+
+
+def _taken(law: ColumnLaw, atoms: np.ndarray) -> ColumnLaw:
     """Return the laws of some atoms."""
-    if isinstance(law, Indexed):
-        return replace(law, index=law.index[atoms])
-    if isinstance(law, Spans):
-        return Spans(law.starts[atoms], law.stops[atoms])
-    return Bernoulli(law.p[atoms])
+    match law:
+        case Indexed():
+            return Indexed(law.index[atoms], law.laws)
+        case Spans():
+            return Spans(law.starts[atoms], law.stops[atoms])
+        case Bernoulli():
+            return Bernoulli(law.p[atoms])
+
+
+def _conditioned_part(part: LogLinear, wanted: Mapping[str, np.ndarray]) -> LogLinear:
+    """Return a log-linear part whose base laws are cut, which conditions the whole of it."""
+    base = dict(part.base)
+    for name, runs in wanted.items():
+        if not _cut_pieces(_pieces(base[name]), runs)[3].any():
+            raise ParameterError(f"the base law of {name!r} has no mass where asks for; ask for a wider condition")
+        base[name] = _cut_laws(_pieces(base[name]), runs, np.zeros(1, dtype=np.intp))
+    return LogLinear(tables=part.tables, groupings=part.groupings, thetas=part.thetas, base=base)

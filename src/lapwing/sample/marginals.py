@@ -13,6 +13,7 @@ import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans
+from lapwing.sample.ragged import distinct_pairs, ranks
 from lapwing.schema.groupings import Grouping
 
 _MAX_ENTRIES = 2**25
@@ -107,7 +108,9 @@ def marginal(
     parts = [_collapse(name, model.laws[name], grouping) for name, grouping in zip(columns, groupings, strict=True)]
     kept, masses = _merge(parts, model.weights * scale)
     merged = [part.at(kept) for part in parts]
-    terms = math.prod(part.lengths[part.index].astype(np.float64) for part in merged)
+    terms = np.ones(kept.size)
+    for part in merged:
+        terms *= part.lengths[part.index]
     products = kept.size * math.prod(shape)
     if min(_TERM_COST * float(terms.sum()), products) > _MAX_WORK:
         raise CapacityError(
@@ -161,24 +164,13 @@ def _collapse_spans(law: Spans, runs: "_Runs") -> _Column:
     points = np.arange(runs.cells)
     if wide.size == 0:
         return _Column(index, np.arange(runs.cells + 1), points, np.ones(runs.cells), runs.cells)
-    starts, stops, which = _distinct_pairs(law.starts[wide].astype(np.int64), law.stops[wide].astype(np.int64))
+    starts, stops, which = distinct_pairs(law.starts[wide].astype(np.int64), law.stops[wide].astype(np.int64))
     rows, inside, masses = runs.cut(starts, stops, np.ones(starts.size))
     index[wide] = runs.cells + which
     rows = np.concatenate((points, runs.cells + rows))
     return _gathered(
         index, rows, np.concatenate((points, inside)), np.concatenate((np.ones(runs.cells), masses)), runs.cells
     )
-
-
-def _distinct_pairs(starts: np.ndarray, stops: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the distinct (start, stop) pairs, and which of them each entry is."""
-    order = np.lexsort((stops, starts))
-    sorted_starts, sorted_stops = starts[order], stops[order]
-    is_new = np.ones(order.size, dtype=bool)
-    is_new[1:] = (np.diff(sorted_starts) != 0) | (np.diff(sorted_stops) != 0)
-    which = np.empty(order.size, dtype=np.intp)
-    which[order] = np.cumsum(is_new) - 1
-    return sorted_starts[is_new], sorted_stops[is_new], which
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -215,7 +207,7 @@ class _Runs:
                 f"{_MAX_ENTRIES}; use a coarser grouping"
             )
         piece = np.repeat(np.arange(starts.size), counts)
-        run = first[piece] + _ranks(counts)
+        run = first[piece] + ranks(counts)
         overlap = np.minimum(stops[piece], self.stops[run]) - np.maximum(starts[piece], self.starts[run])
         return piece, self.group[run], masses[piece] * (overlap / (stops - starts)[piece])
 
@@ -306,16 +298,9 @@ def _times(terms: _Terms, part: _Column) -> _Terms:
     row = part.index[terms.atom]
     lengths = part.lengths[row]
     source = np.repeat(np.arange(row.size), lengths)
-    at = part.offsets[row][source] + _ranks(lengths)
+    at = part.offsets[row][source] + ranks(lengths)
     return _Terms(
         terms.atom[source],
         terms.cell[source] * part.cells + part.groups[at],
         terms.value[source] * part.probabilities[at],
     )
-
-
-def _ranks(lengths: np.ndarray) -> np.ndarray:
-    """Return 0 .. length-1 for each length, one after the other."""
-    ends = np.cumsum(lengths)
-    ranks: np.ndarray = np.arange(int(ends[-1]) if ends.size else 0) - np.repeat(ends - lengths, lengths)
-    return ranks

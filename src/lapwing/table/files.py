@@ -4,6 +4,7 @@ Python's CSV parser is used because no text makes it fail: a stray quote in one 
 an error. It reads text only; what the text means is decided cell by cell under the schema.
 """
 
+import contextlib
 import csv
 import glob
 import gzip
@@ -163,12 +164,18 @@ class _CsvFile:
 
 def _open_text(path: Path) -> io.TextIOBase:
     """Open a text file, zipped or not; bytes that are no text become the replacement character."""
-    raw: gzip.GzipFile | io.BufferedReader
-    raw = gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb")  # noqa: SIM115 - the caller closes
-    start = raw.read(2)
-    raw.seek(0)
-    encoding = "utf-16" if start in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
-    return io.TextIOWrapper(raw, encoding=encoding, errors="replace", newline="")
+    with contextlib.ExitStack() as opened:
+        raw: gzip.GzipFile | io.BufferedReader
+        if path.name.lower().endswith(".gz"):
+            raw = opened.enter_context(gzip.GzipFile(path))
+        else:
+            raw = opened.enter_context(path.open("rb"))
+        start = raw.read(2)
+        raw.seek(0)
+        encoding = "utf-16" if start in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
+        stream = io.TextIOWrapper(raw, encoding=encoding, errors="replace", newline="")
+        opened.pop_all()
+    return stream
 
 
 def _take(lines: Iterator[list[str]], count: int) -> list[list[str]]:

@@ -4,6 +4,7 @@ What can go wrong here depends on names, types and files, never on a cell.
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, Protocol
 
@@ -133,12 +134,13 @@ def _check_names(names: Sequence[object], wanted: Sequence[str], where: str) -> 
     """Refuse a table without the schema's columns. Names of other columns are never shown: they may be a row."""
     if not all(isinstance(name, str) for name in names):
         raise DataError(f"{where} has column names that are not text; rename its columns")
-    absent = [name for name in wanted if name not in set(names)]
+    present = Counter(names)
+    absent = [name for name in wanted if name not in present]
     if absent:
         raise DataError(
             f"{where} has no column {_listed(absent)}; rename its columns or take the field out of the schema"
         )
-    twice = [name for name in wanted if names.count(name) > 1]
+    twice = [name for name in wanted if present[name] > 1]
     if twice:
         raise DataError(f"{where} has more than one column {_listed(twice)}; rename or drop all but one")
 

@@ -104,7 +104,7 @@ def fitted_law(table: NoisyCounts, domain: Domain, total: float) -> Laws:
     Returns
     -------
     Laws
-        One law, uniform inside each group. Uniform on the whole domain when nothing is left.
+        One law, uniform inside each group. Uniform on the regular codes when nothing is left.
     """
     grouping = table.question.groupings[0]
     mass = project_to_simplex(table.counts.astype(np.float64), total)

@@ -1,0 +1,271 @@
+"""What a condition on one column asks for, as runs of codes. Public values only; no row comes here."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+from typing import Any, cast
+
+import numpy as np
+
+from lapwing.errors import ParameterError
+from lapwing.schema.domains import Domain
+from lapwing.schema.fields import Field
+from lapwing.schema.scalars import (
+    MICROSECONDS,
+    category_key,
+    is_finite_number,
+    parse_date,
+    parse_datetime,
+    quote,
+)
+from lapwing.schema.values import bounds, category_positions, special_codes, step
+
+_CELLS = 2**32
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """Ask for a range of an ordered column, both ends included; special values and missing are not in it.
+
+    Parameters
+    ----------
+    low, high : number, date or its ISO text, or category
+        The ends, ``low`` at most ``high``.
+
+    Examples
+    --------
+    >>> Between(30, 40).high
+    40
+    """
+
+    low: object
+    high: object
+
+
+def wanted_runs(field: Field, wanted: object) -> np.ndarray:
+    """Return the codes that a condition asks for.
+
+    Parameters
+    ----------
+    field : Field
+        A modelled column.
+    wanted : value, Between, None, or list, tuple, set, range or ndarray of those
+        None asks for missing. A number without resolution means its cell; of a range, the cells inside it.
+
+    Returns
+    -------
+    ndarray of int64, shape (runs, 2)
+        Codes from start to stop - 1; disjoint and increasing.
+
+    Raises
+    ------
+    ParameterError
+        If a value does not fit the column, or nothing is asked for.
+
+    Examples
+    --------
+    >>> age = Field(name="age", type="integer", minimum=0, maximum=120, special=(-1,))
+    >>> wanted_runs(age, [Between(30, 40), 41, -1, None]).tolist()
+    [[30, 42], [121, 123]]
+    """
+    listed = wanted.tolist() if isinstance(wanted, np.ndarray) and wanted.ndim == 1 else wanted
+    items = list(listed) if isinstance(listed, list | tuple | set | frozenset | range) else [listed]
+    if not items:
+        raise ParameterError(f"where asks column {quote(field.name)} for no value at all; list at least one")
+    domain = field.domain
+    codes = _Listed(field, _positions(field)) if field.is_categorical else _axis(field, domain)
+    return _merged(_run(codes, domain, item) for item in items)
+
+
+def _merged(runs: Iterable[tuple[int, int]]) -> np.ndarray:
+    """Sort runs and join those that touch."""
+    joined: list[list[int]] = []
+    for start, stop in sorted(runs):
+        if joined and start <= joined[-1][1]:
+            joined[-1][1] = max(joined[-1][1], stop)
+        else:
+            joined.append([start, stop])
+    return np.array(joined, dtype=np.int64)
+
+
+def _run(codes: "_Listed | _Axis", domain: Domain, item: object) -> tuple[int, int]:
+    """Return the run of codes of one value or range."""
+    name = quote(codes.field.name)
+    if isinstance(item, Between):
+        if not domain.ordered:
+            raise ParameterError(f"where asks column {name} for a range, but it has no order; list values")
+        return _listed_range(codes, item) if isinstance(codes, _Listed) else _range(codes, item)
+    if item is None:
+        if not domain.missing:
+            raise ParameterError(f"where asks column {name} for missing, but it is required; name a value")
+        return domain.last, domain.size
+    code = _listed(codes, item) if isinstance(codes, _Listed) else _code(codes, item)
+    return code, code + 1
+
+
+# ------------------------------------------------------------------------------------------------- listed values
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """The codes of a field with a list of values: categories by key (moments by number), booleans as they are."""
+
+    field: Field
+    positions: dict[Any, int]
+
+
+def _positions(field: Field) -> dict[Any, int]:
+    """Return the code of each listed value."""
+    if field.categories is None:
+        return {False: 0, True: 1}
+    if field.type in ("date", "datetime"):
+        return {_number(field, value): code for code, value in enumerate(field.categories)}
+    return category_positions(field)
+
+
+def _listed(codes: _Listed, value: object) -> int:
+    """Return the code of one listed value."""
+    field = codes.field
+    plain = value.item() if isinstance(value, np.generic) else value
+    key: object = None
+    if field.categories is None:
+        key = plain if isinstance(plain, bool) else None
+    elif field.type in ("date", "datetime"):
+        key = _number(field, plain)
+    elif isinstance(plain, str | bool) or is_finite_number(plain):
+        key = category_key(cast("str | float", plain))
+    if key not in codes.positions:
+        kind = "true or false" if field.categories is None else "one of its categories"
+        raise ParameterError(f"where: column {quote(field.name)} is {kind}, got {_shown(value)}; see the schema")
+    return codes.positions[key]
+
+
+def _listed_range(codes: _Listed, item: Between) -> tuple[int, int]:
+    """Return the run of codes between two listed values."""
+    first, last = _listed(codes, item.low), _listed(codes, item.high)
+    _check_order(codes.field, item, first, last)
+    return first, last + 1
+
+
+# --------------------------------------------------------------------------------------- numbers, dates, moments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Axis:
+    """The codes of a numeric or date field: code i begins at ``origin + i * unit``, exactly.
+
+    ``limit`` is the position of the last number in the domain, in units. Where a number has a resolution, decimals are
+    read as they are written: 0.1 is a tenth.
+    """
+
+    field: Field
+    values: int
+    origin: Fraction
+    unit: Fraction
+    limit: Fraction
+    is_continuous: bool
+    has_resolution: bool
+    specials: dict[int | float, int]
+
+    def position(self, number: float) -> Fraction:
+        """Return how many units a number lies above the origin."""
+        exact = Fraction(str(number)) if self.has_resolution else Fraction(number)
+        return (exact - self.origin) / self.unit
+
+
+def _axis(field: Field, domain: Domain) -> _Axis:
+    """Return where the codes of a numeric or date field lie."""
+    low, high = bounds(field)
+    grid = step(field)
+    has_resolution = field.type == "number" and grid is not None
+    origin = Fraction(str(field.minimum)) if has_resolution else Fraction(low)
+    unit = ((Fraction(high) - origin) / _CELLS or Fraction(1)) if grid is None else Fraction(grid)
+    if field.type == "number":
+        limit = ((Fraction(str(field.maximum)) if has_resolution else Fraction(high)) - origin) / unit
+    else:
+        # The last unit of a datetime holds moments up to its last microsecond.
+        limit = Fraction(domain.values) - (1 / unit if field.type == "datetime" else 1)
+    return _Axis(
+        field=field,
+        values=domain.values,
+        origin=origin,
+        unit=unit,
+        limit=limit,
+        is_continuous=grid is None,
+        has_resolution=has_resolution,
+        specials=special_codes(field),
+    )
+
+
+def _number(field: Field, value: object) -> int | float | None:
+    """Return a value in code space; None if it is no value of the field's type."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if field.type in ("date", "datetime"):
+        text = _text(plain)
+        return parse_date(text) if field.type == "date" else parse_datetime(text)
+    return cast("int | float", plain) if is_finite_number(plain) else None
+
+
+def _code(axis: _Axis, value: object) -> int:
+    """Return the code of one number, date or moment."""
+    field = axis.field
+    number = _number(field, value)
+    if number is not None and number in axis.specials:
+        return axis.specials[number]
+    position = Fraction(-1) if number is None else axis.position(number)
+    is_on_grid = field.type in ("number", "datetime") or position.denominator == 1
+    if not (0 <= position <= axis.limit and is_on_grid):
+        raise ParameterError(
+            f"where: column {quote(field.name)} holds {field.type} values from {field.minimum} to {field.maximum}, "
+            f"got {_shown(value)}; name a value in its domain"
+        )
+    return min(round(position) if axis.has_resolution else math.floor(position), axis.values - 1)
+
+
+def _range(axis: _Axis, item: Between) -> tuple[int, int]:
+    """Return the run of codes whose values lie in a range."""
+    field = axis.field
+    low, high = _number(field, item.low), _number(field, item.high)
+    if low is None or high is None:
+        raise ParameterError(
+            f"where: column {quote(field.name)} holds {field.type} values, got a range from {_shown(item.low)} to "
+            f"{_shown(item.high)}; name both ends"
+        )
+    if field.type == "datetime" and parse_date(_text(item.high)) is not None:
+        high += MICROSECONDS["day"] - 1  # a day without a time is the whole day, as in the schema
+    _check_order(field, item, low, high)
+    first, last = max(axis.position(low), Fraction(0)), min(axis.position(high), axis.limit)
+    start, stop = math.ceil(first), min(math.floor(last) + 1, axis.values)
+    if axis.is_continuous:
+        # Only cells that lie inside, so that rows out do; a range inside one cell means that cell.
+        stop = math.floor(last)
+        if start >= stop and first <= last:
+            start = min(math.floor(first), axis.values - 1)
+            stop = start + 1
+    if start >= stop:
+        raise ParameterError(
+            f"where: column {quote(field.name)} has no value from {_shown(item.low)} to {_shown(item.high)}; "
+            f"its domain goes from {field.minimum} to {field.maximum}"
+        )
+    return start, stop
+
+
+def _check_order(field: Field, item: Between, low: float, high: float) -> None:
+    """Refuse a range whose ends stand the wrong way round."""
+    if low > high:
+        raise ParameterError(
+            f"where asks column {quote(field.name)} for a range from {_shown(item.low)} to {_shown(item.high)}; "
+            "write the lower end first"
+        )
+
+
+def _shown(value: object) -> str:
+    """Return a setting as it should stand in a sentence."""
+    return quote(_text(value))
+
+
+def _text(value: object) -> object:
+    """Return a date or moment as its ISO text, and anything else as it is."""
+    return value.isoformat() if isinstance(value, date) else value

@@ -1,0 +1,233 @@
+"""A release is paid once and drawn once, however it is interrupted, resumed, copied or edited."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+
+import lapwing as lw
+from lapwing.budget.ledger import Ledger
+from lapwing.errors import BudgetError, DataError, LapwingError
+from lapwing.release.transcript import TranscriptFile
+
+SCHEMA = {
+    "fields": [
+        {"name": "flag", "type": "boolean", "constraints": {"required": True}},
+        {"name": "kind", "type": "string", "categories": ["a", "b"]},
+    ]
+}
+DATA = pl.DataFrame({"flag": [True] * 70 + [False] * 30, "kind": ["a", "b"] * 50})
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    path = tmp_path / "budget.db"
+    Ledger.create_or_open(path).init("d", unit="pure", limit=2, relation="add-remove", privacy_unit="row")
+    return path
+
+
+def released(ledger, transcript, **settings):
+    return lw.synthesize(DATA, SCHEMA, epsilon=1, ledger=ledger, dataset="d", transcript=transcript, **settings)
+
+
+def spent(ledger):
+    return Ledger.open(ledger).balance("d").spent
+
+
+def counts(release):
+    return [answer.counts.tolist() for answer in release.noisy]
+
+
+def test_a_release_is_debited_and_its_certificate_names_the_entry(ledger, tmp_path):
+    release = released(ledger, None)
+
+    entry = Ledger.open(ledger).history("d")[-1]
+    assert spent(ledger) == 1
+    assert (release.certificate.ledger.dataset, release.certificate.ledger.release_id) == ("d", entry.release_id)
+
+
+def test_a_finished_release_is_given_again_without_a_debit_or_a_draw(ledger, tmp_path):
+    first = released(ledger, tmp_path / "t.jsonl", seed=4)
+
+    again = lw.resume(tmp_path / "t.jsonl", DATA)
+
+    assert counts(again) == counts(first)
+    assert again.sample(30).equals(first.sample(30))
+    assert again.certificate == first.certificate
+    assert spent(ledger) == 1
+
+
+def test_an_older_copy_of_a_transcript_draws_no_fresh_noise(ledger, tmp_path):
+    released(ledger, tmp_path / "t.jsonl")
+    lines = (tmp_path / "t.jsonl").read_text().splitlines(keepends=True)
+    for kept in range(1, len(lines)):
+        (tmp_path / f"copy{kept}.jsonl").write_text("".join(lines[:kept]))
+
+        with pytest.raises(BudgetError, match="this transcript lacks some of them"):
+            lw.resume(tmp_path / f"copy{kept}.jsonl", DATA)
+
+
+def test_a_transcript_with_other_answers_is_refused(ledger, tmp_path):
+    released(ledger, tmp_path / "t.jsonl")
+    released(ledger, tmp_path / "other.jsonl")
+    lines = (tmp_path / "t.jsonl").read_text().splitlines(keepends=True)
+    others = (tmp_path / "other.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "mixed.jsonl").write_text("".join([lines[0], *others[1:]]))
+
+    with pytest.raises(BudgetError, match="lacks some of them"):
+        lw.resume(tmp_path / "mixed.jsonl", DATA)
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value"),
+    [("settings", "seed", 99), ("settings", "relation", "replace-one"), ("settings", "expected_rows", 7)],
+)
+def test_a_transcript_with_an_edited_header_is_refused(ledger, tmp_path, part, key, value):
+    released(ledger, tmp_path / "t.jsonl", seed=4)
+    lines = (tmp_path / "t.jsonl").read_text().splitlines(keepends=True)
+    header = json.loads(lines[0])
+    header[part][key] = value
+    (tmp_path / "edited.jsonl").write_text("".join([json.dumps(header) + "\n", *lines[1:]]))
+
+    with pytest.raises(LapwingError):
+        lw.resume(tmp_path / "edited.jsonl", DATA)
+    assert spent(ledger) == 1
+
+
+def test_copies_of_a_transcript_share_one_hold(ledger, tmp_path):
+    released(ledger, tmp_path / "t.jsonl")
+    header = json.loads((tmp_path / "t.jsonl").read_text().splitlines()[0])
+    (tmp_path / "copy.jsonl").write_bytes((tmp_path / "t.jsonl").read_bytes())
+    from pathlib import Path
+
+    held = TranscriptFile(tmp_path / "t.jsonl", Path(header["hold"]))
+
+    with pytest.raises(DataError, match="in use by another process"):
+        lw.resume(tmp_path / "copy.jsonl", DATA)
+    held.close()
+
+
+def test_a_refused_release_leaves_no_file(ledger, tmp_path):
+    before = sorted(path.name for path in tmp_path.iterdir())
+
+    for transcript in (None, tmp_path / "t.jsonl"):
+        with pytest.raises(BudgetError, match="epsilon 3"):
+            lw.synthesize(DATA, SCHEMA, epsilon=3, ledger=ledger, transcript=transcript)
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_other_terms_than_the_ledgers_are_refused(ledger):
+    with pytest.raises(BudgetError, match="neighbour relation"):
+        released(ledger, None, neighbours="replace-one")
+    with pytest.raises(BudgetError, match="zcdp"):
+        lw.synthesize(DATA, SCHEMA, rho=0.1, ledger=ledger)
+    assert spent(ledger) == 0
+
+
+def test_a_dataset_without_a_ledger_is_refused():
+    with pytest.raises(lw.ParameterError, match="give the ledger too"):
+        lw.synthesize(DATA, SCHEMA, epsilon=1, dataset="d")
+
+
+KILLED = """
+    import os, signal, sys
+    import polars as pl
+    import lapwing as lw
+    from lapwing.mechanisms.independent import Independent
+    from lapwing.mechanisms.steps import one_way
+    import lapwing.mechanisms.independent as module
+
+    def one_by_one(curator, schema, groupings, budget):
+        costs = budget.split([1] * len(schema.columns))
+        answers = []
+        for column, cost in zip(schema.columns, costs):
+            if len(answers) == int(sys.argv[4]):
+                os.kill(os.getpid(), signal.SIGKILL)
+            question = one_way.MarginalCounts(
+                columns=(column.name,), groupings=(groupings[column.name],), cost=cost
+            )
+            answers += curator.ask(question)
+        return tuple(answers)
+
+    module.ask_one_way = one_by_one
+    lw.synthesize(pl.read_parquet(sys.argv[1]), {schema!r}, epsilon=1, ledger=sys.argv[2], transcript=sys.argv[3])
+"""
+
+
+@pytest.mark.parametrize("answered", [0, 1])
+def test_a_release_killed_between_answers_is_finished_without_a_second_debit(ledger, tmp_path, answered):
+    DATA.write_parquet(tmp_path / "rows.parquet")
+    script = textwrap.dedent(KILLED).format(schema=SCHEMA)
+    arguments = [tmp_path / "rows.parquet", ledger, tmp_path / "t.jsonl", answered]
+
+    killed = subprocess.run([sys.executable, "-c", script, *map(str, arguments)], check=False, capture_output=True)
+    recorded = [json.loads(line) for line in (tmp_path / "t.jsonl").read_text().splitlines()[1:]]
+    release = lw.resume(tmp_path / "t.jsonl", DATA)
+
+    assert killed.returncode == -signal.SIGKILL
+    assert len(recorded) == answered
+    assert [answer.to_dict() for answer in release.noisy[:answered]] == recorded
+    assert len(release.noisy) == len(SCHEMA["fields"])
+    assert spent(ledger) == 1
+    assert Ledger.open(ledger).verify() == 2
+
+
+def test_resuming_with_another_public_number_of_rows_is_refused(tmp_path):
+    lw.synthesize(DATA, SCHEMA, epsilon=1, neighbours="replace-one", transcript=tmp_path / "t.jsonl")
+
+    with pytest.raises(DataError, match="give the same table"):
+        lw.resume(tmp_path / "t.jsonl", DATA.head(99))
+
+
+def test_the_noted_answers_cannot_be_changed_by_other_means(ledger):
+    import sqlite3
+
+    release_id = released(ledger, None).certificate.ledger.release_id
+    connection = sqlite3.connect(ledger)
+
+    for statement in ("DELETE FROM answers", "UPDATE answers SET digest = 'x'"):
+        with pytest.raises(sqlite3.IntegrityError):
+            connection.execute(statement)
+    connection.close()
+    with pytest.raises(BudgetError, match="lacks some of them"):
+        Ledger.open(ledger).note_answers("d", release_id, [])
+    with pytest.raises(BudgetError, match="was not debited"):
+        Ledger.open(ledger).note_answers("d", "unpaid", [])
+
+
+def test_a_fit_spends_again_each_time(ledger):
+    synth = lw.Synthesizer(SCHEMA, epsilon=1, ledger=ledger)
+
+    rows = synth.fit_sample(DATA, 12)
+    synth.fit(DATA)
+
+    assert rows.height == 12
+    assert spent(ledger) == 2
+    with pytest.raises(BudgetError):
+        synth.fit(DATA)
+
+
+def test_a_synthesizer_without_a_fit_has_no_rows():
+    with pytest.raises(lw.ParameterError, match="call fit"):
+        lw.Synthesizer(SCHEMA, epsilon=1).sample(3)
+
+
+def test_the_certificate_adds_up_to_the_debit(ledger):
+    release = released(ledger, None)
+
+    total = sum((line.cost.amount for line in release.certificate.lines), Fraction(0))
+
+    assert total == release.certificate.total.amount == spent(ledger)
+    assert np.isfinite([statement.value for statement in release.certificate.accuracy]).all()
+
+
+def test_nothing_but_the_owner_may_read_the_ledger(ledger):
+    assert os.stat(ledger).st_mode & 0o077 == 0

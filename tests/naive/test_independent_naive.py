@@ -1,0 +1,76 @@
+"""Independent against a slow twin: dictionaries of counts, a simplex projection by bisection, one product law."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from helpers.bits import ZeroNoiseBits
+from lapwing.audit.pairs import neighbour_pair
+from lapwing.budget.budget import Budget
+from lapwing.curator.room import Room
+from lapwing.mechanisms.independent import Independent
+from lapwing.release.terms import Terms
+from lapwing.release.transcript import NoTranscript
+from lapwing.sample.marginals import marginal
+from lapwing.schema.groupings import identity
+from lapwing.table.source import code_table
+
+
+class ShiftedRoom(Room):
+    """A room without secrets: every count is off by a known amount, so that the projection has work to do."""
+
+    def ask(self, *questions):
+        answers = super().ask(*questions)
+        self.given = [
+            type(each)(each.question, each.counts + (np.arange(each.counts.size) % 5 - 2), each.noise)
+            for each in answers
+        ]
+        return tuple(self.given)
+
+
+def naive_shares(counts, total):
+    """Project on the simplex of this total by bisection on the threshold."""
+    low, high = min(counts) - total - 1.0, max(counts) + 1.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        if sum(max(0.0, count - middle) for count in counts) > total:
+            low = middle
+        else:
+            high = middle
+    return [max(0.0, count - high) for count in counts]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_column_has_the_law_of_the_slow_twin(seed):
+    rng = np.random.default_rng(seed)
+    pair = neighbour_pair(rng, "add-remove", 1)
+    source = code_table(pair.data, pair.schema)
+    terms = Terms(relation="add-remove")
+    room = ShiftedRoom(source, pair.schema, terms, Budget.pure(1), bits=ZeroNoiseBits(), sink=NoTranscript())
+
+    model = Independent(groups=64).run(room, pair.schema, Budget.pure(1), rng)
+
+    precision = [1 / (each.counts.size * each.noise.sd**2) for each in room.given]
+    totals = [sum(each.counts.tolist()) for each in room.given]
+    total = max(0.0, sum(p * t for p, t in zip(precision, totals, strict=True)) / sum(precision))
+    assert model.rows == round(total)
+    for column in pair.schema.columns:
+        domain = column.domain
+        if not (column.is_categorical or domain.values <= 128):
+            continue
+        expected = naive_law(list(source.chunks()), column, total)
+        found = marginal(replace(model, rows=1000), [column.name], [identity(domain)])
+        assert found / 1000 == pytest.approx(expected, abs=1e-6)
+
+
+def naive_law(chunks, column, total):
+    """Count cell by cell, shift as the room does, project, leave the misfit code out, scale to 1."""
+    domain = column.domain
+    exact = [sum(int((chunk[column.name] == code).sum()) for chunk in chunks) for code in range(domain.size)]
+    shares = naive_shares([count + code % 5 - 2 for code, count in enumerate(exact)], total)
+    if not domain.missing:
+        shares[-1] = 0.0
+    if sum(shares) <= 1e-9:
+        shares = [1.0] * domain.values + [0.0] * domain.reserved
+    return np.array(shares) / sum(shares)

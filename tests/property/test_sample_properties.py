@@ -1,0 +1,62 @@
+"""Systematic sampling for all weights, numbers of rows and chunks."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from lapwing.release.model import ReleasedModel, Spans
+from lapwing.sample.ragged import distinct_pairs, ranks
+from lapwing.sample.rows import row_ends, sample_codes
+from lapwing.schema.schemas import Schema
+
+WEIGHTS = arrays(
+    np.float64, st.integers(1, 60), elements=st.one_of(st.just(0.0), st.floats(1e-6, 1e3), st.just(1.0))
+).filter(lambda weights: weights.max() > 0)
+
+
+def _is_floor_or_ceil(counts: np.ndarray, expected: np.ndarray) -> bool:
+    # A float's own rounding of n * w is about 1e-16 of it.
+    slack = 1e-9 * np.maximum(expected, 1)
+    return bool(((counts >= np.floor(expected - slack)) & (counts <= np.ceil(expected + slack))).all())
+
+
+@given(WEIGHTS, st.integers(1, 10**7), st.integers(0, 2**32))
+def test_every_atom_owns_floor_or_ceil_of_its_expected_rows(weights: np.ndarray, n: int, seed: int):
+    owned = np.diff(row_ends(weights, n, np.random.default_rng(seed)), prepend=0)
+
+    assert owned.sum() == n
+    assert not owned[weights == 0].any()
+    assert _is_floor_or_ceil(owned, n * (weights / weights.sum()))
+
+
+@given(WEIGHTS, st.integers(1, 300), st.integers(1, 300), st.integers(0, 2**32))
+@settings(max_examples=50)
+def test_the_union_of_the_chunks_is_one_systematic_sample(weights: np.ndarray, n: int, chunk: int, seed: int):
+    atoms = np.arange(weights.size)
+    schema = Schema.from_dict(
+        {"fields": [{"name": "x", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}}]}
+    )
+    model = ReleasedModel(weights=weights, rows=1, laws={"x": Spans(atoms, atoms + 1)})
+
+    drawn = np.concatenate(
+        [codes["x"] for codes in sample_codes(model, schema, n, np.random.default_rng(seed), chunk=chunk)]
+    )
+
+    counts = np.bincount(drawn, minlength=weights.size)
+    assert counts.sum() == n
+    assert _is_floor_or_ceil(counts, n * (weights / weights.sum()))
+
+
+@given(arrays(np.int64, st.integers(0, 30), elements=st.integers(0, 5)))
+def test_ranks_count_up_within_each_length(lengths: np.ndarray):
+    assert ranks(lengths).tolist() == [rank for length in lengths for rank in range(length)]
+
+
+@given(arrays(np.int64, st.tuples(st.just(2), st.integers(1, 30)), elements=st.integers(-3, 3)))
+def test_distinct_pairs_put_every_pair_back_in_its_place(pairs: np.ndarray):
+    starts, stops, which = distinct_pairs(pairs[0], pairs[1])
+
+    assert np.array_equal(starts[which], pairs[0])
+    assert np.array_equal(stops[which], pairs[1])
+    assert len(set(zip(starts.tolist(), stops.tolist(), strict=True))) == starts.size

@@ -1,0 +1,78 @@
+"""Settings of a release: checked before any row is read, and written to the transcript whole."""
+
+from fractions import Fraction
+
+import pytest
+
+from lapwing.api.settings import Settings, read_settings
+from lapwing.errors import ParameterError, SchemaError
+from lapwing.mechanisms.independent import Independent
+
+FIELDS = {"fields": [{"name": "x", "type": "boolean"}]}
+
+
+def settings(schema=FIELDS, **changes):
+    usual = {
+        "epsilon": 1,
+        "delta": None,
+        "rho": None,
+        "mechanism": None,
+        "neighbours": "add-remove",
+        "expected_rows": None,
+        "seed": None,
+    }
+    return read_settings(schema, **(usual | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"neighbours": "bounded"}, "neighbours must be one of add-remove, replace-one"),
+        ({"mechanism": "AIM"}, "there is no mechanism 'AIM'; choose one of"),
+        ({"mechanism": Independent}, "mechanism must be a name or settings"),
+        ({"mechanism": 3}, "mechanism must be a name or settings"),
+        ({"expected_rows": 0}, "expected_rows must be at least 1"),
+        ({"expected_rows": 10.5}, "expected_rows must be a whole number"),
+        ({"expected_rows": True}, "expected_rows must be a whole number"),
+        ({"seed": -3}, "seed must be a whole number"),
+        ({"rho": 1}, "epsilon"),
+        ({"epsilon": None}, "epsilon"),
+    ],
+)
+def test_a_setting_outside_its_range_is_refused(changes, message):
+    with pytest.raises(ParameterError, match=message):
+        settings(**changes)
+
+
+def test_a_mechanism_that_does_not_support_the_relation_is_refused():
+    class ReplaceOnly:
+        name = "ReplaceOnly"
+        relations = ("replace-one",)
+
+        def run(self, curator, schema, budget, rng):
+            """Do nothing."""
+
+    with pytest.raises(ParameterError, match="ReplaceOnly supports the neighbour relation replace-one"):
+        settings(mechanism=ReplaceOnly())
+
+
+def test_a_schema_of_identifiers_only_is_refused():
+    with pytest.raises(SchemaError):
+        settings({"fields": [{"name": "id", "type": "integer", "role": "identifier"}]})
+
+
+def test_settings_survive_their_json_form():
+    asked = settings(epsilon=None, rho="0.1", mechanism=Independent(groups=9), seed=5, expected_rows=100)
+
+    read = Settings.from_dict(asked.to_dict())
+
+    assert read == asked
+    assert read.request.budget.amount == Fraction(1, 10)
+
+
+def test_a_fresh_seed_is_recorded_and_not_taken_for_the_callers():
+    one, other = settings(), settings()
+
+    assert one.seed != other.seed
+    assert not one.is_seeded
+    assert settings(seed=0).is_seeded

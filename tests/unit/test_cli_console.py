@@ -1,0 +1,36 @@
+import io
+
+import polars as pl
+import pytest
+
+from lapwing.cli.console import busy, counted
+from lapwing.cli.text import aligned
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+FRAMES = [pl.DataFrame({"a": [1, 2]}), pl.DataFrame({"a": [3]})]
+
+
+@pytest.mark.parametrize(("stream", "quiet"), [(Terminal, False), (Terminal, True), (io.StringIO, False)])
+def test_progress_shows_on_terminals_only_and_not_when_quiet(monkeypatch, stream, quiet):
+    screen = stream()
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+
+    with busy("counting", quiet=quiet):
+        frames = list(counted(FRAMES, 3, quiet=quiet))
+
+    is_shown = stream is Terminal and not quiet
+    assert frames == FRAMES
+    assert ("writing rows" in screen.getvalue()) is is_shown
+    assert ("counting" in screen.getvalue()) is is_shown
+
+
+def test_cells_are_aligned_left_or_right():
+    text = aligned([("a", "count"), ("long", "7")], right=[1])
+
+    assert text.splitlines() == ["a     count", "long      7"]

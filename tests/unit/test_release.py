@@ -1,0 +1,170 @@
+"""The release: rows, tables, answers, files."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import lapwing as lw
+from lapwing.release.version import VERSION
+
+SCHEMA = {
+    "fields": [
+        {"name": "id", "type": "integer", "role": "identifier"},
+        {"name": "count", "type": "integer", "constraints": {"minimum": 0, "maximum": 999}},
+        {"name": "kind", "type": "string", "categories": ["a", "b"], "constraints": {"required": True}},
+        {"name": "size", "type": "number", "constraints": {"minimum": 0, "maximum": 2, "required": True}},
+    ]
+}
+DATA = pl.DataFrame(
+    {"id": range(90), "count": [5, None, 700] * 30, "kind": ["a"] * 60 + ["b"] * 30, "size": [0.5, 1.5] * 45}
+)
+
+
+@pytest.fixture(scope="module")
+def release():
+    return lw.synthesize(DATA, SCHEMA, epsilon=20, seed=3)
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (DATA, pl.DataFrame),
+        (DATA.lazy(), pl.DataFrame),
+        (pd.DataFrame(DATA.to_dict(as_series=False)), pd.DataFrame),
+        (DATA.to_arrow(), pa.Table),
+    ],
+    ids=["polars", "lazy", "pandas", "pyarrow"],
+)
+def test_rows_come_back_in_the_kind_of_frame_that_came_in(data, kind):
+    release = lw.synthesize(data, SCHEMA, epsilon=1)
+
+    assert isinstance(release.sample(7), kind)
+    assert isinstance(release.query(["kind"]), kind)
+    assert len(release.sample(7)) == 7
+
+
+def test_the_same_seed_gives_the_same_rows_and_no_seed_others(release):
+    unseeded = lw.synthesize(DATA, SCHEMA, epsilon=20)
+
+    assert release.sample(50).equals(release.sample(50))
+    assert release.sample(50, seed=1).equals(release.sample(50, seed=1))
+    assert not release.sample(50, seed=1).equals(release.sample(50, seed=2))
+    assert not unseeded.sample(50).equals(unseeded.sample(50))
+
+
+def test_the_default_number_of_rows_is_the_released_one(release):
+    assert release.sample().height == release.model.rows == release.certificate.released_rows
+    assert release.sample(0).schema == release.sample(3).schema
+
+
+@pytest.mark.parametrize("n", [-1, 2.5, True, "3"])
+def test_a_number_of_rows_that_is_none_is_refused(release, n):
+    with pytest.raises(lw.ParameterError, match="number of rows"):
+        release.sample(n)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, True, 2**128, "7"])
+def test_a_seed_that_is_none_is_refused(release, seed):
+    with pytest.raises(lw.ParameterError, match="seed must be a whole number"):
+        release.sample(3, seed=seed)
+
+
+def test_rows_meet_their_conditions(release):
+    rows = release.sample(40, where={"kind": ["b"], "size": lw.between(1, 2), "count": None})
+
+    assert rows["kind"].unique().to_list() == ["b"]
+    assert rows["size"].min() >= 1 - 1e-9
+    assert rows["count"].null_count() == 40
+
+
+def test_a_query_adds_up_to_the_released_rows_and_keeps_a_column_called_count(release):
+    table = release.query(["count", "kind"])
+
+    assert table.columns == ["count", "kind", "count_", "share"]
+    assert table["count_"].sum() == pytest.approx(release.model.rows)
+    assert table["share"].sum() == pytest.approx(1)
+    assert "missing" in table["count"].to_list()
+    assert "misfit" not in table["kind"].to_list()
+
+
+@pytest.mark.parametrize("columns", ["kind", [], ["kind", "kind"]])
+def test_a_query_over_no_list_of_columns_is_refused(release, columns):
+    with pytest.raises(lw.ParameterError, match="list of distinct column names"):
+        release.query(columns)
+
+
+def test_a_query_needs_at_least_two_groups(release):
+    with pytest.raises(lw.ParameterError, match="groups must be at least 2"):
+        release.query(["size"], groups=1)
+
+
+def test_answers_show_every_noisy_count_with_its_noise(release):
+    answers = release.answers
+
+    cells = sum(answer.counts.size for answer in release.noisy)
+    assert answers.height == cells
+    assert answers["noisy_count"].sum() == sum(int(answer.counts.sum()) for answer in release.noisy)
+    assert answers["noise"].unique().to_list() == ["laplace 3/20"]
+    assert (answers["noise_sd"] == release.noisy[0].noise.sd).all()
+
+
+def test_answer_tables_have_a_column_for_each_field(release):
+    tables = dict(release.answer_tables())
+
+    assert list(tables) == ["count", "kind", "size"]
+    assert tables["kind"]["kind"].to_list() == ["a", "b", "misfit"]
+
+
+def test_a_saved_release_is_the_same_release(release, tmp_path):
+    release.save(tmp_path / "r.lapwing")
+
+    again = lw.load(tmp_path / "r.lapwing")
+
+    assert again.certificate == release.certificate
+    assert again.sample(20, seed=2).equals(release.sample(20, seed=2))
+    assert again.answers.equals(release.answers)
+    assert np.array_equal(again.model.weights, release.model.weights)
+
+
+def test_a_saved_release_holds_no_value_of_the_table(tmp_path):
+    data = DATA.with_columns(kind=pl.lit("canary-7431"))
+
+    lw.synthesize(data, SCHEMA, epsilon=1).save(tmp_path / "r.lapwing")
+
+    import zipfile
+
+    with zipfile.ZipFile(tmp_path / "r.lapwing") as file:
+        assert all(b"canary" not in file.read(name) for name in file.namelist())
+
+
+def test_zcdp_releases_list_their_epsilons():
+    release = lw.synthesize(DATA, SCHEMA, epsilon=1, delta=1e-9)
+
+    assert release.certificate.total.notion == "zcdp"
+    assert {answer.noise.kind for answer in release.noisy} == {"gaussian"}
+    delta, epsilon = release.certificate.epsilons[1]
+    assert (float(delta), float(epsilon) <= 1.0) == (1e-9, True)
+    assert float(epsilon) == pytest.approx(1, abs=1e-4)
+
+
+def test_the_number_of_rows_is_kept_under_replace_one():
+    release = lw.synthesize(DATA, SCHEMA, epsilon=1, neighbours="replace-one")
+
+    assert release.model.rows == release.certificate.public_rows == 90
+    assert release.noisy[0].noise.parameter == 6
+
+
+def test_the_version_is_that_of_the_project():
+    from importlib.metadata import version
+
+    assert version("lapwing") == VERSION == lw.__version__
+
+
+def test_the_root_package_names_what_it_exports():
+    assert set(lw.__all__) <= set(dir(lw))
+    for name in lw.__all__:
+        assert getattr(lw, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonesuch'"):
+        lw.nonesuch  # noqa: B018

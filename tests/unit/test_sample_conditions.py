@@ -1,0 +1,293 @@
+"""Conditions on a released model: what values mean, and the conditional mixture."""
+
+import warnings
+from datetime import date, datetime
+from typing import Any
+
+import numpy as np
+import pytest
+
+from helpers.models import joint, random_model, small_schema
+from lapwing.errors import LapwingWarning, ParameterError, SchemaError
+from lapwing.release.laws import laws_from_probabilities, point_laws, uniform_law
+from lapwing.release.model import Bernoulli, Indexed, LogLinear, ReleasedModel, Spans
+from lapwing.sample.conditions import Between, condition
+from lapwing.sample.wanted import wanted_runs
+from lapwing.schema.fields import Field
+from lapwing.schema.groupings import identity
+from lapwing.schema.schemas import Schema
+
+SCHEMA = small_schema()
+AGE = Field(name="age", type="integer", minimum=18, maximum=90, special=(-1,))
+PRICE = Field(name="price", type="number", minimum=0.1, maximum=1.0, resolution=0.1, required=True)
+SHARE = Field(name="share", type="number", minimum=0, maximum=8, special=(99,))
+DAY = Field(name="day", type="date", minimum="2020-01-01", maximum="2020-12-31")
+HOUR = Field(name="hour", type="datetime", minimum="2020-01-01", maximum="2020-01-02", resolution="hour")
+FLAG = Field(name="flag", type="boolean")
+SIZE = Field(name="size", type="string", categories=("s", "m", "l"), ordered=True)
+CITY = Field(name="city", type="string", categories=("Oslo", "Rome"), required=True)
+GRADE = Field(name="grade", type="number", categories=(1, 2.5, 3))
+FEAST = Field(name="feast", type="date", categories=("2020-12-25", "2020-04-12"))
+
+
+@pytest.mark.parametrize(
+    ("field", "wanted", "runs"),
+    [
+        (AGE, 18, [[0, 1]]),
+        (AGE, 18.0, [[0, 1]]),
+        (AGE, np.int64(90), [[72, 73]]),
+        (AGE, -1, [[73, 74]]),
+        (AGE, None, [[74, 75]]),
+        (AGE, [20, 19, 30], [[1, 3], [12, 13]]),
+        (AGE, {None, 18}, [[0, 1], [74, 75]]),
+        (AGE, range(18, 21), [[0, 3]]),
+        (AGE, np.array([18, 90]), [[0, 1], [72, 73]]),
+        (AGE, Between(20, 29), [[2, 12]]),
+        (AGE, Between(-5, 20.5), [[0, 3]]),
+        (AGE, Between(89, 1000), [[71, 73]]),
+        (AGE, [Between(20, 29), Between(25, 35), None], [[2, 18], [74, 75]]),
+        (PRICE, 0.3, [[2, 3]]),
+        (PRICE, Between(0.2, 0.4), [[1, 4]]),
+        (PRICE, Between(0.25, 0.35), [[2, 3]]),
+        (PRICE, 1.0, [[9, 10]]),
+        (SHARE, 8, [[2**32 - 1, 2**32]]),
+        (SHARE, 99, [[2**32, 2**32 + 1]]),
+        (SHARE, 0, [[0, 1]]),
+        (SHARE, Between(0, 8), [[0, 2**32]]),
+        (SHARE, Between(2, 4), [[2**30, 2**31]]),
+        (SHARE, Between(4, 4), [[2**31, 2**31 + 1]]),
+        (SHARE, Between(1e-12, 8), [[1, 2**32]]),
+        (DAY, "2020-01-03", [[2, 3]]),
+        (DAY, date(2020, 1, 3), [[2, 3]]),
+        (DAY, Between("2019-01-01", date(2020, 1, 2)), [[0, 2]]),
+        (HOUR, datetime(2020, 1, 1, 5, 30), [[5, 6]]),
+        (HOUR, "2020-01-02T23:59:59", [[47, 48]]),
+        (HOUR, Between("2020-01-01T00:30", "2020-01-01"), [[1, 24]]),
+        (HOUR, Between(date(2020, 1, 2), date(2020, 1, 2)), [[24, 48]]),
+        (FLAG, True, [[1, 2]]),
+        (FLAG, np.bool_(False), [[0, 1]]),
+        (FLAG, Between(False, True), [[0, 2]]),
+        (SIZE, ["l", "s"], [[0, 1], [2, 3]]),
+        (SIZE, Between("s", "m"), [[0, 2]]),
+        (SIZE, [], None),
+        (CITY, "Rome", [[1, 2]]),
+        (GRADE, 1.0, [[0, 1]]),
+        (GRADE, 2.5, [[1, 2]]),
+        (FEAST, date(2020, 4, 12), [[1, 2]]),
+        (FEAST, "2020-12-25", [[0, 1]]),
+        (AGE, 17, None),
+        (AGE, 18.5, None),
+        (AGE, True, None),
+        (AGE, "18", None),
+        (AGE, float("nan"), None),
+        (AGE, 10**400, None),
+        (AGE, Between(91, 95), None),
+        (AGE, Between(0, 17), None),
+        (AGE, Between(30, 20), None),
+        (AGE, Between(30.2, 30.8), None),
+        (AGE, Between(None, 20), None),
+        (AGE, Between("18", "20"), None),
+        (PRICE, None, None),
+        (PRICE, 1.1, None),
+        (SHARE, -0.1, None),
+        (SHARE, 8.1, None),
+        (SHARE, Between(9, 10), None),
+        (DAY, "2021-01-01", None),
+        (DAY, 5, None),
+        (DAY, datetime(2020, 1, 3), None),
+        (HOUR, "2020-01-03", None),
+        (FLAG, 1, None),
+        (FLAG, "true", None),
+        (SIZE, "xl", None),
+        (SIZE, Between("l", "s"), None),
+        (SIZE, 1, None),
+        (CITY, Between("Oslo", "Rome"), None),
+        (CITY, None, None),
+        (CITY, ["Rome", "Paris"], None),
+        (GRADE, float("nan"), None),
+        (GRADE, object(), None),
+        (FEAST, "2020-01-01", None),
+        (FEAST, 5, None),
+    ],
+)
+def test_values_become_runs_of_codes_or_are_refused(field: Field, wanted: Any, runs: list[list[int]] | None):
+    if runs is not None:
+        assert wanted_runs(field, wanted).tolist() == runs
+    else:
+        with pytest.raises(ParameterError, match=f'"{field.name}"'):
+            wanted_runs(field, wanted)
+
+
+WHERES: list[dict[str, Any]] = [
+    {"flag": True},
+    {"flag": [True, False]},
+    {"colour": ["red", "blue"]},
+    {"age": Between(2, 5)},
+    {"age": [0, 1, 3, 6, None]},
+    {"age": -1},
+    {"grade": None},
+    {"grade": ["a", "c", "e"], "colour": "green"},
+    {"flag": False, "age": [Between(0, 6), None], "grade": Between("b", "d")},
+]
+
+
+@pytest.mark.filterwarnings("ignore:only")
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("where", WHERES)
+def test_the_conditional_model_is_the_conditional_distribution(where: dict[str, Any], seed: int):
+    model = random_model(SCHEMA, 12, seed)
+    whole = joint(model, SCHEMA)
+    mask = np.zeros_like(whole, dtype=bool)
+    mask[np.ix_(*(_wanted_codes(field, where) for field in SCHEMA.columns))] = True
+    mass = whole[mask].sum()
+
+    if mass == 0:
+        with pytest.raises(ParameterError, match="no atom of the model matches"):
+            condition(model, SCHEMA, where)
+        return
+    found = condition(model, SCHEMA, where)
+
+    found.validate(SCHEMA)
+    # Products of probabilities of at most 12 atoms.
+    assert joint(found, SCHEMA) == pytest.approx(np.where(mask, whole / mass, 0.0), abs=1e-12)
+    assert found.rows == pytest.approx(model.rows * mass, abs=0.5 + 1e-9)
+
+
+def _wanted_codes(field: Field, where: dict[str, Any]) -> np.ndarray:
+    codes = np.arange(field.domain.size)
+    if field.name not in where:
+        return codes
+    runs = wanted_runs(field, where[field.name])
+    return codes[[any(start <= code < stop for start, stop in runs) for code in codes]]
+
+
+def _points(atoms: int, weights: np.ndarray) -> tuple[Schema, ReleasedModel]:
+    schema = Schema.from_dict(
+        {"fields": [{"name": "x", "type": "integer", "constraints": {"minimum": 0, "maximum": 999}}]}
+    )
+    starts = np.arange(atoms, dtype=np.uint16)
+    return schema, ReleasedModel(weights=weights, rows=1000, laws={"x": Spans(starts, starts + np.uint16(1))})
+
+
+def test_few_effective_atoms_are_told_with_their_number():
+    schema, model = _points(100, np.array([8.0, *[1.0] * 99]))
+
+    with pytest.warns(LapwingWarning, match=r"only 7\.2 effective atoms"):
+        condition(model, schema, {"x": Between(0, 16)})  # 17 atoms, but (8 + 16)^2 / (64 + 16) = 7.2
+    with pytest.warns(LapwingWarning, match=r"only 49\.0 effective atoms"):
+        condition(model, schema, {"x": Between(1, 49)})
+
+
+def test_fifty_effective_atoms_give_no_warning():
+    schema, model = _points(100, np.ones(100))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert condition(model, schema, {"x": Between(0, 49)}).atoms == 50
+
+
+def test_a_model_of_one_atom_gives_no_warning():
+    domain = SCHEMA.field("age").domain
+    laws = {field.name: Indexed(np.zeros(1, dtype=np.uint8), uniform_law(field.domain)) for field in SCHEMA.columns}
+    model = ReleasedModel(weights=np.ones(1), rows=80, laws=laws)
+
+    found = condition(model, SCHEMA, {"age": Between(0, 1)})
+
+    assert found.rows == 20
+    assert found.laws["age"].laws.stops.tolist() == [2]
+    assert domain.values == 8
+
+
+def test_a_log_linear_part_is_conditioned_and_silences_the_warning():
+    schema, model = _points(10, np.ones(10))
+    domain = schema.field("x").domain
+    part = LogLinear(
+        tables=(("x",),),
+        groupings=((identity(domain),),),
+        thetas=(np.zeros(domain.size),),
+        base={"x": uniform_law(domain)},
+    )
+    model = ReleasedModel(weights=model.weights, rows=1000, laws=model.laws, log_linear=part)
+
+    found = condition(model, schema, {"x": [Between(0, 3), 8]})
+
+    assert found.log_linear.base["x"].starts.tolist() == [0, 8]
+    assert found.log_linear.base["x"].probabilities.tolist() == pytest.approx([0.8, 0.2])
+    assert found.log_linear.thetas[0] is part.thetas[0]
+
+
+def test_a_base_law_without_mass_in_the_condition_is_refused():
+    schema, model = _points(10, np.ones(10))
+    part = LogLinear(tables=(), groupings=(), thetas=(), base={"x": point_laws([500])})
+    model = ReleasedModel(weights=model.weights, rows=1000, laws=model.laws, log_linear=part)
+
+    with pytest.raises(ParameterError, match="base law of 'x'"):
+        condition(model, schema, {"x": 3})
+
+
+def test_an_empty_condition_changes_nothing():
+    model = random_model(SCHEMA, 5, 1)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = condition(model, SCHEMA, {})
+
+    assert joint(found, SCHEMA) == pytest.approx(joint(model, SCHEMA), abs=1e-12)
+    assert found.rows == model.rows
+
+
+def test_spans_stay_spans_where_the_condition_is_one_run():
+    schema, model = _points(100, np.ones(100))
+
+    assert isinstance(condition(model, schema, {"x": Between(0, 59)}).laws["x"], Spans)
+
+
+def test_spans_stay_spans_where_each_meets_one_of_several_runs():
+    schema, _ = _points(1, np.ones(1))
+    spans = Spans(np.repeat([4, 9], 60), np.repeat([10, 12], 60))
+    model = ReleasedModel(weights=np.ones(120), rows=1, laws={"x": spans})
+
+    found = condition(model, schema, {"x": [Between(0, 3), Between(8, 99)]}).laws["x"]
+
+    assert isinstance(found, Spans)
+    assert sorted(set(zip(found.starts.tolist(), found.stops.tolist(), strict=True))) == [(8, 10), (9, 12)]
+
+
+def test_laws_that_no_matching_atom_uses_are_dropped():
+    laws = laws_from_probabilities(np.array([0, 1]), np.array([1, 2]), np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]))
+    schema = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean"}]})
+    model = ReleasedModel(
+        weights=np.ones(120), rows=9, laws={"flag": Indexed(np.repeat([0, 2], 60).astype(np.uint8), laws)}
+    )
+
+    found = condition(model, schema, {"flag": False})
+
+    assert found.laws["flag"].laws.count == 2
+    assert found.rows == round(9 * 0.75)
+
+
+@pytest.mark.parametrize(
+    ("where", "error"), [({"nobody": 1}, SchemaError), ({"id": 1}, ParameterError), ([("x", 1)], ParameterError)]
+)
+def test_conditions_on_no_modelled_column_are_refused(where: Any, error: type[Exception]):
+    schema = Schema.from_dict(
+        {"fields": [{"name": "id", "type": "integer", "role": "identifier"}, {"name": "flag", "type": "boolean"}]}
+    )
+    model = ReleasedModel(weights=np.ones(1), rows=9, laws={"flag": Bernoulli(np.ones(1))})
+
+    with pytest.raises(error):
+        condition(model, schema, where)
+
+
+def test_a_million_spans_and_a_thousand_values_take_little_memory():
+    schema = Schema.from_dict(
+        {"fields": [{"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 1}}]}
+    )
+    rng = np.random.default_rng(1)
+    starts = rng.integers(0, 2**32 - 2**12, 2**20)
+    model = ReleasedModel(weights=np.ones(2**20), rows=10**6, laws={"x": Spans(starts, starts + 2**12)})
+    wanted = [Between(i / 1000, i / 1000 + 0.0005) for i in range(1000)]
+
+    found = condition(model, schema, {"x": wanted})
+
+    assert found.rows == pytest.approx(500_000, rel=0.01)

@@ -1,0 +1,255 @@
+"""Rows out of a released model: counts, chunks, types, order."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from helpers.models import allowed, random_model, small_schema
+from lapwing.errors import ParameterError
+from lapwing.release.laws import laws_from_probabilities, point_laws, uniform_law
+from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans, narrow
+from lapwing.sample.rows import row_ends, sample_codes, sample_frames
+from lapwing.schema.schemas import Schema
+
+SCHEMA = small_schema()
+ONE = np.zeros(1, dtype=np.uint8)
+
+
+def _schema(*maxima: int) -> Schema:
+    fields = [
+        {"name": f"x{i}", "type": "integer", "constraints": {"required": True, "minimum": 0, "maximum": maximum}}
+        for i, maximum in enumerate(maxima)
+    ]
+    return Schema.from_dict({"fields": fields})
+
+
+def _one_column(law: ColumnLaw, maximum: int, weights: np.ndarray | None = None) -> tuple[Schema, ReleasedModel]:
+    weights = np.ones(law.atoms) if weights is None else weights
+    return _schema(maximum), ReleasedModel(weights=weights, rows=5, laws={"x0": law})
+
+
+def _codes(schema: Schema, model: ReleasedModel, n: int, seed: int = 0, chunk: int = 2**18) -> dict[str, np.ndarray]:
+    chunks = list(sample_codes(model, schema, n, np.random.default_rng(seed), chunk=chunk))
+    return {name: np.concatenate([each[name] for each in chunks]) for name in chunks[0]}
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 100])
+@pytest.mark.parametrize("chunk", [1, 3, 64, 1000])
+def test_chunks_together_hold_the_rows_and_stay_under_their_limit(n: int, chunk: int):
+    model = random_model(SCHEMA, 9, 3)
+
+    chunks = list(sample_codes(model, SCHEMA, n, np.random.default_rng(1), chunk=chunk))
+
+    sizes = [len(each["age"]) for each in chunks]
+    assert sum(sizes) == n
+    assert len(sizes) == -(-n // chunk)
+    assert max(sizes) - min(sizes) <= 1
+    assert max(sizes) <= chunk
+    assert all({len(column) for column in each.values()} == {size} for each, size in zip(chunks, sizes, strict=True))
+
+
+def test_no_rows_give_one_chunk_of_typed_empty_arrays():
+    chunks = list(sample_codes(random_model(SCHEMA, 3, 0), SCHEMA, 0, np.random.default_rng(0)))
+
+    assert len(chunks) == 1
+    assert {name: (column.dtype, column.shape) for name, column in chunks[0].items()} == {
+        field.name: (field.domain.dtype, (0,)) for field in SCHEMA.columns
+    }
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_codes_have_the_dtype_of_their_domain_and_stay_in_it(seed: int):
+    found = _codes(SCHEMA, random_model(SCHEMA, 20, seed), 500, seed)
+
+    for field in SCHEMA.columns:
+        assert found[field.name].dtype == field.domain.dtype
+        assert found[field.name].max() < allowed(field.domain)
+
+
+def test_the_same_generator_state_gives_the_same_rows_and_another_gives_others():
+    model = random_model(SCHEMA, 20, 1)
+
+    one, same, other = (_codes(SCHEMA, model, 300, seed, chunk=100) for seed in (5, 5, 6))
+
+    assert all(np.array_equal(one[name], same[name]) for name in one)
+    assert not all(np.array_equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.parametrize("n", [-1, 2.0, True, None, 2**40 + 1])
+def test_a_number_of_rows_that_is_none_is_refused_at_once(n: Any):
+    with pytest.raises(ParameterError, match="number of rows"):
+        sample_codes(random_model(SCHEMA, 2, 0), SCHEMA, n, np.random.default_rng(0))
+
+
+def test_a_chunk_without_rows_is_refused_at_once():
+    with pytest.raises(ParameterError, match="at least 1 row"):
+        sample_codes(random_model(SCHEMA, 2, 0), SCHEMA, 5, np.random.default_rng(0), chunk=0)
+
+
+def test_masses_of_whole_numbers_of_rows_are_met_exactly():
+    weights = np.array([0.1, 0.3, 0.2, 0.4, 0.0])
+
+    for n in (10, 1000, 10**7):
+        for seed in range(20):
+            ends = row_ends(weights, n, np.random.default_rng(seed))
+            assert np.diff(ends, prepend=0).tolist() == [n // 10, 3 * n // 10, n // 5, 2 * n // 5, 0]
+
+
+def test_a_rest_that_no_fraction_can_take_goes_to_the_heaviest_atom():
+    tiny = 2.0**-50
+    weights = np.array([tiny, 1.0000000001164153, tiny, tiny])
+
+    owned = np.diff(row_ends(weights, 2**40, np.random.default_rng(0)), prepend=0)
+
+    assert owned.sum() == 2**40
+    assert owned.tolist() == [0, 2**40, 0, 0]
+
+
+class _Extreme:
+    """Draw the same extreme number always."""
+
+    def __init__(self, number: float) -> None:
+        self.number = number
+
+    def random(self, size: int) -> np.ndarray:
+        return np.full(size, self.number)
+
+    def permutation(self, size: int) -> np.ndarray:
+        return np.arange(size)
+
+    def integers(self, below: int) -> int:
+        return int(self.number * below)
+
+
+@pytest.mark.parametrize("number", [0.0, np.nextafter(1.0, 0.0)])
+def test_extreme_draws_lose_no_row_and_leave_no_law(number: float):
+    probabilities = np.full(10, 0.1)
+    edges = np.arange(11) * 5
+    indexed = Indexed(ONE, laws_from_probabilities(edges[:-1], edges[1:], probabilities))
+    laws = {"x0": indexed, "x1": Spans(np.array([3]), np.array([50])), "x2": Bernoulli(np.array([0.5]))}
+    model = ReleasedModel(weights=np.ones(1), rows=1, laws=laws)
+
+    rng: Any = _Extreme(float(number))
+    found = next(sample_codes(model, _schema(49, 49, 1), 2**18, rng))
+
+    assert np.abs(np.bincount(found["x0"] // 5, minlength=10) - 2**18 / 10).max() <= 1
+    assert (found["x1"].min(), found["x1"].max()) == (3, 49)
+    assert abs(int(found["x2"].sum()) - 2**17) <= 1  # the offset just below 1 is rounded away
+
+
+def test_atoms_without_weight_own_no_rows():
+    weights = np.random.default_rng(0).random(1000) * (np.arange(1000) % 3 == 0)
+
+    for n in (1, 10, 10**4, 2**40):
+        owned = np.diff(row_ends(weights, n, np.random.default_rng(n)), prepend=0)
+        assert owned.sum() == n
+        assert (owned >= 0).all()
+        assert not owned[weights == 0].any()
+
+
+def test_each_chunk_represents_the_whole_model():
+    atoms = 50
+    weights = np.random.default_rng(2).random(atoms)
+    schema, model = _one_column(Spans(np.arange(atoms), np.arange(atoms) + 1), atoms - 1, weights)
+
+    for chunk in sample_codes(model, schema, 10_000, np.random.default_rng(3), chunk=1000):
+        counts = np.bincount(chunk["x0"], minlength=atoms)
+        assert (np.abs(counts - 1000 * weights / weights.sum()) < 1 + 1e-9).all()
+
+
+@pytest.mark.parametrize("n", [1, 10, 999])
+def test_one_atom_gives_each_piece_floor_or_ceil_of_its_share(n: int):
+    probabilities = np.array([0.5, 0.3, 0.15, 0.05])
+    law = laws_from_probabilities(np.array([0, 10, 20, 30]), np.array([10, 20, 30, 31]), probabilities)
+    schema, model = _one_column(Indexed(ONE, law), 30)
+
+    for seed in range(20):
+        counts = np.bincount(_codes(schema, model, n, seed)["x0"] // 10, minlength=4)
+        assert (np.abs(counts - n * probabilities) < 1 + 1e-9).all()
+
+
+@pytest.mark.parametrize("kind", ["indexed", "spans"])
+def test_rows_of_one_uniform_law_fall_one_into_each_stratum(kind: str):
+    width = 1000
+    law = Indexed(ONE, laws_from_probabilities(np.array([0]), np.array([width]), np.ones(1)))
+    law = law if kind == "indexed" else Spans(np.array([0]), np.array([width]))
+    schema, model = _one_column(law, width - 1)
+
+    drawn = _codes(schema, model, 100)["x0"]
+
+    assert sorted((drawn // 10).tolist()) == list(range(100))
+    assert drawn.tolist() != sorted(drawn.tolist())
+
+
+def test_bernoulli_rows_of_one_atom_hold_floor_or_ceil_of_their_share():
+    laws = {"x0": Bernoulli(np.array([0.3, 0.7, 0.0, 1.0])), "x1": Spans(np.arange(4), np.arange(4) + 1)}
+    numbered = ReleasedModel(weights=np.ones(4), rows=5, laws=laws)
+
+    found = _codes(_schema(1, 3), numbered, 4 * 33)
+
+    ones = np.bincount(found["x1"], found["x0"], minlength=4)
+    assert ones[0] in (9, 10)
+    assert ones[1] in (23, 24)
+    assert ones[2:].tolist() == [0, 33]
+
+
+def test_laws_beyond_sixteen_bits_keep_their_rows():
+    atoms = 100_000
+    law = Indexed(narrow(np.arange(atoms)), point_laws(np.arange(atoms)))
+    laws = {"x0": law, "x1": Spans(np.arange(atoms), np.arange(atoms) + 1)}
+    model = ReleasedModel(weights=np.ones(atoms), rows=5, laws=laws)
+
+    found = _codes(_schema(atoms, atoms), model, 3 * atoms)
+
+    assert np.array_equal(found["x0"], found["x1"])
+    assert np.bincount(found["x0"], minlength=atoms).tolist() == [3] * atoms
+
+
+def test_many_laws_with_one_row_each_do_not_all_take_the_same_piece():
+    atoms = 2000
+    laws = laws_from_probabilities(np.array([0, 1]), np.array([1, 2]), np.ones((atoms, 2)))
+    schema, model = _one_column(Indexed(narrow(np.arange(atoms)), laws), 1)
+
+    ones = int(_codes(schema, model, atoms)["x0"].sum())
+
+    assert 800 < ones < 1200  # 9 standard deviations; a common offset would give 0 or 2000
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.int64])
+def test_spans_at_the_ends_of_their_dtype_do_not_wrap(dtype: type):
+    top = int(np.iinfo(dtype).max) if dtype is not np.int64 else 2**53
+    starts, stops = np.array([0, top - 1, 0], dtype=dtype), np.array([1, top, top], dtype=dtype)
+    schema, model = _one_column(Spans(starts, stops), min(top, 2**53 - 1))
+
+    drawn = _codes(schema, model, 3000)["x0"]
+
+    assert drawn.min() == 0
+    assert drawn.max() == top - 1
+    assert ((drawn > 0) & (drawn < top - 1)).sum() >= 900
+
+
+def test_frames_have_the_types_of_the_schema_and_fresh_row_numbers():
+    fields = [
+        {"name": "id", "type": "integer", "role": "identifier"},
+        {"name": "share", "type": "number", "constraints": {"minimum": 0, "maximum": 1}},
+        {"name": "sex", "type": "string", "categories": ["f", "m"]},
+    ]
+    schema = Schema.from_dict({"fields": fields})
+    laws = {field.name: Indexed(ONE, uniform_law(field.domain)) for field in schema.columns}
+    model = ReleasedModel(weights=np.ones(1), rows=5, laws=laws)
+
+    frames = list(sample_frames(model, schema, 25, np.random.default_rng(0), chunk=10))
+
+    whole = pl.concat(frames)
+    assert whole.schema == pl.Schema({"id": pl.Int64, "share": pl.Float64, "sex": pl.String})
+    assert whole["id"].to_list() == list(range(1, 26))
+    assert whole["share"].is_between(0, 1).all()
+    assert set(whole["sex"]) == {"f", "m"}
+
+
+def test_no_rows_give_one_empty_frame_with_all_columns():
+    frames = list(sample_frames(random_model(SCHEMA, 2, 0), SCHEMA, 0, np.random.default_rng(0)))
+
+    assert [frame.shape for frame in frames] == [(0, 4)]
