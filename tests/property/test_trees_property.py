@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from helpers.small_trees import cube_splits, is_consistent, noisy_levels, pairs_of, random_splits, summed_upwards
@@ -60,7 +60,9 @@ def test_the_greedy_counts_are_consistent_and_comparable(seed: int, scale: float
         assert min(gains) >= 0 or max(gains) <= 0
 
 
-@given(st.integers(0, 2**50), st.integers(0, 2**50), st.integers(0, 2**51))
+@settings(max_examples=300)
+@given(st.integers(0, 2**60), st.integers(0, 2**60), st.integers(0, 2**61))
+@example(2**58 + 1, 2**58 + 1, 2**59 + 2)
 def test_greedy_counts_stay_comparable_where_floats_are_not_exact(a: int, b: int, whole: int) -> None:
     levels = [np.array([whole]), np.array([a, b])]
 

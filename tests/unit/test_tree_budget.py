@@ -12,7 +12,7 @@ from scipy import optimize
 from helpers.small_trees import cube_deltas
 from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
-from lapwing.numerics import tree_budget
+from lapwing.numerics import share_search, tree_budget
 from lapwing.numerics.tree_budget import (
     DEEP_SHARE,
     SHARE_UNITS,
@@ -196,25 +196,39 @@ def test_deep_levels_stop_where_the_tree_does() -> None:
 @roots
 def test_the_depth_is_that_of_trying_every_depth(notion: str, root: str) -> None:
     deltas = cube_deltas(16, 2)
-    resolutions = [2.0 ** -(level // 2) for level in range(17)]
-    noise = unit_sd(notion, 1.0, 1) / 10_000
+    resolutions = np.array([2.0 ** -(level // 2) for level in range(17)])
     spent = 0.8 if notion == "pure" else math.sqrt(0.8)
-
-    depth = chosen_depth(deltas, resolutions, noise, notion, root)
-
-    tried = [
-        noise
-        / spent
-        * (
-            factor(deltas[: r + 1], optimal_shares(deltas[: r + 1], notion, root), notion, root)
+    noise_parts = np.array(
+        [
+            factor(deltas[: r + 1], optimal_shares(deltas[: r + 1], notion, root), notion, root) / spent
             if r or root == "noisy"
-            else 0
-        )
-        + resolutions[r]
-        for r in range(17)
-    ]
-    # The rule reads the optimum off a grid, to within 0.1 %.
-    assert tried[depth] <= min(tried) * 1.002
+            else 0.0
+            for r in range(17)
+        ]
+    )
+
+    for noise in np.logspace(-7, 0, 60):
+        tried = noise * noise_parts + resolutions
+
+        # The rule reads the optimum off a grid, to within 0.1 %.
+        assert tried[chosen_depth(deltas, resolutions.tolist(), noise, notion, root)] <= tried.min() * 1.001
+
+
+@notions
+@cubes
+def test_the_dynamic_programme_finds_the_optimum_it_promises(notion: str, dimension: int) -> None:
+    power = 2 if notion == "pure" else 1
+    weights = np.array(cube_deltas(24, dimension))
+    values = share_search.value_functions(tuple(weights.tolist()), power)
+
+    start = share_search.traced(values, weights, power)
+    reached = share_search.factors(start[None], weights, power)[0]
+    refined = share_search.factors(share_search.refined(start[None], weights, power), weights, power)[0]
+
+    # A grid of 129 states: half a percent from the promise, and so is the promise from the minimum.
+    assert reached == pytest.approx(values[-1, 0], rel=5e-3)
+    assert refined == pytest.approx(values[-1, 0], rel=5e-3)
+    assert refined <= reached
 
 
 @pytest.mark.parametrize("rows", [10**3, 10**4, 10**5, 10**6])

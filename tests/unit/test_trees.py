@@ -12,9 +12,7 @@ from lapwing.numerics.tree_rounding import consistent_counts, fair_rounding
 from lapwing.numerics.trees import Split, level_shapes, pooled_variances, tree_least_squares
 
 
-@pytest.mark.parametrize(
-    "parent", [[], [1, 1], [0, 2], [0, 0, 0], [0, 1, 0], [-1, 0], [[0, 0]]], ids=str
-)
+@pytest.mark.parametrize("parent", [[], [1, 1], [0, 2], [0, 0, 0], [0, 1, 0], [-1, 0], [[0, 0]]], ids=str)
 def test_a_split_refuses_what_is_no_division(parent: list) -> None:
     with pytest.raises(ParameterError, match="one child or two"):
         Split(0, np.array(parent, dtype=np.int64))
@@ -92,6 +90,15 @@ def test_a_negative_noisy_root_gives_no_rows_anywhere() -> None:
     greedy = consistent_counts(levels, cube_splits(2))
 
     assert all(not level.any() for level in [*fit, *greedy])
+
+
+def test_sums_that_are_off_in_floats_never_make_a_count_negative() -> None:
+    # A sum off by one stands for one that is off by an ulp and meets an unlikely coin.
+    levels = [np.array([4.0]), np.array([5.0, 0.0]), np.array([0.0, 5.0, 1.0, 0.0])]
+
+    rounded = fair_rounding(levels, cube_splits(2), np.random.default_rng(1))
+
+    assert is_consistent(rounded, cube_splits(2))
 
 
 def test_an_exact_root_stays_exact() -> None:
