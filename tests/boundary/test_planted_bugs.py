@@ -1,6 +1,5 @@
 """Bugs of the kind that broke other libraries, planted one by one: record and replay flags each of them."""
 
-import itertools
 import sys
 from dataclasses import dataclass
 
@@ -9,8 +8,7 @@ import pytest
 
 import lapwing.audit.replay
 import lapwing.curator.marginal_counts as answering
-from lapwing.audit.pairs import neighbour_pair
-from lapwing.audit.replay import audit_pair
+from helpers.audits import flags_of
 from lapwing.curator.room import Room
 from lapwing.errors import DataError
 from lapwing.mechanisms.independent import Independent
@@ -19,18 +17,6 @@ from lapwing.noise.laplace import discrete_laplace
 from lapwing.release.questions import NoisyCounts
 from lapwing.release.terms import Terms
 from lapwing.table.source import code_table
-from mechanism_checks import settings_for
-
-
-def flags_of(mechanism, *, pairs=40, relations=("add-remove", "replace-one"), rows_per_unit=(1, 3)):
-    """Audit generated pairs until one is flagged."""
-    rng = np.random.default_rng(8)
-    for _, relation, max_rows, pure in itertools.product(range(pairs // 8), relations, rows_per_unit, (True, False)):
-        pair = neighbour_pair(rng, relation, max_rows)
-        flags = audit_pair(pair.data, pair.neighbour, settings_for(mechanism, pair.schema, relation, pure=pure))
-        if flags:
-            return flags
-    return ()
 
 
 def with_samplers(patch, change):

@@ -264,7 +264,7 @@ def test_column_names_never_lead_out_of_the_folder(place):
     schema = {"fields": [{"name": "../../x", "type": "boolean"}, {"name": "ä" * 300, "type": "boolean"}]}
     Path("s.json").write_text(json.dumps(schema))
     pl.DataFrame({"../../x": [True], "ä" * 300: [False]}).write_parquet("data.parquet")
-    synthesize("--model", "m.lapwing")
+    synthesize("--model", "m.lapwing", "--mechanism", "Independent")
 
     said = lapwing("answers", "m.lapwing", "-o", "answers")
 

@@ -15,12 +15,11 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from lapwing.budget.budget import Budget
-from lapwing.budget.exact import exact_number
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.release.laws import read_only
 from lapwing.release.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated, row_sensitivity
 from lapwing.release.packing import MAX_CELLS, pack_counts, unpack_counts
-from lapwing.release.plain import read_key, read_list
+from lapwing.release.plain import read_key, read_list, read_rational
 from lapwing.release.terms import Relation
 from lapwing.release.tree_counts import NoisyTree, TreeCounts
 from lapwing.schema.groupings import Grouping
@@ -210,7 +209,7 @@ def question_from_dict(values: Mapping[str, Any]) -> MarginalCounts | TreeCounts
     return MarginalCounts(
         columns=read_list(values, "columns", str),
         groupings=tuple(Grouping.from_dict(grouping) for grouping in read_key(values, "groupings", list)),
-        cost=Budget(values["cost"]["notion"], exact_number("the cost of a question", values["cost"]["amount"])),
+        cost=Budget(values["cost"]["notion"], read_rational(values["cost"]["amount"])),
     )
 
 

@@ -104,6 +104,8 @@ def marginal(
     scale = model.rows / model.weights.sum()
     if not columns:
         return np.asarray(model.weights.sum() * scale)
+    if model.rows == 0:
+        return np.zeros(shape)
 
     parts = [_collapse(name, model.laws[name], grouping) for name, grouping in zip(columns, groupings, strict=True)]
     kept, masses = _merge(parts, model.weights * scale)

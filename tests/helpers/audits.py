@@ -1,0 +1,20 @@
+"""Record and replay over generated neighbours, until something is flagged."""
+
+import itertools
+
+import numpy as np
+
+from lapwing.audit.pairs import neighbour_pair
+from lapwing.audit.replay import audit_pair
+from mechanism_checks import settings_for
+
+
+def flags_of(mechanism, *, pairs=160, relations=("add-remove", "replace-one"), rows_per_unit=(1, 3)):
+    """Return the flags of the first of some generated pairs that has any."""
+    rng = np.random.default_rng(8)
+    for _, relation, max_rows, pure in itertools.product(range(pairs // 8), relations, rows_per_unit, (True, False)):
+        pair = neighbour_pair(rng, relation, max_rows)
+        flags = audit_pair(pair.data, pair.neighbour, settings_for(mechanism, pair.schema, relation, pure=pure))
+        if flags:
+            return flags
+    return ()

@@ -1,0 +1,43 @@
+"""Runs of a tree mechanism in a room of the test's own."""
+
+import numpy as np
+import polars as pl
+
+from lapwing.budget.budget import Budget
+from lapwing.curator.opening import public_terms
+from lapwing.curator.room import Room
+from lapwing.noise.bits import SystemBits
+from lapwing.schema.schemas import Schema
+from lapwing.table.source import code_table
+
+
+class Kept:
+    """Keep what is recorded, in order."""
+
+    def __init__(self):
+        self.answers = []
+
+    def record(self, answers):
+        self.answers.extend(answers)
+
+
+def unit_columns(count, **more):
+    """Return a schema of numbers from 0 to 1."""
+    constraints = {"minimum": 0, "maximum": 1, "required": True}
+    return Schema.from_dict(
+        {"fields": [{"name": f"x{i}", "type": "number", "constraints": constraints, **more} for i in range(count)]}
+    )
+
+
+def frame_of(points):
+    """Return points of shape (n, d) as a table with columns x0, x1, ..."""
+    return pl.DataFrame({f"x{i}": points[:, i] for i in range(points.shape[1])})
+
+
+def run(mechanism, data, schema, *, budget=None, bits=None, relation="add-remove", expected_rows=None, seed=1):
+    """Return the model and the answers of one run."""
+    source = code_table(data, schema)
+    terms = public_terms(source, schema, relation, expected_rows)
+    total, kept = budget or Budget.pure(1), Kept()
+    room = Room(source, schema, terms, total, bits=bits or SystemBits(), sink=kept)
+    return mechanism.run(room, schema, total, np.random.default_rng(seed)), kept.answers

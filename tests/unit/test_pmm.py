@@ -1,0 +1,416 @@
+"""PMM: what it asks, which tree it chooses, and what its model stands for."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.bits import SeededBits, ZeroNoiseBits
+from helpers.pmm_runs import frame_of, run, unit_columns
+from lapwing.budget.budget import Budget
+from lapwing.errors import CapacityError, ParameterError
+from lapwing.mechanisms import pmm
+from lapwing.mechanisms.independent import Independent
+from lapwing.mechanisms.pmm import PMM
+from lapwing.mechanisms.registry import default_mechanism, make_mechanism, settings_of
+from lapwing.mechanisms.steps.tree_shapes import tree_shape
+from lapwing.numerics.tree_bounds import cell_diameters, tree_deltas
+from lapwing.numerics.trees import Split
+from lapwing.release.tree_counts import NoisyTree, TreeCounts
+from lapwing.sample.marginals import marginal
+from lapwing.schema.domains import Domain
+from lapwing.schema.groupings import evenly, identity
+from lapwing.schema.hierarchies import diameters, hierarchy
+from lapwing.schema.schemas import Schema
+
+MIXED = Schema.from_dict(
+    {
+        "fields": [
+            {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 6}, "special": [99]},
+            {"name": "kind", "type": "string", "categories": ["a", "b", "c"], "constraints": {"required": True}},
+        ]
+    }
+)
+ROWS = pl.DataFrame({"size": ["0", "6", "6", "99", None, "3"] * 50, "kind": ["a", "b", "c", "c", "a", "b"] * 50})
+VARIANTS = [PMM(), PMM(variant="paper"), PMM(variant="paper", consistency="proportional")]
+EXACT = [PMM(depth=6), PMM(depth=6, variant="paper"), PMM(depth=6, variant="paper", consistency="proportional")]
+
+
+def shares(model, schema):
+    """Return the model's table over all columns, code by code, as shares."""
+    columns = [field.name for field in schema.columns]
+    table = marginal(model, columns, [identity(schema.field(name).domain) for name in columns])
+    return table / table.sum()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"depth": -1}, "depth must be"),
+        ({"depth": 65}, "depth must be"),
+        ({"depth": 2.0}, "depth must be"),
+        ({"depth": True}, "depth must be"),
+        ({"variant": "better"}, "variant must be one of default, paper"),
+        ({"consistency": "none", "variant": "paper"}, "consistency must be one of"),
+        ({"consistency": "proportional"}, "variant='paper' only"),
+        ({"placement": "corner"}, "placement must be one of"),
+        ({"max_nodes": 0}, "max_nodes must be"),
+        ({"max_nodes": 2**26 + 1}, "max_nodes must be"),
+        ({"max_nodes": 1e6}, "max_nodes must be"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings, message):
+    with pytest.raises(ParameterError, match=message):
+        PMM(**settings)
+
+
+def test_settings_given_as_text_are_read():
+    made = make_mechanism("pmm", {"depth": "12", "variant": "paper", "max_nodes": "1000000"})
+
+    assert made == PMM(depth=12, variant="paper", max_nodes=1_000_000)
+    assert make_mechanism("PMM", settings_of(PMM())) == PMM()
+    with pytest.raises(ParameterError, match="setting depth must be a number"):
+        make_mechanism("PMM", {"depth": "deep"})
+
+
+@pytest.mark.parametrize(("columns", "kind"), [(1, PMM), (2, PMM), (3, Independent)])
+def test_it_is_the_default_for_one_or_two_columns(columns, kind):
+    assert isinstance(default_mechanism(unit_columns(columns)), kind)
+
+
+@pytest.mark.parametrize("mechanism", EXACT, ids=str)
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_without_noise_the_model_is_the_table(mechanism, relation):
+    model, _ = run(mechanism, ROWS, MIXED, bits=ZeroNoiseBits(), relation=relation, expected_rows=300)
+
+    expected = np.zeros((9, 4))
+    for size, kind in [(0, 0), (6, 1), (6, 2), (7, 2), (8, 0), (3, 1)]:
+        expected[size, kind] = 1 / 6
+    assert shares(model, MIXED) == pytest.approx(expected)
+    assert model.rows == 300
+    assert model.atoms == 6
+
+
+@pytest.mark.parametrize("mechanism", VARIANTS, ids=str)
+@pytest.mark.parametrize("budget", [Budget.pure(1), Budget.zcdp("0.5")], ids=str)
+def test_a_number_of_rows_is_bought_only_where_nobody_gives_one(mechanism, budget):
+    _, bought = run(mechanism, ROWS, MIXED, budget=budget)
+    _, expected = run(mechanism, ROWS, MIXED, budget=budget, expected_rows=300)
+    _, public = run(mechanism, ROWS, MIXED, budget=budget, relation="replace-one")
+
+    assert [answer.question.kind for answer in bought] == ["MarginalCounts", "TreeCounts"]
+    assert bought[0].question.cost == budget * Fraction(1, 50)
+    assert bought[1].question.cost == budget * Fraction(49, 50)
+    for answers in (expected, public):
+        assert [answer.question.kind for answer in answers] == ["TreeCounts"]
+        assert answers[0].question.cost == budget
+    assert public[0].levels[0] is None
+
+
+def test_the_papers_depth_given_needs_no_number_of_rows():
+    _, answers = run(PMM(depth=3, variant="paper"), ROWS, MIXED)
+
+    assert [answer.question.kind for answer in answers] == ["TreeCounts"]
+
+
+@pytest.mark.parametrize(("rows", "epsilon", "depth"), [(1000, 1, 10), (1024, 1, 10), (1025, 1, 11), (100, "0.001", 0)])
+def test_the_papers_depth_is_the_logarithm_of_epsilon_times_rows(rows, epsilon, depth):
+    data = frame_of(np.full((5, 1), 0.5))
+
+    _, (answer,) = run(PMM(variant="paper"), data, unit_columns(1), budget=Budget.pure(epsilon), expected_rows=rows)
+
+    assert len(answer.question.schedule) == depth
+
+
+@pytest.mark.parametrize(("depth", "columns"), [(0, 1), (1, 1), (7, 1), (12, 2), (13, 2), (15, 3)])
+@pytest.mark.parametrize("variant", ["default", "paper"])
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_a_depth_that_is_given_is_the_depth_of_the_tree(depth, columns, variant, relation):
+    data = frame_of(np.full((40, columns), 0.3))
+
+    _, (answer,) = run(
+        PMM(depth=depth, variant=variant), data, unit_columns(columns), relation=relation, expected_rows=40
+    )
+
+    assert len(answer.question.schedule) == depth
+    assert answer.question.cost == Budget.pure(1)
+
+
+def test_a_depth_that_does_not_fit_is_refused_before_anything_is_asked():
+    class NoRows:
+        columns = ("x0",)
+
+    with pytest.raises(CapacityError, match=r"depth=12 .* max_nodes=1000 nodes; depth=8 fits"):
+        PMM(depth=12, max_nodes=1000).run(NoRows(), unit_columns(1), Budget.pure(1), np.random.default_rng(1))
+
+
+@pytest.mark.parametrize("variant", ["default", "paper"])
+def test_a_depth_that_is_chosen_stays_within_the_nodes(variant):
+    _, (answer,) = run(
+        PMM(variant=variant, max_nodes=1000), frame_of(np.full((9, 1), 0.5)), unit_columns(1), expected_rows=10**6
+    )
+
+    assert sum(np.prod(shape) for shape in answer.question.shapes) <= 1000
+    assert len(answer.question.schedule) in (7, 8)
+
+
+def test_a_depth_beyond_what_the_columns_hold_gives_every_code_a_cell():
+    _, (answer,) = run(PMM(depth=64), ROWS, MIXED, expected_rows=300)
+
+    assert answer.question.shapes[-1] == (9, 3)
+
+
+@pytest.mark.parametrize("mechanism", [PMM(depth=4), PMM(depth=4, variant="paper")], ids=str)
+def test_a_noisy_total_of_nothing_gives_the_uniform_model(mechanism):
+    for seed in range(60):
+        model, _ = run(mechanism, ROWS.clear(), MIXED, bits=SeededBits(seed), expected_rows=300)
+        if model.rows == 0:
+            break
+
+    assert model.rows == 0
+    assert not marginal(model, ["kind"], [identity(MIXED.field("kind").domain)]).any()
+    regular = shares(replace(model, rows=1), MIXED)[:7, :3]
+    assert regular == pytest.approx(np.full((7, 3), 1 / 21))
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_rows_with_a_misfit_are_conditioned_away(relation):
+    odd = pl.DataFrame({"size": ["0"] * 600, "kind": ["zzz"] * 600})
+
+    model, _ = run(
+        PMM(depth=5), pl.concat([ROWS, odd]), MIXED, relation=relation, bits=ZeroNoiseBits(), expected_rows=900
+    )
+
+    table = shares(model, MIXED)
+    assert table[:, 3].sum() == 0
+    assert table[0, 0] == pytest.approx(1 / 6)
+    assert model.rows == (900 if relation == "replace-one" else 300)
+
+
+def test_the_public_number_of_rows_is_the_exact_root_where_no_row_can_be_outside_the_tree():
+    schema = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean"}]})
+    data = pl.DataFrame({"flag": [True, None, False, True] * 25})
+
+    model, (answer,) = run(PMM(), data, schema, relation="replace-one", budget=Budget.pure("0.05"))
+
+    assert answer.levels[0] is None
+    assert model.weights.sum() == model.rows == 100
+
+
+def test_columns_that_are_never_cut_are_left_out_of_the_question_and_uniform():
+    schema = unit_columns(4)
+
+    model, (answer,) = run(PMM(depth=2), frame_of(np.full((50, 4), 0.9)), schema, expected_rows=50)
+
+    assert answer.question.columns == ("x0", "x1")
+    quarter = [evenly(schema.field("x3").domain, 4)]
+    assert marginal(model, ["x3"], quarter)[:4] / model.rows == pytest.approx([0.25] * 4)
+
+
+def test_a_column_of_one_value_needs_no_tree():
+    schema = Schema.from_dict(
+        {"fields": [{"name": "x", "type": "number", "constraints": {"minimum": 3, "maximum": 3, "required": True}}]}
+    )
+
+    for relation in ("add-remove", "replace-one"):
+        model, (answer,) = run(PMM(), pl.DataFrame({"x": [3.0] * 20}), schema, relation=relation, expected_rows=20)
+        assert answer.question.cost == Budget.pure(1)
+        assert model.atoms == 1
+
+
+def test_weights_are_the_counts_of_the_leaf_cells_that_are_not_empty():
+    points = np.random.default_rng(2).random((2000, 2))
+
+    model, _ = run(PMM(), frame_of(points), unit_columns(2), expected_rows=2000)
+
+    assert (model.weights >= 1).all()
+    assert (model.weights == np.rint(model.weights)).all()
+    assert model.weights.sum() == model.rows
+
+
+def test_the_centre_of_a_cell_is_one_code():
+    schema = unit_columns(1)
+
+    model, _ = run(
+        PMM(depth=2, placement="centre"),
+        frame_of(np.array([[0.1], [0.9]])),
+        schema,
+        bits=ZeroNoiseBits(),
+        expected_rows=2,
+    )
+
+    laws = model.laws["x0"].laws
+    assert laws.starts.tolist() == [2**29, 3 * 2**29, 5 * 2**29, 7 * 2**29]
+    assert (laws.stops - laws.starts == 1).all()
+
+
+def test_a_run_that_was_not_cut_from_its_missing_codes_stands_for_the_regular_ones():
+    fields = [{"name": "x", "type": "integer", "constraints": {"minimum": 0, "maximum": 3}}]
+    schema = Schema.from_dict({"fields": fields})
+
+    model, _ = run(PMM(depth=0), pl.DataFrame({"x": [None] * 5}), schema, bits=ZeroNoiseBits(), expected_rows=5)
+
+    assert shares(model, schema).tolist() == [0.25, 0.25, 0.25, 0.25, 0.0]
+
+
+@pytest.mark.parametrize("order", ["longest", "cycle"])
+@pytest.mark.parametrize(
+    "domains",
+    [
+        (Domain(2**32, 0, False, True, True), Domain(2**32, 1, True, True, True)),
+        (Domain(7, 2, True, True, False), Domain(5, 0, False, False, False), Domain(2, 0, False, True, False)),
+        (Domain(1, 0, False, True, True), Domain(3, 1, False, True, False)),
+    ],
+)
+def test_the_shape_of_a_tree_agrees_with_its_cells(domains, order):
+    shape = tree_shape(domains, order, 3000)
+
+    nested = [hierarchy(domain, shape.schedule.count(place)) for place, domain in enumerate(domains)]
+    question = TreeCounts(
+        columns=tuple(f"c{place}" for place in range(len(domains))),
+        hierarchies=tuple(nested),
+        schedule=shape.schedule,
+        costs=(*[None] * len(shape.schedule), Budget.pure(1)),
+    )
+    sizes = [
+        cell_diameters(
+            [diameters(n, d, depth) for n, d, depth in zip(nested, domains, question.depths(level), strict=True)]
+        )
+        for level in range(len(question.costs))
+    ]
+    splits = [Split(*question.parents(level)) for level in range(1, len(question.costs))]
+    assert list(shape.deltas) == pytest.approx(tree_deltas(splits, sizes))
+    assert list(shape.resolutions) == pytest.approx([float(each.max()) for each in sizes])
+    assert sum(np.prod(each) for each in question.shapes) <= 3000
+
+
+def test_a_square_is_cut_in_turns_and_a_category_before_a_length():
+    unit = Domain(2**32, 0, False, True, True)
+    kind = Domain(4, 0, False, False, False)
+
+    assert tree_shape([unit, unit], "longest", 200).schedule == (0, 1, 0, 1, 0, 1)
+    assert tree_shape([unit, kind], "longest", 200).schedule[:5] == (0, 1, 1, 0, 0)
+    assert tree_shape([kind], "longest", 200).is_complete
+
+
+def clustered(rng, rows=4000):
+    return rng.integers(0, 8, (rows, 1)) / 8 + 1e-4 * rng.random((rows, 1))
+
+
+def distance(model, schema, points):
+    """Return the 1-Wasserstein distance of the model from points on [0, 1], by their distribution functions."""
+    cells = evenly(schema.columns[0].domain, 2**14)
+    mass = marginal(model, ["x0"], [cells])[: 2**14]
+    real = np.histogram(points[:, 0], bins=2**14, range=(0, 1))[0]
+    return float(np.abs(np.cumsum(mass / mass.sum() - real / real.sum())).mean())
+
+
+def test_counts_clipped_before_the_fit_are_seen_in_the_accuracy(monkeypatch):
+    schema, points = unit_columns(1), 0.01 + 1e-3 * np.random.default_rng(3).random((1000, 1))
+    honest, errors = pmm.fitted_leaves, {"raw": [], "clipped": []}
+
+    def clipped(noisy, rows, rng):
+        levels = tuple(None if level is None else np.maximum(level, 0) for level in noisy.levels)
+        return honest(NoisyTree(noisy.question, levels, noisy.noises), rows, rng)
+
+    for name, fit in (("raw", honest), ("clipped", clipped)):
+        monkeypatch.setattr(pmm, "fitted_leaves", fit)
+        for seed in range(6):
+            model, _ = run(
+                PMM(depth=14),
+                frame_of(points),
+                schema,
+                budget=Budget.pure("0.2"),
+                bits=SeededBits(seed),
+                expected_rows=1000,
+            )
+            errors[name].append(distance(model, schema, points))
+
+    # Measured: 0.012 and 0.072, because every empty cell gains half its noise.
+    assert np.mean(errors["raw"]) < 0.03
+    assert np.mean(errors["clipped"]) > 2 * np.mean(errors["raw"])
+
+
+@pytest.mark.parametrize("kind", ["uniform", "clustered"])
+def test_the_default_is_closer_than_the_paper(kind):
+    rng, schema = np.random.default_rng(5), unit_columns(1)
+    errors = {"default": [], "paper": []}
+
+    for seed in range(8):
+        points = clustered(rng) if kind == "clustered" else rng.random((4000, 1))
+        for variant, found in errors.items():
+            model, _ = run(PMM(variant=variant), frame_of(points), schema, bits=SeededBits(seed), expected_rows=4000)
+            found.append(distance(model, schema, points))
+
+    # Measured ratio 0.35 to 0.55 of the means over eight runs.
+    assert np.mean(errors["default"]) < 0.8 * np.mean(errors["paper"])
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_the_certificate_states_a_distance_that_holds(relation):
+    rng, schema, passed = np.random.default_rng(6), unit_columns(1), 0
+
+    for seed in range(40):
+        points = clustered(rng, 1000)
+        release = lw.synthesize(
+            frame_of(points), schema, epsilon=2, neighbours=relation, expected_rows=1000, mechanism=PMM(), seed=seed
+        )
+        stated = {each.kind: each.value for each in release.certificate.accuracy}
+        assert stated["distance"] < 0.2
+        assert stated["largest cell"] < 0.01
+        passed += distance(release.model, schema, points) <= stated["distance"]
+
+    # The bound holds with 95 % probability, and is loose: fewer than 34 of 40 has probability below 0.0007.
+    assert passed >= 34
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "kinds"),
+    [
+        (PMM(depth=18), {"expected distance", "largest cell"}),
+        (PMM(depth=6), {"distance", "largest cell"}),
+        (PMM(depth=6, variant="paper"), {"expected distance", "largest cell"}),
+    ],
+    ids=str,
+)
+def test_large_trees_and_the_papers_variant_state_an_expected_distance(mechanism, kinds):
+    points = np.random.default_rng(1).random((500, 1))
+
+    release = lw.synthesize(frame_of(points), unit_columns(1), epsilon=1, expected_rows=500, mechanism=mechanism)
+
+    assert {each.kind for each in release.certificate.accuracy} == {"noise on each count", *kinds}
+
+
+def test_the_certificate_has_a_line_per_level_and_they_sum_to_the_budget():
+    release = lw.synthesize(ROWS, MIXED, epsilon=1, mechanism=PMM(depth=4, variant="paper"))
+
+    lines = release.certificate.lines
+
+    assert [line.level for line in lines] == [0, 1, 2, 3, 4]
+    assert sum(line.cost.amount for line in lines) == 1
+    assert len({line.noise for line in lines}) > 1
+
+
+def test_a_release_is_saved_and_loaded_with_its_trees(tmp_path):
+    release = lw.synthesize(ROWS, MIXED, rho="0.5", mechanism=PMM(depth=5))
+    release.save(tmp_path / "m.lapwing")
+
+    loaded = lw.load(tmp_path / "m.lapwing")
+
+    assert loaded.answers.equals(release.answers)
+    assert loaded.certificate.to_dict() == release.certificate.to_dict()
+    assert loaded.sample(20, seed=3).equals(release.sample(20, seed=3))
+
+
+def test_an_interrupted_release_is_resumed_with_its_recorded_tree(tmp_path):
+    path = tmp_path / "t.jsonl"
+    release = lw.synthesize(ROWS, MIXED, epsilon=1, mechanism=PMM(), transcript=path, seed=2)
+    lines = path.read_text().splitlines(keepends=True)
+
+    resumed = lw.resume(path, ROWS)
+
+    assert len(lines) == 3
+    assert resumed.sample(30).equals(release.sample(30))

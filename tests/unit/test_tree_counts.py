@@ -1,0 +1,352 @@
+"""TreeCounts: what it costs, what a neighbour can change, and every place that an answer goes through."""
+
+import itertools
+import json
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+
+from helpers.bits import CountingBits, SeededBits, ZeroNoiseBits
+from lapwing.api.answers import answers_in_one_frame
+from lapwing.budget.budget import Budget
+from lapwing.curator.room import Room
+from lapwing.curator.tree_counts import exact_levels
+from lapwing.errors import BudgetError, CapacityError, ParameterError
+from lapwing.release.noise_law import Sensitivity
+from lapwing.release.questions import MarginalCounts, answer_from_dict, question_from_dict, same_question
+from lapwing.release.replay import ReplayCurator
+from lapwing.release.terms import Terms
+from lapwing.release.transcript import NoTranscript
+from lapwing.release.tree_counts import NoisyTree, TreeCounts
+from lapwing.schema.domains import Domain
+from lapwing.schema.groupings import identity
+from lapwing.schema.hierarchies import hierarchy
+from lapwing.schema.schemas import Schema
+from lapwing.table.source import code_table
+
+FIELDS = [
+    {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 6}, "special": [99]},
+    {"name": "kind", "type": "string", "categories": ["a", "b", "c"], "constraints": {"required": True}},
+]
+SCHEMA = Schema.from_dict({"fields": FIELDS})
+DATA = pl.DataFrame({"size": ["0", "6", "6", "99", None, "3", "3"], "kind": ["a", "b", "c", "c", "a", "zzz", "b"]})
+TERMS = Terms(relation="add-remove")
+HALF = Budget.pure(Fraction(1, 2))
+
+
+def tree(*, costs=None, depths=(2, 2), schedule=(0, 1, 0, 1), notion=Budget.pure):
+    nested = tuple(hierarchy(SCHEMA.field(n).domain, d) for n, d in zip(("size", "kind"), depths, strict=True))
+    costs = costs or (None, notion(Fraction(1, 4)), None, notion(Fraction(1, 4)), notion(Fraction(1, 2)))
+    return TreeCounts(columns=("size", "kind"), hierarchies=nested, schedule=schedule, costs=costs)
+
+
+def room(*, bits=None, data=DATA, schema=SCHEMA, terms=TERMS, recorded=(), budget=1):
+    source = code_table(data, schema)
+    return Room(
+        source, schema, terms, Budget.pure(budget), bits=bits or ZeroNoiseBits(), sink=NoTranscript(), recorded=recorded
+    )
+
+
+def counted_by_hand(question, data, schema):
+    """Count every level by looking up each row's code among the runs."""
+    levels = [np.zeros(shape, dtype=np.int64) for shape in question.shapes]
+    for chunk in code_table(data, schema).chunks():
+        rows = zip(*(chunk[name].tolist() for name in question.columns), strict=True)
+        for row, (level, counts) in itertools.product(rows, enumerate(levels)):
+            cell = cell_of(question, level, row)
+            if cell is not None:
+                counts[cell] += 1
+    return levels
+
+
+def cell_of(question, level, row):
+    """Return the cell of a row, None where one of its codes is in no run."""
+    places = []
+    for nested, depth, code in zip(question.hierarchies, question.depths(level), row, strict=True):
+        runs = zip(nested.starts(depth).tolist(), nested.stops(depth).tolist(), strict=True)
+        places += [place for place, (start, stop) in enumerate(runs) if start <= code < stop]
+    return tuple(places) if len(places) == len(row) else None
+
+
+def test_without_noise_the_released_levels_are_the_exact_tables():
+    question = tree()
+
+    (answer,) = room().ask(question)
+
+    expected = counted_by_hand(question, DATA, SCHEMA)
+    assert [table.level for table in answer.tables] == [1, 3, 4]
+    for table in answer.tables:
+        assert table.counts.tolist() == expected[table.level].tolist()
+    # "zzz" is no category and kind is required: the row is outside the tree.
+    assert answer.levels[4].sum() == 6
+
+
+@pytest.mark.parametrize("depths", [(0, 0), (1, 0), (0, 2), (4, 1), (4, 2), (3, 2)])
+def test_levels_above_the_deepest_are_sums_whatever_the_depths(depths):
+    schedule = (0,) * depths[0] + (1,) * depths[1]
+    question = tree(depths=depths, schedule=schedule, costs=(*[None] * sum(depths), HALF))
+    table = tuple(zip(question.columns, question.groupings, strict=True))
+    (counted,) = code_table(DATA, SCHEMA).count([table])
+
+    levels = exact_levels(question, counted)
+
+    expected = counted_by_hand(question, DATA, SCHEMA)
+    assert [level.tolist() for level in levels] == [level.tolist() for level in expected]
+
+
+def unit_schema(max_rows):
+    who = {"name": "who", "type": "integer", "role": "identifier"}
+    return Schema.from_dict({"fields": [who, *FIELDS], "privacyUnit": {"field": "who", "maxRows": max_rows}})
+
+
+def rows_of(who, cells):
+    return [{"who": who, "size": size, "kind": kind} for size, kind in cells]
+
+
+def changes(question, max_rows, relation):
+    """Return the change of all levels over neighbours whose changed unit owns up to max_rows + 1 rows."""
+    schema = unit_schema(max_rows)
+    others = rows_of(1, [("0", "a")] * 2) + rows_of(2, [("6", "b"), (None, "c")])
+    values = [("0", "a"), ("6", "c"), ("99", "b"), ("3", "zzz")]
+    kinds = {"who": pl.Int64, "size": pl.String, "kind": pl.String}
+    sets = [
+        rows_of(9, cells)
+        for size in range(max_rows + 2)
+        for cells in itertools.combinations_with_replacement(values, size)
+    ]
+    table = tuple(zip(question.columns, question.groupings, strict=True))
+    levels = [
+        exact_levels(question, code_table(pl.DataFrame(others + extra, schema=kinds), schema).count([table])[0])
+        for extra in sets
+    ]
+    pairs = (
+        [(each, levels[0]) for each in levels] if relation == "add-remove" else itertools.product(levels[1:], repeat=2)
+    )
+    return [[one - two for one, two in zip(first, second, strict=True)] for first, second in pairs]
+
+
+@pytest.mark.parametrize("max_rows", [1, 3])
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_brute_force_attains_the_sensitivity_of_every_level_and_never_passes_it(relation, max_rows):
+    question = tree()
+    claimed = question.sensitivity(relation, max_rows)
+
+    moved = changes(question, max_rows, relation)
+
+    for level in range(len(question.costs)):
+        l1 = max(int(np.abs(change[level]).sum()) for change in moved)
+        l2_squared = max(int((change[level] ** 2).sum()) for change in moved)
+        if level == 0 and relation == "replace-one":
+            # One cell, which a row can leave by becoming a misfit: half of what two cells can change.
+            assert (l1, l2_squared) == (claimed.l1 // 2, claimed.l2_squared // 2)
+        else:
+            assert (l1, l2_squared) == (claimed.l1, claimed.l2_squared)
+
+
+@pytest.mark.parametrize("max_rows", [1, 3])
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("notion", [Budget.pure, Budget.zcdp])
+def test_the_worst_neighbour_loses_exactly_the_sum_of_the_levels_costs(relation, max_rows, notion):
+    question = tree(notion=notion)
+    laws = question.noises(relation, max_rows)
+    zeros = [np.zeros(shape, dtype=np.int64) for shape in question.shapes]
+    levels = tuple(None if law is None else zero for law, zero in zip(laws, zeros, strict=True))
+    answer = NoisyTree(question, levels, laws)
+
+    losses = [answer.privacy_loss(change, zeros) for change in changes(question, max_rows, relation)]
+
+    assert max(losses) == question.cost.amount == 1
+
+
+def test_each_level_has_noise_of_its_own_cost():
+    question = tree()
+
+    laws = question.noises("replace-one", 3)
+
+    assert [None if law is None else law.parameter for law in laws] == [None, 24, None, 24, 12]
+    assert question.sensitivity("replace-one", 3) == Sensitivity(6, 18)
+
+
+def test_every_cell_of_every_released_level_gets_noise_also_the_empty_ones():
+    question = tree()
+    hits = [np.zeros(shape) for shape in question.shapes]
+
+    for seed in range(120):
+        (answer,) = room(bits=SeededBits(seed), data=DATA.clear()).ask(question)
+        for table in answer.tables:
+            hits[table.level] += table.counts != 0
+
+    assert all((hits[level] > 0).all() for level in (1, 3, 4))
+
+
+def test_levels_without_a_cost_draw_no_secret_words():
+    cells = {}
+    for costs in ((None, None, None, None, HALF), (None, HALF, None, None, HALF)):
+        bits = CountingBits(SeededBits(1))
+        room(bits=bits).ask(tree(costs=costs))
+        cells[costs[1]] = bits.calls
+
+    assert cells[None] < cells[HALF]
+
+
+def test_trees_and_tables_are_answered_in_the_order_of_the_batch():
+    table = MarginalCounts(
+        columns=("kind",), groupings=(identity(SCHEMA.field("kind").domain),), cost=Budget.pure(Fraction(1, 2))
+    )
+    small = tree(costs=(None, None, None, None, Budget.pure(Fraction(1, 4))))
+
+    answers = room(budget=2).ask(table, small, table, small)
+
+    assert [type(answer).__name__ for answer in answers] == ["NoisyCounts", "NoisyTree"] * 2
+    assert answers[2].counts.tolist() == [2, 2, 2, 1]
+
+
+def test_a_tree_beyond_the_budget_is_refused():
+    with pytest.raises(BudgetError, match="more than the budget"):
+        room(budget=Fraction(1, 2)).ask(tree())
+
+
+def test_a_hierarchy_of_another_domain_is_refused():
+    foreign = TreeCounts(
+        columns=("kind",), hierarchies=(hierarchy(SCHEMA.field("size").domain, 1),), schedule=(0,), costs=(None, HALF)
+    )
+
+    with pytest.raises(ParameterError, match="build it from the field's domain"):
+        room().ask(foreign)
+
+
+def test_a_recorded_tree_is_given_again_without_a_new_draw():
+    (first,) = room(bits=SeededBits(3)).ask(tree())
+    bits = CountingBits(SeededBits(4))
+
+    (again,) = room(bits=bits, recorded=[first]).ask(tree())
+
+    assert again is first
+    assert bits.count == 0
+
+
+def test_another_tree_than_the_recorded_one_is_refused():
+    (first,) = room().ask(tree())
+    other = tree(costs=(None, None, None, None, Budget.pure(1)))
+
+    with pytest.raises(ParameterError, match="another question"):
+        room(recorded=[first]).ask(other)
+    with pytest.raises(ParameterError, match="another question"):
+        ReplayCurator(TERMS, [first]).ask(other)
+
+
+def test_question_and_answer_survive_their_json_form():
+    (answer,) = room(bits=SeededBits(5)).ask(tree())
+
+    read = answer_from_dict(json.loads(json.dumps(answer.to_dict())))
+
+    assert same_question(read.question, tree())
+    assert read.noises == answer.noises
+    for one, two in zip(read.levels, answer.levels, strict=True):
+        assert (one is None and two is None) or np.array_equal(one, two)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("question", "schedule"), [0, 1, 0]),
+        (("question", "schedule"), [0, 1, 0, 7]),
+        (("question", "schedule"), [0, 1, 0, True]),
+        (("question", "costs"), [None]),
+        (("question", "costs"), ["1", "1", "1", "1", None]),
+        (("question", "costs"), ["0", "1", "1", "1", "1"]),
+        (("question", "costs"), [None, None, None, None, "1e999999999"]),
+        (("question", "notion"), "renyi"),
+        (("question", "columns"), ["size", "size"]),
+        (("question", "columns"), "ab"),
+        (("question", "hierarchies"), []),
+        (("question", "hierarchies"), [None, None]),
+        (("answer", "tables"), []),
+        (("answer", "tables"), None),
+    ],
+)
+def test_a_record_that_somebody_changed_is_refused(path, value):
+    record = room().ask(tree())[0].to_dict()
+    record[path[0]] = record[path[0]] | {path[1]: value}
+
+    with pytest.raises((ParameterError, ValueError)):
+        answer_from_dict(record)
+
+
+def test_an_answer_of_another_shape_is_refused():
+    question = tree()
+    (answer,) = room().ask(question)
+    flat = tuple(None if level is None else level.reshape(-1) for level in answer.levels)
+
+    with pytest.raises(ParameterError, match="level 1 of a tree must be int64 of shape"):
+        NoisyTree(question, flat, answer.noises)
+    with pytest.raises(ParameterError, match="exactly where it has a cost"):
+        NoisyTree(question, (None,) * 5, answer.noises)
+    with pytest.raises(ParameterError, match="does not fit a tree of 5 levels"):
+        NoisyTree(question, answer.levels[1:], answer.noises[1:])
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"columns": ("size", "size")}, "name each column once"),
+        ({"columns": ()}, "needs distinct columns"),
+        ({"hierarchies": ()}, "give one each"),
+        ({"schedule": (0, 1, 1, 1)}, "splits 'size' 1 times"),
+        ({"schedule": (0, 1, 0, 1, 5), "costs": (None,) * 5 + (HALF,)}, "positions of the 2 columns"),
+        ({"costs": (None, HALF)}, "needs as many costs"),
+        ({"costs": (None, HALF, None, HALF, None)}, "deepest level of a tree must have a cost"),
+        ({"costs": (Budget.zcdp(1), None, None, None, HALF)}, "of one notion"),
+        ({"costs": (Budget("pure", Fraction(0)), None, None, None, HALF)}, "above 0"),
+    ],
+)
+def test_a_malformed_question_is_refused(parts, message):
+    whole = tree()
+    given = {key: getattr(whole, key) for key in ("columns", "hierarchies", "schedule", "costs")} | parts
+
+    with pytest.raises(ParameterError, match=message):
+        TreeCounts(**given)
+
+
+def test_a_tree_beyond_the_cell_limit_is_refused():
+    wide = Domain(2**32, 0, missing=False, ordered=True, continuous=True)
+    deep = hierarchy(wide, 14)
+
+    with pytest.raises(CapacityError, match="use fewer levels"):
+        TreeCounts(
+            columns=("x", "y"),
+            hierarchies=(deep, deep),
+            schedule=(0, 1) * 14,
+            costs=(*[None] * 28, Budget.pure(1)),
+        )
+
+
+def test_an_unknown_kind_is_still_refused():
+    with pytest.raises(ParameterError, match="MarginalCounts, TreeCounts"):
+        question_from_dict({"kind": "Everything"})
+
+
+def test_the_frame_of_answers_lists_each_cell_of_each_released_level():
+    (answer,) = room().ask(tree())
+
+    frame = answers_in_one_frame([answer], SCHEMA)
+
+    assert frame.group_by("level").len().sort("level").rows() == [(1, 2), (3, 8), (4, 12)]
+    first = frame.row(0, named=True)
+    assert (first["columns"], first["cell"], first["noisy_count"]) == ("size x kind", "0-6 | a, b, c", 4)
+
+
+def test_a_level_of_very_many_cells_is_one_line_of_the_frame():
+    schema = Schema.from_dict(
+        {"fields": [{"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 1}}]}
+    )
+    nested = hierarchy(schema.field("x").domain, 18)
+    question = TreeCounts(columns=("x",), hierarchies=(nested,), schedule=(0,) * 18, costs=(*[None] * 18, HALF))
+    (answer,) = room(data=pl.DataFrame({"x": [0.5, 0.7]}), schema=schema).ask(question)
+
+    frame = answers_in_one_frame([answer], schema)
+
+    assert frame.select("cell", "noisy_count").rows() == [("all 131073 cells", 2)]
+    assert frame["noise_sd"].item() == pytest.approx(answer.noises[-1].sd * 131073**0.5)
