@@ -19,7 +19,7 @@ from lapwing.release.container import MALFORMED, read_container, write_container
 from lapwing.release.laws import Laws
 from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, check_groupings
 from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.plain import read_key, read_list, read_optional, read_rational
+from lapwing.release.plain import read_key, read_list, read_optional
 from lapwing.release.questions import Answer, NoisyCounts, question_from_dict
 from lapwing.release.tree_counts import NoisyTree, TreeCounts
 from lapwing.schema.groupings import Grouping
@@ -266,18 +266,12 @@ def _answer_from_tree(entry: object) -> Answer:
     question = question_from_dict(cast("dict[str, Any]", _lowered(read_key(entry, "question", dict))))
     tables = read_list(entry, "tables", dict)
     counts = [read_key(table, "counts", np.ndarray) for table in tables]
-    laws = [_noise_from_tree(read_key(table, "noise", dict)) for table in tables]
+    laws = [NoiseLaw.from_dict(read_key(table, "noise", dict)) for table in tables]
     if isinstance(question, TreeCounts):
         return NoisyTree.of(question, counts, laws)
     if len(tables) != 1:
         raise ParameterError(f"a table over {question.columns} must have one answer, got {len(tables)}")
     return NoisyCounts(question, counts[0], laws[0])
-
-
-def _noise_from_tree(noise: dict[str, Any]) -> NoiseLaw:
-    """Read back a noise law; its exact number is looked at before anybody makes a Fraction of it."""
-    read_rational(noise.get("parameter"))
-    return NoiseLaw.from_dict(noise)
 
 
 def _lifted(tree: object) -> object:

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from lapwing.budget.budget import Budget
-from lapwing.budget.exact import exact_number
 from lapwing.errors import ParameterError
+from lapwing.release.plain import read_rational
 from lapwing.release.terms import Relation
 
 MAX_SD = 2.0**50
@@ -96,7 +96,7 @@ class NoiseLaw:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "NoiseLaw":
         """Read back what `to_dict` wrote."""
-        return cls(values["kind"], exact_number("the noise parameter", values["parameter"]))
+        return cls(values["kind"], read_rational(values["parameter"]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
