@@ -29,6 +29,8 @@ check-full:  ## Run the slow statistical suites too.
 oracle:  ## Compare with other libraries, each in an environment of its own.
 	@$(bootstrap) oracle-dp-accounting
 	@.venv-oracle-dp-accounting/bin/python -m pytest tests/oracle
+	@$(bootstrap) oracle-pot
+	@.venv-oracle-pot/bin/python -m pytest tests/oracle
 
 .venv-dev: FORCE
 	@$(bootstrap) dev

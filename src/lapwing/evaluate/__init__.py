@@ -1,0 +1,1 @@
+"""How far one table is from another: metrics on arrays."""
