@@ -26,7 +26,7 @@ CONTRACT = {
     ),
     "plan": (
         "lapwing plan --schema S.json --expected-rows N --epsilon E [--delta D] [--mechanism M]",
-        False,
+        True,
     ),
     "synthesize": (
         "lapwing synthesize DATA --schema S.json (--epsilon E [--delta D] | --rho R) [--mechanism M] [--rows N] "
@@ -60,6 +60,7 @@ CONTRACT = {
 MORE = {
     "demo": "-o --quiet",
     "schema check": "--quiet",
+    "plan": "--rho --neighbours --set",
     "synthesize": "--quiet",
     "resume": "-o --rows --model --certificate --no-certificate --seed --quiet",
     "answers": "--quiet",
@@ -79,12 +80,14 @@ NAMES = {
     "LapwingWarning",
     "PMM",
     "ParameterError",
+    "Plan",
     "Release",
     "Schema",
     "SchemaError",
     "Synthesizer",
     "between",
     "load",
+    "plan",
     "resume",
     "synthesize",
 }

@@ -1,5 +1,6 @@
 """The public names, in one place for the root package to load lazily."""
 
+from lapwing.api.plan import Plan, plan
 from lapwing.api.release import Release, load
 from lapwing.api.schema_draft import Schema
 from lapwing.api.synthesize import resume, synthesize
@@ -8,4 +9,16 @@ from lapwing.mechanisms.independent import Independent
 from lapwing.mechanisms.pmm import PMM
 from lapwing.sample.conditions import Between as between  # noqa: N813
 
-__all__ = ["PMM", "Independent", "Release", "Schema", "Synthesizer", "between", "load", "resume", "synthesize"]
+__all__ = [
+    "PMM",
+    "Independent",
+    "Plan",
+    "Release",
+    "Schema",
+    "Synthesizer",
+    "between",
+    "load",
+    "plan",
+    "resume",
+    "synthesize",
+]

@@ -15,6 +15,7 @@ from lapwing.cli.console import note
 from lapwing.cli.demo import demo
 from lapwing.cli.ledger import ledger_app
 from lapwing.cli.listing import mechanisms
+from lapwing.cli.plan import plan
 from lapwing.cli.query import query
 from lapwing.cli.resume import resume
 from lapwing.cli.sample import sample
@@ -37,7 +38,7 @@ app = typer.Typer(
     context_settings={"max_content_width": 120},
     invoke_without_command=True,
 )
-for command in (demo, mechanisms, synthesize, resume, sample, query, answers):
+for command in (demo, mechanisms, plan, synthesize, resume, sample, query, answers):
     app.command()(command)
 app.add_typer(schema_app)
 app.add_typer(ledger_app)

@@ -89,7 +89,7 @@ def synthesize(
     from lapwing.api.synthesize import synthesize as release_of  # noqa: PLC0415
 
     checked = usable_schema(schema)
-    chosen = _mechanism(mechanism, settings, checked)
+    chosen = mechanism_with(mechanism, settings, checked)
     release = produce(
         lambda: release_of(
             data,
@@ -117,7 +117,7 @@ def synthesize(
         _say_what_delta_gains(say, checked, epsilon)
 
 
-def _mechanism(name: str | None, settings: Sequence[str], schema: "Schema") -> "Mechanism":
+def mechanism_with(name: str | None, settings: Sequence[str], schema: "Schema") -> "Mechanism":
     """Return the mechanism with its settings as the command line gives them."""
     from lapwing.mechanisms.registry import default_mechanism, make_mechanism  # noqa: PLC0415
 

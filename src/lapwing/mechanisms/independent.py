@@ -11,10 +11,19 @@ import numpy as np
 
 from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
-from lapwing.mechanisms.steps.one_way import ask_one_way, fitted_law, one_way_grouping, pooled_total
+from lapwing.mechanisms.steps.one_way import (
+    ask_one_way,
+    fitted_law,
+    one_way_grouping,
+    one_way_questions,
+    pooled_total,
+)
+from lapwing.mechanisms.steps.one_way_accuracy import expected_variations
 from lapwing.release.curator import Curator
 from lapwing.release.model import Indexed, ReleasedModel
-from lapwing.release.terms import Relation
+from lapwing.release.planned import Planned
+from lapwing.release.terms import Relation, Terms
+from lapwing.schema.groupings import Grouping
 from lapwing.schema.schemas import Schema
 
 
@@ -77,9 +86,7 @@ class Independent:
         ReleasedModel
             One atom of weight 1.
         """
-        groupings = {column.name: one_way_grouping(column, self.groups) for column in schema.columns}
-
-        tables = ask_one_way(curator, schema, groupings, budget)
+        tables = ask_one_way(curator, schema, self._groupings(schema), budget)
         total = pooled_total(tables, curator.terms.rows)
 
         laws = {
@@ -87,3 +94,22 @@ class Independent:
             for column, table in zip(schema.columns, tables, strict=True)
         }
         return ReleasedModel(weights=np.ones(1), rows=round(total), laws=laws)
+
+    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
+        """Return what `run` would ask, and how far each column would be from its own law.
+
+        Parameters
+        ----------
+        schema, budget
+            As for `run`.
+        terms : Terms
+            With a public or expected number of rows.
+        rng : numpy.random.Generator
+            Not needed: nothing is simulated.
+        """
+        questions = one_way_questions(schema, self._groupings(schema), budget)
+        return Planned(questions=questions, accuracy=expected_variations(questions, terms))
+
+    def _groupings(self, schema: Schema) -> dict[str, Grouping]:
+        """Return the grouping of each column's one-way table."""
+        return {column.name: one_way_grouping(column, self.groups) for column in schema.columns}

@@ -12,7 +12,13 @@ import numpy as np
 
 from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
-from lapwing.mechanisms.steps.tree_accuracy import fitted_statements, greedy_statements, noise_tree
+from lapwing.mechanisms.steps.tree_accuracy import (
+    fitted_statements,
+    greedy_statements,
+    noise_tree,
+    paper_statement,
+    planned_statements,
+)
 from lapwing.mechanisms.steps.tree_model import (
     Consistency,
     Placement,
@@ -22,13 +28,17 @@ from lapwing.mechanisms.steps.tree_model import (
     has_exact_root,
 )
 from lapwing.mechanisms.steps.tree_plan import TreePlan, default_plan, paper_plan, tree_shapes
+from lapwing.mechanisms.steps.tree_shapes import TreeShape
+from lapwing.numerics.tree_simulation import NoiseTree
 from lapwing.release.certificate import Statement
 from lapwing.release.curator import Curator
 from lapwing.release.model import ReleasedModel
+from lapwing.release.noise_law import NoiseLaw
 from lapwing.release.packing import MAX_CELLS
+from lapwing.release.planned import Planned
 from lapwing.release.questions import Answer, MarginalCounts
 from lapwing.release.terms import Relation, Terms
-from lapwing.release.tree_counts import NoisyTree
+from lapwing.release.tree_counts import NoisyTree, TreeCounts
 from lapwing.schema.schemas import Schema
 
 Variant = Literal["default", "paper"]
@@ -163,20 +173,62 @@ class PMM:
         """
         noisy = next(answer for answer in answers if isinstance(answer, NoisyTree))
         is_paper = self.variant == "paper"
-        is_root_exact = terms.rows is not None and (is_paper or has_exact_root(noisy)) and noisy.levels[0] is None
-        tree = noise_tree(noisy, schema, is_root_exact=is_root_exact)
+        tree = self._noise_tree(noisy.question, noisy.noises, schema, terms)
         return greedy_statements(noisy, tree) if is_paper else fitted_statements(noisy, tree, model, rng)
+
+    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:
+        """Return what `run` would ask, and the expected distance between table and model.
+
+        Parameters
+        ----------
+        schema, budget
+            As for `run`.
+        terms : Terms
+            With a public or expected number of rows.
+        rng : numpy.random.Generator
+            Simulates noise.
+
+        Raises
+        ------
+        ParameterError
+            If no number of rows is public or expected.
+        CapacityError
+            As `run`.
+        """
+        known = terms.rows if terms.rows is not None else terms.expected_rows
+        if known is None:
+            raise ParameterError("a plan needs the number of rows that is expected; give expected_rows")
+        rows, is_paper = float(max(1, known)), self.variant == "paper"
+        shapes = tree_shapes(schema, self.depth, self.max_nodes, is_paper=is_paper)
+        question = self._tree_plan(shapes, terms, budget, rows).question(schema, budget)
+
+        tree = self._noise_tree(question, question.noises(terms.relation, terms.max_rows), schema, terms)
+        (longest,) = tree_shapes(schema, None, self.max_nodes, is_paper=True)
+        published = paper_plan(longest, terms, budget, self.depth if is_paper else None, rows)
+        theorem = paper_statement(longest, len(published.schedule), terms, budget, rows)
+        expected = planned_statements(question, tree, rows, None if is_paper else rng)
+        return Planned(questions=(question,), accuracy=(*expected, *([theorem] if theorem else [])))
 
     def _planned(self, curator: Curator, schema: Schema, budget: Budget) -> tuple[TreePlan, Budget]:
         """Return the plan and the budget for it: public, but for a noisy number of rows that is bought if needed."""
         is_paper = self.variant == "paper"
         shapes = tree_shapes(schema, self.depth, self.max_nodes, is_paper=is_paper)
-        if is_paper and self.depth is not None:
-            return paper_plan(shapes[0], curator.terms, budget, self.depth, 1.0), budget
-        rows, left = known_rows(curator, budget)
-        if is_paper:
-            return paper_plan(shapes[0], curator.terms, left, None, rows), left
-        return default_plan(shapes, curator.terms, left, self.depth, rows), left
+        rows, left = (1.0, budget) if is_paper and self.depth is not None else known_rows(curator, budget)
+        return self._tree_plan(shapes, curator.terms, left, rows), left
+
+    def _tree_plan(self, shapes: Sequence[TreeShape], terms: Terms, budget: Budget, rows: float) -> TreePlan:
+        """Return the plan of the variant."""
+        if self.variant == "paper":
+            return paper_plan(shapes[0], terms, budget, self.depth, rows)
+        return default_plan(shapes, terms, budget, self.depth, rows)
+
+    def _noise_tree(
+        self, question: TreeCounts, noises: Sequence[NoiseLaw | None], schema: Schema, terms: Terms
+    ) -> NoiseTree:
+        """Return the tree without counts; a public number of rows is its exact root where the fit uses it so."""
+        is_root_public = terms.rows is not None and question.costs[0] is None
+        is_root_exact = is_root_public and (self.variant == "paper" or has_exact_root(question))
+        return noise_tree(question, noises, schema, is_root_exact=is_root_exact)
 
     def _solved(self, noisy: NoisyTree, terms: Terms, rng: np.random.Generator) -> np.ndarray:
         """Return consistent counts of the leaf cells."""

@@ -14,6 +14,7 @@ from lapwing.mechanisms.pmm import PMM
 from lapwing.release.certificate import Statement
 from lapwing.release.curator import Curator
 from lapwing.release.model import ReleasedModel
+from lapwing.release.planned import Planned
 from lapwing.release.questions import Answer
 from lapwing.release.terms import Relation, Terms
 from lapwing.schema.schemas import Schema
@@ -28,6 +29,10 @@ class Mechanism(Protocol):
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
         """Spend at most ``budget`` on questions and return the model."""
+        ...
+
+    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:
+        """Return the questions that `run` would ask and the expected error, without any data."""
         ...
 
 
@@ -77,6 +82,17 @@ def settings_of(mechanism: Mechanism) -> dict[str, Any]:
 def default_mechanism(schema: Schema) -> Mechanism:
     """Return the mechanism that fits a schema, by its number of columns alone: a tree of cells for one or two."""
     return PMM() if len(schema.columns) <= MOST_TREE_COLUMNS else Independent()
+
+
+def why_default(schema: Schema) -> str:
+    """Say which mechanism `default_mechanism` returns and by which rule."""
+    columns = f"{len(schema.columns)} column{'' if len(schema.columns) == 1 else 's'}"
+    if len(schema.columns) <= MOST_TREE_COLUMNS:
+        return f"{PMM.name} is the default for {columns}: a tree of cells has the best proved accuracy for one or two"
+    return (
+        f"{Independent.name} is the default for {columns}: a tree of cells is so only for one or two, its error grows "
+        "as n^(-1/columns)"
+    )
 
 
 def accuracy_statements(

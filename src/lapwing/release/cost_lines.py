@@ -8,8 +8,9 @@ from lapwing.budget.budget import Budget, Notion
 from lapwing.errors import ParameterError
 from lapwing.release.noise_law import NoiseLaw, Sensitivity
 from lapwing.release.plain import rational_text, read_key, read_list, read_optional, read_rational
-from lapwing.release.questions import Answer
+from lapwing.release.questions import Answer, MarginalCounts, Question
 from lapwing.release.terms import Relation, Terms
+from lapwing.release.tree_counts import TreeCounts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,18 +63,33 @@ class CostLine:
     def of(cls, answer: Answer, terms: Terms) -> tuple[Self, ...]:
         """Return the lines of an answer that was given under these terms, one per noisy table."""
         question = answer.question
+        return tuple(cls._line(question, terms, table.noise, table.cost, table.level) for table in answer.tables)
+
+    @classmethod
+    def planned(cls, question: MarginalCounts | TreeCounts, terms: Terms) -> tuple[Self, ...]:
+        """Return the lines that the answer to a question would have under these terms."""
+        if isinstance(question, MarginalCounts):
+            noise = question.noise(terms.relation, terms.max_rows)
+            return (cls._line(question, terms, noise, question.cost, None),)
+        laws = question.noises(terms.relation, terms.max_rows)
         return tuple(
-            cls(
-                question=question.kind,
-                columns=question.columns,
-                relation=terms.relation,
-                max_rows=terms.max_rows,
-                sensitivity=question.sensitivity(terms.relation, terms.max_rows),
-                noise=table.noise,
-                cost=table.cost,
-                level=table.level,
-            )
-            for table in answer.tables
+            cls._line(question, terms, law, cost, level)
+            for level, (law, cost) in enumerate(zip(laws, question.costs, strict=True))
+            if law is not None and cost is not None
+        )
+
+    @classmethod
+    def _line(cls, question: Question, terms: Terms, noise: NoiseLaw, cost: Budget, level: int | None) -> Self:
+        """Return the line of one noisy table."""
+        return cls(
+            question=question.kind,
+            columns=question.columns,
+            relation=terms.relation,
+            max_rows=terms.max_rows,
+            sensitivity=question.sensitivity(terms.relation, terms.max_rows),
+            noise=noise,
+            cost=cost,
+            level=level,
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -68,13 +68,16 @@ def ask_one_way(
     tuple of NoisyCounts
         One per column.
     """
+    return curator.ask(*one_way_questions(schema, groupings, budget))
+
+
+def one_way_questions(schema: Schema, groupings: Mapping[str, Grouping], budget: Budget) -> tuple[MarginalCounts, ...]:
+    """Return the questions of `ask_one_way`, which a plan states without any curator; parameters as there."""
     names = tuple(column.name for column in schema.columns)
     costs = budget.split([Fraction(1)] * len(names))
-    return curator.ask(
-        *(
-            MarginalCounts(columns=(name,), groupings=(groupings[name],), cost=cost)
-            for name, cost in zip(names, costs, strict=True)
-        )
+    return tuple(
+        MarginalCounts(columns=(name,), groupings=(groupings[name],), cost=cost)
+        for name, cost in zip(names, costs, strict=True)
     )
 
 

@@ -42,16 +42,16 @@ def fitted_leaves(noisy: NoisyTree, rows: int | None, rng: np.random.Generator) 
     """
     levels = list(noisy.levels)
     variances = [math.inf if law is None else law.sd**2 for law in noisy.noises]
-    if rows is not None and has_exact_root(noisy):
+    if rows is not None and has_exact_root(noisy.question):
         levels[0], variances[0] = np.full(noisy.question.shapes[0], rows), 0.0
     splits = tree_splits(noisy.question)
     return fair_rounding(tree_least_squares(levels, splits, variances), splits, rng)[-1]
 
 
-def has_exact_root(noisy: NoisyTree) -> bool:
+def has_exact_root(question: TreeCounts) -> bool:
     """Tell whether the root is left to a public number of rows, and no row can be outside the tree."""
-    covers_all = all(nested.covered == nested.values + nested.reserved for nested in noisy.question.hierarchies)
-    return noisy.levels[0] is None and covers_all
+    covers_all = all(nested.covered == nested.values + nested.reserved for nested in question.hierarchies)
+    return question.costs[0] is None and covers_all
 
 
 def greedy_leaves(noisy: NoisyTree, rows: int | None, how: Consistency) -> np.ndarray:

@@ -1,0 +1,279 @@
+"""`lapwing.plan`: what a release would cost, and how exact it would be, before any row is read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from lapwing.api.generators import generator
+from lapwing.api.plan_effort import MACHINE, Effort, effort_of
+from lapwing.api.plan_text import cost_table, effort_text, error_lines
+from lapwing.api.settings import Settings, read_settings
+from lapwing.budget.budget import Budget, BudgetRequest, Number, read_request
+from lapwing.errors import ParameterError
+from lapwing.mechanisms.registry import settings_of, why_default
+from lapwing.release.certificate import CostLine, Statement
+from lapwing.release.cost_lines import budget_to_dict
+from lapwing.release.plain import rational_text
+from lapwing.release.planned import Planned
+from lapwing.release.terms import Relation, Terms
+from lapwing.table.guard import private_boundary
+
+SUGGESTED_DELTA: Final = "1e-9"
+"""The δ that a plan under pure ε is compared with."""
+
+_SEED: Final = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeltaGain:
+    """Compare pure ε with (ε, δ) by the plan's first accuracy statement.
+
+    Parameters
+    ----------
+    delta : float
+        The δ compared with.
+    pure, with_delta : float
+        The expected error without and with it.
+    """
+
+    delta: float
+    pure: float
+    with_delta: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Plan:
+    """Say what a release would do; a function of the schema and public settings alone.
+
+    Parameters
+    ----------
+    mechanism : str
+        Its name.
+    settings : mapping
+        Its settings, plain JSON values.
+    reason : str
+        Why this mechanism.
+    request : BudgetRequest
+        What was asked for.
+    lines : tuple of CostLine
+        What the certificate's cost lines would be.
+    relation : {"add-remove", "replace-one"}
+        The neighbour relation.
+    privacy_unit : str
+        ``row``, or ``FIELD:MAXROWS``.
+    max_rows : int
+        Rows that one privacy unit may own.
+    expected_rows : int
+        The number of rows that errors, time and memory are for.
+    accuracy : tuple of Statement
+        What is proved about the expected error; the first one is the summary.
+    effort : Effort
+        Estimated time and memory.
+    delta_gain : DeltaGain or None
+        What a δ changes; None for a budget in ρ, or where the budget is too small for a δ.
+    """
+
+    mechanism: str
+    settings: Mapping[str, Any]
+    reason: str
+    request: BudgetRequest
+    lines: tuple[CostLine, ...]
+    relation: Relation
+    privacy_unit: str
+    max_rows: int
+    expected_rows: int
+    accuracy: tuple[Statement, ...]
+    effort: Effort
+    delta_gain: DeltaGain | None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))
+
+    @property
+    def total(self) -> Budget:
+        """What the release would spend."""
+        return self.request.budget
+
+    def __repr__(self) -> str:
+        tables = f"{len(self.lines)} noisy table{'' if len(self.lines) == 1 else 's'}"
+        error = f"expected error {self.accuracy[0].value:.3g}"
+        return f"<Plan: {self.mechanism}, {self.total}, {tables}, {error} at {self.expected_rows} rows>"
+
+    def text(self) -> str:
+        """Return the plan as plain text, a screen long."""
+        return (
+            "\n".join(
+                [
+                    f"Mechanism: {self.mechanism}. {self.reason}.",
+                    f"Cost: {self.total} for {len(self.lines)} noisy {'table' if len(self.lines) == 1 else 'tables'}, "
+                    f"{self.relation} neighbours.",
+                    self._unit_text(),
+                    self._condition(),
+                    "",
+                    *cost_table(self.lines),
+                    "",
+                    *error_lines(self.accuracy),
+                    *self._gain_lines(),
+                    effort_text(self.effort, self.expected_rows),
+                ]
+            )
+            + "\n"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain JSON values, always in the same order."""
+        request = self.request
+        asked = {"epsilon": request.epsilon, "delta": request.delta, "rho": request.rho}
+        gain = self.delta_gain
+        return {
+            "mechanism": self.mechanism,
+            "settings": dict(self.settings),
+            "reason": self.reason,
+            "total": budget_to_dict(self.total),
+            "requested": {key: None if value is None else rational_text(value) for key, value in asked.items()},
+            "relation": self.relation,
+            "privacy_unit": self.privacy_unit,
+            "max_rows": self.max_rows,
+            "expected_rows": self.expected_rows,
+            "accuracy": [statement.to_dict() for statement in self.accuracy],
+            "delta_gain": gain and {"delta": gain.delta, "pure": gain.pure, "with_delta": gain.with_delta},
+            "effort": {
+                "seconds": self.effort.seconds,
+                "memory_bytes": self.effort.memory_bytes,
+                "machine": MACHINE,
+            },
+            "costs": [line.to_dict() for line in self.lines],
+        }
+
+    def _unit_text(self) -> str:
+        """Say what one unit is and what its rows cost."""
+        if self.max_rows == 1:
+            return f"Privacy unit: {self.privacy_unit}, one row each."
+        return (
+            f"Privacy unit: {self.privacy_unit}, up to {self.max_rows} rows each: the noise on every count is "
+            f"{self.max_rows} times that of one row per unit."
+        )
+
+    def _condition(self) -> str:
+        """Say for which releases the plan is exact."""
+        if self.relation == "replace-one" and self.max_rows == 1:
+            return (
+                f"The number of rows is public under replace-one neighbours; this is the plan for {self.expected_rows}."
+            )
+        return f"A release has these cost lines when it is given the same expected_rows, {self.expected_rows}."
+
+    def _gain_lines(self) -> list[str]:
+        """Say what a δ changes."""
+        gain = self.delta_gain
+        if gain is None:
+            return []
+        return [
+            f"Pure ε against δ = {gain.delta:g} at the same ε: expected error {gain.pure:.3g} against "
+            f"{gain.with_delta:.3g}, {'lower' if gain.with_delta < gain.pure else 'not lower'} with δ."
+        ]
+
+
+@private_boundary
+def plan(
+    schema: object,
+    *,
+    expected_rows: int,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    mechanism: object = None,
+    neighbours: str = "add-remove",
+) -> Plan:
+    """Say what a release would cost and how exact it would be, before any row is read.
+
+    Parameters
+    ----------
+    schema : Schema, path or mapping
+        Everything public about the table.
+    expected_rows : int, at least 1
+        A public guess of the number of rows, made without the data.
+    epsilon, delta, rho, mechanism, neighbours
+        As for `lapwing.synthesize`.
+
+    Returns
+    -------
+    Plan
+        The same one for the same settings: simulations have a fixed seed.
+
+    Raises
+    ------
+    SchemaError, ParameterError, CapacityError
+        As `lapwing.synthesize` would.
+
+    Notes
+    -----
+    Costs no budget: there is no data. The cost lines are those of the questions that the mechanism's run asks.
+
+    Examples
+    --------
+    >>> schema = {"fields": [{"name": "flag", "type": "boolean", "constraints": {"required": True}}]}
+    >>> plan(schema, expected_rows=1000, epsilon=1, mechanism="Independent")
+    <Plan: Independent, epsilon 1, 1 noisy table, expected error 0.00439 at 1000 rows>
+    """
+    if expected_rows is None:
+        raise ParameterError("a plan needs expected_rows, a public guess of the number of rows; give a whole number")
+    settings = read_settings(
+        schema,
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        mechanism=mechanism,
+        neighbours=neighbours,
+        expected_rows=expected_rows,
+        seed=_SEED,
+    )
+    terms = _expected_terms(settings, expected_rows)
+    planned = _planned(settings, terms)
+    return Plan(
+        mechanism=settings.mechanism.name,
+        settings=settings_of(settings.mechanism),
+        reason=_reason(settings, is_default=mechanism is None),
+        request=settings.request,
+        lines=tuple(line for question in planned.questions for line in CostLine.planned(question, terms)),
+        relation=terms.relation,
+        privacy_unit=settings.schema.unit_label,
+        max_rows=terms.max_rows,
+        expected_rows=expected_rows,
+        accuracy=planned.accuracy,
+        effort=effort_of(settings.schema, planned.questions, expected_rows),
+        delta_gain=_delta_gain(settings, terms, planned),
+    )
+
+
+def _expected_terms(settings: Settings, rows: int) -> Terms:
+    """Return the terms of a release of that many rows, as `lapwing.curator.opening.public_terms` gives them."""
+    max_rows = settings.schema.max_rows
+    is_public = settings.relation == "replace-one" and max_rows == 1
+    return Terms(relation=settings.relation, max_rows=max_rows, rows=rows if is_public else None, expected_rows=rows)
+
+
+def _planned(settings: Settings, terms: Terms) -> Planned:
+    """Ask the mechanism for its plan; every plan starts from the same public seed."""
+    return settings.mechanism.plan(settings.schema, settings.request.budget, terms, generator(_SEED, "plan"))
+
+
+def _reason(settings: Settings, *, is_default: bool) -> str:
+    """Say why this mechanism."""
+    rule = why_default(settings.schema)
+    return rule if is_default else f"It was asked for ({rule})"
+
+
+def _delta_gain(settings: Settings, terms: Terms, planned: Planned) -> DeltaGain | None:
+    """Plan again with a δ, or without the one that was asked for."""
+    request = settings.request
+    if request.epsilon is None:
+        return None
+    try:
+        other = read_request(epsilon=request.epsilon, delta=SUGGESTED_DELTA if request.delta is None else None)
+        changed = _planned(replace(settings, request=other), terms)
+    except ParameterError:
+        return None  # too little budget for a δ
+    here, there = planned.accuracy[0].value or 0.0, changed.accuracy[0].value or 0.0
+    pure, with_delta = (here, there) if request.delta is None else (there, here)
+    return DeltaGain(delta=float(request.delta or SUGGESTED_DELTA), pure=pure, with_delta=with_delta)

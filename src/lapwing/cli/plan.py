@@ -1,0 +1,47 @@
+"""`lapwing plan`."""
+
+from typing import Annotated
+
+import typer
+
+from lapwing.cli.options import SchemaFile
+from lapwing.cli.synthesize import Delta, Epsilon, MechanismName, Neighbours, Rho, Settings, mechanism_with
+
+Rows = Annotated[
+    int,
+    typer.Option(
+        "--expected-rows", metavar="N", help="Your public guess of the number of rows, made without the data."
+    ),
+]
+
+
+def plan(
+    context: typer.Context,
+    schema: SchemaFile,
+    expected_rows: Rows,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    mechanism: MechanismName = None,
+    neighbours: Neighbours = "add-remove",
+    settings: Settings = [],  # noqa: B006 - typer reads the default and passes a new list
+) -> None:
+    """Show cost, expected error, time and memory before any row is read."""
+    if epsilon is None and rho is None:
+        raise typer.BadParameter("give a budget: --epsilon E (with --delta D or alone), or --rho R", context)
+
+    from lapwing.api.plan import plan as plan_of  # noqa: PLC0415
+    from lapwing.api.settings import usable_schema  # noqa: PLC0415
+
+    checked = usable_schema(schema)
+    chosen = None if mechanism is None and not settings else mechanism_with(mechanism, settings, checked)
+    planned = plan_of(
+        checked,
+        expected_rows=expected_rows,
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        mechanism=chosen,
+        neighbours=neighbours,
+    )
+    print(planned.text(), end="")

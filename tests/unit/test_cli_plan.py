@@ -1,0 +1,59 @@
+"""`lapwing plan`: the plan on stdout, refusals on stderr, no file and no row."""
+
+import json
+
+import pytest
+
+import lapwing as lw
+from helpers.command import lapwing
+
+SCHEMA = {"fields": [{"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}}]}
+
+
+@pytest.fixture
+def schema(tmp_path):
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps(SCHEMA))
+    return path
+
+
+def test_it_prints_the_plan_and_writes_nothing(schema):
+    said = lapwing("plan", "--schema", schema, "--expected-rows", 5000, "--epsilon", "0.5")
+
+    assert (said.status, said.err) == (0, "")
+    assert said.out == lw.plan(SCHEMA, expected_rows=5000, epsilon="0.5").text()
+    assert [path.name for path in schema.parent.iterdir()] == ["s.json"]
+
+
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        (["--epsilon", "1", "--delta", "1e-9"], {"epsilon": 1, "delta": "1e-9"}),
+        (["--rho", "0.1", "--neighbours", "replace-one"], {"rho": "0.1", "neighbours": "replace-one"}),
+        (["--rho", "1", "--mechanism", "independent"], {"rho": 1, "mechanism": "Independent"}),
+        (
+            ["--rho", "1", "--set", "depth=3", "--set", "variant=paper"],
+            {"rho": 1, "mechanism": lw.PMM(depth=3, variant="paper")},
+        ),
+    ],
+)
+def test_its_options_are_the_settings_of_the_function(schema, options, settings):
+    said = lapwing("plan", "--schema", schema, "--expected-rows", 5000, *options)
+
+    assert said.out == lw.plan(SCHEMA, expected_rows=5000, **settings).text()
+
+
+def test_a_missing_budget_or_number_of_rows_is_wrong_usage(schema):
+    no_budget = lapwing("plan", "--schema", schema, "--expected-rows", 5000)
+    no_rows = lapwing("plan", "--schema", schema, "--epsilon", 1)
+
+    assert (no_budget.status, no_rows.status) == (2, 2)
+    assert "give a budget" in no_budget.error
+    assert "--expected-rows" in no_rows.error
+
+
+def test_a_setting_out_of_range_is_refused_in_one_line(schema):
+    said = lapwing("plan", "--schema", schema, "--expected-rows", 0, "--epsilon", 1)
+
+    assert said.status == 1
+    assert said.error.startswith("expected_rows must be at least 1, got 0")

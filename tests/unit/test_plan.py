@@ -1,0 +1,233 @@
+"""lw.plan: cost lines as released, errors as proved, and nothing that needs a row."""
+
+import json
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+import lapwing as lw
+from lapwing.budget.budget import Budget
+from lapwing.release.cost_lines import CostLine
+from lapwing.schema.schemas import Schema
+
+ROWS = 300
+UNIT = {"type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}}
+POINTS = {"fields": [{"name": "x", **UNIT}, {"name": "y", **UNIT}]}
+MIXED = {
+    "fields": [
+        {"name": "id", "type": "integer", "role": "identifier"},
+        {"name": "kind", "type": "string", "categories": ["a", "b", "c"]},
+        {"name": "size", "type": "number", "constraints": {"minimum": -1, "maximum": 1}, "special": [99]},
+        {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 30, "required": True}},
+    ]
+}
+OWNED = {**MIXED, "privacyUnit": {"field": "id", "maxRows": 3}}
+BUDGETS = [{"epsilon": 1}, {"epsilon": 1, "delta": "1e-9"}, {"rho": "0.1"}]
+MECHANISMS = [
+    lw.Independent(groups=8),
+    lw.PMM(),
+    lw.PMM(depth=5),
+    lw.PMM(variant="paper"),
+    lw.PMM(variant="paper", depth=3),
+]
+
+
+def table(rows=ROWS, **columns):
+    rng = np.random.default_rng(5)
+    made = {
+        "id": np.arange(rows) // 2,
+        "kind": rng.choice(["a", "b", "c"], rows),
+        "size": rng.uniform(-1, 1, rows),
+        "age": rng.integers(0, 31, rows),
+        "x": rng.random(rows),
+        "y": rng.random(rows),
+    }
+    return pl.DataFrame(made | columns)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
+@pytest.mark.parametrize("schema", [POINTS, MIXED, OWNED], ids=["points", "mixed", "owned"])
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+def test_the_planned_cost_lines_are_those_of_the_certificate(mechanism, schema, neighbours, budget):
+    settings = {"mechanism": mechanism, "neighbours": neighbours, "expected_rows": ROWS, **budget}
+
+    planned = lw.plan(schema, **settings)
+    release = lw.synthesize(table(), schema, seed=1, **settings)
+
+    assert planned.lines == release.certificate.lines
+    assert sum(line.cost.amount for line in planned.lines) == planned.total.amount == release.certificate.total.amount
+    assert planned.privacy_unit == release.certificate.privacy_unit
+    assert dict(planned.settings) == dict(release.certificate.settings)
+
+
+def test_a_question_that_the_plan_does_not_state_is_seen_by_that_comparison(monkeypatch):
+    honest = CostLine.planned.__func__
+    monkeypatch.setattr(CostLine, "planned", classmethod(lambda cls, *given: honest(cls, *given)[1:]))
+
+    planned = lw.plan(POINTS, expected_rows=ROWS, epsilon=1)
+    release = lw.synthesize(table(), POINTS, epsilon=1, expected_rows=ROWS, seed=1)
+
+    assert planned.lines != release.certificate.lines
+
+
+@pytest.mark.parametrize(("schema", "name"), [(POINTS, "PMM"), (MIXED, "Independent")])
+def test_the_mechanism_is_the_default_of_the_schema_and_the_rule_is_said(schema, name):
+    planned = lw.plan(schema, expected_rows=ROWS, epsilon=1)
+
+    assert planned.mechanism == name
+    assert planned.reason.startswith(f"{name} is the default for {len(Schema.load(schema).columns)} columns")
+
+
+def test_a_mechanism_that_was_asked_for_is_not_called_the_default():
+    planned = lw.plan(POINTS, expected_rows=ROWS, epsilon=1, mechanism="independent")
+
+    assert planned.mechanism == "Independent"
+    assert planned.reason.startswith("It was asked for (PMM is the default for 2 columns")
+
+
+def test_the_same_settings_give_the_same_plan():
+    first, second = (lw.plan(POINTS, expected_rows=10_000, epsilon=1) for _ in range(2))
+
+    assert first == second
+    assert first.text() == second.text()
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 1}, {"rho": "0.5"}], ids=str)
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_the_mean_variation_of_independent_columns_stays_below_its_bound(budget, neighbours):
+    schema = {"fields": [MIXED["fields"][3]]}
+    data = table(rows=200).select("age")
+    own = np.bincount(data["age"].to_numpy(), minlength=31) / 200
+    settings = {"mechanism": "Independent", "neighbours": neighbours, **budget}
+
+    bound = lw.plan(schema, expected_rows=200, **settings).accuracy[0].value
+    found = []
+    for seed in range(40):
+        drawn = lw.synthesize(data, schema, seed=seed, **settings).sample(40_000, seed=seed)["age"].to_numpy()
+        found.append(np.abs(np.bincount(drawn, minlength=31) / 40_000 - own).sum() / 2)
+
+    # The drawn rows themselves err by about sqrt(31 / 40000) / 2 = 0.014.
+    assert np.mean(found) <= bound + 0.014
+    assert bound <= 8 * np.mean(found)
+
+
+def test_the_bound_of_independent_columns_follows_the_noise_law():
+    schema = {"fields": [{"name": f"c{i}", **UNIT} for i in range(4)]}
+
+    planned = lw.plan(schema, expected_rows=100_000, epsilon=1, mechanism=lw.Independent(groups=64))
+
+    groups, deviation = 65, planned.lines[0].noise.sd
+    total = deviation * math.sqrt(groups / 4)
+    assert planned.accuracy[0].value == pytest.approx((groups * deviation / 2 + total) / 100_000, rel=1e-9)
+    assert deviation == pytest.approx(math.sqrt(2) * 4, rel=0.01)
+    assert [statement.kind for statement in planned.accuracy] == ["expected error"] + 4 * ["expected total variation"]
+
+
+def test_more_rows_per_unit_multiply_the_noise_and_the_plan_says_by_how_much():
+    one, three = (lw.plan(schema, expected_rows=ROWS, rho=1) for schema in (MIXED, OWNED))
+
+    assert three.lines[0].noise.sd == pytest.approx(3 * one.lines[0].noise.sd)
+    assert "noise on every count is 3 times" in three.text()
+    assert "Privacy unit: row, one row each." in one.text()
+
+
+def test_a_tree_has_the_simulated_bound_with_its_error_and_the_published_one():
+    planned = lw.plan(POINTS, expected_rows=10_000, epsilon=1)
+
+    expected, cell, published = planned.accuracy
+    assert (expected.kind, cell.kind, published.kind) == ("expected error", "largest cell", "published bound")
+    assert "standard error" in expected.text
+    assert expected.value < published.value
+    assert "Theorem 4.3" in published.text
+
+
+def test_the_published_bound_is_the_one_of_the_theorem_on_a_square():
+    planned = lw.plan(POINTS, expected_rows=1000, epsilon=1, mechanism=lw.PMM(variant="paper"))
+
+    deltas = [1.0] + [2.0 ** (j - j // 2) for j in range(10)]
+    theorem = 2 * math.sqrt(2) / 1000 * sum(map(math.sqrt, deltas)) ** 2 + 2.0**-5
+    published = planned.accuracy[-1]
+    assert published.value == pytest.approx(theorem, rel=1e-9)
+    assert planned.accuracy[0].value == pytest.approx(min(1.0, theorem), rel=1e-3)
+
+
+@pytest.mark.parametrize("schema", [OWNED, MIXED], ids=["three rows", "one row"])
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("budget", [{"epsilon": 1}, {"rho": "0.5"}], ids=str)
+def test_the_published_bound_counts_what_a_unit_can_change(schema, neighbours, budget):
+    first = {**schema, "fields": schema["fields"][:1] + schema["fields"][2:3]}
+    mechanism = lw.PMM(variant="paper", depth=4)
+
+    planned = lw.plan(first, expected_rows=100_000, mechanism=mechanism, neighbours=neighbours, **budget)
+
+    # The greedy bound at the plan's own, rounded shares is the same theorem.
+    assert planned.accuracy[-1].value == pytest.approx(planned.accuracy[0].value, rel=1e-3)
+
+
+def test_a_delta_is_compared_with_pure_epsilon_and_back():
+    pure = lw.plan(POINTS, expected_rows=10_000, epsilon=1).delta_gain
+    approximate = lw.plan(POINTS, expected_rows=10_000, epsilon=1, delta="1e-9").delta_gain
+
+    assert pure == approximate
+    assert pure.delta == 1e-9
+    assert pure.with_delta < pure.pure
+
+
+@pytest.mark.parametrize("budget", [{"rho": 1}, {"epsilon": "1e-6"}], ids=str)
+def test_where_no_delta_goes_with_the_budget_none_is_compared(budget):
+    planned = lw.plan(POINTS, expected_rows=10_000, **budget)
+
+    assert planned.delta_gain is None
+    assert "Pure ε" not in planned.text()
+
+
+def test_more_counts_take_more_time_and_memory():
+    small, large = (lw.plan(POINTS, expected_rows=10_000, epsilon=1, mechanism=lw.PMM(depth=d)) for d in (6, 18))
+
+    assert small.effort.seconds < large.effort.seconds
+    assert small.effort.memory_bytes < large.effort.memory_bytes
+
+
+def test_a_plan_is_one_line_a_screen_and_plain_values():
+    planned = lw.plan(MIXED, expected_rows=ROWS, epsilon=1)
+
+    values = json.loads(json.dumps(planned.to_dict(), allow_nan=False))
+    assert repr(planned).startswith("<Plan: Independent, epsilon 1, 3 noisy tables, expected error 0.")
+    assert "\n" not in repr(planned)
+    assert values["costs"] == [line.to_dict() for line in planned.lines]
+    assert values["accuracy"][0]["value"] == planned.accuracy[0].value
+    assert planned.text().endswith("\n")
+    assert planned.total == Budget.pure(1)
+
+
+def test_a_wide_schema_keeps_its_text_short():
+    wide = {"fields": [{"name": f"c{i}", "type": "boolean"} for i in range(60)]}
+
+    text = lw.plan(wide, expected_rows=1000, epsilon=1).text()
+
+    assert "and 20 more" in text
+    assert len(text.splitlines()) < 100
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"expected_rows": 0, "epsilon": 1}, "expected_rows must be at least 1"),
+        ({"expected_rows": None, "epsilon": 1}, "a plan needs expected_rows"),
+        ({"expected_rows": "many", "epsilon": 1}, "expected_rows must be a whole number"),
+        ({"expected_rows": 10}, "exactly one of epsilon and rho"),
+        ({"expected_rows": 10, "epsilon": 1, "neighbours": "nearby"}, "neighbours must be one of"),
+        ({"expected_rows": 10, "epsilon": 1, "mechanism": "nonesuch"}, "there is no mechanism"),
+    ],
+)
+def test_settings_that_no_release_takes_are_refused(settings, message):
+    with pytest.raises(lw.ParameterError, match=message):
+        lw.plan(POINTS, **settings)
+
+
+def test_a_tree_that_does_not_fit_is_refused_with_the_depth_that_fits():
+    with pytest.raises(lw.CapacityError, match="depth=10 fits"):
+        lw.plan(POINTS, expected_rows=10, epsilon=1, mechanism=lw.PMM(depth=20, max_nodes=2**11))
