@@ -7,19 +7,17 @@ import numpy as np
 import polars as pl
 import pytest
 
-import lapwing as lw
 from helpers.bits import SeededBits, ZeroNoiseBits
 from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.budget.budget import Budget
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.mechanisms import pmm
 from lapwing.mechanisms.independent import Independent
 from lapwing.mechanisms.pmm import PMM
 from lapwing.mechanisms.registry import default_mechanism, make_mechanism, settings_of
 from lapwing.mechanisms.steps.tree_shapes import tree_shape
 from lapwing.numerics.tree_bounds import cell_diameters, tree_deltas
 from lapwing.numerics.trees import Split
-from lapwing.release.tree_counts import NoisyTree, TreeCounts
+from lapwing.release.tree_counts import TreeCounts
 from lapwing.sample.marginals import marginal
 from lapwing.schema.domains import Domain
 from lapwing.schema.groupings import evenly, identity
@@ -294,123 +292,3 @@ def test_a_square_is_cut_in_turns_and_a_category_before_a_length():
     assert tree_shape([unit, unit], "longest", 200).schedule == (0, 1, 0, 1, 0, 1)
     assert tree_shape([unit, kind], "longest", 200).schedule[:5] == (0, 1, 1, 0, 0)
     assert tree_shape([kind], "longest", 200).is_complete
-
-
-def clustered(rng, rows=4000):
-    return rng.integers(0, 8, (rows, 1)) / 8 + 1e-4 * rng.random((rows, 1))
-
-
-def distance(model, schema, points):
-    """Return the 1-Wasserstein distance of the model from points on [0, 1], by their distribution functions."""
-    cells = evenly(schema.columns[0].domain, 2**14)
-    mass = marginal(model, ["x0"], [cells])[: 2**14]
-    real = np.histogram(points[:, 0], bins=2**14, range=(0, 1))[0]
-    return float(np.abs(np.cumsum(mass / mass.sum() - real / real.sum())).mean())
-
-
-def test_counts_clipped_before_the_fit_are_seen_in_the_accuracy(monkeypatch):
-    schema, points = unit_columns(1), 0.01 + 1e-3 * np.random.default_rng(3).random((1000, 1))
-    honest, errors = pmm.fitted_leaves, {"raw": [], "clipped": []}
-
-    def clipped(noisy, rows, rng):
-        levels = tuple(None if level is None else np.maximum(level, 0) for level in noisy.levels)
-        return honest(NoisyTree(noisy.question, levels, noisy.noises), rows, rng)
-
-    for name, fit in (("raw", honest), ("clipped", clipped)):
-        monkeypatch.setattr(pmm, "fitted_leaves", fit)
-        for seed in range(6):
-            model, _ = run(
-                PMM(depth=14),
-                frame_of(points),
-                schema,
-                budget=Budget.pure("0.2"),
-                bits=SeededBits(seed),
-                expected_rows=1000,
-            )
-            errors[name].append(distance(model, schema, points))
-
-    # Measured: 0.012 and 0.072, because every empty cell gains half its noise.
-    assert np.mean(errors["raw"]) < 0.03
-    assert np.mean(errors["clipped"]) > 2 * np.mean(errors["raw"])
-
-
-@pytest.mark.parametrize("kind", ["uniform", "clustered"])
-def test_the_default_is_closer_than_the_paper(kind):
-    rng, schema = np.random.default_rng(5), unit_columns(1)
-    errors = {"default": [], "paper": []}
-
-    for seed in range(8):
-        points = clustered(rng) if kind == "clustered" else rng.random((4000, 1))
-        for variant, found in errors.items():
-            model, _ = run(PMM(variant=variant), frame_of(points), schema, bits=SeededBits(seed), expected_rows=4000)
-            found.append(distance(model, schema, points))
-
-    # Measured ratio 0.35 to 0.55 of the means over eight runs.
-    assert np.mean(errors["default"]) < 0.8 * np.mean(errors["paper"])
-
-
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-def test_the_certificate_states_a_distance_that_holds(relation):
-    rng, schema, passed = np.random.default_rng(6), unit_columns(1), 0
-
-    for seed in range(40):
-        points = clustered(rng, 1000)
-        release = lw.synthesize(
-            frame_of(points), schema, epsilon=2, neighbours=relation, expected_rows=1000, mechanism=PMM(), seed=seed
-        )
-        stated = {each.kind: each.value for each in release.certificate.accuracy}
-        assert stated["distance"] < 0.2
-        assert stated["largest cell"] < 0.01
-        passed += distance(release.model, schema, points) <= stated["distance"]
-
-    # The bound holds with 95 % probability, and is loose: fewer than 34 of 40 has probability below 0.0007.
-    assert passed >= 34
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "kinds"),
-    [
-        (PMM(depth=18), {"expected distance", "largest cell"}),
-        (PMM(depth=6), {"distance", "largest cell"}),
-        (PMM(depth=6, variant="paper"), {"expected distance", "largest cell"}),
-    ],
-    ids=str,
-)
-def test_large_trees_and_the_papers_variant_state_an_expected_distance(mechanism, kinds):
-    points = np.random.default_rng(1).random((500, 1))
-
-    release = lw.synthesize(frame_of(points), unit_columns(1), epsilon=1, expected_rows=500, mechanism=mechanism)
-
-    assert {each.kind for each in release.certificate.accuracy} == {"noise on each count", *kinds}
-
-
-def test_the_certificate_has_a_line_per_level_and_they_sum_to_the_budget():
-    release = lw.synthesize(ROWS, MIXED, epsilon=1, mechanism=PMM(depth=4, variant="paper"))
-
-    lines = release.certificate.lines
-
-    assert [line.level for line in lines] == [0, 1, 2, 3, 4]
-    assert sum(line.cost.amount for line in lines) == 1
-    assert len({line.noise for line in lines}) > 1
-
-
-def test_a_release_is_saved_and_loaded_with_its_trees(tmp_path):
-    release = lw.synthesize(ROWS, MIXED, rho="0.5", mechanism=PMM(depth=5))
-    release.save(tmp_path / "m.lapwing")
-
-    loaded = lw.load(tmp_path / "m.lapwing")
-
-    assert loaded.answers.equals(release.answers)
-    assert loaded.certificate.to_dict() == release.certificate.to_dict()
-    assert loaded.sample(20, seed=3).equals(release.sample(20, seed=3))
-
-
-def test_an_interrupted_release_is_resumed_with_its_recorded_tree(tmp_path):
-    path = tmp_path / "t.jsonl"
-    release = lw.synthesize(ROWS, MIXED, epsilon=1, mechanism=PMM(), transcript=path, seed=2)
-    lines = path.read_text().splitlines(keepends=True)
-
-    resumed = lw.resume(path, ROWS)
-
-    assert len(lines) == 3
-    assert resumed.sample(30).equals(release.sample(30))
