@@ -137,11 +137,27 @@ def test_more_rows_per_unit_multiply_the_noise_and_the_plan_says_by_how_much():
 def test_a_tree_has_the_simulated_bound_with_its_error_and_the_published_one():
     planned = lw.plan(POINTS, expected_rows=10_000, epsilon=1)
 
-    expected, cell, published = planned.accuracy
-    assert (expected.kind, cell.kind, published.kind) == ("expected error", "largest cell", "published bound")
-    assert "standard error" in expected.text
-    assert expected.value < published.value
+    expected, simulated, cell, published = planned.accuracy
+    kinds = (expected.kind, simulated.kind, cell.kind, published.kind)
+    assert kinds == ("expected error", "simulated bound", "largest cell", "published bound")
+    assert "standard error" in simulated.text
+    assert expected.value < simulated.value < published.value
     assert "Theorem 4.3" in published.text
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(1, 1000), (2, 2000)])
+def test_the_mean_distance_of_a_tree_stays_below_its_bound(columns, rows):
+    schema = {"fields": POINTS["fields"][:columns]}
+    data = table(rows=rows)
+
+    bound = lw.plan(schema, expected_rows=rows, epsilon=1).accuracy[0].value
+    found = []
+    for seed in range(10):
+        drawn = lw.synthesize(data, schema, epsilon=1, expected_rows=rows, seed=seed).sample(rows, seed=seed)
+        # The distance of one column is at most that of the points.
+        found.append(np.abs(np.sort(drawn["x"].to_numpy()) - np.sort(data["x"].to_numpy())).mean())
+
+    assert np.mean(found) <= bound <= 0.2
 
 
 def test_the_published_bound_is_the_one_of_the_theorem_on_a_square():
@@ -173,7 +189,16 @@ def test_a_delta_is_compared_with_pure_epsilon_and_back():
 
     assert pure == approximate
     assert pure.delta == 1e-9
-    assert pure.with_delta < pure.pure
+    assert pure.pure < pure.with_delta
+
+
+def test_a_delta_pays_where_many_tables_share_the_budget():
+    wide = {"fields": [{"name": f"c{i}", "type": "boolean"} for i in range(40)]}
+
+    planned = lw.plan(wide, expected_rows=10_000, epsilon=1)
+
+    assert planned.delta_gain.with_delta < planned.delta_gain.pure
+    assert "lower with δ" in planned.text()
 
 
 @pytest.mark.parametrize("budget", [{"rho": 1}, {"epsilon": "1e-6"}], ids=str)

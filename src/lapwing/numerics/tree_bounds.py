@@ -176,6 +176,41 @@ def least_squares_bound(
     return (deltas[0] * math.sqrt(spreads[0]) + math.fsum(inner)) / rows + resolution
 
 
+def stopped_bound(
+    deltas: Sequence[float], variances: Sequence[float], resolutions: Sequence[float], *, rows: float
+) -> float:
+    """Return the best of the bounds of `least_squares_bound` that look at the first levels of the tree only.
+
+    Parameters
+    ----------
+    deltas, variances, rows
+        As in `least_squares_bound`.
+    resolutions : sequence of float
+        Of each level, the largest diameter of a cell.
+
+    Returns
+    -------
+    float
+        The least over J of ``(1 / rows) [sqrt(s_0) Δ_0 + Σ_{1 <= j <= J} Δ_{j-1} sqrt(s_j / 2)] + resolutions[J]``.
+
+    Notes
+    -----
+    The counts of level J determine where mass lies up to the cells of that level, and inside a cell it moves at most by
+    the cell's diameter; the pooled variances still use all levels. Much less than the bound of the whole tree where its
+    deepest levels, which are there for clustered rows, have little budget.
+
+    Examples
+    --------
+    >>> round(stopped_bound([1.0, 1.0, 2.0], [0.0, 8.0, 1e6], [1.0, 0.5, 0.25], rows=1000), 4)
+    0.502
+    """
+    check_rows(rows)
+    spreads = pooled_variances(variances)
+    inner = [delta * math.sqrt(spread / 2) for delta, spread in zip(deltas[1:], spreads[1:], strict=True)]
+    first = deltas[0] * math.sqrt(spreads[0])
+    return min((first + math.fsum(inner[:level])) / rows + resolution for level, resolution in enumerate(resolutions))
+
+
 def check_rows(rows: float) -> None:
     """Refuse a number of rows that is not above 0."""
     if not rows > 0:

@@ -9,7 +9,7 @@ import numpy as np
 from lapwing.budget.budget import Budget
 from lapwing.mechanisms.steps.tree_model import tree_splits
 from lapwing.mechanisms.steps.tree_shapes import TreeShape
-from lapwing.numerics.tree_bounds import cell_diameters, least_squares_bound, theorem_4_2, tree_deltas
+from lapwing.numerics.tree_bounds import cell_diameters, least_squares_bound, stopped_bound, theorem_4_2, tree_deltas
 from lapwing.numerics.tree_budget import Root, paper_scales
 from lapwing.numerics.tree_simulation import NoiseTree, certificate_quantile, simulated_bound
 from lapwing.release.certificate import Statement
@@ -106,14 +106,19 @@ def planned_statements(
     """
     text = f"in expectation over the noise, {_distance(question)} is at most this at {rows:.0f} rows"
     if rng is None:
-        bound, error = theorem_4_2(_deltas(tree), _scales(tree), rows=rows, resolution=tree.resolution), ""
-    else:
-        draws = min(max(SIMULATED_NODES // tree.nodes, PLAN_DRAWS[0]), PLAN_DRAWS[1])
-        bounds = np.array([simulated_bound(tree, rows=rows, simulations=1, rng=rng) for _ in range(draws)])
-        bound, deviation = float(bounds.mean()), float(bounds.std(ddof=1)) / math.sqrt(draws)
-        error = f" (simulated {draws} times; standard error {deviation:.1g})"
-    expected = Statement(kind="expected error", text=text + error, value=min(1.0, bound))
-    return expected, _cells(question, tree)
+        bound = theorem_4_2(_deltas(tree), _scales(tree), rows=rows, resolution=tree.resolution)
+        return Statement(kind="expected error", text=text, value=min(1.0, bound)), _cells(question, tree)
+    draws = min(max(SIMULATED_NODES // tree.nodes, PLAN_DRAWS[0]), PLAN_DRAWS[1])
+    bounds = np.array([simulated_bound(tree, rows=rows, simulations=1, rng=rng) for _ in range(draws)])
+    whole, error = float(bounds.mean()), float(bounds.std(ddof=1)) / math.sqrt(draws)
+    resolutions = [float(sizes.max()) for sizes in tree.diameters]
+    stopped = stopped_bound(_deltas(tree), tree.variances, resolutions, rows=rows)
+    simulation = f"the same with all levels of the tree, simulated {draws} times; standard error {error:.1g}"
+    return (
+        Statement(kind="expected error", text=text, value=min(1.0, stopped, whole)),
+        Statement(kind="simulated bound", text=simulation, value=whole),
+        _cells(question, tree),
+    )
 
 
 def paper_statement(shape: TreeShape, depth: int, terms: Terms, budget: Budget, rows: float) -> Statement | None:
