@@ -118,12 +118,13 @@ def test_the_ground_metric_is_the_largest_difference_unless_said_otherwise() -> 
     assert wasserstein_assignment([[0.0, 0.0]], [[3.0, 4.0]]) == 4.0
 
 
-def test_a_subsample_of_everything_is_exact_and_has_no_error() -> None:
+@pytest.mark.parametrize("metric", NORMS)
+def test_a_subsample_of_everything_is_exact_and_has_no_error(metric: str) -> None:
     points, others = cloud(1, 40, 2), cloud(2, 40, 2)
 
-    estimate = wasserstein_subsampled(points, others, np.random.default_rng(1), size=40, repeats=3)
+    estimate = wasserstein_subsampled(points, others, np.random.default_rng(1), size=40, repeats=3, metric=metric)
 
-    assert estimate.value == pytest.approx(wasserstein_assignment(points, others), abs=ROUNDING)
+    assert estimate.value == pytest.approx(wasserstein_assignment(points, others, metric=metric), abs=ROUNDING)
     assert estimate.standard_error == pytest.approx(0.0, abs=ROUNDING)
 
 
@@ -154,6 +155,17 @@ def test_the_standard_error_is_that_of_the_value(sliced: bool) -> None:
 
     # Over 300 estimates the spread is known to about 4 %; an error without its root of 12 would be off by 250 %.
     assert spread == pytest.approx(claimed, rel=0.2)
+
+
+def test_the_standard_error_of_two_draws_is_half_their_difference() -> None:
+    points, others = cloud(1, 20, 2), 1.5 * cloud(2, 20, 2)
+    drawn = random_directions(2, 2, np.random.default_rng(3))
+    first, second = (wasserstein_line(points @ direction, others @ direction) for direction in drawn)
+
+    estimate = wasserstein_sliced(points, others, np.random.default_rng(3), directions=2)
+
+    assert first != second
+    assert estimate.standard_error == pytest.approx(abs(first - second) / 2, abs=ROUNDING)
 
 
 def test_subsamples_are_further_apart_than_the_whole_samples() -> None:

@@ -141,8 +141,6 @@ def wasserstein_subsampled(
     2.0
     """
     left, right = _same_space(points, others)
-    _check_metric(metric)
-    _check_assigned(size)
     if not 1 <= size <= min(len(left), len(right)):
         raise ParameterError(
             f"size must lie between 1 and the number of points on each side, got {size}; choose a smaller size"
