@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -64,6 +65,23 @@ def test_warnings_of_guarded_work_are_not_shown():
         guarded("the table cannot be read", lambda: warnings.warn(canary.TEXT, stacklevel=1))
 
     assert shown == []
+
+
+@pytest.mark.parametrize("mode", ["raise", "warn", "print"])
+def test_the_users_settings_of_numpy_do_not_reach_guarded_work(mode, capfd):
+    tiny = np.array([5e-324])
+
+    with np.errstate(all=mode):
+        results = [
+            guarded("the table cannot be read", lambda: tiny / 3),
+            public_call(tiny, lambda: tiny / 3, wrap=True),
+        ]
+        results.append(public_call(tiny, lambda: tiny / 3))
+        after = np.geterr()["under"]
+
+    assert results == [0.0, 0.0, 0.0]
+    assert capfd.readouterr() == ("", "")
+    assert after == mode
 
 
 def test_an_error_that_is_raised_while_another_is_handled_has_no_context():

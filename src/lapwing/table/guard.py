@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn, ParamSpec, TypeVar
 
+import numpy as np
+
 from lapwing.errors import DataError, LapwingError
 
 P = ParamSpec("P")
@@ -100,7 +102,9 @@ class _Failure:
 def _attempt(work: Callable[[], T]) -> "T | _Failure":
     """Return the result of `work`, or what may be said of the exception that ended it."""
     try:
-        return work()
+        # With the user's own settings of NumPy a cell close to zero may raise, or be printed.
+        with np.errstate(all="ignore"):
+            return work()
     except Exception as error:
         return _Failure(error)
     except _rust_panic() as error:
