@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import pytest
 
+import lapwing as lw
 from lapwing.api.settings import Settings, read_settings
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.mechanisms.independent import Independent
@@ -42,6 +43,21 @@ def settings(schema=FIELDS, **changes):
 def test_a_setting_outside_its_range_is_refused(changes, message):
     with pytest.raises(ParameterError, match=message):
         settings(**changes)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: lw.synthesize([], epsilon=1), r"synthesize\(\): missing a required argument: 'schema'; it takes data"),
+        (lambda: lw.synthesize([], FIELDS, 1), r"too many positional arguments; .* and, by name, epsilon, delta, rho"),
+        (lambda: lw.synthesize([], FIELDS, epsilo=1), "unexpected keyword argument 'epsilo'; .* epsilon, delta"),
+        (lambda: lw.Synthesizer(FIELDS, epsilo=1), "no setting 'epsilo'; Synthesizer takes schema and epsilon, delta"),
+        (lambda: lw.Synthesizer(FIELDS, data=1), "no setting 'data'"),
+    ],
+)
+def test_a_missing_or_unknown_setting_is_named_with_the_valid_ones(call, message):
+    with pytest.raises(ParameterError, match=message):
+        call()
 
 
 def test_a_mechanism_that_does_not_support_the_relation_is_refused():

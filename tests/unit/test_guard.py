@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from helpers import canary
-from lapwing.errors import DataError, LapwingError, SchemaError
+from lapwing.errors import DataError, LapwingError, ParameterError, SchemaError
 from lapwing.table.guard import guarded, private_boundary
 
 
@@ -124,6 +124,22 @@ def test_the_boundary_strips_the_frames_of_our_own_errors(wrap):
         public_call([canary.TEXT], fail_like_us, wrap=wrap)
 
     assert str(caught.value) == 'field "age": has no bounds'
+    assert canary.leaks(caught.value) == []
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "says"),
+    [
+        ((), {}, "public_call(): missing a required argument: 'work'"),
+        ((print, True), {}, "public_call(): too many positional arguments"),
+        ((print,), {"warp": True}, "public_call(): got an unexpected keyword argument 'warp'"),
+    ],
+)
+def test_wrong_arguments_are_one_sentence_with_the_valid_names_and_no_value(args, kwargs, says):
+    with pytest.raises(ParameterError) as caught:
+        public_call([canary.TEXT], *args, **kwargs)
+
+    assert str(caught.value) == f"{says}; it takes rows, work and, by name, wrap"
     assert canary.leaks(caught.value) == []
 
 
