@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Release:
     """A differentially private release; every method is free post-processing.
 
@@ -49,6 +49,10 @@ class Release:
     noisy: tuple[NoisyCounts, ...]
     kind: Kind = "path"
     seed: int | None = None
+
+    def __repr__(self) -> str:
+        paid = self.certificate
+        return f"Release({paid.mechanism}, {paid.total}, {paid.released_rows} rows)"
 
     @property
     def answers(self) -> "pl.DataFrame":
