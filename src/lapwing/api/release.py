@@ -85,7 +85,7 @@ class Release:
         Raises
         ------
         ParameterError
-            If ``n`` or the seed is out of range, or no atom of the model matches.
+            If ``n`` or the seed is out of range, or matching rows have probability 0.
         """
         import polars as pl  # noqa: PLC0415
 
@@ -105,12 +105,12 @@ class Release:
             chosen = fresh_seed() if self.seed is None else self.seed
         return sample_frames(model, self.schema, count, generator(chosen, "rows"))
 
-    def query(self, columns: Sequence[str], groups: int = 20) -> Any:  # noqa: ANN401
+    def query(self, columns: str | Sequence[str], groups: int = 20) -> Any:  # noqa: ANN401
         """Return the expected contingency table of some columns under the released model.
 
         Parameters
         ----------
-        columns : sequence of str
+        columns : str or sequence of str
             One to a few modelled columns.
         groups : int, default 20
             About how many groups an ordered column with more values is shown in.
