@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import polars as pl
 import pytest
 
 import lapwing as lw
@@ -75,6 +76,13 @@ def test_a_mechanism_that_does_not_support_the_relation_is_refused():
 def test_a_schema_of_identifiers_only_is_refused():
     with pytest.raises(SchemaError):
         settings({"fields": [{"name": "id", "type": "integer", "role": "identifier"}]})
+
+
+def test_a_draft_is_told_what_is_open_and_a_filled_one_that_it_is_a_draft():
+    with pytest.raises(SchemaError, match=r"the schema is a draft; still open: age \(minimum, maximum\); fill"):
+        settings(lw.Schema.draft(pl.DataFrame({"age": [1]})))
+    with pytest.raises(SchemaError, match="the schema is a draft: its owner must"):
+        settings({**FIELDS, "draft": True})
 
 
 def test_settings_survive_their_json_form():

@@ -132,6 +132,21 @@ def test_a_saved_release_is_the_same_release(release, tmp_path):
     assert np.array_equal(again.model.weights, release.model.weights)
 
 
+@pytest.mark.parametrize(
+    ("kind", "frame"),
+    [("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("pyarrow", pa.Table), ("path", pl.DataFrame)],
+)
+def test_a_saved_release_gives_rows_in_the_kind_of_frame_that_is_asked_for(release, tmp_path, kind, frame):
+    release.save(tmp_path / "r.lapwing")
+
+    assert isinstance(lw.load(tmp_path / "r.lapwing", kind=kind).sample(3), frame)
+
+
+def test_an_unknown_kind_of_frame_is_refused(tmp_path):
+    with pytest.raises(lw.ParameterError, match="kind must be one of pandas, polars, pyarrow, path, got 'modin'"):
+        lw.load(tmp_path / "r.lapwing", kind="modin")
+
+
 def test_a_saved_release_holds_no_value_of_the_table(tmp_path):
     data = DATA.with_columns(kind=pl.lit("canary-7431"))
 

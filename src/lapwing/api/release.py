@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from lapwing.api.answers import answer_table, answers_in_one_frame
 from lapwing.api.generators import checked_seed, fresh_seed, generator
@@ -132,13 +132,26 @@ class Release:
         save_release(SavedRelease(self.schema, self.model, self.certificate, self.noisy), Path(path))
 
 
-def load(path: str | Path) -> Release:
+def load(path: str | Path, kind: Kind = "path") -> Release:
     """Read a ``.lapwing`` file; safe on files from strangers.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    kind : {"pandas", "polars", "pyarrow", "path"}, default "path"
+        The frames that rows and tables come in; Polars for ``path``.
 
     Raises
     ------
+    ParameterError
+        If there is no such kind of frame.
     DataError
         If the file cannot be read or is not a Lapwing model file.
     """
+    if kind not in get_args(Kind):
+        raise ParameterError(f"kind must be one of {', '.join(get_args(Kind))}, got {kind!r}; name the frames you want")
     saved = load_release(Path(path))
-    return Release(schema=saved.schema, model=saved.model, certificate=saved.certificate, noisy=saved.answers)
+    return Release(
+        schema=saved.schema, model=saved.model, certificate=saved.certificate, noisy=saved.answers, kind=kind
+    )
