@@ -119,6 +119,6 @@ def test_a_draft_is_refused_until_its_owner_has_edited_it(tmp_path, data):
     path.write_text(json.dumps(drafted))
     edited = lapwing(*release)
 
-    assert 'draft.json" is a draft; still open: age (minimum, maximum), sex (categories); fill' in blank.error
+    assert 'draft.json" is a draft; still open: id (minimum, maximum), age (minimum, maximum), sex (cat' in blank.error
     assert "is a draft" in filled.error
     assert edited.status == 0, edited.err

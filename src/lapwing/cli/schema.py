@@ -38,7 +38,8 @@ def draft(
     drafted = draft_of(data)
     drafted.save(output)
     note(
-        f"internal: {output} was made by looking at the private table's column names and types; "
+        f"internal: {output} was made by looking at the private table's column names and types "
+        "(of a CSV file: guessed from its cells; check each `type`); "
         'fill in every null from public knowledge, say where it is from in "provenance", and remove "draft"'
     )
 
