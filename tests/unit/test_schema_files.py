@@ -213,7 +213,7 @@ def test_all_that_a_draft_leaves_open_is_named_at_once(tmp_path: Path) -> None:
         Schema.load(table(*({**blank, "name": f"c{number}"} for number in range(100)), draft=True))
 
     assert str(caught.value) == (
-        f'schema file "{few}" is a draft; still open: height (maximum), ward (categories); '
+        'schema file "schema.json" is a draft; still open: height (maximum), ward (categories); '
         'fill them in from public knowledge and remove "draft": true'
     )
 

@@ -177,7 +177,7 @@ class Schema:
         if isinstance(source, Mapping):
             return cls.from_dict(source)
         if isinstance(source, str | os.PathLike):
-            return cls._read(read_json(source), f"schema file {quote(os.fspath(source))}")
+            return cls._read(read_json(source), f"schema file {quote(Path(source).name)}")
         raise SchemaError(f"a schema is a path, a mapping or a Schema, got a {type(source).__name__}")
 
     @classmethod
