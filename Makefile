@@ -10,7 +10,7 @@ PYTEST_ARGS ?= -n 2
 MAKEFLAGS += --no-print-directory
 unexport PYTHONPATH
 
-.PHONY: demo test check check-full oracle lint types contracts dead-code doctest docs format lock clean
+.PHONY: demo test help check check-full oracle lint types contracts dead-code doctest docs format lock clean
 
 demo:  ## Make data from the bundled sample, and say what was spent and where the files are.
 	@$(bootstrap) run
@@ -19,6 +19,9 @@ demo:  ## Make data from the bundled sample, and say what was spent and where th
 test:  ## Run the tests.
 	@$(bootstrap) test
 	@.venv-test/bin/python -m pytest $(PYTEST_ARGS)
+
+help:  ## List these targets.
+	@awk -F ':.*  ## ' '/^[a-z][a-z-]*:.*  ## / {printf "make %-12s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 check: lint types contracts dead-code doctest docs  ## Run everything that CI runs, but the tests.
 
@@ -35,24 +38,24 @@ oracle:  ## Compare with other libraries, each in an environment of its own.
 .venv-dev: FORCE
 	@$(bootstrap) dev
 
-lint: .venv-dev
+lint: .venv-dev  ## Look for faults of style and form.
 	$(in_dev) ruff check
 	$(in_dev) ruff format --check
 
-types: .venv-dev
+types: .venv-dev  ## Check the types, twice.
 	$(in_dev) mypy
 	.venv-dev/bin/pyrefly check --summary=none --python-interpreter-path .venv-dev/bin/python
 
-contracts: .venv-dev
+contracts: .venv-dev  ## Check that modules import from earlier layers only.
 	.venv-dev/bin/lint-imports --no-cache --no-logo
 
-dead-code: .venv-dev
+dead-code: .venv-dev  ## Look for code that nothing uses.
 	$(in_dev) vulture
 
-doctest: .venv-dev
+doctest: .venv-dev  ## Run the examples in the code.
 	$(in_dev) pytest --doctest-modules src -q
 
-docs: .venv-dev
+docs: .venv-dev  ## Build the docs into site/.
 	$(in_dev) mkdocs build --strict --quiet
 
 format: .venv-dev  ## Format the code and mend what ruff can mend.

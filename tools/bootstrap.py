@@ -4,8 +4,9 @@ The environment ``.venv-<name>`` gets exactly what ``requirements/<name>.txt`` l
 checked by hash, from the index that this machine is configured for, and this project itself, editable. Nothing is
 done when the environment is up to date.
 
-Standard library only. Any ``python3`` since 3.6 may start this file: it looks for Python 3.11 or newer and
-executes itself again under that, so the syntax here stays that of 3.6.
+Standard library only. Any ``python3`` since 3.6 may start this file, also one inside an environment: it looks for
+Python 3.11 or newer outside of all environments and executes itself again under that, so the syntax here stays that of
+3.6.
 """
 
 import argparse
@@ -56,7 +57,14 @@ def candidates(path: str) -> "list[str]":
     found = [shutil.which(name, path=folder) for name in names for folder in folders]
     versions = os.path.join(os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv")), "versions", "3.*", "bin")
     found += sorted(glob.glob(os.path.join(versions, "python3")), reverse=True)
-    return list(dict.fromkeys(name for name in found if name))
+    return list(dict.fromkeys(name for name in found if name and not is_ours(name)))
+
+
+def is_ours(python: str) -> bool:
+    """Return whether an interpreter lives in an environment of this project, which may be about to be replaced."""
+    # The link to the interpreter itself is not followed: it leads out of the environment.
+    place = Path(os.path.realpath(os.path.dirname(python)))
+    return place.parent.parent == ROOT and place.parent.name.startswith(".venv-")
 
 
 def version_of(python: str) -> "tuple[int, ...]":
@@ -85,6 +93,17 @@ def find_python(path: str) -> str:
         "Python {}.{} or newer is needed and none was found on PATH; ".format(*OLDEST)
         + "install one, or name it: make PYTHON=/path/to/python3"
     )
+
+
+def base_python() -> str:
+    """Return the interpreter that the running one was made from; itself, where it is in no environment."""
+    if sys.prefix == sys.base_prefix:
+        return sys.executable
+    beside = os.path.join(sys.base_prefix, "bin", "python{}.{}".format(*sys.version_info))
+    for python in (getattr(sys, "_base_executable", ""), os.path.realpath(sys.executable), beside):
+        if python and not is_ours(python) and version_of(python) >= OLDEST:
+            return str(python)
+    return find_python(os.environ.get("PATH", os.defpath))
 
 
 # ------------------------------------------------------------------------------------------- pip where there is none
@@ -224,13 +243,13 @@ def environments() -> "list[str]":
     return sorted({path.stem for path in REQUIREMENTS.glob("*.txt")} - {"build", "pip"})
 
 
-def fingerprint(name: str) -> str:
-    """Return a hash of everything that the environment ``name`` is made from."""
+def fingerprint(name: str, version: "tuple[int, ...]") -> str:
+    """Return a hash of everything that the environment ``name`` is made from; ``version`` is that of its Python."""
     import tomllib  # Python 3.11 has it, and this runs under no other
 
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     package = [settings["build-system"], settings["project"], settings["tool"]["hatch"]]
-    digest = hashlib.sha256(json.dumps([sys.version, sys.prefix, str(ROOT), package]).encode("utf-8"))
+    digest = hashlib.sha256(json.dumps([version, str(ROOT), package]).encode("utf-8"))
     for requirements in (name, "build"):
         digest.update((REQUIREMENTS / f"{requirements}.txt").read_bytes())
     return digest.hexdigest()
@@ -250,8 +269,9 @@ def make_environment(name: str, environ: "dict[str, str]") -> str:
     """Make the environment ``name`` unless it is up to date, and say which of the two was the case."""
     folder = ROOT / (".venv-" + name)
     python, stamp = str(folder / "bin" / "python"), folder / "made-from"
-    wanted = fingerprint(name)
-    if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted and version_of(python):
+    # Its own version counts, not that of the Python that started this: packages of 3.11 are lost on 3.12.
+    version = version_of(python)
+    if version and stamp.is_file() and stamp.read_text(encoding="utf-8") == fingerprint(name, version):
         return f"{folder.name} is up to date"
 
     print(f"making {folder.name} from requirements/{name}.txt", flush=True)
@@ -260,7 +280,7 @@ def make_environment(name: str, environ: "dict[str, str]") -> str:
     install_pip(python, environ)
     call([python, *install(name)], environ)
     install_project(python, environ)
-    stamp.write_text(wanted, encoding="utf-8")
+    stamp.write_text(fingerprint(name, version_of(python)), encoding="utf-8")
     return f"{folder.name} is ready"
 
 
@@ -270,10 +290,13 @@ def main() -> int:
     parser.add_argument("name", choices=environments())
     name = parser.parse_args().name
     try:
-        if sys.version_info[:2] < OLDEST:
-            newer = find_python(os.environ.get("PATH", os.defpath))
-            return subprocess.call([newer, str(Path(__file__).resolve()), name])
-        print(make_environment(name, install_environ(dict(os.environ))), flush=True)
+        is_old = sys.version_info[:2] < OLDEST
+        python = find_python(os.environ.get("PATH", os.defpath)) if is_old else base_python()
+        environ = install_environ(dict(os.environ))
+        if python != sys.executable:
+            # Making an environment removes what was there, and with it perhaps the interpreter that runs this.
+            return subprocess.call([python, str(Path(__file__).resolve()), name], env=environ)
+        print(make_environment(name, environ), flush=True)
     except BootstrapError as problem:
         print(f"bootstrap: {problem}", file=sys.stderr)
         return 1

@@ -4,6 +4,7 @@ import ast
 import hashlib
 import importlib.util
 import os
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -73,6 +74,65 @@ def test_a_newer_python_beside_the_shims_is_found(tmp_path: Path, monkeypatch: p
 def test_no_python_at_all_is_one_clear_sentence(tmp_path: Path) -> None:
     with pytest.raises(bootstrap.BootstrapError, match=r"Python 3\.11 or newer is needed and none was found on PATH"):
         bootstrap.find_python(str(tmp_path))
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """Make a clone with the environment ``.venv-run``; its bootstrap only says which interpreter would make another."""
+    (tmp_path / "requirements").mkdir()
+    (tmp_path / "requirements" / "run.txt").touch()
+    (tmp_path / "tools").mkdir()
+    told = "def make_environment(name, environ):\n    return sys.executable\n\n\n"
+    text = SCRIPT.read_text()
+    assert text.count("\nif __name__ ==") == 1
+    (tmp_path / "tools" / "bootstrap.py").write_text(text.replace("\nif __name__ ==", f"\n{told}if __name__ =="))
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / ".venv-run")], check=True)
+    return tmp_path
+
+
+def test_an_environment_is_never_made_by_an_interpreter_inside_one(clone: Path) -> None:
+    inside = clone / ".venv-run" / "bin" / "python3"
+    path = f"{inside.parent}{os.pathsep}{os.environ['PATH']}"
+
+    done = subprocess.run(
+        [str(inside), "tools/bootstrap.py", "run"],
+        cwd=clone,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    maker = Path(done.stdout.strip())
+    assert maker.is_file()
+    assert clone not in maker.parents
+    assert sys.prefix == sys.base_prefix or Path(sys.prefix) not in maker.parents
+
+
+@pytest.mark.usefixtures("no_pyenv")
+def test_environments_of_the_project_are_passed_over_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bootstrap, "ROOT", tmp_path)
+    program(tmp_path / ".venv-run" / "bin", "python3", f'exec "{sys.executable}" "$@"')
+    other = program(tmp_path / "other" / "bin", "python3", f'exec "{sys.executable}" "$@"')
+
+    found = bootstrap.find_python(f"{tmp_path}/.venv-run/bin{os.pathsep}{tmp_path}/other/bin")
+
+    assert found == str(other)
+
+
+def test_an_environment_stays_when_another_python_starts_the_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path / ".venv-run" / "bin", "python", "echo 3.99")
+    (tmp_path / "pyproject.toml").write_bytes((ROOT / "pyproject.toml").read_bytes())
+    monkeypatch.setattr(bootstrap, "ROOT", tmp_path)
+    stamp = tmp_path / ".venv-run" / "made-from"
+    stamp.write_text(bootstrap.fingerprint("run", (3, 99)))
+
+    said = bootstrap.make_environment("run", {})
+
+    assert said == ".venv-run is up to date"
+    assert stamp.read_text() != bootstrap.fingerprint("run", (3, 98))
 
 
 def test_settings_come_from_pips_files_and_the_environment_wins(tmp_path: Path) -> None:
@@ -153,12 +213,12 @@ def test_an_environment_is_made_again_when_what_it_is_made_from_changes(
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     monkeypatch.setattr(bootstrap, "ROOT", tmp_path)
     monkeypatch.setattr(bootstrap, "REQUIREMENTS", tmp_path / "requirements")
-    before = bootstrap.fingerprint("run")
+    before = bootstrap.fingerprint("run", bootstrap.OLDEST)
 
     def after(name: str, old: str, new: str) -> str:
         original = (tmp_path / name).read_text()
         (tmp_path / name).write_text(original.replace(old, new))
-        changed = bootstrap.fingerprint("run")
+        changed = bootstrap.fingerprint("run", bootstrap.OLDEST)
         (tmp_path / name).write_text(original)
         return str(changed)
 

@@ -158,7 +158,7 @@ KILLED = """
         return tuple(answers)
 
     module.ask_one_way = one_by_one
-    lw.synthesize(pl.read_parquet(sys.argv[1]), {schema!r}, epsilon=1, ledger=sys.argv[2], transcript=sys.argv[3])
+    lw.synthesize(pl.read_parquet(sys.argv[1]), {schema!r}, epsilon=1, mechanism="Independent", ledger=sys.argv[2], transcript=sys.argv[3])
 """
 
 

@@ -1,27 +1,82 @@
 """Record and replay over generated neighbours: the main privacy test of a whole release."""
 
+import datetime as dt
 import itertools
+from decimal import Decimal
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import audit_pair
+from lapwing.mechanisms.independent import Independent
 from lapwing.mechanisms.registry import MECHANISMS
 from mechanism_checks import settings_for
 
 PAIRS = 400
+PAIRS_OF_EACH_FORM = 40
+
+
+def audited(kind, relation, max_rows, pairs, **form):
+    """Return the broken promises over generated pairs of neighbours."""
+    rng = np.random.default_rng([max_rows, len(relation), pairs])
+    flagged = []
+    for _, pure in zip(range(pairs), itertools.cycle((True, False)), strict=False):
+        pair = neighbour_pair(rng, relation, max_rows, **form)
+        flagged += audit_pair(pair.data, pair.neighbour, settings_for(kind.small(), pair.schema, relation, pure=pure))
+    return flagged
 
 
 @pytest.mark.parametrize("max_rows", [1, 3])
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("kind", MECHANISMS.values(), ids=lambda kind: kind.name)
 def test_no_pair_of_neighbours_is_flagged(kind, relation, max_rows):
-    rng = np.random.default_rng([max_rows, len(relation)])
-    flagged = []
+    flagged = audited(kind, relation, max_rows, PAIRS)
 
-    for _, pure in zip(range(PAIRS), itertools.cycle((True, False)), strict=False):
-        pair = neighbour_pair(rng, relation, max_rows)
-        flagged += audit_pair(pair.data, pair.neighbour, settings_for(kind.small(), pair.schema, relation, pure=pure))
+    assert flagged == []
+
+
+# ------------------------------------------------------------------------------------------------- forms of tables
+
+
+OBJECTS = {
+    "a": np.str_("a"), "b": b"b", "zzz": np.timedelta64(3, "D"), "": [""], "true": True, "perhaps": dt.timedelta(1),
+    "0": np.int64(0), "7": 7.0, "40": np.float32(40), "41": 41, "N/A": np.timedelta64("NaT"), "-99999999999999999999":
+    -(10**400), "0.25": Decimal("0.250"), "-0.0": -0.0, "5e-324": 5e-324, "nan": np.nan, "inf": np.inf, "text": 1j,
+    "2020-02-29": dt.date(2020, 2, 29), "1999-12-31": np.datetime64("1999-12-31"), "not a day":
+    np.timedelta64(20, "us"),
+}  # fmt: skip
+"""What stands in an object column for a text; other texts stand for themselves."""
+
+BYTES = {"zzz": b"\xff", "perhaps": b"\xce\xa3\xff", "text": b"7\xff", "not a day": b"2020-01-0\xff"}
+"""What stands in the buffers of Arrow text for a text."""
+
+
+def as_csv(frame, folder):
+    path = folder / f"{sum(1 for _ in folder.iterdir())}.csv"
+    frame.write_csv(path)
+    return path
+
+
+def as_objects(frame, _):
+    columns = {name: [OBJECTS.get(cell, cell) for cell in frame[name]] for name in frame.columns}
+    return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})
+
+
+def as_arrow(frame, _):
+    def text(column):
+        cells = [None if cell is None else BYTES.get(cell, cell.encode()) for cell in column]
+        return pa.array(cells, pa.large_binary()).view(pa.large_string())
+
+    return pa.table({name: text(frame[name]) for name in frame.columns})
+
+
+@pytest.mark.parametrize("max_rows", [1, 3])
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("form", [as_csv, as_objects, as_arrow])
+def test_no_pair_of_neighbours_in_another_form_is_flagged(form, relation, max_rows, tmp_path):
+    flagged = audited(Independent, relation, max_rows, PAIRS_OF_EACH_FORM, form=lambda frame: form(frame, tmp_path))
 
     assert flagged == []

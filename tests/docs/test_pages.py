@@ -7,13 +7,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+import lapwing as lw
 from helpers.documents import marked_blocks, shown_make_commands
 from helpers.source_tree import ROOT
 
 EXAMPLES = ROOT / "src" / "lapwing" / "examples"
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
+RUN = ["quickstart.md", "after-the-release.md", "schema.md"]
 FIRST_SCREEN_LINES = 24
 
 
@@ -42,23 +45,63 @@ def test_every_make_command_that_is_shown_exists(name: str) -> None:
     assert set(shown) <= make_targets()
 
 
+def test_make_help_lists_the_targets_with_their_texts() -> None:
+    done = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    listed = re.findall(r"^make ([a-z-]+) +(\S.*\.)$", done.stdout, flags=re.MULTILINE)
+    assert {target for target, _ in listed} == make_targets()
+    assert len(listed) == len(done.stdout.splitlines())
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/index.md", "docs/quickstart.md", "docs/guarantees.md"])
+def test_the_first_screen_says_what_the_only_mechanism_does_not_keep(name: str) -> None:
+    first_screen = " ".join((ROOT / name).read_text().splitlines()[:FIRST_SCREEN_LINES])
+
+    assert "Independent" in first_screen
+    assert "no relation between columns" in first_screen
+
+
 def test_a_command_that_does_not_exist_is_found() -> None:
     shown = shown_make_commands("Run `make nothing`:\n```sh\nmake neither\n```\n")
 
     assert set(shown) - make_targets() == {"nothing", "neither"}
 
 
-def test_the_marked_blocks_of_the_quickstart_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("adult.parquet", "adult.schema.json"):
-        shutil.copy(EXAMPLES / name, tmp_path)
+@pytest.mark.parametrize("name", RUN)
+def test_the_marked_blocks_of_a_page_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for example in ("adult.parquet", "adult.schema.json"):
+        shutil.copy(EXAMPLES / example, tmp_path)
     monkeypatch.chdir(tmp_path)
-    blocks = marked_blocks((ROOT / "docs" / "quickstart.md").read_text())
+    blocks = marked_blocks((ROOT / "docs" / name).read_text())
     namespace: dict[str, object] = {}
 
     for language, code in blocks:
         run_block(language, code, tmp_path, namespace)
 
-    assert {language for language, _ in blocks} == {"python", "sh"}
+    assert blocks
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_every_command_and_every_python_block_of_these_pages_is_run(name: str) -> None:
+    text = (ROOT / "docs" / name).read_text()
+
+    marked = [block for block in marked_blocks(text) if block[0] in ("python", "sh")]
+    shown = re.findall(r"^```(?:python|sh)$", text, flags=re.MULTILINE)
+
+    assert len(marked) == len(shown)
+
+
+def test_every_key_of_a_certificate_is_explained() -> None:
+    table = pl.DataFrame({"flag": [True, False]})
+    schema = {"fields": [{"name": "flag", "type": "boolean"}]}
+    keys = lw.synthesize(table, schema, epsilon=1).certificate.to_dict()
+    page = (ROOT / "docs" / "after-the-release.md").read_text()
+
+    lines = [line for line in page.splitlines() if line.startswith("| `")]
+
+    inner = ("columns", "sensitivity", "noise", "cost", "question", "exact", "decimal")
+    unexplained = [key for key in (*keys, *inner) if not any(f"`{key}`" in line for line in lines)]
+    assert unexplained == []
 
 
 def test_only_marked_blocks_are_taken() -> None:

@@ -2,8 +2,10 @@
 
 from fractions import Fraction
 
+import polars as pl
 import pytest
 
+import lapwing as lw
 from lapwing.api.settings import Settings, read_settings
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.mechanisms.independent import Independent
@@ -44,6 +46,21 @@ def test_a_setting_outside_its_range_is_refused(changes, message):
         settings(**changes)
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: lw.synthesize([], epsilon=1), r"synthesize\(\): missing a required argument: 'schema'; it takes data"),
+        (lambda: lw.synthesize([], FIELDS, 1), r"too many positional arguments; .* and, by name, epsilon, delta, rho"),
+        (lambda: lw.synthesize([], FIELDS, epsilo=1), "unexpected keyword argument 'epsilo'; .* epsilon, delta"),
+        (lambda: lw.Synthesizer(FIELDS, epsilo=1), "no setting 'epsilo'; Synthesizer takes schema and epsilon, delta"),
+        (lambda: lw.Synthesizer(FIELDS, data=1), "no setting 'data'"),
+    ],
+)
+def test_a_missing_or_unknown_setting_is_named_with_the_valid_ones(call, message):
+    with pytest.raises(ParameterError, match=message):
+        call()
+
+
 def test_a_mechanism_that_does_not_support_the_relation_is_refused():
     class ReplaceOnly:
         name = "ReplaceOnly"
@@ -59,6 +76,13 @@ def test_a_mechanism_that_does_not_support_the_relation_is_refused():
 def test_a_schema_of_identifiers_only_is_refused():
     with pytest.raises(SchemaError):
         settings({"fields": [{"name": "id", "type": "integer", "role": "identifier"}]})
+
+
+def test_a_draft_is_told_what_is_open_and_a_filled_one_that_it_is_a_draft():
+    with pytest.raises(SchemaError, match=r"the schema is a draft; still open: age \(minimum, maximum\); fill"):
+        settings(lw.Schema.draft(pl.DataFrame({"age": [1]})))
+    with pytest.raises(SchemaError, match="the schema is a draft: its owner must"):
+        settings({**FIELDS, "draft": True})
 
 
 def test_settings_survive_their_json_form():

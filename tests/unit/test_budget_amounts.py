@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lapwing.budget.budget import Budget, read_request, requested_budget, what_delta_would_gain
+from lapwing.budget.budget import Budget, read_request, requested_budget
 from lapwing.budget.exact import as_text, exact_number
 from lapwing.errors import BudgetError, LapwingError, ParameterError
 
@@ -159,27 +159,6 @@ def test_a_float_cannot_slip_in_as_an_amount() -> None:
         Budget("pure", 0.1)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="must be 'pure' or 'zcdp'"):
         Budget("renyi", Fraction(1))  # type: ignore[arg-type]
-
-
-def test_the_gain_of_a_delta_matches_the_laws_of_the_noise() -> None:
-    queries, scale = 15, 15.0
-    q = math.exp(-1 / scale)
-
-    pure, gaussian = what_delta_would_gain(1, 1e-9, queries)
-
-    assert pure == pytest.approx(math.sqrt(2 * q) / (1 - q), rel=1e-12)
-    rho = requested_budget(epsilon=1, delta=1e-9).rho
-    assert gaussian == pytest.approx(math.sqrt(queries / (2 * float(rho))), rel=1e-12)
-
-
-def test_the_gain_of_a_delta_is_finite_at_the_ends_of_the_range() -> None:
-    for epsilon in ("1e-3", "1e9"):
-        pure, gaussian = what_delta_would_gain(epsilon, 1e-9, 1)
-
-        assert math.isfinite(pure)
-        assert math.isfinite(gaussian)
-    with pytest.raises(ParameterError, match="queries must be at least 1"):
-        what_delta_would_gain(1, 1e-9, 0)
 
 
 def test_errors_are_ours_and_carry_no_foreign_context() -> None:

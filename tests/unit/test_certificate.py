@@ -87,7 +87,16 @@ def test_rationals_stand_exact_with_a_decimal_for_readers():
     found = _certificate().to_dict()
 
     assert found["costs"][0]["cost"] == {"notion": "pure", "exact": "1/3", "decimal": "0.333333"}
-    assert found["costs"][0]["noise"] == {"kind": "laplace", "exact": "3", "decimal": "3"}
+    assert found["costs"][0]["noise"] == {
+        "kind": "laplace",
+        "means": "scale",
+        "exact": "3",
+        "decimal": "3",
+        "sd": pytest.approx(4.2231, abs=1e-4),
+    }
+    gaussian = _zcdp().to_dict()["costs"][0]["noise"]
+    assert (gaussian["kind"], gaussian["means"], gaussian["exact"]) == ("gaussian", "variance", "15")
+    assert gaussian["sd"] == pytest.approx(15**0.5)
 
 
 def test_cost_lines_must_sum_exactly_to_the_total():
@@ -194,7 +203,10 @@ def test_the_text_says_what_is_protected_at_which_cost_and_what_was_assumed():
 def test_the_text_of_a_zcdp_release_gives_epsilon_at_several_deltas():
     text = _zcdp().text()
 
-    assert "epsilon 2.5 at delta 1e-06; epsilon 3 at delta 1e-09." in text
+    assert (
+        "Cost: epsilon 3 at delta 1e-09 (rho 0.1) for 2 questions, zero-concentrated differential privacy; "
+        "epsilon 2.5 at delta 1e-06.\n"
+    ) in text
     assert "Recorded in the ledger under adult-2026, release r1." in text
     assert "Warning: n is tiny" in text
 
@@ -205,6 +217,13 @@ def test_the_text_of_a_unit_under_replace_one_names_the_unit():
     text = _certificate(lines=(line,), relation="replace-one", max_rows=3, privacy_unit="patient:3").text()
 
     assert "what any one unit patient:3 (up to 3 rows) says, not how many there are (replace-one" in text
+
+
+def test_a_certificate_prints_as_its_text_and_shows_itself_in_one_short_line():
+    certificate = _certificate()
+
+    assert str(certificate) == certificate.text()
+    assert repr(certificate) == "Certificate(Independent, epsilon 1, 48842 rows)"
 
 
 def _damaged(path: tuple[str | int, ...], value: object) -> dict[str, Any]:
@@ -233,6 +252,7 @@ def _damaged(path: tuple[str | int, ...], value: object) -> dict[str, Any]:
         (("total", "notion"), "approximate"),
         (("costs", 0, "noise", "kind"), "cauchy"),
         (("costs", 0, "noise", "exact"), "0"),
+        (("costs", 0, "noise", "exact"), "9" * 400),
         (("costs", 0, "columns"), "flag"),
         (("costs", 0, "columns"), [1]),
         (("costs", 0, "cost"), None),

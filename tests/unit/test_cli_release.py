@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from helpers.command import lapwing
+from lapwing.budget.budget import requested_budget
 
 SCHEMA = {
     "fields": [
@@ -71,9 +72,30 @@ def test_the_summary_says_what_was_spent_where_the_files_are_and_what_is_missing
     said = synthesize("--model", "m.lapwing", "--certificate", "c.json")
 
     assert all(line.startswith("lapwing: ") for line in said.err.splitlines())
-    for part in ("rows: out.csv", "model: m.lapwing", "certificate: c.json", "recorded nowhere", "with --delta 1e-9"):
+    for part in ("rows: out.csv", "model: m.lapwing", "certificate: c.json", "recorded nowhere", "no relation between"):
         assert said.err.count(part) == 1, part
-    assert "noise per count would" in said.err
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "epsilon", "hints"), [(40, 1, 1, 1), (40, 5, 1, 1), (15, 5, 1, 0), (2, 1, 1e-9, 0)]
+)
+def test_a_delta_is_suggested_only_where_it_would_help_and_with_the_noise_of_the_release(
+    place, columns, rows, epsilon, hints
+):
+    fields = [{"name": f"c{number}", "type": "boolean"} for number in range(columns)]
+    person = {"name": "person", "type": "integer", "role": "identifier"}
+    Path("s.json").write_text(
+        json.dumps({"fields": [person, *fields], "privacyUnit": {"field": "person", "maxRows": rows}})
+    )
+    pl.DataFrame({"person": [1, 2]} | {field["name"]: [True, False] for field in fields}).write_parquet("data.parquet")
+
+    said = synthesize("--rows", "1", epsilon=str(epsilon))
+    noise = json.loads(Path("out.csv.certificate.json").read_text())["costs"][0]["noise"]
+    gaussian = rows * (columns / (2 * float(requested_budget(epsilon=1, delta="1e-9").rho))) ** 0.5
+
+    hint = f"would fall from sd {noise['sd']:.1f} to sd {gaussian:.1f} with --delta 1e-9"
+    assert said.status == 0, said.err
+    assert (said.err.count("noise per count would"), said.err.count(hint)) == (hints, hints)
 
 
 def test_a_delta_and_a_ledger_leave_nothing_to_note(place):
@@ -130,7 +152,7 @@ def test_without_a_certificate_none_is_written_and_none_is_left_beside_other_row
         (["--model", "./out.csv"], "written by the same command"),
         (["-o", "data.parquet"], "read by the same command"),
         (["--certificate", "s.json"], "read by the same command"),
-        (["-o", "nowhere/out.csv"], "nowhere/out.csv cannot be written"),
+        (["-o", "nowhere/out.csv"], "the folder nowhere does not exist; make it first"),
         (["--model", "/proc/m.lapwing"], "/proc/m.lapwing cannot be written"),
         (["--certificate", "/dev/full"], "not a regular file"),
         (["--set", "groups"], "key=value"),
@@ -222,7 +244,11 @@ def test_a_date_range_is_a_condition_too(model):
         (["-o", "a.txt"], "must end in"),
         (["--where", "sex"], "col=value"),
         (["--where", "sex=x"], "no category of column 'sex'"),
-        (["--where", "height=3"], "no field is called"),
+        (["--where", "sex=FF"], "did you mean f?"),
+        (["--where", "height=3"], 'no column "height"; columns: age, sex, day'),
+        (["--where", "age=30.."], "a range needs both ends, got age=30..;"),
+        (["--where", "day=..2020-05-01"], "a range needs both ends"),
+        (["--where", "sex="], "missing, but it is required"),
         (["--where", "age=old"], "holds numbers"),
         (["--where", "age=1", "--where", "age=2"], "twice"),
         (["-o", "m.lapwing.csv", "--seed", "-1"], "seed must be"),
@@ -287,6 +313,8 @@ def test_the_demo_writes_its_files_and_says_what_was_spent(place):
     assert (said.status, said.out) == (0, "")
     assert names(Path("lapwing-demo")) == ["adult.lapwing", "adult.parquet", "adult.parquet.certificate.json"]
     assert "Female" in said.err
+    echoed = [line for line in said.err.splitlines() if not line.startswith("lapwing: ")]
+    assert [line.split()[:3] for line in echoed] == [["$", "lapwing", "synthesize"], ["$", "lapwing", "query"]]
     assert lapwing("demo", "-o", "lapwing-demo", "--quiet").err == ""
 
 

@@ -66,6 +66,19 @@ def test_check_with_data_counts_misfits_and_says_that_this_is_internal(schema_fi
     assert "canary" not in said.out + said.err
 
 
+def test_a_column_most_of_whose_cells_fit_nothing_is_remarked(schema_file, tmp_path):
+    cells = {"id": [1, 2, 3, 4], "age": ["old", "young", "?", "30"], "sex": ["F", "M", "f", "m"]}
+    pl.DataFrame(cells).write_csv(tmp_path / "people.csv")
+
+    lines = lapwing("schema", "check", schema_file, tmp_path / "people.csv").out.splitlines()
+
+    assert lines[-4].split() == ["column", "cells", "missing", "out", "of", "bounds", "misfit"]
+    assert lines[-1] == "age: 3 of 4 cells fit no integer (format?)"
+    schema_file.write_text(schema_file.read_text().replace('"f", "m"', '"female", "male"'))
+    again = lapwing("schema", "check", schema_file, tmp_path / "people.csv").out.splitlines()
+    assert again[-1] == "sex: 4 of 4 cells fit no category (spelling or case?)"
+
+
 def test_a_broken_schema_is_one_line(tmp_path):
     (tmp_path / "s.json").write_text('{"fields": [{"name": "age", "type": "integer"}]}')
 
@@ -106,6 +119,6 @@ def test_a_draft_is_refused_until_its_owner_has_edited_it(tmp_path, data):
     path.write_text(json.dumps(drafted))
     edited = lapwing(*release)
 
-    assert "minimum is missing or blank" in blank.error
+    assert 'draft.json" is a draft; still open: id (minimum, maximum), age (minimum, maximum), sex (cat' in blank.error
     assert "is a draft" in filled.error
     assert edited.status == 0, edited.err

@@ -2,11 +2,12 @@
 
 import warnings
 
+import numpy as np
 import polars as pl
 import pytest
 
 from helpers import canary
-from lapwing.errors import DataError, LapwingError, SchemaError
+from lapwing.errors import DataError, LapwingError, ParameterError, SchemaError
 from lapwing.table.guard import guarded, private_boundary
 
 
@@ -66,6 +67,23 @@ def test_warnings_of_guarded_work_are_not_shown():
     assert shown == []
 
 
+@pytest.mark.parametrize("mode", ["raise", "warn", "print"])
+def test_the_users_settings_of_numpy_do_not_reach_guarded_work(mode, capfd):
+    tiny = np.array([5e-324])
+
+    with np.errstate(all=mode):
+        results = [
+            guarded("the table cannot be read", lambda: tiny / 3),
+            public_call(tiny, lambda: tiny / 3, wrap=True),
+        ]
+        results.append(public_call(tiny, lambda: tiny / 3))
+        after = np.geterr()["under"]
+
+    assert results == [0.0, 0.0, 0.0]
+    assert capfd.readouterr() == ("", "")
+    assert after == mode
+
+
 def test_an_error_that_is_raised_while_another_is_handled_has_no_context():
     try:
         fail_like_a_library()
@@ -106,6 +124,22 @@ def test_the_boundary_strips_the_frames_of_our_own_errors(wrap):
         public_call([canary.TEXT], fail_like_us, wrap=wrap)
 
     assert str(caught.value) == 'field "age": has no bounds'
+    assert canary.leaks(caught.value) == []
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "says"),
+    [
+        ((), {}, "public_call(): missing a required argument: 'work'"),
+        ((print, True), {}, "public_call(): too many positional arguments"),
+        ((print,), {"warp": True}, "public_call(): got an unexpected keyword argument 'warp'"),
+    ],
+)
+def test_wrong_arguments_are_one_sentence_with_the_valid_names_and_no_value(args, kwargs, says):
+    with pytest.raises(ParameterError) as caught:
+        public_call([canary.TEXT], *args, **kwargs)
+
+    assert str(caught.value) == f"{says}; it takes rows, work and, by name, wrap"
     assert canary.leaks(caught.value) == []
 
 

@@ -47,12 +47,36 @@ def test_pandas_columns_are_drafted_by_their_types():
     assert types_of(table) == {"age": "integer", "height": "number", "name": "string", "mixed": "string"}
 
 
-def test_parquet_keeps_types_and_csv_has_none(tmp_path):
+def test_parquet_keeps_types_and_those_of_csv_are_guessed(tmp_path):
     TABLE.write_parquet(tmp_path / "t.parquet")
     TABLE.write_csv(tmp_path / "t.csv")
 
     assert types_of(tmp_path / "t.parquet") == TYPES
-    assert types_of([tmp_path / "t.csv"]) == dict.fromkeys(TYPES, "string")
+    assert types_of([tmp_path / "t.csv"]) == TYPES
+
+
+@pytest.mark.parametrize(
+    ("cells", "guess"),
+    [
+        (["3", "", " -4 "], "integer"),
+        (["3", "4.5", "1e3"], "number"),
+        (["3", "4.0"], "number"),
+        (["3", "?"], "string"),
+        (["true", "False"], "boolean"),
+        (["true", "1"], "string"),
+        (["2020-01-01", ""], "date"),
+        (["2020-01-01", "2020-01-01T12:00"], "datetime"),
+        (["2020-01-32"], "string"),
+        (["", ""], "string"),
+        ([], "string"),
+        (["1"] * 40_000 + ["x"], "string"),
+    ],
+)
+def test_the_guess_is_the_narrowest_type_that_every_cell_fits(tmp_path, cells, guess):
+    (tmp_path / "t.csv").write_text("\n".join(["cell,more", *(f"{cell},x" for cell in cells)]))
+
+    assert types_of(tmp_path / "t.csv") == {"cell": guess, "more": "string"}
+    assert draft_schema(tmp_path / "t.csv").value.fields[0].minimum is None
 
 
 def test_a_draft_holds_no_value_of_the_table_and_leaves_every_domain_blank():

@@ -128,7 +128,7 @@ def test_a_symbolic_link_is_followed_and_stays(tmp_path):
     assert (tmp_path / "there" / "real.csv").read_text() == "new"
 
 
-@pytest.mark.parametrize("target", ["missing/rows.csv", "file/rows.csv", "folder", "pipe"])
+@pytest.mark.parametrize("target", ["file/rows.csv", "folder", "pipe"])
 def test_places_that_cannot_hold_a_file_are_refused_before_the_work(tmp_path, target):
     (tmp_path / "file").touch()
     (tmp_path / "folder").mkdir()
@@ -139,6 +139,17 @@ def test_places_that_cannot_hold_a_file_are_refused_before_the_work(tmp_path, ta
         pytest.fail("the work began")
 
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    target = tmp_path / "missing" / "rows.csv"
+
+    with pytest.raises(DataError, match=r"the folder \S+/missing does not exist; make it first"), whole_files([target]):
+        pytest.fail("the work began")
+    with pytest.raises(DataError, match="does not exist; make it first"), whole_folder(target):
+        pytest.fail("the work began")
+
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_devices_are_never_replaced():

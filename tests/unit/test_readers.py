@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from lapwing.errors import DataError
+from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import PrivacyUnit, Schema
 from lapwing.table.readers import open_table
 from lapwing.table.source import code_table
@@ -270,7 +271,7 @@ def test_a_missing_file_is_named(tmp_path):
 
     assert refusal("/no/such.parquet") == f'file "/no/such.parquet" does not exist{way_out}'
     assert refusal("/no/such-*.parquet") == f'no file matches "/no/such-*.parquet"{way_out}'
-    assert refusal(tmp_path) == f'folder "{tmp_path}" holds no .parquet or .csv file{way_out}'
+    assert refusal(tmp_path) == f"folder {quote(str(tmp_path))} holds no .parquet or .csv file{way_out}"
 
 
 def test_an_unknown_suffix_is_refused(tmp_path):
@@ -278,7 +279,8 @@ def test_an_unknown_suffix_is_refused(tmp_path):
     path.write_text("no table")
 
     assert refusal(path) == (
-        f'file "{path}" is of no known kind; its name must end in one of .parquet, .pq, .csv, .csv.gz, .tsv, .tsv.gz'
+        f"file {quote(str(path))} is of no known kind; "
+        "its name must end in one of .parquet, .pq, .csv, .csv.gz, .tsv, .tsv.gz"
     )
 
 
@@ -287,15 +289,15 @@ def test_a_file_in_the_wrong_format_is_refused(tmp_path):
     for path in (as_parquet, as_zip):
         path.write_text("sex,age\nf,1\n")
 
-    assert refusal(as_parquet) == f'file "{as_parquet}" cannot be read as Parquet (ComputeError)'
-    assert refusal(as_zip) == f'file "{as_zip}" cannot be read as text (BadGzipFile)'
+    assert refusal(as_parquet) == f"file {quote(str(as_parquet))} cannot be read as Parquet (ComputeError)"
+    assert refusal(as_zip) == f"file {quote(str(as_zip))} cannot be read as text (BadGzipFile)"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
 def test_a_file_without_permission_is_refused(text):
     text.chmod(0)
 
-    assert refusal(text) == f'file "{text}" cannot be read as text (PermissionError)'
+    assert refusal(text) == f"file {quote(str(text))} cannot be read as text (PermissionError)"
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "sex\n"])
@@ -303,7 +305,7 @@ def test_a_text_file_without_the_columns_is_refused(content, tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text(content)
 
-    assert refusal(path).startswith(f'file "{path}" has no column ')
+    assert refusal(path).startswith(f"file {quote(str(path))} has no column ")
 
 
 # ---------------------------------------------------------------------------------------------------- text files

@@ -89,10 +89,14 @@ def test_a_query_adds_up_to_the_released_rows_and_keeps_a_column_called_count(re
     assert "misfit" not in table["kind"].to_list()
 
 
-@pytest.mark.parametrize("columns", ["kind", [], ["kind", "kind"]])
+@pytest.mark.parametrize("columns", [[], ["kind", "kind"]])
 def test_a_query_over_no_list_of_columns_is_refused(release, columns):
-    with pytest.raises(lw.ParameterError, match="list of distinct column names"):
+    with pytest.raises(lw.ParameterError, match="a column name or a list of distinct ones"):
         release.query(columns)
+
+
+def test_a_query_takes_a_single_name(release):
+    assert release.query("kind").equals(release.query(["kind"]))
 
 
 def test_a_query_needs_at_least_two_groups(release):
@@ -128,6 +132,21 @@ def test_a_saved_release_is_the_same_release(release, tmp_path):
     assert np.array_equal(again.model.weights, release.model.weights)
 
 
+@pytest.mark.parametrize(
+    ("kind", "frame"),
+    [("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("pyarrow", pa.Table), ("path", pl.DataFrame)],
+)
+def test_a_saved_release_gives_rows_in_the_kind_of_frame_that_is_asked_for(release, tmp_path, kind, frame):
+    release.save(tmp_path / "r.lapwing")
+
+    assert isinstance(lw.load(tmp_path / "r.lapwing", kind=kind).sample(3), frame)
+
+
+def test_an_unknown_kind_of_frame_is_refused(tmp_path):
+    with pytest.raises(lw.ParameterError, match="kind must be one of pandas, polars, pyarrow, path, got 'modin'"):
+        lw.load(tmp_path / "r.lapwing", kind="modin")
+
+
 def test_a_saved_release_holds_no_value_of_the_table(tmp_path):
     data = DATA.with_columns(kind=pl.lit("canary-7431"))
 
@@ -144,9 +163,60 @@ def test_zcdp_releases_list_their_epsilons():
 
     assert release.certificate.total.notion == "zcdp"
     assert {answer.noise.kind for answer in release.noisy} == {"gaussian"}
-    delta, epsilon = release.certificate.epsilons[1]
-    assert (float(delta), float(epsilon) <= 1.0) == (1e-9, True)
-    assert float(epsilon) == pytest.approx(1, abs=1e-4)
+    deltas = [float(delta) for delta, _ in release.certificate.epsilons]
+    asked = release.certificate.epsilons[0][1]
+    assert deltas == [1e-9, 1e-6, 1e-12]
+    assert asked <= 1
+    assert float(asked) == pytest.approx(1, abs=1e-4)
+
+
+def test_the_requested_pair_comes_first_in_the_certificate_of_an_unusual_delta():
+    certificate = lw.synthesize(DATA, SCHEMA, epsilon=1, delta=1e-5).certificate
+
+    assert [float(delta) for delta, _ in certificate.epsilons] == [1e-5, 1e-6, 1e-9, 1e-12]
+    assert "Cost: epsilon 1 at delta 1e-05 (rho 0.0306) for 3 questions" in certificate.text()
+
+
+def test_the_certificate_says_what_the_mechanism_never_keeps(release):
+    one = {"fields": SCHEMA["fields"][2:3]}
+
+    assert release.certificate.warnings[-1] == "columns are drawn separately: no relation between columns is kept"
+    assert "Warning: columns are drawn separately" in release.certificate.text()
+    assert lw.synthesize(DATA, one, epsilon=10).certificate.warnings == ()
+
+
+def test_noise_that_drowns_the_rows_is_warned_of():
+    found = [lw.synthesize(DATA, SCHEMA, epsilon=e, neighbours="replace-one").certificate for e in (0.9, 1)]
+
+    noisy, clear = ([each for each in certificate.warnings if "the noise" in each] for certificate in found)
+    assert noisy == [
+        "the noise on each count (sd 9.42) is large beside the 90 rows released: rows are mostly noise; "
+        "use more budget or fewer columns"
+    ]
+    assert clear == []
+
+
+@pytest.mark.parametrize(
+    ("budget", "says"),
+    [
+        ({"epsilon": 10}, []),
+        ({"epsilon": 10.5}, ["epsilon 10.5 is above 10: the promise is weak"]),
+        ({"epsilon": 1, "delta": 1e-3}, []),
+        (
+            {"epsilon": 1, "delta": 0.01},
+            ["delta 0.01 is above 0.001: the promise is weak; use one far below 1 / people"],
+        ),
+        ({"rho": 2}, ["epsilon 11.69 at delta 1e-06 is above 10: the promise is weak"]),
+    ],
+)
+def test_a_weak_promise_is_warned_of(budget, says):
+    warnings = lw.synthesize(DATA, SCHEMA, **budget).certificate.warnings
+
+    assert [each for each in warnings if "weak" in each] == says
+
+
+def test_a_release_shows_itself_in_one_line(release):
+    assert repr(release) == f"Release(Independent, epsilon 20, {release.model.rows} rows)"
 
 
 def test_the_number_of_rows_is_kept_under_replace_one():

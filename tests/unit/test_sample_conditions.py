@@ -1,10 +1,11 @@
 """Conditions on a released model: what values mean, and the conditional mixture."""
 
 import warnings
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from helpers.models import joint, random_model, small_schema
@@ -64,6 +65,14 @@ FEAST = Field(name="feast", type="date", categories=("2020-12-25", "2020-04-12")
         (HOUR, "2020-01-02T23:59:59", [[47, 48]]),
         (HOUR, Between("2020-01-01T00:30", "2020-01-01"), [[1, 24]]),
         (HOUR, Between(date(2020, 1, 2), date(2020, 1, 2)), [[24, 48]]),
+        (DAY, datetime(2020, 1, 3), [[2, 3]]),
+        (DAY, pd.Timestamp("2020-01-03"), [[2, 3]]),
+        (DAY, np.datetime64("2020-01-03"), [[2, 3]]),
+        (DAY, Between(pd.Timestamp("2020-01-01"), datetime(2020, 1, 2)), [[0, 2]]),
+        (FEAST, pd.Timestamp("2020-04-12"), [[1, 2]]),
+        *((AGE, missing, [[74, 75]]) for missing in (float("nan"), np.float32("nan"), pd.NA, pd.NaT)),
+        (DAY, [pd.NaT, np.datetime64("NaT")], [[366, 367]]),
+        (GRADE, float("nan"), [[3, 4]]),
         (FLAG, True, [[1, 2]]),
         (FLAG, np.bool_(False), [[0, 1]]),
         (FLAG, Between(False, True), [[0, 2]]),
@@ -79,7 +88,6 @@ FEAST = Field(name="feast", type="date", categories=("2020-12-25", "2020-04-12")
         (AGE, 18.5, None),
         (AGE, True, None),
         (AGE, "18", None),
-        (AGE, float("nan"), None),
         (AGE, 10**400, None),
         (AGE, Between(91, 95), None),
         (AGE, Between(0, 17), None),
@@ -94,7 +102,10 @@ FEAST = Field(name="feast", type="date", categories=("2020-12-25", "2020-04-12")
         (SHARE, Between(9, 10), None),
         (DAY, "2021-01-01", None),
         (DAY, 5, None),
-        (DAY, datetime(2020, 1, 3), None),
+        (DAY, datetime(2020, 1, 3, 0, 0, 1), None),
+        (DAY, datetime(2020, 1, 3, tzinfo=UTC), None),
+        (PRICE, float("nan"), None),
+        (AGE, Between(float("nan"), 20), None),
         (HOUR, "2020-01-03", None),
         (FLAG, 1, None),
         (FLAG, "true", None),
@@ -104,7 +115,6 @@ FEAST = Field(name="feast", type="date", categories=("2020-12-25", "2020-04-12")
         (CITY, Between("Oslo", "Rome"), None),
         (CITY, None, None),
         (CITY, ["Rome", "Paris"], None),
-        (GRADE, float("nan"), None),
         (GRADE, object(), None),
         (FEAST, "2020-01-01", None),
         (FEAST, 5, None),
@@ -142,7 +152,7 @@ def test_the_conditional_model_is_the_conditional_distribution(where: dict[str, 
     mass = whole[mask].sum()
 
     if mass == 0:
-        with pytest.raises(ParameterError, match="no atom of the model matches"):
+        with pytest.raises(ParameterError, match=r"the model gives rows that match where on .* probability 0"):
             condition(model, SCHEMA, where)
         return
     found = condition(model, SCHEMA, where)
@@ -223,6 +233,20 @@ def test_a_base_law_without_mass_in_the_condition_is_refused():
 
     with pytest.raises(ParameterError, match="base law of 'x'"):
         condition(model, schema, {"x": 3})
+
+
+def test_a_pair_of_numbers_that_finds_nothing_is_told_how_to_write_a_range():
+    schema, model = _points(10, np.ones(10))
+    hint = r"; for a range write lw\.between\(60, 80\)$"
+
+    with pytest.raises(ParameterError, match="probability 0; ask for a wider condition" + hint):
+        condition(model, schema, {"x": (60, 80)})
+    with pytest.raises(ParameterError, match="name a value in its domain; for a range write"):
+        condition(model, schema, {"x": (-1, 2000)})
+    with pytest.raises(ParameterError, match=r"wider condition$"):
+        condition(model, schema, {"x": [60, 80]})
+    with pytest.raises(ParameterError, match=r"see the schema$"):
+        wanted_runs(Field(name="code", type="integer", categories=(1, 2)), (3, 4))
 
 
 def test_an_empty_condition_changes_nothing():

@@ -197,8 +197,25 @@ def test_a_draft_may_leave_domains_open_until_it_is_a_file_again() -> None:
 
     assert written["fields"][0]["constraints"] == {"minimum": None, "maximum": None}
     assert written["fields"][1]["categories"] is None
-    with pytest.raises(SchemaError, match='field "age": minimum is missing or blank'):
+    says = r"the schema is a draft; still open: age \(minimum, maximum\), sex \(categories\); fill them in from public "
+    with pytest.raises(SchemaError, match=says):
         Schema.load(written)
+
+
+def test_all_that_a_draft_leaves_open_is_named_at_once(tmp_path: Path) -> None:
+    half = {"name": "height", "type": "number", "constraints": {"minimum": 0, "maximum": None}}
+    blank = {"name": "ward", "type": "string", "categories": None}
+    few = write(tmp_path, json.dumps(table(ID, AGE, half, blank, draft=True)).encode())
+
+    with pytest.raises(SchemaError) as caught:
+        Schema.load(few)
+    with pytest.raises(SchemaError, match=r"c19 \(categories\) and 80 more fields; fill"):
+        Schema.load(table(*({**blank, "name": f"c{number}"} for number in range(100)), draft=True))
+
+    assert str(caught.value) == (
+        'schema file "schema.json" is a draft; still open: height (maximum), ward (categories); '
+        'fill them in from public knowledge and remove "draft": true'
+    )
 
 
 def test_only_a_draft_may_leave_domains_open() -> None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from lapwing.errors import DataError
+from lapwing.schema.scalars import quote
 from lapwing.table.writers import to_frame_kind, write_rows
 
 FRAME = pl.DataFrame(
@@ -112,7 +113,7 @@ def test_a_target_that_cannot_be_written_is_named_with_the_systems_reason(format
     with pytest.raises(DataError) as caught:
         write_rows(iter([FRAME]), path, format)
 
-    assert str(caught.value) == f'file "{path}" cannot be written ({reason}); choose a place with free space'
+    assert str(caught.value) == f"file {quote(str(path))} cannot be written ({reason}); choose a place with free space"
     assert caught.value.__context__ is None
 
 

@@ -7,14 +7,17 @@ from fractions import Fraction
 from lapwing.api.generators import generator
 from lapwing.api.records import Records
 from lapwing.api.settings import Settings
-from lapwing.budget.budget import Budget
-from lapwing.budget.conversions import certificate_epsilons
+from lapwing.budget.budget import Budget, BudgetRequest
+from lapwing.budget.conversions import certificate_epsilons, epsilon_for
 from lapwing.mechanisms.registry import accuracy_statements, settings_of
 from lapwing.release.certificate import Certificate, CostLine, LedgerEntry, Statement
 from lapwing.release.model import ReleasedModel
 from lapwing.release.questions import Answer
 from lapwing.release.terms import Terms
 from lapwing.release.version import VERSION
+
+_WEAK_EPSILON = 10
+_WEAK_DELTA = Fraction(1, 1000)
 
 
 def certify(
@@ -42,6 +45,7 @@ def certify(
         origin: tuple(column.name for column in settings.schema.columns if column.provenance == origin)
         for origin in ("assumed", "dp")
     }
+    epsilons = _epsilons(settings.request, total)
     return Certificate(
         lapwing=VERSION,
         mechanism=settings.mechanism.name,
@@ -51,7 +55,7 @@ def certify(
         requested_epsilon=settings.request.epsilon,
         requested_delta=settings.request.delta,
         requested_rho=settings.request.rho,
-        epsilons=certificate_epsilons(total.rho) if total.notion == "zcdp" else (),
+        epsilons=epsilons,
         relation=terms.relation,
         privacy_unit=settings.schema.unit_label,
         max_rows=terms.max_rows,
@@ -68,8 +72,20 @@ def certify(
                 settings.mechanism, settings.schema, terms, answers, model, rng=generator(settings.seed, "certificate")
             ),
         ),
-        warnings=_warnings(model, terms),
+        warnings=(*_noise_warnings(answers, model, terms), *_promise_warnings(total, epsilons), *_caveats(settings)),
     )
+
+
+def _epsilons(request: BudgetRequest, total: Budget) -> tuple[tuple[Fraction, Fraction], ...]:
+    """Return what a zCDP total is worth as (delta, epsilon): at the requested delta first, then at the usual ones."""
+    if total.notion == "pure":
+        return ()
+    usual = certificate_epsilons(total.rho)
+    if request.delta is None or request.epsilon is None:
+        return usual
+    # The total is at most the rho that was granted for the request, which therefore holds too.
+    proved = min(request.epsilon, epsilon_for(total.rho, request.delta))
+    return ((request.delta, proved), *(pair for pair in usual if pair[0] != request.delta))
 
 
 def _entry(records: Records) -> LedgerEntry | None:
@@ -93,10 +109,34 @@ def _noise_statements(answers: Sequence[Answer]) -> tuple[Statement, ...]:
     )
 
 
-def _warnings(model: ReleasedModel, terms: Terms) -> tuple[str, ...]:
-    """Say when the release knows nothing."""
+def _noise_warnings(answers: Sequence[Answer], model: ReleasedModel, terms: Terms) -> tuple[str, ...]:
+    """Say when the release knows nothing, or little: a function of the noise laws and the released number of rows."""
     if model.rows == 0 and terms.rows is None:
         return (
             "the noisy number of rows is 0 or less: the model is close to uniform and says nothing about the table",
         )
+    smallest = min((table.noise.sd for answer in answers for table in answer.tables), default=0.0)
+    if 0 < model.rows <= 10 * smallest:
+        return (
+            f"the noise on each count (sd {smallest:.3g}) is large beside the {model.rows} rows released: rows are "
+            "mostly noise; use more budget or fewer columns",
+        )
     return ()
+
+
+def _promise_warnings(total: Budget, epsilons: Sequence[tuple[Fraction, Fraction]]) -> tuple[str, ...]:
+    """Say when epsilon or delta is so large that the promise means little."""
+    delta, epsilon = epsilons[0] if epsilons else (Fraction(0), total.amount)
+    found = []
+    if epsilon > _WEAK_EPSILON:
+        at = f" at delta {float(delta):.3g}" if delta else ""
+        found.append(f"epsilon {float(epsilon):.4g}{at} is above {_WEAK_EPSILON}: the promise is weak")
+    if delta > _WEAK_DELTA:
+        found.append(f"delta {float(delta):.3g} is above 0.001: the promise is weak; use one far below 1 / people")
+    return tuple(found)
+
+
+def _caveats(settings: Settings) -> tuple[str, ...]:
+    """Say what rows of the mechanism never keep."""
+    caveat = getattr(settings.mechanism, "caveat", "")
+    return (caveat,) if caveat and len(settings.schema.columns) > 1 else ()

@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from lapwing.release.model import ReleasedModel
 
 
-def query_table(model: "ReleasedModel", schema: Schema, columns: Sequence[str], groups: int) -> "pl.DataFrame":
+def query_table(model: "ReleasedModel", schema: Schema, columns: str | Sequence[str], groups: int) -> "pl.DataFrame":
     """Return the model's table over some columns; see `Release.query`."""
     import polars as pl  # noqa: PLC0415
 
-    if isinstance(columns, str) or not columns or len(set(columns)) != len(columns):
-        raise ParameterError(f"columns must be a list of distinct column names, got {columns!r}")
+    columns = [columns] if isinstance(columns, str) else columns
+    if not columns or len(set(columns)) != len(columns):
+        raise ParameterError(f"columns must be a column name or a list of distinct ones, got {columns!r}")
     if groups < 2:
         raise ParameterError(f"groups must be at least 2, got {groups}")
     groupings = [query_grouping(schema, name, groups) for name in columns]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from lapwing.api.answers import answer_table, answers_in_one_frame, table_name
 from lapwing.api.generators import checked_seed, fresh_seed, generator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Release:
     """A differentially private release; every method is free post-processing.
 
@@ -49,6 +49,10 @@ class Release:
     noisy: tuple[Answer, ...]
     kind: Kind = "path"
     seed: int | None = None
+
+    def __repr__(self) -> str:
+        paid = self.certificate
+        return f"Release({paid.mechanism}, {paid.total}, {paid.released_rows} rows)"
 
     @property
     def answers(self) -> "pl.DataFrame":
@@ -87,7 +91,7 @@ class Release:
         Raises
         ------
         ParameterError
-            If ``n`` or the seed is out of range, or no atom of the model matches.
+            If ``n`` or the seed is out of range, or matching rows have probability 0.
         """
         import polars as pl  # noqa: PLC0415
 
@@ -107,12 +111,12 @@ class Release:
             chosen = fresh_seed() if self.seed is None else self.seed
         return sample_frames(model, self.schema, count, generator(chosen, "rows"))
 
-    def query(self, columns: Sequence[str], groups: int = 20) -> Any:  # noqa: ANN401
+    def query(self, columns: str | Sequence[str], groups: int = 20) -> Any:  # noqa: ANN401
         """Return the expected contingency table of some columns under the released model.
 
         Parameters
         ----------
-        columns : sequence of str
+        columns : str or sequence of str
             One to a few modelled columns.
         groups : int, default 20
             About how many groups an ordered column with more values is shown in.
@@ -134,13 +138,26 @@ class Release:
         save_release(SavedRelease(self.schema, self.model, self.certificate, self.noisy), Path(path))
 
 
-def load(path: str | Path) -> Release:
+def load(path: str | Path, kind: Kind = "path") -> Release:
     """Read a ``.lapwing`` file; safe on files from strangers.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    kind : {"pandas", "polars", "pyarrow", "path"}, default "path"
+        The frames that rows and tables come in; Polars for ``path``.
 
     Raises
     ------
+    ParameterError
+        If there is no such kind of frame.
     DataError
         If the file cannot be read or is not a Lapwing model file.
     """
+    if kind not in get_args(Kind):
+        raise ParameterError(f"kind must be one of {', '.join(get_args(Kind))}, got {kind!r}; name the frames you want")
     saved = load_release(Path(path))
-    return Release(schema=saved.schema, model=saved.model, certificate=saved.certificate, noisy=saved.answers)
+    return Release(
+        schema=saved.schema, model=saved.model, certificate=saved.certificate, noisy=saved.answers, kind=kind
+    )

@@ -14,7 +14,8 @@ def draft(data: object) -> Schema:
     Parameters
     ----------
     data : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table
-        The private rows. No value is looked at; a CSV file has no types, so all its columns are drafted as strings.
+        The private rows. Only names and types are looked at; a CSV file has no types, so each of its columns gets the
+        narrowest one that all its cells can be read as.
 
     Returns
     -------

@@ -112,6 +112,7 @@ def usable_schema(schema: object) -> Schema:
     """
     checked = Schema.load(cast("Any", schema))
     if checked.is_draft:
+        checked.check_complete()
         raise SchemaError(
             "the schema is a draft: its owner must fill in bounds and categories from public knowledge and remove "
             '"draft": true before it can be used'

@@ -1,5 +1,6 @@
 """`lapwing.Synthesizer`: fit and sample, in the habit of scikit-learn and SDV."""
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,11 @@ class Synthesizer:
     **settings
         The keyword settings of `lapwing.synthesize`.
 
+    Raises
+    ------
+    ParameterError
+        If `lapwing.synthesize` has no such setting.
+
     Notes
     -----
     Guarantee: that of `lapwing.synthesize`, for each fit. A second fit spends again.
@@ -32,6 +38,10 @@ class Synthesizer:
     """
 
     def __init__(self, schema: object, **settings: Any) -> None:  # noqa: ANN401
+        known = [name for name in inspect.signature(synthesize).parameters if name not in ("data", "schema")]
+        unknown = sorted(set(settings) - set(known))
+        if unknown:
+            raise ParameterError(f"there is no setting {unknown[0]!r}; Synthesizer takes schema and {', '.join(known)}")
         self.schema = schema
         self.settings = settings
 

@@ -5,7 +5,7 @@ schema. Units own none, one or more rows than the schema allows, so that truncat
 unit that differs is the one whose rows all lack their identifier.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,16 +45,23 @@ class NeighbourPair:
     ----------
     schema : Schema
         Public schema of both.
-    data, neighbour : polars.DataFrame
-        All columns as text.
+    data, neighbour : table
+        In the form that was asked for.
     """
 
     schema: Schema
-    data: pl.DataFrame
-    neighbour: pl.DataFrame
+    data: object
+    neighbour: object
 
 
-def neighbour_pair(rng: np.random.Generator, relation: Relation, max_rows: int) -> NeighbourPair:
+def as_text(frame: pl.DataFrame) -> object:
+    """Return a frame whose columns are all text as it is."""
+    return frame
+
+
+def neighbour_pair(
+    rng: np.random.Generator, relation: Relation, max_rows: int, form: Callable[[pl.DataFrame], object] = as_text
+) -> NeighbourPair:
     """Generate a schema, a table under it and a neighbour.
 
     Parameters
@@ -65,6 +72,8 @@ def neighbour_pair(rng: np.random.Generator, relation: Relation, max_rows: int) 
         How the tables differ.
     max_rows : int, at least 1
         1 with a coin flip's chance of no privacy unit at all; more: a unit field with that many rows.
+    form : callable
+        Turns a Polars frame whose columns are all text into the table to read, each cell by itself.
 
     Returns
     -------
@@ -86,8 +95,8 @@ def neighbour_pair(rng: np.random.Generator, relation: Relation, max_rows: int) 
     changed = _rows(rng, person, most)
     other = [] if relation == "add-remove" else _rows(rng, person, most)
     place = int(rng.integers(0, len(units) + 1))
-    data = _frame(schema, [*units[:place], changed, *units[place:]])
-    neighbour = _frame(schema, [*units[:place], other, *units[place:]])
+    data = form(_frame(schema, [*units[:place], changed, *units[place:]]))
+    neighbour = form(_frame(schema, [*units[:place], other, *units[place:]]))
     return NeighbourPair(schema, data, neighbour) if rng.integers(2) else NeighbourPair(schema, neighbour, data)
 
 

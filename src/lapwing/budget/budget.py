@@ -1,6 +1,5 @@
 """Amounts of privacy budget: exact, in one notion, never negative."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -205,39 +204,6 @@ def requested_budget(
     Budget.zcdp('0.125')
     """
     return read_request(epsilon=epsilon, delta=delta, rho=rho).budget
-
-
-def what_delta_would_gain(epsilon: Number, delta: Number, queries: int) -> tuple[float, float]:
-    """Return the noise per count under pure epsilon, and under (epsilon, delta), for the same tables.
-
-    Parameters
-    ----------
-    epsilon : number
-        From 10^-9 to 10^9.
-    delta : number
-        Above 0 and below 1.
-    queries : int
-        Number of tables that share the budget equally, at least 1; one row changes one count of each by one.
-
-    Returns
-    -------
-    tuple of float
-        Two standard deviations in rows: discrete Laplace with epsilon / queries a table, and discrete Gaussian with
-        rho / queries a table. Both depend on public settings only.
-
-    Examples
-    --------
-    >>> pure, gaussian = what_delta_would_gain(1, 1e-9, queries=15)
-    >>> round(pure, 1), round(gaussian, 1)
-    (21.2, 22.4)
-    """
-    if queries < 1:
-        raise ParameterError(f"queries must be at least 1, got {queries}")
-    pure = _read_amount("epsilon", epsilon)
-    gaussian = read_request(epsilon=epsilon, delta=delta).budget.rho
-    # The variance 2q / (1 - q)^2 with q = exp(-x) is 1 / (2 sinh(x / 2)^2); beyond x = 1400 it is 0 in a float.
-    half = min(float(pure / queries) / 2, 700.0)
-    return 1 / (math.sqrt(2) * math.sinh(half)), math.sqrt(queries / (2 * float(gaussian)))
 
 
 def _read_amount(setting: str, value: object) -> Fraction:

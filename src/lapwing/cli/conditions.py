@@ -1,14 +1,19 @@
-"""`--where col=value` and `--where col=a..b`: text to conditions on released rows."""
+"""`--where col=value`, `--where col=a..b` and `--where col=`: text to conditions on released rows."""
 
-from collections.abc import Sequence
+import difflib
+import itertools
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from lapwing.errors import ParameterError
-from lapwing.schema.scalars import category_key, is_finite_number
+from lapwing.schema.scalars import category_key, is_finite_number, quote
 
 if TYPE_CHECKING:
     from lapwing.schema.fields import Field, Scalar
     from lapwing.schema.schemas import Schema
+
+_LISTED = 40
+_COMPARED = 10_000  # of a longer list, to answer at once
 
 
 def read_conditions(texts: Sequence[str], schema: "Schema") -> dict[str, object] | None:
@@ -17,16 +22,15 @@ def read_conditions(texts: Sequence[str], schema: "Schema") -> dict[str, object]
     Parameters
     ----------
     texts : sequence of str
-        Each ``col=value``, or ``col=a..b`` for a range with both ends included on an ordered column.
+        Each ``col=value``, ``col=a..b`` for a range with both ends included on an ordered column, or ``col=`` for
+        missing, unless the empty text is a category.
     schema : Schema
         Of the released model.
 
     Raises
     ------
-    SchemaError
-        If there is no such column.
     ParameterError
-        If a text is no condition, a column comes twice, or a value does not fit its column.
+        If a text is no condition, there is no such column, it comes twice, or a value does not fit it.
     """
     conditions: dict[str, object] = {}
     for text in texts:
@@ -35,15 +39,32 @@ def read_conditions(texts: Sequence[str], schema: "Schema") -> dict[str, object]
             raise ParameterError(f"where must be col=value or col=a..b, got {text!r}; write for example age=30..40")
         if name in conditions:
             raise ParameterError(f"where names column {name!r} twice; give one value or range for each column")
-        conditions[name] = _condition(schema.field(name), value)
+        conditions[name] = _condition(_column(schema, name), value)
     return conditions or None
+
+
+def _column(schema: "Schema", name: str) -> "Field":
+    """Return a modelled column."""
+    columns = {field.name: field for field in schema.columns}
+    if name in columns:
+        return columns[name]
+    is_identifier = any(field.name == name for field in schema.fields)
+    what = f"column {quote(name)} is an identifier and cannot be conditioned on"
+    listed = ", ".join(itertools.islice(columns, _LISTED))
+    more = f" and {len(columns) - _LISTED} more" if len(columns) > _LISTED else ""
+    raise ParameterError(f"{what if is_identifier else f'no column {quote(name)}'}; columns: {listed}{more}")
 
 
 def _condition(field: "Field", text: str) -> object:
     """Return one value or range of a field."""
+    categories = field.categories or ()
+    if not text and text not in categories:
+        return None
     low, dots, high = text.partition("..")
-    if not dots or not field.domain.ordered or (field.categories is not None and text in field.categories):
+    if not dots or not field.domain.ordered or text in categories:
         return _value(field, text)
+    if not (low and high):
+        raise ParameterError(f"where: a range needs both ends, got {field.name}={text}; write A..B")
     from lapwing.sample.conditions import Between  # noqa: PLC0415
 
     return Between(_value(field, low), _value(field, high))
@@ -55,9 +76,7 @@ def _value(field: "Field", text: str) -> "Scalar":
         keys = {category_key(value): value for value in field.categories}
         if text in keys:
             return keys[text]
-        raise ParameterError(
-            f"where: {text!r} is no category of column {field.name!r}; see the schema for its categories"
-        )
+        raise ParameterError(f"where: {text!r} is no category of column {field.name!r}; {_nearest(text, keys)}")
     if field.type == "boolean":
         if text.lower() in ("true", "false"):
             return text.lower() == "true"
@@ -73,3 +92,12 @@ def _value(field: "Field", text: str) -> "Scalar":
             f"where: column {field.name!r} holds numbers, got {text!r}; write a number or a range a..b"
         )
     return number
+
+
+def _nearest(text: str, known: Iterable[str]) -> str:
+    """Return a question about the nearest categories, whatever their case, or where to find them."""
+    folded = {name.casefold(): name for name in itertools.islice(known, _COMPARED)}
+    near = difflib.get_close_matches(text.casefold(), folded)
+    return (
+        f"did you mean {' or '.join(folded[name] for name in near)}?" if near else "see the schema for its categories"
+    )

@@ -28,6 +28,11 @@ def speaker(context: typer.Context, quiet: bool) -> Say:
     return (lambda _: None) if is_quiet(context, quiet) else note
 
 
+def echo(context: typer.Context, quiet: bool) -> Say:
+    """Return what shows a command line as one types it, or nothing when the command was told to be quiet."""
+    return (lambda _: None) if is_quiet(context, quiet) else (lambda line: print(f"$ {line}", file=sys.stderr))
+
+
 @contextlib.contextmanager
 def busy(what: str, *, quiet: bool) -> Iterator[None]:
     """Show on a terminal that something is being done; its length says nothing that a clock would not."""

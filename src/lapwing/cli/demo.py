@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lapwing.cli.console import is_quiet, speaker
+from lapwing.cli.console import echo, is_quiet, speaker
 from lapwing.cli.options import Quiet
 from lapwing.cli.outputs import Targets, produce, summarize
 from lapwing.cli.query import table_text
@@ -24,14 +24,14 @@ def demo(
     """Make synthetic rows of a bundled sample at ε = 1."""
     from lapwing.api.synthesize import synthesize  # noqa: PLC0415
 
-    say = speaker(context, quiet)
+    say, show = speaker(context, quiet), echo(context, quiet)
     data, schema = _EXAMPLES / "adult.parquet", _EXAMPLES / "adult.schema.json"
     _make_folder(output)
     rows = output / "adult.parquet"
     targets = Targets(
         rows=rows, model=output / "adult.lapwing", certificate=rows.with_name(rows.name + ".certificate.json")
     )
-    say(f"lapwing synthesize {data} --schema {schema} --epsilon 1 -o {rows} --model {targets.model}")
+    show(f"lapwing synthesize {data} --schema {schema} --epsilon 1 -o {rows} --model {targets.model}")
     release = produce(
         lambda: synthesize(data, schema, epsilon=1),
         targets,
@@ -42,7 +42,7 @@ def demo(
         quiet=is_quiet(context, quiet),
     )
     summarize(release, targets, say)
-    say(f"lapwing query {targets.model} --column sex")
+    show(f"lapwing query {targets.model} --column sex")
     for line in table_text(release.query(["sex"])).splitlines():
         say(line)
 

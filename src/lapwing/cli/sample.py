@@ -22,7 +22,8 @@ def sample(
         typer.Option(
             "--where",
             metavar="COL=VALUE",
-            help="Only rows like this: COL=VALUE, or COL=A..B with both ends on an ordered column; repeat for more.",
+            help="Only rows like this: COL=VALUE, COL=A..B with both ends on an ordered column, COL= for missing; "
+            "repeat for more.",
         ),
     ] = [],  # noqa: B006 - typer reads the default and passes a new list
     quiet: Quiet = False,

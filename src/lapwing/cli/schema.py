@@ -38,7 +38,8 @@ def draft(
     drafted = draft_of(data)
     drafted.save(output)
     note(
-        f"internal: {output} was made by looking at the private table's column names and types; "
+        f"internal: {output} was made by looking at the private table's column names and types "
+        "(of a CSV file: guessed from its cells; check each `type`); "
         'fill in every null from public knowledge, say where it is from in "provenance", and remove "draft"'
     )
 
@@ -69,7 +70,7 @@ def check(
 
     fits = check_table(data, checked).value
     speaker(context, quiet)("internal: the counts of cells are exact and were made by looking at private rows")
-    print("\n" + _fits(fits))
+    print("\n".join(["", _fits(fits), *_remarks(fits, checked)]))
 
 
 def _summary(schema: "Schema") -> str:
@@ -113,5 +114,16 @@ def _listed(names: Sequence[str]) -> str:
 
 def _fits(fits: "Sequence[FieldFit]") -> str:
     """Return how a table fits, one line per column."""
-    lines = [(fit.name, str(fit.cells), str(fit.missing), str(fit.clamped), str(fit.unreadable)) for fit in fits]
-    return aligned([("column", "cells", "missing", "out of bounds", "unreadable"), *lines], right=[1, 2, 3, 4])
+    lines = [(fit.name, str(fit.cells), str(fit.missing), str(fit.clamped), str(fit.misfit)) for fit in fits]
+    return aligned([("column", "cells", "missing", "out of bounds", "misfit"), *lines], right=[1, 2, 3, 4])
+
+
+def _remarks(fits: "Sequence[FieldFit]", schema: "Schema") -> list[str]:
+    """Return one line for each column most of whose cells fit nothing."""
+    found = []
+    for fit in fits:
+        field = schema.field(fit.name)
+        wanted = "no category (spelling or case?)" if field.is_categorical else f"no {field.type} (format?)"
+        if 2 * fit.misfit > fit.cells:
+            found.append(f"{fit.name}: {fit.misfit} of {fit.cells} cells fit {wanted}")
+    return found

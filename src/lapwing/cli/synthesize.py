@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lapwing.budget.budget import what_delta_would_gain
+from lapwing.budget.budget import requested_budget
 from lapwing.cli.console import Say, is_quiet, speaker
 from lapwing.cli.options import CertificateOut, Data, ModelOut, NoCertificate, Quiet, Rows, RowsOut, SchemaFile, Seed
 from lapwing.cli.outputs import check_rows, produce, read_targets, resume_line, summarize
@@ -15,9 +15,11 @@ from lapwing.errors import ParameterError
 if TYPE_CHECKING:
     from lapwing.api.release import Release
     from lapwing.mechanisms.registry import Mechanism
+    from lapwing.release.certificate import Certificate
     from lapwing.schema.schemas import Schema
 
 _SUGGESTED_DELTA = "1e-9"
+_WORTH_SAYING = 0.95
 
 Epsilon = Annotated[
     str | None, typer.Option("--epsilon", metavar="E", help="Privacy budget ε, above 0. Alone: pure ε-DP.")
@@ -114,7 +116,7 @@ def synthesize(
     )
     summarize(release, targets, say)
     if epsilon is not None and delta is None:
-        _say_what_delta_gains(say, checked, epsilon)
+        _say_what_delta_gains(say, release.certificate, epsilon)
 
 
 def mechanism_with(name: str | None, settings: Sequence[str], schema: "Schema") -> "Mechanism":
@@ -140,8 +142,17 @@ def _transcript(release: "Release", ledger: Path | None, transcript: Path | None
     return Path(f"{ledger}.transcripts") / f"{entry.release_id}.jsonl"
 
 
-def _say_what_delta_gains(say: Say, schema: "Schema", epsilon: str) -> None:
-    """Say what a δ would do to the noise of the one-way tables."""
-    pure, gaussian = what_delta_would_gain(epsilon, _SUGGESTED_DELTA, len(schema.columns))
-    gain = f"{'fall' if gaussian < pure else 'rise'} from sd {pure:.1f} to sd {gaussian:.1f}"
-    say(f"Pure ε: noise per count would {gain} with --delta {_SUGGESTED_DELTA}.")
+def _say_what_delta_gains(say: Say, certificate: "Certificate", epsilon: str) -> None:
+    """Say by how much a δ would lower the noise on the first question, asked for the same share of the budget."""
+    from lapwing.release.noise_law import calibrated  # noqa: PLC0415
+
+    line = certificate.lines[0]
+    try:
+        granted = requested_budget(epsilon=epsilon, delta=_SUGGESTED_DELTA)
+        gaussian = calibrated(line.sensitivity, granted * (line.cost.amount / certificate.total.amount)).sd
+    except ParameterError:
+        return  # of an ε this small nothing is left under zCDP
+    pure = gaussian if line.noise is None else line.noise.sd
+    if gaussian < _WORTH_SAYING * pure:
+        gain = f"from sd {pure:.1f} to sd {gaussian:.1f}"
+        say(f"Pure ε: noise per count would fall {gain} with --delta {_SUGGESTED_DELTA}.")

@@ -1,9 +1,13 @@
-"""Draft a schema from the names and types of a table's columns: a skeleton with every domain left blank."""
+"""Draft a schema from the names and types of a table's columns: a skeleton with every domain left blank.
+
+A CSV file has no types, so each column gets the narrowest type that all its cells can be read as.
+"""
 
 import os
 from typing import Any
 
 import narwhals.stable.v2 as nw
+import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError
@@ -11,22 +15,27 @@ from lapwing.internal.results import Internal
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
-from lapwing.table.files import find_files, open_file
+from lapwing.table.cells import Texts
+from lapwing.table.files import TableFile, find_files, open_file
 from lapwing.table.guard import guarded, private_boundary
+from lapwing.table.parsing import read_numbers, read_times
 
 _DESCRIPTION = "drafted from the table; fill in from public knowledge"
 _PARQUET = (".parquet", ".pq")
+_READ: tuple[FieldType, ...] = ("boolean", "integer", "number", "date", "datetime")
+_DATE_LENGTH = 10
+_CHUNK_ROWS = 2**18
 _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
 
 
 @private_boundary
 def draft_schema(data: object) -> Internal[Schema]:
-    """Return the skeleton of a schema for a table; only names and types of columns are looked at.
+    """Return the skeleton of a schema for a table; names and types of columns are looked at, and the cells of CSV.
 
     Parameters
     ----------
     data : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table
-        The private rows. A CSV file holds text only, so all its columns are drafted as strings.
+        The private rows.
 
     Returns
     -------
@@ -54,9 +63,36 @@ def _types_in_file(source: Any) -> list[tuple[str, FieldType]]:  # noqa: ANN401 
     """Return names and types of the columns of the first file."""
     path = find_files(source)[0]
     if path.suffix.lower() not in _PARQUET:
-        return [(name, "string") for name in open_file(path).names]
+        return _types_of_texts(open_file(path))
     what = f"file {quote(str(path))} cannot be read as Parquet"
     return guarded(what, lambda: _types_of_frame(pl.scan_parquet(path, glob=False)))
+
+
+def _types_of_texts(file: TableFile) -> list[tuple[str, FieldType]]:
+    """Return names of columns, and the first type that all cells which are not empty can be read as, else string."""
+    possible = {name: np.ones(len(_READ), dtype=bool) for name in file.names}
+    filled = set()
+    for chunk in file.chunks(file.names, _CHUNK_ROWS):
+        for name, cells in chunk.items():
+            assert isinstance(cells, Texts)
+            texts = cells.values.str.strip_chars().replace("", None).drop_nulls()
+            if len(texts):
+                filled.add(name)
+                possible[name] &= _readable(texts)
+    return [
+        (name, _READ[int(possible[name].argmax())] if name in filled and possible[name].any() else "string")
+        for name in file.names
+    ]
+
+
+def _readable(texts: pl.Series) -> np.ndarray:
+    """Return, for each type, whether all texts can be read as it."""
+    is_flag = texts.str.to_lowercase().is_in(["true", "false"]).to_numpy()
+    numbers = read_numbers(texts)
+    is_number = (numbers.is_integer | ~np.isnan(numbers.reals)) & ~is_flag
+    _, is_time = read_times(texts)
+    is_date = is_time & (texts.str.len_chars() == _DATE_LENGTH).to_numpy()
+    return np.array([each.all() for each in (is_flag, numbers.is_integer, is_number, is_date, is_time)])
 
 
 def _types_of_frame(frame: Any) -> list[tuple[str, FieldType]]:  # noqa: ANN401 - any frame that narwhals knows

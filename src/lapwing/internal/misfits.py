@@ -32,15 +32,16 @@ class FieldFit:
         Empty cells, NaN, and the schema's texts for missing.
     clamped : int
         Numbers and dates outside the bounds; a release treats them as the nearest bound.
-    unreadable : int
-        Unknown categories, text that is no number or date, infinities; a release treats them as missing.
+    misfit : int
+        Unknown categories, text that is no number or date, infinities; a release treats them as missing, and as misfits
+        where missing is not allowed.
     """
 
     name: str
     cells: int
     missing: int
     clamped: int
-    unreadable: int
+    misfit: int
 
 
 @private_boundary
@@ -74,16 +75,14 @@ def check_table(data: object, schema: Schema) -> Internal[tuple[FieldFit, ...]]:
             counts[row] += _counts(cells, field, encode(cells))
     return Internal(
         tuple(
-            FieldFit(
-                name=name, cells=int(cells), missing=int(missing), clamped=int(clamped), unreadable=int(unreadable)
-            )
-            for name, (cells, missing, clamped, unreadable) in zip(names, counts, strict=True)
+            FieldFit(name=name, cells=int(cells), missing=int(missing), clamped=int(clamped), misfit=int(misfit))
+            for name, (cells, missing, clamped, misfit) in zip(names, counts, strict=True)
         )
     )
 
 
 def _counts(cells: RawColumn, field: Field, codes: np.ndarray) -> tuple[int, int, int, int]:
-    """Return all, missing, clamped and unreadable cells of one chunk."""
+    """Return all, missing, clamped and misfit cells of one chunk."""
     is_last = codes == field.domain.last
     missing = int(np.count_nonzero(is_last & _is_missing(cells, field)))
     clamped = 0

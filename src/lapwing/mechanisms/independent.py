@@ -55,6 +55,7 @@ class Independent:
     name: ClassVar[str] = "Independent"
     summary: ClassVar[str] = "every column on its own: noisy one-way tables, no relation between columns (baseline)"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
+    caveat: ClassVar[str] = "columns are drawn separately: no relation between columns is kept"
 
     groups: int = 128
 

@@ -21,7 +21,11 @@ from lapwing.schema.schemas import Schema
 
 
 class Mechanism(Protocol):
-    """A published system: settings, and one run that asks, solves and returns a model."""
+    """A published system: settings, and one run that asks, solves and returns a model.
+
+    A mechanism may also have a ``caveat``: what its rows never keep, in plain words, for the certificate of every table
+    of two columns or more.
+    """
 
     name: ClassVar[str]
     summary: ClassVar[str]

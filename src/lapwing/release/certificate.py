@@ -59,7 +59,7 @@ class LedgerEntry:
     release_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Certificate:
     """Certify one release.
 
@@ -78,7 +78,7 @@ class Certificate:
     requested_epsilon, requested_delta, requested_rho : Fraction or None
         What the caller asked for: epsilon (perhaps with delta) or rho.
     epsilons : tuple of (delta, epsilon) pairs of Fraction
-        For zCDP: what the total means as (ε, δ), rounded to the safe side. Empty for pure ε.
+        For zCDP: what the total means as (ε, δ), rounded to the safe side, the requested δ first. Empty for pure ε.
     relation : {"add-remove", "replace-one"}
         The neighbour relation of the promise.
     privacy_unit : str
@@ -168,6 +168,12 @@ class Certificate:
         if not all(0 < delta < 1 and epsilon >= 0 for delta, epsilon in self.epsilons):
             raise ParameterError("epsilons of a certificate need delta in (0, 1) and epsilon of at least 0")
 
+    def __repr__(self) -> str:
+        return f"Certificate({self.mechanism}, {self.total}, {self.released_rows} rows)"
+
+    def __str__(self) -> str:
+        return self.text()
+
     def text(self) -> str:
         """Return a short plain summary: what is protected, under which relation, at which cost, what was assumed."""
         lines = [self._promise(), self._price()]
@@ -192,11 +198,14 @@ class Certificate:
 
     def _price(self) -> str:
         """Say what the release cost."""
-        spent = f"Cost: {self.total} for {len(self.lines)} noisy {'table' if len(self.lines) == 1 else 'tables'}"
+        questions = f"for {len(self.lines)} noisy {'table' if len(self.lines) == 1 else 'tables'}"
         if self.total.notion == "pure":
-            return f"{spent}, pure differential privacy."
-        pairs = [f"epsilon {float(epsilon):.4g} at delta {float(delta):.3g}" for delta, epsilon in self.epsilons]
-        return f"{spent}, zero-concentrated differential privacy" + "".join(f"; {pair}" for pair in pairs) + "."
+            return f"Cost: {self.total} {questions}, pure differential privacy."
+        pairs = {delta: f"epsilon {float(eps):.4g} at delta {float(delta):.3g}" for delta, eps in self.epsilons}
+        asked = None if self.requested_delta is None else pairs.pop(self.requested_delta, None)
+        spent = str(self.total) if asked is None else f"{asked} (rho {float(self.total.rho):.3g})"
+        more = "".join(f"; {pair}" for pair in pairs.values())
+        return f"Cost: {spent} {questions}, zero-concentrated differential privacy{more}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as plain JSON values, always in the same order."""

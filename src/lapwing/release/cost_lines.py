@@ -94,7 +94,6 @@ class CostLine:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the line as plain JSON values."""
-        noise = None if self.noise is None else {"kind": self.noise.kind, **rational_text(self.noise.parameter)}
         return {
             "question": self.question,
             "columns": list(self.columns),
@@ -102,7 +101,7 @@ class CostLine:
             "relation": self.relation,
             "max_rows": self.max_rows,
             "sensitivity": {"l1": self.sensitivity.l1, "l2_squared": self.sensitivity.l2_squared},
-            "noise": noise,
+            "noise": None if self.noise is None else _noise_to_dict(self.noise),
             "cost": budget_to_dict(self.cost),
         }
 
@@ -131,6 +130,12 @@ def budget_to_dict(budget: Budget) -> dict[str, str]:
 def budget_from_dict(values: object) -> Budget:
     """Read back what `budget_to_dict` wrote."""
     return Budget(cast("Notion", read_key(values, "notion", str)), read_rational(values))
+
+
+def _noise_to_dict(noise: NoiseLaw) -> dict[str, str | float]:
+    """Return a noise law as plain JSON values: the exact parameter, what it means, and the standard deviation."""
+    means = "scale" if noise.kind == "laplace" else "variance"
+    return {"kind": noise.kind, "means": means, **rational_text(noise.parameter), "sd": noise.sd}
 
 
 def _loss(sensitivity: Sensitivity, noise: NoiseLaw, notion: Notion) -> Fraction:

@@ -15,6 +15,7 @@ from lapwing.release.terms import Relation
 
 MAX_SD = 2.0**50
 """Noise beyond this standard deviation could leave int64, and says nothing about any table."""
+_LARGEST = 2**120  # beyond every law that is drawn from, and well inside the range of floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class NoiseLaw:
         Discrete Laplace, ``P[Z = z]`` proportional to ``exp(-|z| / scale)``, or discrete Gaussian, ``P[Z = z]``
         proportional to ``exp(-z**2 / (2 sigma_squared))``.
     parameter : Fraction
-        The scale (Laplace) or sigma squared (Gaussian); positive.
+        The scale (Laplace) or sigma squared (Gaussian); positive, at most 2**120.
 
     Examples
     --------
@@ -59,6 +60,8 @@ class NoiseLaw:
             raise ParameterError(f"noise kind must be laplace or gaussian, got {self.kind!r}; use one of the two")
         if self.parameter <= 0:
             raise ParameterError(f"the noise parameter must be positive, got {self.parameter}; give a positive cost")
+        if self.parameter > _LARGEST:
+            raise ParameterError("the noise parameter must be at most 2**120; give a larger cost")
 
     @property
     def sd(self) -> float:

@@ -13,7 +13,7 @@ from lapwing.errors import LapwingWarning, ParameterError
 from lapwing.release.laws import Laws
 from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, narrow
 from lapwing.sample.ragged import distinct_pairs, ranks
-from lapwing.sample.wanted import Between, wanted_runs
+from lapwing.sample.wanted import Between, range_hint, wanted_runs
 from lapwing.schema.schemas import Schema
 
 __all__ = ["FEW_ATOMS", "Between", "condition"]
@@ -35,7 +35,7 @@ def condition(model: ReleasedModel, schema: Schema, where: Mapping[str, object])
     schema : Schema
         Names the columns.
     where : mapping of column to value, Between, None, or list of those
-        What each column must be; None asks for missing. All conditions hold together.
+        What each column must be; None (or NaN) asks for missing. All conditions hold together.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def condition(model: ReleasedModel, schema: Schema, where: Mapping[str, object])
     Raises
     ------
     ParameterError
-        If a value does not fit its column, or no atom can match.
+        If a value does not fit its column, or matching rows have probability 0.
     SchemaError
         If there is no such column.
 
@@ -74,7 +74,9 @@ def condition(model: ReleasedModel, schema: Schema, where: Mapping[str, object])
     atoms = np.flatnonzero(weights)
     part = None if model.log_linear is None else _conditioned_part(model.log_linear, wanted)
     if atoms.size == 0:
-        raise ParameterError(f"no atom of the model matches where on {', '.join(wanted)}; ask for a wider condition")
+        hints = "".join(range_hint(schema.field(name), where[name]) for name in wanted)
+        rows = f"rows that match where on {', '.join(wanted)}"
+        raise ParameterError(f"the model gives {rows} probability 0; ask for a wider condition{hints}")
     share = float(weights.sum() / model.weights.sum())
     matching = weights[atoms] / weights.max()
     effective = float(matching.sum() ** 2 / (matching**2).sum())

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from fractions import Fraction
 from typing import Any, cast
 
@@ -23,6 +23,7 @@ from lapwing.schema.scalars import (
 from lapwing.schema.values import bounds, category_positions, special_codes, step
 
 _CELLS = 2**32
+_NAMES_OF_MISSING = ("NAType", "NaTType")  # of pandas, which this package does not need
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,8 @@ def wanted_runs(field: Field, wanted: object) -> np.ndarray:
     field : Field
         A modelled column.
     wanted : value, Between, None, or list, tuple, set, range or ndarray of those
-        None asks for missing. A number without resolution means its cell; of a range, the cells inside it.
+        None, NaN and pandas' NA ask for missing. A number without resolution means its cell; of a range, the cells
+        inside it. A moment at midnight is a date.
 
     Returns
     -------
@@ -76,7 +78,18 @@ def wanted_runs(field: Field, wanted: object) -> np.ndarray:
         raise ParameterError(f"where asks column {quote(field.name)} for no value at all; list at least one")
     domain = field.domain
     codes = _Listed(field, _positions(field)) if field.is_categorical else _axis(field, domain)
-    return _merged(_run(codes, domain, item) for item in items)
+    try:
+        return _merged(_run(codes, domain, item) for item in items)
+    except ParameterError as error:
+        message = str(error)
+    raise ParameterError(message + range_hint(field, wanted))
+
+
+def range_hint(field: Field, wanted: object) -> str:
+    """Return how to ask for a range, where a pair of numbers may have been meant as one; else nothing."""
+    if not (isinstance(wanted, tuple) and len(wanted) == 2 and all(map(is_finite_number, wanted))):
+        return ""
+    return f"; for a range write lw.between({wanted[0]}, {wanted[1]})" if field.domain.ordered else ""
 
 
 def _merged(runs: Iterable[tuple[int, int]]) -> np.ndarray:
@@ -97,12 +110,24 @@ def _run(codes: "_Listed | _Axis", domain: Domain, item: object) -> tuple[int, i
         if not domain.ordered:
             raise ParameterError(f"where asks column {name} for a range, but it has no order; list values")
         return _listed_range(codes, item) if isinstance(codes, _Listed) else _range(codes, item)
-    if item is None:
+    if _is_missing(item):
         if not domain.missing:
             raise ParameterError(f"where asks column {name} for missing, but it is required; name a value")
         return domain.last, domain.size
     code = _listed(codes, item) if isinstance(codes, _Listed) else _code(codes, item)
     return code, code + 1
+
+
+def _is_missing(value: object) -> bool:
+    """Return whether a value is one of the ways to write that there is none."""
+    plain = _plain(value)
+    is_nan = isinstance(plain, float) and math.isnan(plain)
+    return plain is None or is_nan or type(plain).__name__ in _NAMES_OF_MISSING
+
+
+def _plain(value: object) -> object:
+    """Return a NumPy scalar as the Python value it stands for, and anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 # ------------------------------------------------------------------------------------------------- listed values
@@ -128,7 +153,7 @@ def _positions(field: Field) -> dict[Any, int]:
 def _listed(codes: _Listed, value: object) -> int:
     """Return the code of one listed value."""
     field = codes.field
-    plain = value.item() if isinstance(value, np.generic) else value
+    plain = _plain(value)
     key: object = None
     if field.categories is None:
         key = plain if isinstance(plain, bool) else None
@@ -201,10 +226,11 @@ def _axis(field: Field, domain: Domain) -> _Axis:
 
 def _number(field: Field, value: object) -> int | float | None:
     """Return a value in code space; None if it is no value of the field's type."""
-    plain = value.item() if isinstance(value, np.generic) else value
-    if field.type in ("date", "datetime"):
-        text = _text(plain)
-        return parse_date(text) if field.type == "date" else parse_datetime(text)
+    plain = _plain(value)
+    if field.type == "date":
+        return parse_date(plain.isoformat().removesuffix("T00:00:00") if isinstance(plain, datetime) else _text(plain))
+    if field.type == "datetime":
+        return parse_datetime(_text(plain))
     return cast("int | float", plain) if is_finite_number(plain) else None
 
 

@@ -112,6 +112,16 @@ class Field:
         return self.categories is not None or self.type == "boolean"
 
     @property
+    def blank(self) -> tuple[str, ...]:
+        """The settings without which the field has no domain and that a draft has left open."""
+        if self.identifier or self.is_categorical:
+            return ()
+        if self.type == "string":
+            return ("categories",)
+        bounds = (("minimum", self.minimum), ("maximum", self.maximum))
+        return tuple(key for key, bound in bounds if bound is None)
+
+    @property
     def range(self) -> Range:
         """The range of a numeric or date field without categories.
 

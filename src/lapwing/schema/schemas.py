@@ -20,6 +20,7 @@ from lapwing.schema.scalars import quote, whole_number
 _MAX_FIELDS: Final = 100_000
 _MAX_ROWS: Final = 2**31 - 1
 _PLAIN_MISSING: Final = ("",)
+_LISTED: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +136,21 @@ class Schema:
         """
         return _find(self.fields, name, "the schema")
 
-    def check_complete(self) -> None:
+    def check_complete(self, what: str = "the schema") -> None:
         """Check that every modelled field has a domain, which only a draft may leave open.
 
         Raises
         ------
         SchemaError
-            Naming the first field that lacks bounds or categories.
+            Naming the first field that lacks bounds or categories; of a draft, ``what`` and all that is open.
         """
+        still_open = [f"{field.name} ({', '.join(field.blank)})" for field in self.columns if field.blank]
+        if self.is_draft and still_open:
+            more = f" and {len(still_open) - _LISTED} more fields" if len(still_open) > _LISTED else ""
+            raise SchemaError(
+                f"{what} is a draft; still open: {', '.join(still_open[:_LISTED])}{more}; "
+                'fill them in from public knowledge and remove "draft": true'
+            )
         for field in self.columns:
             _ = field.domain
 
@@ -169,7 +177,7 @@ class Schema:
         if isinstance(source, Mapping):
             return cls.from_dict(source)
         if isinstance(source, str | os.PathLike):
-            return cls.from_dict(parsing.table_from(read_json(source)))
+            return cls._read(read_json(source), f"schema file {quote(Path(source).name)}")
         raise SchemaError(f"a schema is a path, a mapping or a Schema, got a {type(source).__name__}")
 
     @classmethod
@@ -181,7 +189,12 @@ class Schema:
         SchemaError
             Where a rule of the format is broken, also where a draft leaves bounds or categories open.
         """
-        table = parsing.table_from(d)
+        return cls._read(d, "the schema")
+
+    @classmethod
+    def _read(cls, source: object, what: str) -> Self:
+        """Return the schema that a value in the file format describes; `what` names it where it is an open draft."""
+        table = parsing.table_from(source)
         unit = parsing.unit_from(table.get("privacyUnit"))
         schema = cls(
             fields=parsing.fields_from(table),
@@ -189,7 +202,7 @@ class Schema:
             is_draft=parsing.flag_from(table, "draft"),
             name=parsing.text_from(table, "name"),
         )
-        schema.check_complete()
+        schema.check_complete(what)
         return schema
 
     def to_dict(self) -> dict[str, Any]:

@@ -97,6 +97,11 @@ def texts(cells: Iterable[object]) -> Texts:
     return Texts(pl.Series(clean, dtype=pl.String))
 
 
+def misfits(column: pl.Series) -> Texts:
+    """Return cells of a type that no field can hold: unreadable, or missing where they are null."""
+    return Texts(pl.repeat(UNREADABLE, len(column), dtype=pl.String, eager=True).set(column.is_null(), None))
+
+
 def decimals(column: pl.Series) -> Texts:
     """Return decimal numbers written as text, without zeros at their end: 2.50 is the number 2.5."""
     return Texts(column.str.replace(_TRAILING_ZEROS, "$1"))
@@ -154,10 +159,15 @@ def _numpy_moment(cell: np.datetime64) -> str | None:
     return None if np.isnat(cell) else str(cell.astype("datetime64[us]"))
 
 
-# In this order: bool is an int, datetime is a date.
+def _numpy_duration(cell: np.timedelta64) -> str | None:
+    return None if np.isnat(cell) else UNREADABLE
+
+
+# In this order: bool is an int, datetime is a date, and NumPy's duration is one of its integers.
 _RULES: tuple[tuple[tuple[type, ...], Callable[[Any], str | None]], ...] = (
     ((str,), str.__str__),
     ((bool, np.bool_), lambda cell: "true" if cell else "false"),
+    ((np.timedelta64,), _numpy_duration),
     ((int, np.integer), _integer),
     ((float, np.floating), _real),
     ((decimal.Decimal,), _decimal),

@@ -10,6 +10,7 @@ import glob
 import gzip
 import io
 import itertools
+import operator
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -149,15 +150,25 @@ class _CsvFile:
         positions = [self.names.index(name) for name in columns]
         skip = 1
         for batch in self._batches(min(rows, _CSV_ROWS)):
-            lines = batch[skip:]
+            lines = self._without_gaps(batch[skip:])
             skip = 0
             if lines:
                 yield {name: _column(lines, at) for name, at in zip(columns, positions, strict=True)}
 
+    def _without_gaps(self, lines: list[list[str]]) -> list[list[str]]:
+        """Return the lines that are rows.
+
+        With one column an empty line is how Polars and others write a row whose cell is missing. No row of more
+        columns is written without its separators.
+        """
+        if len(self.names) == 1:
+            return [line or [""] for line in lines]
+        return [line for line in lines if line]
+
     def _batches(self, rows: int) -> Iterator[list[list[str]]]:
-        """Yield lists of at most `rows` lines that are not empty, each as its cells."""
+        """Yield lists of at most `rows` lines, each as its cells, from the first that is not empty."""
         with guarded(self._what, lambda: _open_text(self.path)) as stream:
-            lines = filter(None, csv.reader(stream, delimiter=self._separator))
+            lines = itertools.dropwhile(operator.not_, csv.reader(stream, delimiter=self._separator))
             while batch := guarded(self._what, lambda: _take(lines, rows)):
                 yield batch
 
@@ -179,11 +190,9 @@ def _open_text(path: Path) -> io.TextIOBase:
 
 
 def _take(lines: Iterator[list[str]], count: int) -> list[list[str]]:
-    before = csv.field_size_limit(_LONGEST_CELL)
-    try:
-        return list(itertools.islice(lines, count))
-    finally:
-        csv.field_size_limit(before)
+    # The limit is one for the whole process: were it put back, it would change under another thread that reads.
+    csv.field_size_limit(_LONGEST_CELL)
+    return list(itertools.islice(lines, count))
 
 
 def _column(lines: list[list[str]], at: int) -> Texts:

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from lapwing.schema.scalars import quote
-from lapwing.table.cells import Numbers, RawColumn, Texts, Times, decimals, texts
+from lapwing.table.cells import Numbers, RawColumn, Texts, Times, decimals, misfits, texts
 from lapwing.table.guard import guarded
 from lapwing.table.parsing import DAY_MICROSECONDS
 
@@ -123,6 +123,9 @@ def _rarer_cells(column: pl.Series) -> RawColumn:
         return Texts(column.cast(pl.String))
     if dtype.is_decimal():
         return decimals(column.cast(pl.String))
+    if isinstance(dtype, pl.Duration | pl.Time):
+        # As Python objects some of them would overflow.
+        return misfits(column)
     return texts(column.to_list())
 
 
@@ -179,7 +182,31 @@ def arrow_cells(column: "pa.ChunkedArray") -> RawColumn:
         return decimals(_imported(column.cast(pa.string())))
     if pa.types.is_interval(kind):
         return texts(column.to_pylist())
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return _arrow_texts(column)
     return series_cells(_imported(column))
+
+
+def _arrow_texts(column: "pa.ChunkedArray") -> Texts:
+    """Return text; cells whose bytes are no text get the replacement character, as everywhere else."""
+    import pyarrow as pa  # noqa: PLC0415 - the user's own
+
+    if _is_text(column):
+        return Texts(_imported(column))
+    stored = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
+    chunks = [chunk.view(stored[column.type]) for chunk in column.chunks]
+    return texts(_imported(pa.chunked_array(chunks)).to_list())
+
+
+def _is_text(column: "pa.ChunkedArray") -> bool:
+    """Return whether all text is UTF-8, which PyArrow never checks by itself, and Polars takes on trust."""
+    import pyarrow as pa  # noqa: PLC0415 - the user's own
+
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _imported(column: "pa.ChunkedArray") -> pl.Series:

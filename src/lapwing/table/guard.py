@@ -6,6 +6,7 @@ outside of the except block, so that ``__context__`` is empty, and hold no rows 
 """
 
 import functools
+import inspect
 import sys
 import traceback
 import types
@@ -14,7 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn, ParamSpec, TypeVar
 
-from lapwing.errors import DataError, LapwingError
+import numpy as np
+
+from lapwing.errors import DataError, LapwingError, ParameterError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -71,11 +74,17 @@ def private_boundary(function: Callable[P, T]) -> Callable[P, T]:
     -------
     callable
         The same call. Errors of ours come out without context and without the frames between the caller and the
-        place of the error; any other exception becomes a `LapwingError` that names its type and our line.
+        place of the error; any other exception becomes a `LapwingError` that names its type and our line. A missing
+        or unknown argument is a `ParameterError` before the call begins.
     """
+    signature = inspect.signature(function)
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        mistake = _mistake(signature, args, kwargs)
+        if mistake:
+            del args, kwargs
+            _raise(ParameterError(f"{function.__name__}(): {mistake}"))
         outcome = _attempt(functools.partial(function, *args, **kwargs))
         del args, kwargs
         if not isinstance(outcome, _Failure):
@@ -100,11 +109,27 @@ class _Failure:
 def _attempt(work: Callable[[], T]) -> "T | _Failure":
     """Return the result of `work`, or what may be said of the exception that ended it."""
     try:
-        return work()
+        # With the user's own settings of NumPy a cell close to zero may raise, or be printed.
+        with np.errstate(all="ignore"):
+            return work()
     except Exception as error:
         return _Failure(error)
     except _rust_panic() as error:
         return _Failure(error)
+
+
+def _mistake(signature: inspect.Signature, args: tuple[object, ...], kwargs: dict[str, object]) -> str | None:
+    """Return what is wrong with the arguments of a call, in names alone, and what the call takes."""
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        said = str(error)  # Python's own sentence names parameters, never a value
+    else:
+        return None
+    by_name = [name for name, each in signature.parameters.items() if each.kind is inspect.Parameter.KEYWORD_ONLY]
+    placed = [name for name in signature.parameters if name not in by_name]
+    listed = f" and, by name, {', '.join(by_name)}" if by_name else ""
+    return f"{said}; it takes {', '.join(placed)}{listed}"
 
 
 def _rust_panic() -> type[BaseException] | tuple[()]:

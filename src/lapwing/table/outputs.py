@@ -68,7 +68,10 @@ def whole_files(targets: Sequence[Path], inputs: Sequence[Path] = ()) -> Iterato
     >>> [file.name for file in folder.iterdir()]
     ['rows.csv']
     """
-    places = _reserve(_distinct(targets, inputs))
+    real = _distinct(targets, inputs)
+    for target in targets:
+        _check_folder(target)
+    places = _reserve(real)
     try:
         failure = None
         try:
@@ -104,6 +107,7 @@ def whole_folder(target: Path) -> Iterator[Path]:
     DataError
         If it cannot be written, or the disk is full.
     """
+    _check_folder(target)
     real = Path(os.path.realpath(target))
     if os.path.lexists(real) and not (real.is_dir() and not any(real.iterdir())):
         raise ParameterError(f"{target} is there already; give a folder that does not exist yet")
@@ -126,6 +130,12 @@ def whole_folder(target: Path) -> Iterator[Path]:
             shutil.rmtree(temporary, ignore_errors=True)
     if failure is not None:
         _refuse(target, failure)
+
+
+def _check_folder(target: Path) -> None:
+    """Refuse a target whose folder has yet to be made."""
+    if not os.path.lexists(os.path.realpath(target.parent)):
+        raise DataError(f"the folder {target.parent} does not exist; make it first")
 
 
 def _distinct(targets: Sequence[Path], inputs: Sequence[Path]) -> list[Path]:
