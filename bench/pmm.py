@@ -148,7 +148,7 @@ def _paper_distances(rows: int, d: int, releases: int, rng: np.random.Generator)
 
 def certificate(releases: int) -> Iterator[Line]:
     """Yield how often three distances pass the 95 % bound, as certified and with 20 % too little noise claimed."""
-    for what, run in (("W1, 64 cells", _line_run), ("W1, 2 cells", _pair_run), ("A, 64 x 64 cells", _noise_run)):
+    for what, run in (("W1, 64 cells", _line_run), ("W1, 2 cells", _pair_run), ("A, 16 x 16 cells", _noise_run)):
         values, tree, scale = run(releases)
         for claimed in (1.0, 0.8):
             parameters = tuple(parameter * claimed for parameter in tree.parameters)
@@ -200,7 +200,7 @@ def _noise_run(releases: int) -> tuple[np.ndarray, NoiseTree, float]:
     """Return the certificate's own variable A, from the noise of releases of an empty table."""
     frame = pl.DataFrame({"x0": [], "x1": []}, schema={"x0": pl.Float64, "x1": pl.Float64})
     schema = {"fields": [{"name": name, "type": "number", "constraints": BOUNDS} for name in frame.columns]}
-    runs = [synthesize(frame, schema, epsilon=1, mechanism=PMM(depth=12), expected_rows=1000) for _ in range(releases)]
+    runs = [synthesize(frame, schema, epsilon=1, mechanism=PMM(depth=8), expected_rows=1000) for _ in range(releases)]
     tree = distances.noise_of(runs[0], is_root_exact=False)
     return np.array([transport(run, tree) for run in runs]), tree, 1.0
 
