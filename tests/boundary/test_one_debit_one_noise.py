@@ -42,7 +42,7 @@ def spent(ledger):
 
 
 def counts(release):
-    return [answer.counts.tolist() for answer in release.noisy]
+    return [table.counts.tolist() for answer in release.noisy for table in answer.tables]
 
 
 def test_a_release_is_debited_and_its_certificate_names_the_entry(ledger, tmp_path):
@@ -158,7 +158,8 @@ KILLED = """
         return tuple(answers)
 
     module.ask_one_way = one_by_one
-    lw.synthesize(pl.read_parquet(sys.argv[1]), {schema!r}, epsilon=1, mechanism="Independent", ledger=sys.argv[2], transcript=sys.argv[3])
+    rows, places = pl.read_parquet(sys.argv[1]), dict(ledger=sys.argv[2], transcript=sys.argv[3])
+    lw.synthesize(rows, {schema!r}, epsilon=1, mechanism="Independent", **places)
 """
 
 

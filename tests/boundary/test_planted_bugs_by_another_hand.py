@@ -192,7 +192,7 @@ def tables_are_raked_to_the_true_total(patch):
 
 def noise_is_drawn_again_until_it_is_small(patch):
     """Large noise looks like a bug, so it is thrown away."""
-    honest = answering._draw
+    honest = answering.noise_of
 
     def draw(law, size, bits):
         noise = honest(law, size, bits)
@@ -200,7 +200,7 @@ def noise_is_drawn_again_until_it_is_small(patch):
             noise = honest(law, size, bits)
         return noise
 
-    patch.setattr(answering, "_draw", draw)
+    patch.setattr(answering, "noise_of", draw)
 
 
 def floating_point_noise_is_rounded(patch):
@@ -209,7 +209,7 @@ def floating_point_noise_is_rounded(patch):
     def draw(law, size, _):
         return np.rint(np.random.default_rng().normal(0, law.sd, size)).astype(np.int64)
 
-    patch.setattr(answering, "_draw", draw)
+    patch.setattr(answering, "noise_of", draw)
 
 
 # ------------------------------------------------------------------------------------------ accounting and seeds

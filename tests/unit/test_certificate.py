@@ -204,7 +204,7 @@ def test_the_text_of_a_zcdp_release_gives_epsilon_at_several_deltas():
     text = _zcdp().text()
 
     assert (
-        "Cost: epsilon 3 at delta 1e-09 (rho 0.1) for 2 questions, zero-concentrated differential privacy; "
+        "Cost: epsilon 3 at delta 1e-09 (rho 0.1) for 2 noisy tables, zero-concentrated differential privacy; "
         "epsilon 2.5 at delta 1e-06.\n"
     ) in text
     assert "Recorded in the ledger under adult-2026, release r1." in text

@@ -174,7 +174,7 @@ def test_the_requested_pair_comes_first_in_the_certificate_of_an_unusual_delta()
     certificate = lw.synthesize(DATA, SCHEMA, epsilon=1, delta=1e-5).certificate
 
     assert [float(delta) for delta, _ in certificate.epsilons] == [1e-5, 1e-6, 1e-9, 1e-12]
-    assert "Cost: epsilon 1 at delta 1e-05 (rho 0.0306) for 3 questions" in certificate.text()
+    assert "Cost: epsilon 1 at delta 1e-05 (rho 0.0306) for 3 noisy tables" in certificate.text()
 
 
 def test_the_certificate_says_what_the_mechanism_never_keeps(release):

@@ -93,7 +93,7 @@ class Hierarchy:
     def parents(self, level: int) -> _Array:
         """Return, for each run of a level from 1 on, its run one level above: ndarray of int64, non-decreasing."""
         here = self.levels[self.levels <= level]
-        return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(here < level)))
+        return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(here < level, dtype=np.int64)))
 
     def alone(self, level: int) -> tuple[_Array, int]:
         """Return how a level's runs gather the regular runs of that level and the reserved codes, each alone.
