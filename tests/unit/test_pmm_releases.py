@@ -100,9 +100,9 @@ def test_the_certificate_states_a_distance_that_holds(relation):
 @pytest.mark.parametrize(
     ("mechanism", "kinds"),
     [
-        (PMM(depth=18), {"expected distance", "largest cell"}),
-        (PMM(depth=6), {"distance", "largest cell"}),
-        (PMM(depth=6, variant="paper"), {"expected distance", "largest cell"}),
+        (PMM(depth=18), ("expected distance", "largest cell")),
+        (PMM(depth=6), ("distance", "largest cell")),
+        (PMM(depth=6, variant="paper"), ("expected distance", "largest cell")),
     ],
     ids=str,
 )
