@@ -54,7 +54,7 @@ def test_make_help_lists_the_targets_with_their_texts() -> None:
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/index.md", "docs/quickstart.md", "docs/guarantees.md"])
-def test_the_first_screen_says_what_the_only_mechanism_does_not_keep(name: str) -> None:
+def test_the_first_screen_says_what_the_default_does_not_keep(name: str) -> None:
     first_screen = " ".join((ROOT / name).read_text().splitlines()[:FIRST_SCREEN_LINES])
 
     assert "Independent" in first_screen

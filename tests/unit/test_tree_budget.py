@@ -171,14 +171,14 @@ def test_pure_optima_leave_levels_out(dimension: int, root: str) -> None:
 
 @cubes
 @pytest.mark.parametrize("notion", NOTIONS)
-def test_deep_levels_share_a_fifth(dimension: int, notion: str) -> None:
+def test_deep_levels_share_a_tenth(dimension: int, notion: str) -> None:
     shares = default_shares(cube_deltas(20, dimension), 9, notion)
 
-    # A deep share of 1/15 is rounded to the nearest 2^-20.
-    assert len(shares) == 16
-    assert [abs(shares[level] - DEEP_SHARE / 3) < Fraction(1, 2**20) for level in (11, 13, 15)] == [True] * 3
-    assert [shares[level] for level in (10, 12, 14)] == [0, 0, 0]
-    assert abs(float(sum(shares[:10])) - 0.8) < 2e-6
+    # A deep share of 1/20 is rounded to the nearest 2^-20.
+    assert len(shares) == 14
+    assert [abs(shares[level] - DEEP_SHARE / 2) < Fraction(1, 2**20) for level in (11, 13)] == [True] * 2
+    assert [shares[level] for level in (10, 12)] == [0, 0]
+    assert abs(float(sum(shares[:10])) - 0.9) < 2e-6
 
 
 def test_deep_levels_stop_where_the_tree_does() -> None:
@@ -188,7 +188,7 @@ def test_deep_levels_stop_where_the_tree_does() -> None:
     none = default_shares(deltas, 11, "pure")
 
     assert len(shorter) == 12
-    assert abs(float(shorter[-1]) - 0.2) < 1e-6
+    assert abs(float(shorter[-1]) - 0.1) < 1e-6
     assert none == optimal_shares(deltas[:12], "pure")
 
 
@@ -197,7 +197,7 @@ def test_deep_levels_stop_where_the_tree_does() -> None:
 def test_the_depth_is_that_of_trying_every_depth(notion: str, root: str) -> None:
     deltas = cube_deltas(16, 2)
     resolutions = np.array([2.0 ** -(level // 2) for level in range(17)])
-    spent = 0.8 if notion == "pure" else math.sqrt(0.8)
+    spent = 0.9 if notion == "pure" else math.sqrt(0.9)
     noise_parts = np.array(
         [
             factor(deltas[: r + 1], optimal_shares(deltas[: r + 1], notion, root), notion, root) / spent

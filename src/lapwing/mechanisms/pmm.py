@@ -58,7 +58,7 @@ class PMM:
         ``ceil(log2(epsilon * rows))``; then the tree ends earlier where ``max_nodes`` is reached.
     variant : {"default", "paper"}, default "default"
         ``default``: weighted least squares on the raw counts, fair rounding, and the budget per level that minimises
-        its error bound, with a fifth for deeper levels. ``paper``: the published algorithm.
+        its error bound, with a tenth for deeper levels. ``paper``: the published algorithm.
     consistency : {"uniform", "proportional"}, default "uniform"
         How the paper's variant changes two noisy counts so that they sum to their parent's.
     max_nodes : int, default 4_194_304

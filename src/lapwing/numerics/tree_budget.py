@@ -25,8 +25,8 @@ Floats = npt.NDArray[np.float64]
 SHARE_UNITS: Final = 2**20
 """Shares are whole multiples of 1 / SHARE_UNITS, so that the costs of all levels sum to the budget exactly."""
 
-DEEP_SHARE: Final = Fraction(1, 5)
-DEEP_STEPS: Final = (2, 4, 6)
+DEEP_SHARE: Final = Fraction(1, 10)
+DEEP_STEPS: Final = (2, 4)
 """This part of the budget goes, in equal parts, to the levels this far below the depth: it pays for clustered data."""
 
 CACHED_TREES: Final = 64
@@ -159,7 +159,7 @@ def optimal_shares(deltas: Sequence[float], notion: Notion, root: Root = "noisy"
 
 
 def default_shares(deltas: Sequence[float], depth: int, notion: Notion, root: Root = "noisy") -> tuple[Fraction, ...]:
-    """Return the shares of the better version: bound-optimal down to ``depth``, a fifth for deeper levels.
+    """Return the shares of the better version: bound-optimal down to ``depth``, a tenth for deeper levels.
 
     Parameters
     ----------
@@ -173,8 +173,8 @@ def default_shares(deltas: Sequence[float], depth: int, notion: Notion, root: Ro
     Returns
     -------
     tuple of Fraction
-        Shares of levels 0 to the deepest one with budget, summing to 1. The levels ``depth + 2``, ``+ 4`` and ``+ 6``
-        share a fifth equally, as far as they exist.
+        Shares of levels 0 to the deepest one with budget, summing to 1. The levels ``depth + 2`` and ``+ 4`` share a
+        tenth equally, as far as they exist.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def default_shares(deltas: Sequence[float], depth: int, notion: Notion, root: Ro
     Examples
     --------
     >>> [float(round(share, 2)) for share in default_shares([1] * 8, 2, "pure")]
-    [0.0, 0.0, 0.8, 0.0, 0.1, 0.0, 0.1]
+    [0.0, 0.0, 0.9, 0.0, 0.05, 0.0, 0.05]
     """
     if not 0 <= depth < len(deltas):
         raise ParameterError(f"depth must be from 0 to {len(deltas) - 1}, got {depth}")

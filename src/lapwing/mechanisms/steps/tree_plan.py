@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final
 
 from lapwing.budget.budget import Budget
 from lapwing.errors import CapacityError
@@ -23,6 +24,9 @@ from lapwing.release.terms import Terms
 from lapwing.release.tree_counts import TreeCounts
 from lapwing.schema.hierarchies import hierarchy
 from lapwing.schema.schemas import Schema
+
+EXTRA_LEVELS: Final = 2
+"""How far below the depth that minimises the bound the tree goes; chosen on four laws, d = 1 and 2 (docs/pmm.md)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +140,8 @@ def _bounded_plan(
     most = len(shape.schedule) if depth is None else min(depth, len(shape.schedule))
     root = _root(terms, most)
     deltas, resolutions = shape.deltas[: most + 1], shape.resolutions[: most + 1]
-    best = chosen_depth(deltas, resolutions, noise, budget.notion, root)
+    # The bound counts every noise as if no row were there: measured distances are smallest two levels further down.
+    best = min(chosen_depth(deltas, resolutions, noise, budget.notion, root) + EXTRA_LEVELS, most)
     if root == "exact":
         best = max(best, 1)  # an exact root has no noise to spend a budget on
     if depth is not None:
