@@ -77,7 +77,8 @@ def test_the_summary_says_what_was_spent_where_the_files_are_and_what_is_missing
 
 
 @pytest.mark.parametrize(
-    ("columns", "rows", "epsilon", "hints"), [(40, 1, 1, 1), (40, 5, 1, 1), (15, 5, 1, 0), (2, 1, 1e-9, 0)]
+    ("columns", "rows", "epsilon", "hints"),
+    [(40, 1, 1, 1), (40, 5, 1, 1), (15, 5, 1, 0), (2, 1, 1, 0), (2, 1, 1e-9, 0)],
 )
 def test_a_delta_is_suggested_only_where_it_would_help_and_with_the_noise_of_the_release(
     place, columns, rows, epsilon, hints

@@ -143,10 +143,12 @@ def _transcript(release: "Release", ledger: Path | None, transcript: Path | None
 
 
 def _say_what_delta_gains(say: Say, certificate: "Certificate", epsilon: str) -> None:
-    """Say by how much a δ would lower the noise on the first question, asked for the same share of the budget."""
+    """Say by how much a δ would lower the noise, where all tables carry the same: a tree is `lapwing plan`'s matter."""
     from lapwing.release.noise_law import calibrated  # noqa: PLC0415
 
     line = certificate.lines[0]
+    if any(each.noise != line.noise for each in certificate.lines):
+        return
     try:
         granted = requested_budget(epsilon=epsilon, delta=_SUGGESTED_DELTA)
         gaussian = calibrated(line.sensitivity, granted * (line.cost.amount / certificate.total.amount)).sd
