@@ -1,0 +1,385 @@
+"""Total variation distance between the contingency tables of two coded tables: all 1-way, all 2-way, some 3-way.
+
+The total variation distance of two laws on the same cells is half the sum of the absolute differences of their shares:
+the largest difference in probability that any event can have. It lies between 0 (same shares) and 1 (no cell in
+common), and has no unit. What is computed from private rows is private: nothing here adds noise.
+"""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from lapwing.errors import CapacityError, ParameterError
+from lapwing.evaluate.checks import Floats, shares
+from lapwing.release.laws import read_only
+from lapwing.schema.domains import Domain
+from lapwing.schema.fields import Field
+from lapwing.schema.groupings import Grouping, evenly, identity
+from lapwing.schema.scalars import quote
+from lapwing.schema.schemas import Schema
+
+Codes = Mapping[str, npt.NDArray[np.integer]]
+Ints = npt.NDArray[np.int64]
+
+VALUE_BY_VALUE: Final = 256
+"""Ordered columns with at most so many regular codes are compared value by value."""
+
+PARTS: Final = 64
+"""Parts of the public domain in which a wider ordered column is compared."""
+
+TRIPLES: Final = 128
+"""Tables of three (or more) columns that are compared where there are more."""
+
+_MOST_CELLS: Final = 2**62
+_DENSE: Final = 4  # cells for each row up to which counting is faster than sorting
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Variation:
+    """Hold the total variation distances of all compared tables with the same number of columns.
+
+    Parameters
+    ----------
+    ways : int
+        Columns of each table.
+    possible : int
+        Tables of so many columns that there are; not all of them need be compared.
+    tables : tuple of tuple of str
+        The columns of each compared table, at least one table.
+    distances : ndarray of float64, shape (tables,)
+        Total variation distance of each table, 0 to 1.
+
+    Examples
+    --------
+    >>> found = Variation(ways=1, possible=2, tables=(("age",), ("sex",)), distances=np.array([0.25, 0.5]))
+    >>> found.mean, found.maximum, found.worst(1)
+    (0.375, 0.5, ((('sex',), 0.5),))
+    """
+
+    ways: int
+    possible: int
+    tables: tuple[tuple[str, ...], ...]
+    distances: np.ndarray
+
+    def __post_init__(self) -> None:
+        if len(self.tables) != len(self.distances) or not self.tables:
+            raise ParameterError("a variation needs one distance for each of its tables; check their number")
+        object.__setattr__(self, "distances", read_only(np.asarray(self.distances, dtype=np.float64)))
+
+    @property
+    def mean(self) -> float:
+        """Mean distance over the compared tables."""
+        return float(self.distances.mean())
+
+    @property
+    def maximum(self) -> float:
+        """Largest distance of a compared table."""
+        return float(self.distances.max())
+
+    def worst(self, count: int = 10) -> tuple[tuple[tuple[str, ...], float], ...]:
+        """Return the tables with the largest distances, the largest first, each with its distance."""
+        order = np.argsort(-self.distances, kind="stable")[:count]
+        return tuple((self.tables[position], float(self.distances[position])) for position in order)
+
+
+def compared_cells(domain: Domain) -> Grouping:
+    """Return the cells in which a column is compared: a function of its public domain alone.
+
+    Parameters
+    ----------
+    domain : Domain
+        Of the column.
+
+    Returns
+    -------
+    Grouping
+        Every value a cell where the column has at most 256 regular codes or is unordered; else at most 64 nearly equal
+        parts of the domain. Special values and missing (or misfit) are cells of their own, in each case.
+
+    Examples
+    --------
+    >>> compared_cells(Domain(121, 0, True, True, False)).groups
+    122
+    >>> compared_cells(Domain(2**32, 1, True, True, True)).groups
+    66
+    """
+    # Neighbouring codes of an unordered column have nothing in common that merging them would keep.
+    if domain.values <= VALUE_BY_VALUE or not domain.ordered:
+        return identity(domain)
+    return evenly(domain, PARTS)
+
+
+def table_variations(
+    real_codes: Codes,
+    other_codes: Codes,
+    schema: Schema,
+    *,
+    ways: Sequence[int] = (1, 2, 3),
+    triples: int = TRIPLES,
+    rng: np.random.Generator,
+) -> tuple[Variation, ...]:
+    """Return the total variation distances between the contingency tables of two coded tables.
+
+    Parameters
+    ----------
+    real_codes, other_codes : mapping of str to ndarray of integers, shape (n,) and (m,)
+        Codes of every modelled column of the schema, at least one row each.
+    schema : Schema
+        Gives the columns, and the cells by `compared_cells`.
+    ways : sequence of int, default (1, 2, 3)
+        Columns of a table, each at least 1.
+    triples : int, default 128
+        Tables compared for each number of columns above 2, at least 1; all where there are fewer.
+    rng : Generator
+        Chooses those tables, and nothing else: the same state chooses the same tables.
+
+    Returns
+    -------
+    tuple of Variation
+        One for each of ``ways`` that is at most the number of columns.
+
+    Raises
+    ------
+    ParameterError
+        If a setting is out of range, a column is left out, or a table has no row.
+    CapacityError
+        If a table has more than 2**62 cells.
+
+    Notes
+    -----
+    `choose_tables`, then `compare_tables`: call these to compare several tables on the same columns, or with weights.
+
+    Examples
+    --------
+    >>> schema = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}, {"name": "b", "type": "boolean"}]})
+    >>> real = {"a": np.array([0, 0, 1, 1]), "b": np.array([0, 0, 1, 1])}
+    >>> other = {"a": np.array([0, 0, 1, 1]), "b": np.array([0, 1, 0, 1])}
+    >>> [found.mean for found in table_variations(real, other, schema, rng=np.random.default_rng(0))]
+    [0.0, 0.5]
+    """
+    tables = choose_tables(schema, ways=ways, triples=triples, rng=rng)
+    return compare_tables(real_codes, other_codes, schema, tables)
+
+
+def choose_tables(
+    schema: Schema, *, ways: Sequence[int] = (1, 2, 3), triples: int = TRIPLES, rng: np.random.Generator
+) -> tuple[tuple[tuple[str, ...], ...], ...]:
+    """Return which tables are compared: all of one and two columns, and a sample of those with more.
+
+    Parameters
+    ----------
+    schema : Schema
+        Gives the columns.
+    ways, triples, rng
+        As for `table_variations`.
+
+    Returns
+    -------
+    tuple of tuple of tuple of str
+        For each of ``ways`` that is at most the number of columns, the tables, each as its columns in the schema's
+        order.
+
+    Raises
+    ------
+    ParameterError
+        If a setting is out of range.
+
+    Examples
+    --------
+    >>> schema = Schema.from_dict({"fields": [{"name": name, "type": "boolean"} for name in "abcd"]})
+    >>> choose_tables(schema, ways=[1, 3], triples=2, rng=np.random.default_rng(0))
+    ((('a',), ('b',), ('c',), ('d',)), (('a', 'c', 'd'), ('b', 'c', 'd')))
+    """
+    if any(isinstance(way, bool) or not isinstance(way, int) or way < 1 for way in ways):
+        raise ParameterError(f"ways must be whole numbers of at least 1, got {list(ways)!r:.80}")
+    if isinstance(triples, bool) or not isinstance(triples, int) or triples < 1:
+        raise ParameterError(f"triples must be a whole number of at least 1, got {triples!r:.80}")
+    names = [column.name for column in schema.columns]
+    chosen = []
+    for way in ways:
+        possible = math.comb(len(names), way)
+        if possible and (way <= 2 or possible <= triples):
+            chosen.append(tuple(itertools.combinations(names, way)))
+        elif possible:
+            ranks = np.sort(rng.choice(possible, triples, replace=False))
+            chosen.append(tuple(_combination(names, way, int(rank)) for rank in ranks))
+    return tuple(chosen)
+
+
+def compare_tables(
+    real_codes: Codes,
+    other_codes: Codes,
+    schema: Schema,
+    tables: Sequence[Sequence[tuple[str, ...]]],
+    *,
+    weights: npt.ArrayLike | None = None,
+    other_weights: npt.ArrayLike | None = None,
+) -> tuple[Variation, ...]:
+    """Return the total variation distances of chosen tables.
+
+    Parameters
+    ----------
+    real_codes, other_codes, schema
+        As for `table_variations`.
+    tables : sequence of sequence of tuple of str
+        As `choose_tables` returns them: the tables of one entry have the same number of columns.
+    weights : array_like of float, shape (n,), optional
+        Of the real rows: at least 0, not all 0; scaled to sum 1. Equal when left out.
+    other_weights : array_like of float, shape (m,), optional
+        Of the other rows, likewise.
+
+    Returns
+    -------
+    tuple of Variation
+        One for each entry of ``tables``.
+
+    Raises
+    ------
+    ParameterError
+        If a column is left out, lengths differ, a table has no row or a weight is out of range.
+    CapacityError
+        If a table has more than 2**62 cells.
+
+    Notes
+    -----
+    Without weights the shares are compared in integers, so that tables with equal shares are at distance 0 and tables
+    without a common cell at 1, exactly. A table of k cells takes time ``O(n + m + k)`` where k is at most ``4 (n + m)``
+    and ``O((n + m) log(n + m))`` beyond; memory ``O(d (n + m))`` bytes for the columns, and 40 bytes a row.
+
+    Examples
+    --------
+    >>> schema = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}]})
+    >>> real, other = {"a": np.array([0, 1])}, {"a": np.array([0, 1])}
+    >>> compare_tables(real, other, schema, [[("a",)]], weights=[3.0, 1.0])[0].maximum
+    0.25
+    """
+    columns = {column.name: column for column in schema.columns}
+    rows, other_rows = _rows("the real table", real_codes, columns), _rows("the other table", other_codes, columns)
+    steps, scale = _steps(rows, other_rows, weights, other_weights)
+    wanted = {name for group in tables for table in group for name in table}
+    parts = {name: _side_by_side(columns[name], real_codes[name], other_codes[name]) for name in wanted}
+    found = []
+    for group in tables:
+        distances = np.array([_distance([parts[name] for name in table], steps) for table in group])
+        found.append(
+            Variation(
+                ways=len(group[0]),
+                possible=math.comb(len(columns), len(group[0])),
+                tables=tuple(group),
+                distances=np.clip(distances / scale, 0, 1),
+            )
+        )
+    return tuple(found)
+
+
+def bootstrap_rows(codes: Codes, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Return as many rows, drawn with replacement: how far a table is from itself by chance (the sampling floor).
+
+    Parameters
+    ----------
+    codes : mapping of str to ndarray, shape (n,)
+        At least one row.
+    rng : Generator
+        Draws the rows.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (n,)
+
+    Examples
+    --------
+    >>> bootstrap_rows({"a": np.array([7, 7])}, np.random.default_rng(0))
+    {'a': array([7, 7])}
+    """
+    rows = len(next(iter(codes.values())))
+    drawn = rng.integers(rows, size=rows)
+    return {name: column[drawn] for name, column in codes.items()}
+
+
+def independent_columns(codes: Codes, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Return the rows with each column shuffled by itself: the same columns, and no dependence but by chance.
+
+    Parameters
+    ----------
+    codes : mapping of str to ndarray, shape (n,)
+        The rows.
+    rng : Generator
+        Shuffles.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (n,)
+
+    Examples
+    --------
+    >>> sorted(independent_columns({"a": np.array([3, 1, 2])}, np.random.default_rng(0))["a"].tolist())
+    [1, 2, 3]
+    """
+    return {name: rng.permutation(column) for name, column in codes.items()}
+
+
+def _combination(names: Sequence[str], size: int, rank: int) -> tuple[str, ...]:
+    """Return the combination of a rank, in the order of `itertools.combinations`."""
+    chosen: list[str] = []
+    for position, name in enumerate(names):
+        missing = size - len(chosen)
+        # Combinations that go on with this name come before those that pass it over.
+        here = math.comb(len(names) - position - 1, missing - 1) if missing else 0
+        if rank < here:
+            chosen.append(name)
+        else:
+            rank -= here
+    return tuple(chosen)
+
+
+def _rows(what: str, codes: Codes, columns: Mapping[str, Field]) -> int:
+    """Return the number of rows, at least one and the same in every column."""
+    for name in columns:
+        if name not in codes:
+            raise ParameterError(f"{what} has no codes of column {quote(name)}; give those of every modelled column")
+    lengths = {len(codes[name]) for name in columns}
+    if lengths == {0}:
+        raise ParameterError(f"{what} has no row; total variation compares shares, which need at least one")
+    if len(lengths) > 1:
+        raise ParameterError(f"{what} has columns of different lengths; give one code for each row")
+    return lengths.pop()
+
+
+def _steps(
+    rows: int, other_rows: int, weights: npt.ArrayLike | None, other_weights: npt.ArrayLike | None
+) -> tuple[Floats, float]:
+    """Return what each row adds to the difference of its cell, and what twice the distance is a multiple of."""
+    if weights is None and other_weights is None and rows * other_rows < 2**53:
+        # Each row of one table counts as much as the other has rows: the sums are whole numbers, and exact.
+        return np.repeat([float(other_rows), -float(rows)], [rows, other_rows]), 2.0 * rows * other_rows
+    masses = shares("weights", weights, rows), shares("other_weights", other_weights, other_rows)
+    return np.concatenate((masses[0], -masses[1])), 2.0
+
+
+def _side_by_side(column: Field, real: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, int, int]:
+    """Return the cells of both tables' rows, numbered among those that occur, their number, and that of all cells."""
+    grouping = compared_cells(column.domain)
+    groups = np.concatenate((grouping.apply(real), grouping.apply(other)))
+    number = np.cumsum(np.bincount(groups, minlength=grouping.groups) > 0) - 1
+    size = int(number[-1]) + 1
+    return number.astype(np.min_scalar_type(size))[groups], size, grouping.groups
+
+
+def _distance(parts: Sequence[tuple[np.ndarray, int, int]], steps: Floats) -> float:
+    """Return the sum over cells of the absolute sum of steps."""
+    if math.prod(groups for _, _, groups in parts) > _MOST_CELLS:
+        raise CapacityError("a table has more than 2**62 cells; compare fewer columns at a time or merge categories")
+    keys: Ints = parts[0][0].astype(np.int64)
+    for more, size, _ in parts[1:]:
+        keys *= size
+        keys += more
+    if math.prod(size for _, size, _ in parts) <= _DENSE * len(keys):
+        return float(np.abs(np.bincount(keys, steps)).sum())
+    order = np.argsort(keys)
+    starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
+    return float(np.abs(np.add.reduceat(steps[order], starts)).sum())
