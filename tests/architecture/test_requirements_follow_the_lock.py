@@ -34,7 +34,7 @@ def test_the_lock_is_for_what_pyproject_asks() -> None:
 def test_running_needs_no_test_tools() -> None:
     names = {requirement.name for requirement in exported(requirements("run"))}
 
-    assert names.isdisjoint({"pytest", "hypothesis", "pandas", "pyarrow", "hatchling", "pip"})
+    assert names.isdisjoint({"pytest", "hypothesis", "pandas", "pyarrow", "scikit-learn", "hatchling", "pip"})
     assert {"numpy", "scipy", "polars", "narwhals", "typer", "rich"} <= names
 
 
@@ -73,5 +73,12 @@ def test_a_line_without_version_and_hash_is_refused(line: str) -> None:
 def test_a_dependency_added_without_locking_is_noticed() -> None:
     asked = copy.deepcopy(PYPROJECT)
     asked["project"]["dependencies"].append("attrs>=24")
+
+    assert remembered(LOCK) != declared(asked)
+
+
+def test_an_extra_changed_without_locking_is_noticed() -> None:
+    asked = copy.deepcopy(PYPROJECT)
+    asked["project"]["optional-dependencies"]["report"].append("attrs>=24")
 
     assert remembered(LOCK) != declared(asked)

@@ -67,10 +67,14 @@ def _hashes(package: dict[str, Any]) -> frozenset[str]:
 
 
 def declared(pyproject: dict[str, Any]) -> dict[str, set[str]]:
-    """Return what ``pyproject.toml`` asks for, per group; ``""`` is the project itself."""
-    groups = pyproject["dependency-groups"]
+    """Return what ``pyproject.toml`` asks for, per group and extra; ``""`` is the project itself."""
+    project, groups = pyproject["project"], pyproject["dependency-groups"]
     return {
-        "": {_written(need) for need in pyproject["project"]["dependencies"]},
+        "": {_written(need) for need in project["dependencies"]},
+        **{
+            f"extra == '{extra}'": {_written(need) for need in needs}
+            for extra, needs in project["optional-dependencies"].items()
+        },
         **{group: _members(groups, group) for group in groups},
     }
 
@@ -89,8 +93,11 @@ def remembered(lock: dict[str, Any]) -> dict[str, set[str]]:
     """Return what the lock was made for, in the form of ``declared``."""
     (project,) = [package for package in lock["package"] if package["name"] == "lapwing"]
     metadata = project["metadata"]
+    needed = defaultdict(set)
+    for need in metadata["requires-dist"]:
+        needed[need.get("marker", "")].add(need["name"] + need.get("specifier", ""))
     return {
-        "": {need["name"] + need.get("specifier", "") for need in metadata["requires-dist"]},
+        **needed,
         **{
             group: {need["name"] + need.get("specifier", "") for need in needs}
             for group, needs in metadata["requires-dev"].items()
