@@ -13,7 +13,7 @@ from lapwing.budget.budget import Budget, BudgetRequest, Number, read_request
 from lapwing.errors import ParameterError
 from lapwing.mechanisms.registry import settings_of, why_default
 from lapwing.release.certificate import CostLine, Statement
-from lapwing.release.cost_lines import budget_to_dict
+from lapwing.release.cost_lines import budget_to_dict, counted_lines
 from lapwing.release.plain import rational_text
 from lapwing.release.planned import Planned
 from lapwing.release.terms import Relation, Terms
@@ -96,9 +96,10 @@ class Plan:
         return self.request.budget
 
     def __repr__(self) -> str:
-        tables = f"{len(self.lines)} noisy table{'' if len(self.lines) == 1 else 's'}"
         error = f"expected error {self.accuracy[0].value:.3g}"
-        return f"<Plan: {self.mechanism}, {self.total}, {tables}, {error} at {self.expected_rows} rows>"
+        return (
+            f"<Plan: {self.mechanism}, {self.total}, {counted_lines(self.lines)}, {error} at {self.expected_rows} rows>"
+        )
 
     def text(self) -> str:
         """Return the plan as plain text, a screen long."""
@@ -106,8 +107,7 @@ class Plan:
             "\n".join(
                 [
                     f"Mechanism: {self.mechanism}. {self.reason}.",
-                    f"Cost: {self.total} for {len(self.lines)} noisy {'table' if len(self.lines) == 1 else 'tables'}, "
-                    f"{self.relation} neighbours.",
+                    f"Cost: {self.total} for {counted_lines(self.lines)}, {self.relation} neighbours.",
                     self._unit_text(),
                     self._condition(),
                     "",

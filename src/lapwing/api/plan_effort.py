@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from lapwing.release.questions import MarginalCounts
+from lapwing.release.select_worst import SelectWorst
 from lapwing.release.tree_counts import TreeCounts
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import CACHE_BYTES
@@ -41,14 +42,14 @@ class Effort:
     memory_bytes: int
 
 
-def effort_of(schema: Schema, questions: Sequence[MarginalCounts | TreeCounts], rows: int) -> Effort:
+def effort_of(schema: Schema, questions: Sequence[MarginalCounts | TreeCounts | SelectWorst], rows: int) -> Effort:
     """Estimate the work of a release.
 
     Parameters
     ----------
     schema : Schema
         Gives columns and the width of a row.
-    questions : sequence of MarginalCounts or TreeCounts
+    questions : sequence of MarginalCounts, TreeCounts or SelectWorst
         All that will be asked.
     rows : int
         Expected number of rows.
@@ -62,9 +63,11 @@ def effort_of(schema: Schema, questions: Sequence[MarginalCounts | TreeCounts], 
     )
 
 
-def _noisy_counts(question: MarginalCounts | TreeCounts) -> int:
+def _noisy_counts(question: MarginalCounts | TreeCounts | SelectWorst) -> int:
     """Return how many noisy counts the answer has."""
     if isinstance(question, MarginalCounts):
         return math.prod(question.shape)
+    if isinstance(question, SelectWorst):
+        return 0
     released = zip(question.shapes, question.costs, strict=True)
     return sum(math.prod(shape) for shape, cost in released if cost is not None)

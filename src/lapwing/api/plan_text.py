@@ -17,7 +17,7 @@ def cost_table(lines: Sequence[CostLine]) -> list[str]:
         rows.append(
             (
                 line.question,
-                ", ".join(line.columns) or "(number of rows)",
+                _what(line),
                 "" if line.level is None else str(line.level),
                 "" if law is None else f"discrete {law.kind}",
                 "" if law is None else f"{law.sd:.4g}",
@@ -27,6 +27,13 @@ def cost_table(lines: Sequence[CostLine]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     text = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     return text + _more(len(lines))
+
+
+def _what(line: CostLine) -> str:
+    """Say what a line is about."""
+    if line.candidates is not None:
+        return f"(selection among {line.candidates} candidates)"
+    return ", ".join(line.columns) or "(number of rows)"
 
 
 def error_lines(statements: Sequence[Statement]) -> list[str]:

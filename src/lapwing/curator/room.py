@@ -6,10 +6,12 @@ from typing import Any, NoReturn, overload
 
 from lapwing.budget.budget import Budget
 from lapwing.curator.marginal_counts import answer_marginal_counts
+from lapwing.curator.select_worst import ExactTables, answer_select_worst
 from lapwing.curator.tree_counts import answer_tree_counts
 from lapwing.errors import BudgetError, ParameterError
 from lapwing.noise.bits import BitSource
 from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts, Question, same_question
+from lapwing.release.select_worst import Selected, SelectWorst
 from lapwing.release.terms import Terms
 from lapwing.release.transcript import AnswerSink
 from lapwing.release.tree_counts import NoisyTree, TreeCounts
@@ -34,7 +36,7 @@ class Room:
         Secret randomness.
     sink : AnswerSink
         Where answers become durable before they are returned.
-    recorded : sequence of NoisyCounts or NoisyTree
+    recorded : sequence of NoisyCounts, NoisyTree or Selected
         Answers of an interrupted run of the same release. They are given again, in order, without a new draw; their
         cost counts as spent.
 
@@ -44,7 +46,7 @@ class Room:
     cost is added up before any row is read, and a batch that would pass the budget is refused whole.
     """
 
-    __slots__ = ("_bits", "_budget", "_recorded", "_schema", "_sink", "_source", "_spent", "_terms")
+    __slots__ = ("_bits", "_budget", "_counted", "_recorded", "_schema", "_sink", "_source", "_spent", "_terms")
 
     def __init__(
         self,
@@ -65,6 +67,7 @@ class Room:
         self._sink = sink
         self._recorded = list(recorded)
         self._spent = Budget(budget.notion, budget.amount * 0)
+        self._counted = ExactTables()
 
     @property
     def terms(self) -> Terms:
@@ -75,6 +78,10 @@ class Room:
     def ask(self, *questions: MarginalCounts) -> tuple[NoisyCounts, ...]: ...
     @overload
     def ask(self, *questions: TreeCounts) -> tuple[NoisyTree, ...]: ...
+    @overload
+    def ask(self, *questions: SelectWorst) -> tuple[Selected, ...]: ...
+    @overload
+    def ask(self, *questions: Question) -> tuple[Answer, ...]: ...
 
     def ask(self, *questions: Any) -> Any:
         """Answer a batch of questions, in order.
@@ -99,16 +106,23 @@ class Room:
         """Answer questions in order; neighbours of one kind share a pass over the rows."""
         answers: list[Answer] = []
         for kind, batch in groupby(questions, type):
+            asked: list[Any] = list(batch)
+            if kind is SelectWorst:
+                answers += answer_select_worst(asked, self._source, self._terms, self._bits, self._counted)
+                continue
             answer: Any = answer_tree_counts if kind is TreeCounts else answer_marginal_counts
-            answers += answer(list(batch), self._source, self._terms, self._bits)
+            answers += answer(asked, self._source, self._terms, self._bits)
         return tuple(answers)
 
     def _check(self, question: Question) -> None:
         """Refuse a question that is outside the closed set or does not fit the schema."""
-        if type(question) not in (MarginalCounts, TreeCounts):
+        if type(question) not in (MarginalCounts, TreeCounts, SelectWorst):
             raise ParameterError(
-                f"{type(question).__name__} is no question of the closed set; ask MarginalCounts or TreeCounts"
+                f"{type(question).__name__} is no question of the closed set; ask MarginalCounts, TreeCounts or "
+                "SelectWorst"
             )
+        if isinstance(question, SelectWorst) and question.estimates is None:
+            raise ParameterError("a SelectWorst without estimates is only a record or a plan; ask one that has them")
         for column, grouping in zip(question.columns, question.groupings, strict=True):
             domain = self._schema.field(column).domain
             if (grouping.values, grouping.reserved) != (domain.values, domain.reserved):

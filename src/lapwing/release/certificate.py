@@ -12,7 +12,7 @@ from typing import Any, Self, cast
 
 from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
-from lapwing.release.cost_lines import CostLine, budget_from_dict, budget_to_dict
+from lapwing.release.cost_lines import CostLine, budget_from_dict, budget_to_dict, counted_lines
 from lapwing.release.plain import rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.release.terms import Relation, Terms
 
@@ -72,7 +72,7 @@ class Certificate:
     settings : mapping of str to plain JSON value
         Its settings.
     lines : tuple of CostLine
-        One per noisy table; their costs sum exactly to ``total``.
+        One per noisy table and selection; their costs sum exactly to ``total``.
     total : Budget
         What the release cost, in the notion that it was accounted in.
     requested_epsilon, requested_delta, requested_rho : Fraction or None
@@ -198,7 +198,7 @@ class Certificate:
 
     def _price(self) -> str:
         """Say what the release cost."""
-        questions = f"for {len(self.lines)} noisy {'table' if len(self.lines) == 1 else 'tables'}"
+        questions = f"for {counted_lines(self.lines)}"
         if self.total.notion == "pure":
             return f"Cost: {self.total} {questions}, pure differential privacy."
         pairs = {delta: f"epsilon {float(eps):.4g} at delta {float(delta):.3g}" for delta, eps in self.epsilons}

@@ -1,5 +1,6 @@
 """One line of a certificate: what a question cost, and why."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self, cast
@@ -9,13 +10,14 @@ from lapwing.errors import ParameterError
 from lapwing.release.noise_law import NoiseLaw, Sensitivity
 from lapwing.release.plain import rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.release.questions import Answer, MarginalCounts, Question
+from lapwing.release.select_worst import SelectWorst
 from lapwing.release.terms import Relation, Terms
 from lapwing.release.tree_counts import TreeCounts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostLine:
-    """Say what one noisy table cost, and why it cost that much.
+    """Say what one noisy table, or one selection, cost, and why it cost that much.
 
     Parameters
     ----------
@@ -35,6 +37,8 @@ class CostLine:
         What was charged.
     level : int or None
         Which level of a tree of tables it is; None for a table on its own.
+    candidates : int or None
+        Of a selection: how many tables it chose among; None for a table.
 
     Raises
     ------
@@ -50,9 +54,12 @@ class CostLine:
     noise: NoiseLaw | None
     cost: Budget
     level: int | None = None
+    candidates: int | None = None
 
     def __post_init__(self) -> None:
         Terms(relation=self.relation, max_rows=self.max_rows)
+        if self.candidates is not None and (self.candidates < 1 or self.noise is not None or self.level is not None):
+            raise ParameterError("the cost line of a selection needs at least one candidate, no noise and no level")
         if self.noise is not None and _loss(self.sensitivity, self.noise, self.cost.notion) > self.cost.amount:
             raise ParameterError(
                 f"a {self.question} over {', '.join(self.columns)} loses more privacy than the {self.cost} it is "
@@ -61,26 +68,39 @@ class CostLine:
 
     @classmethod
     def of(cls, answer: Answer, terms: Terms) -> tuple[Self, ...]:
-        """Return the lines of an answer that was given under these terms, one per noisy table."""
+        """Return the lines of an answer that was given under these terms: one per noisy table, one of a selection."""
         question = answer.question
-        return tuple(cls._line(question, terms, table.noise, table.cost, table.level) for table in answer.tables)
+        if isinstance(question, SelectWorst):
+            return cls.planned(question, terms)
+        return tuple(cls._line(question, terms, table.noise, table.cost, level=table.level) for table in answer.tables)
 
     @classmethod
-    def planned(cls, question: MarginalCounts | TreeCounts, terms: Terms) -> tuple[Self, ...]:
+    def planned(cls, question: MarginalCounts | TreeCounts | SelectWorst, terms: Terms) -> tuple[Self, ...]:
         """Return the lines that the answer to a question would have under these terms."""
         if isinstance(question, MarginalCounts):
             noise = question.noise(terms.relation, terms.max_rows)
-            return (cls._line(question, terms, noise, question.cost, None),)
+            return (cls._line(question, terms, noise, question.cost),)
+        if isinstance(question, SelectWorst):
+            return (cls._line(question, terms, None, question.cost, candidates=question.candidate_count),)
         laws = question.noises(terms.relation, terms.max_rows)
         return tuple(
-            cls._line(question, terms, law, cost, level)
+            cls._line(question, terms, law, cost, level=level)
             for level, (law, cost) in enumerate(zip(laws, question.costs, strict=True))
             if law is not None and cost is not None
         )
 
     @classmethod
-    def _line(cls, question: Question, terms: Terms, noise: NoiseLaw, cost: Budget, level: int | None) -> Self:
-        """Return the line of one noisy table."""
+    def _line(
+        cls,
+        question: Question,
+        terms: Terms,
+        noise: NoiseLaw | None,
+        cost: Budget,
+        *,
+        level: int | None = None,
+        candidates: int | None = None,
+    ) -> Self:
+        """Return the line of one noisy table or one selection."""
         return cls(
             question=question.kind,
             columns=question.columns,
@@ -90,6 +110,7 @@ class CostLine:
             noise=noise,
             cost=cost,
             level=level,
+            candidates=candidates,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,6 +119,7 @@ class CostLine:
             "question": self.question,
             "columns": list(self.columns),
             "level": self.level,
+            "candidates": self.candidates,
             "relation": self.relation,
             "max_rows": self.max_rows,
             "sensitivity": {"l1": self.sensitivity.l1, "l2_squared": self.sensitivity.l2_squared},
@@ -119,7 +141,16 @@ class CostLine:
             noise=None if noise is None else NoiseLaw(cast("Any", noise.get("kind")), read_rational(noise)),
             cost=budget_from_dict(read_key(values, "cost", dict)),
             level=read_optional(values, "level", int),
+            candidates=read_optional(values, "candidates", int),
         )
+
+
+def counted_lines(lines: Sequence[CostLine]) -> str:
+    """Say how many noisy tables and selections cost lines stand for, such as ``3 noisy tables and 1 selection``."""
+    selections = sum(line.candidates is not None for line in lines)
+    counts = [(len(lines) - selections, "noisy table"), (selections, "selection")]
+    named = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts if count or name == "noisy table"]
+    return " and ".join(named)
 
 
 def budget_to_dict(budget: Budget) -> dict[str, str]:

@@ -2,7 +2,8 @@
 
 from typing import Any, Protocol, overload
 
-from lapwing.release.questions import MarginalCounts, NoisyCounts
+from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts, Question
+from lapwing.release.select_worst import Selected, SelectWorst
 from lapwing.release.terms import Terms
 from lapwing.release.tree_counts import NoisyTree, TreeCounts
 
@@ -22,6 +23,10 @@ class Curator(Protocol):
     def ask(self, *questions: MarginalCounts) -> tuple[NoisyCounts, ...]: ...
     @overload
     def ask(self, *questions: TreeCounts) -> tuple[NoisyTree, ...]: ...
+    @overload
+    def ask(self, *questions: SelectWorst) -> tuple[Selected, ...]: ...
+    @overload
+    def ask(self, *questions: Question) -> tuple[Answer, ...]: ...
 
     def ask(self, *questions: Any) -> Any:
         """Answer a batch of questions, in order; every cost is charged before any row is read."""

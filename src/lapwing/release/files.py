@@ -20,7 +20,8 @@ from lapwing.release.laws import Laws
 from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, check_groupings
 from lapwing.release.noise_law import NoiseLaw
 from lapwing.release.plain import read_key, read_list, read_optional
-from lapwing.release.questions import Answer, NoisyCounts, question_from_dict
+from lapwing.release.questions import Answer, NoisyCounts, Question, question_from_dict
+from lapwing.release.select_worst import Selected, SelectWorst
 from lapwing.release.tree_counts import NoisyTree, TreeCounts
 from lapwing.schema.groupings import Grouping
 from lapwing.schema.schemas import Schema
@@ -46,8 +47,8 @@ class SavedRelease:
         Of this schema.
     certificate : Certificate
         Of this release.
-    answers : tuple of NoisyCounts or NoisyTree
-        Every noisy answer, in order.
+    answers : tuple of NoisyCounts, NoisyTree or Selected
+        Every answer, in order.
 
     Raises
     ------
@@ -63,7 +64,15 @@ class SavedRelease:
     def __post_init__(self) -> None:
         self.model.validate(self.schema)
         for answer in self.answers:
-            check_groupings(self.schema, answer.question.columns, answer.question.groupings)
+            _check_question(self.schema, answer.question)
+
+
+def _check_question(schema: Schema, question: Question) -> None:
+    """Refuse a question about other columns or domains than the schema's; a selection read back has columns only."""
+    if not isinstance(question, SelectWorst) or question.levels:
+        check_groupings(schema, question.columns, question.groupings)
+    elif not set(question.columns) <= {field.name for field in schema.columns}:
+        raise ParameterError("a selection names a column that is no modelled column of the schema")
 
 
 def save_release(saved: SavedRelease, path: Path) -> None:
@@ -197,13 +206,17 @@ def _log_linear_to_tree(part: LogLinear) -> dict[str, object]:
 
 def _answers_to_tree(answers: tuple[Answer, ...]) -> list[object]:
     """Return answers as JSON values and arrays."""
-    return [
-        {
-            "question": _lifted(answer.question.to_dict()),
-            "tables": [{"noise": table.noise.to_dict(), "counts": table.counts} for table in answer.tables],
-        }
-        for answer in answers
-    ]
+    return [_answer_to_tree(answer) for answer in answers]
+
+
+def _answer_to_tree(answer: Answer) -> dict[str, object]:
+    """Return one answer as JSON values and arrays."""
+    if isinstance(answer, Selected):
+        return answer.to_dict()
+    return {
+        "question": _lifted(answer.question.to_dict()),
+        "tables": [{"noise": table.noise.to_dict(), "counts": table.counts} for table in answer.tables],
+    }
 
 
 def _model_from_tree(tree: object) -> ReleasedModel:
@@ -264,6 +277,8 @@ def _answers_from_tree(tree: object) -> tuple[Answer, ...]:
 def _answer_from_tree(entry: object) -> Answer:
     """Read back one answer."""
     question = question_from_dict(cast("dict[str, Any]", _lowered(read_key(entry, "question", dict))))
+    if isinstance(question, SelectWorst):
+        return Selected.from_dict(question, read_key(entry, "answer", dict))
     tables = read_list(entry, "tables", dict)
     counts = [read_key(table, "counts", np.ndarray) for table in tables]
     laws = [NoiseLaw.from_dict(read_key(table, "noise", dict)) for table in tables]

@@ -20,6 +20,7 @@ from lapwing.release.laws import read_only
 from lapwing.release.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated, row_sensitivity
 from lapwing.release.packing import MAX_CELLS, pack_counts, unpack_counts
 from lapwing.release.plain import read_key, read_list, read_rational
+from lapwing.release.select_worst import Selected, SelectWorst
 from lapwing.release.terms import Relation
 from lapwing.release.tree_counts import NoisyTree, TreeCounts
 from lapwing.schema.groupings import Grouping
@@ -42,7 +43,7 @@ class Question(Protocol):
 
     @property
     def groupings(self) -> tuple[Grouping, ...]:
-        """One per column: the table that is counted in the pass over the rows."""
+        """One per column: the finest table that is counted; empty for a selection read back from a record."""
         ...
 
     def sensitivity(self, relation: Relation, max_rows: int) -> Sensitivity:
@@ -64,7 +65,7 @@ class Answer(Protocol):
 
     @property
     def tables(self) -> tuple[NoisyTable, ...]:
-        """The noisy tables, in the order in which their noise was drawn."""
+        """The noisy tables, in the order in which their noise was drawn; none for a choice."""
         ...
 
     def to_dict(self) -> dict[str, Any]:
@@ -192,7 +193,7 @@ class NoisyCounts:
         }
 
 
-def question_from_dict(values: Mapping[str, Any]) -> MarginalCounts | TreeCounts:
+def question_from_dict(values: Mapping[str, Any]) -> MarginalCounts | TreeCounts | SelectWorst:
     """Read back a question that ``to_dict`` wrote.
 
     Raises
@@ -202,9 +203,12 @@ def question_from_dict(values: Mapping[str, Any]) -> MarginalCounts | TreeCounts
     """
     if values.get("kind") == TreeCounts.kind:
         return TreeCounts.from_dict(values)
+    if values.get("kind") == SelectWorst.kind:
+        return SelectWorst.from_dict(values)
     if values.get("kind") != MarginalCounts.kind:
         raise ParameterError(
-            f"unknown question kind {values.get('kind')!r}; the closed set is {MarginalCounts.kind}, {TreeCounts.kind}"
+            f"unknown question kind {values.get('kind')!r}; the closed set is {MarginalCounts.kind}, "
+            f"{TreeCounts.kind}, {SelectWorst.kind}"
         )
     return MarginalCounts(
         columns=read_list(values, "columns", str),
@@ -213,11 +217,13 @@ def question_from_dict(values: Mapping[str, Any]) -> MarginalCounts | TreeCounts
     )
 
 
-def answer_from_dict(values: Mapping[str, Any]) -> NoisyCounts | NoisyTree:
+def answer_from_dict(values: Mapping[str, Any]) -> NoisyCounts | NoisyTree | Selected:
     """Read back an answer that ``to_dict`` wrote; the size is checked before memory is taken."""
     question = question_from_dict(values["question"])
     if isinstance(question, TreeCounts):
         return NoisyTree.from_dict(question, values["answer"])
+    if isinstance(question, SelectWorst):
+        return Selected.from_dict(question, values["answer"])
     counts = unpack_counts(values["answer"]["counts"], question.shape)
     return NoisyCounts(question, counts, NoiseLaw.from_dict(values["answer"]["noise"]))
 

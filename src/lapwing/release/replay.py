@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import Any, overload
 
 from lapwing.errors import ParameterError
-from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts, same_question
+from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts, Question, same_question
+from lapwing.release.select_worst import Selected, SelectWorst
 from lapwing.release.terms import Terms
 from lapwing.release.tree_counts import NoisyTree, TreeCounts
 
@@ -16,7 +17,7 @@ class ReplayCurator:
     ----------
     terms : Terms
         The public terms of the recorded release.
-    answers : iterable of NoisyCounts or NoisyTree
+    answers : iterable of NoisyCounts, NoisyTree or Selected
         The record.
 
     Notes
@@ -46,6 +47,10 @@ class ReplayCurator:
     def ask(self, *questions: MarginalCounts) -> tuple[NoisyCounts, ...]: ...
     @overload
     def ask(self, *questions: TreeCounts) -> tuple[NoisyTree, ...]: ...
+    @overload
+    def ask(self, *questions: SelectWorst) -> tuple[Selected, ...]: ...
+    @overload
+    def ask(self, *questions: Question) -> tuple[Answer, ...]: ...
 
     def ask(self, *questions: Any) -> Any:
         """Return the next recorded answers.
