@@ -63,7 +63,7 @@ def _labels(answer: Answer, table: NoisyTable, schema: Schema) -> list[list[str]
 
 
 def answers_in_one_frame(answers: Sequence[Answer], schema: Schema) -> pl.DataFrame:
-    """Return all noisy tables below each other.
+    """Return all noisy tables below each other; a selection has none and no line.
 
     Returns
     -------

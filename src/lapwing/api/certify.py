@@ -29,7 +29,7 @@ def certify(
     ----------
     settings, terms, records
         What is public about the release, and where it is recorded.
-    answers : sequence of NoisyCounts or NoisyTree
+    answers : sequence of NoisyCounts, NoisyTree or Selected
         Every answer that was given; their costs sum to the certificate's total.
     model : ReleasedModel
         What was released.

@@ -35,7 +35,7 @@ class Release:
         The mixture of products that rows are drawn from.
     certificate : Certificate
         What was spent on what, and what was assumed.
-    noisy : tuple of NoisyCounts or NoisyTree
+    noisy : tuple of NoisyCounts, NoisyTree or Selected
         Every answer that the mechanism saw.
     kind : {"pandas", "polars", "pyarrow", "path"}
         The frame kind of the input; rows come back in it.
@@ -59,7 +59,7 @@ class Release:
         """All noisy answers, one line per cell, with the standard deviation of the noise on it.
 
         A table of more than 65536 cells, such as a deep level of a tree, is one line with its total;
-        `answer_tables` lists it.
+        `answer_tables` lists it. A selection among tables has no counts; the certificate's cost lines tell of it.
         """
         return answers_in_one_frame(self.noisy, self.schema)
 

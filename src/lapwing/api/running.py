@@ -40,7 +40,7 @@ def run_release(
         Where answers become durable.
     secret_bits : callable
         Makes the source of secret randomness, after the debit.
-    recorded : sequence of NoisyCounts or NoisyTree
+    recorded : sequence of NoisyCounts, NoisyTree or Selected
         Answers of an interrupted run, given again without a draw.
 
     Returns

@@ -2,7 +2,8 @@
 
 A run on a table D is recorded: every question, answer and secret word. Then four things are checked against a
 neighbour D'. (1) Every answer equals an independent recount plus the claimed noise law fed with the recorded words:
-no short, reused, skipped or missing noise. (2) The exact losses of all answers between D and D' add up to at most the
+no short, reused, skipped or missing noise; every selection is what the exponential mechanism draws from the recorded
+words on independent scores. (2) The exact losses of all answers between D and D' add up to at most the
 claim, and the certificate tells the answers' costs. (3) The same answers on D' lead to the same questions. (4) Output,
 messages and error type are identical, also those of reading the table. (5) No secret bit comes before the debit.
 """
@@ -30,9 +31,11 @@ from lapwing.errors import LapwingError
 from lapwing.noise.bits import SystemBits
 from lapwing.noise.gaussian import discrete_gaussian
 from lapwing.noise.laplace import discrete_laplace
+from lapwing.noise.selection import exponential_mechanism
 from lapwing.release.certificate import Certificate
-from lapwing.release.noise_law import NoiseLaw, calibrated
-from lapwing.release.questions import Answer, Question
+from lapwing.release.noise_law import NoiseLaw, calibrated, row_sensitivity
+from lapwing.release.questions import Answer, MarginalCounts, Question
+from lapwing.release.select_worst import Selected, SelectWorst
 from lapwing.release.terms import Terms
 from lapwing.release.tree_counts import TreeCounts
 from lapwing.table.source import CodedSource, code_table
@@ -46,7 +49,7 @@ class Recording:
 
     Parameters
     ----------
-    answers : tuple of NoisyCounts or NoisyTree
+    answers : tuple of NoisyCounts, NoisyTree or Selected
         All answers, also of a run that failed.
     output : bytes
         Saved release and sampled rows; empty when the run failed.
@@ -253,7 +256,9 @@ def _noise_flags(answers: Sequence[Answer], source: CodedSource, terms: Terms, b
 
 
 def _flags_of_one(answer: Answer, source: CodedSource, terms: Terms, bits: PlaybackBits) -> list[str]:
-    """Recompute the tables of one answer, in order."""
+    """Recompute one selection, or the tables of one answer, in order."""
+    if isinstance(answer, Selected):
+        return _selection_flags(answer, source, terms, bits)
     question, flags = answer.question, []
     bound = question.sensitivity(terms.relation, terms.max_rows)
     for table, exact in zip(answer.tables, _recounts(question, source), strict=True):
@@ -264,6 +269,21 @@ def _flags_of_one(answer: Answer, source: CodedSource, terms: Terms, bits: Playb
             flags.append(f"{where} declares {table.noise}, its cost needs {law}")
         if not np.array_equal(table.counts, exact + noise):
             flags.append(f"{where} is not the exact count plus its noise")
+    return flags
+
+
+def _selection_flags(answer: Selected, source: CodedSource, terms: Terms, bits: PlaybackBits) -> list[str]:
+    """Draw one selection again from independent scores, and compare its price with its epsilon."""
+    question, flags = answer.question, []
+    where = f"the selection over {question.columns}"
+    bound = row_sensitivity(terms.relation, terms.max_rows).l1
+    price = question.epsilon if question.notion == "pure" else question.epsilon**2 / 8
+    if question.cost.amount != price:
+        flags.append(f"{where} is charged {question.cost.amount}, its epsilon costs {price}")
+    if answer.sensitivity != bound:
+        flags.append(f"{where} was drawn for scores that change by {answer.sensitivity}, they change by {bound}")
+    if exponential_mechanism(_rescored(question, source), question.epsilon, bound, bits) != answer.choice:
+        flags.append(f"{where} is not what the exponential mechanism draws on the exact scores")
     return flags
 
 
@@ -289,6 +309,8 @@ def _draw(law: NoiseLaw, size: int, bits: PlaybackBits) -> np.ndarray:
 
 def _loss(answer: Answer, first: CodedSource, second: CodedSource) -> Fraction:
     """Return the exact loss of one answer between two tables."""
+    if isinstance(answer, Selected):
+        return answer.privacy_loss(_rescored(answer.question, first), _rescored(answer.question, second))
     pairs = zip(_recounts(answer.question, first), _recounts(answer.question, second), strict=True)
     losses = (table.noise.loss(one - two) for table, (one, two) in zip(answer.tables, pairs, strict=True))
     return sum(losses, Fraction(0))
@@ -310,6 +332,21 @@ def _recounts(question: Question, source: CodedSource) -> list[np.ndarray]:
         for cell in zip(*(each.tolist() for each in groups), strict=True):
             counts[cell] += 1
     return [counts]
+
+
+def _rescored(question: SelectWorst, source: CodedSource) -> np.ndarray:
+    """Score the candidates the slow way: each table counted by itself, each cell looked at in turn."""
+    assert question.estimates is not None
+    assert question.penalties is not None
+    estimates = iter(question.estimates.tolist())
+    scores = []
+    for candidate, penalty in zip(question.candidates, question.penalties.tolist(), strict=True):
+        columns = tuple(question.columns[place] for place, _ in candidate)
+        groupings = tuple(question.levels[place][level] for place, level in candidate)
+        (counts,) = _recounts(MarginalCounts(columns=columns, groupings=groupings, cost=question.cost), source)
+        cells = [(count, next(estimates)) for count in counts.ravel().tolist()]
+        scores.append(sum(abs(count - estimate) for count, estimate in cells if estimate != -1) - penalty)
+    return np.array(scores, dtype=np.int64)
 
 
 def _recount_level(question: TreeCounts, level: int, rows: Sequence[tuple[int, ...]]) -> np.ndarray:
