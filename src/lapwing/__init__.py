@@ -5,6 +5,8 @@
 128
 """
 
+import sys
+import types
 from typing import Any
 
 from lapwing.errors import (
@@ -33,6 +35,7 @@ __all__ = [  # noqa: RUF022 - sorted as Python sorts
     "SchemaError",
     "Synthesizer",
     "between",
+    "evaluate",
     "load",
     "plan",
     "resume",
@@ -49,6 +52,26 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401
     from lapwing.api import front  # noqa: PLC0415
 
     return getattr(front, name)
+
+
+class _Root(types.ModuleType):
+    """The type of the root package: its `evaluate` is the function, not the package of metrics of the same name.
+
+    Python binds a subpackage to its parent once, when it is first imported. Its modules are imported as ever, by
+    ``from lapwing.evaluate.variation import ...``.
+    """
+
+    @property
+    def evaluate(self) -> Any:  # noqa: ANN401
+        """Return the function."""
+        return __getattr__("evaluate")
+
+    @evaluate.setter
+    def evaluate(self, _: object) -> None:
+        """Leave the function where it is."""
+
+
+sys.modules[__name__].__class__ = _Root
 
 
 def __dir__() -> list[str]:

@@ -11,8 +11,8 @@ from helpers.command import lapwing
 
 DESIGN = Path(__file__).resolve().parents[2].parent / "shared" / "DESIGN.md"
 
-# Command, its words in DESIGN 6, and whether it is built. A command that is built offers the options of its line,
-# those of MORE, and --help; one that is not yet built is not shown.
+# Command, its words in DESIGN 6, and whether it is built. A command that is built offers the options of its line but
+# those of LATER, those of MORE, and --help; one that is not yet built is not shown.
 CONTRACT = {
     "demo": ("demo", True),
     "mechanisms": ("mechanisms", True),
@@ -41,7 +41,7 @@ CONTRACT = {
     "evaluate": (
         "lapwing evaluate REAL SYNTHETIC --schema S.json [--model M.lapwing] -o report.html [--json metrics.json] "
         "(internal)",
-        False,
+        True,
     ),
     "report": ("report M.lapwing -o report.html (releasable)", False),
     "anonymize": ("lapwing anonymize DATA --schema S.json --min-group-size K -o OUT", False),
@@ -56,6 +56,9 @@ CONTRACT = {
     "audit": ("lapwing audit [MECHANISM ...] [--runs N]", False),
 }
 
+# Options of a line that are not built yet; the command refuses them.
+LATER = {"evaluate": "-o --model"}
+
 # What the lines of DESIGN 6 leave open. `-o` is also spelt `--output`.
 MORE = {
     "demo": "-o --quiet",
@@ -65,6 +68,7 @@ MORE = {
     "resume": "-o --rows --model --certificate --no-certificate --seed --quiet",
     "answers": "--quiet",
     "sample": "--quiet",
+    "evaluate": "--target --test --seed --quiet",
     "ledger init": "--ledger --quiet",
     "ledger show": "--ledger",
     "ledger history": "--ledger",
@@ -86,6 +90,7 @@ NAMES = {
     "SchemaError",
     "Synthesizer",
     "between",
+    "evaluate",
     "load",
     "plan",
     "resume",
@@ -129,7 +134,8 @@ def commands_shown(*group: str) -> set[str]:
 def test_a_built_command_offers_its_options_and_no_other(command):
     line, _ = CONTRACT[command]
 
-    expected = options_in(line) | options_in(MORE.get(command, "")) | {"--help"}
+    built = options_in(line) - options_in(LATER.get(command, ""))
+    expected = built | options_in(MORE.get(command, "")) | {"--help"}
 
     assert options_offered(command) == expected
 
@@ -173,6 +179,18 @@ def test_the_public_names_are_those_of_the_design_as_built():
     assert set(lw.__all__) == NAMES
     assert lw.__all__ == sorted(lw.__all__)
     assert all(getattr(lw, name) is not None for name in NAMES)
+
+
+def test_evaluate_takes_the_settings_of_the_design_and_few_more():
+    assert list(inspect.signature(lw.evaluate).parameters) == ["real", "synthetic", "schema", "target", "test", "seed"]
+
+
+@pytest.mark.parametrize("option", sorted(options_in(LATER["evaluate"])))
+def test_an_option_that_is_not_built_yet_is_refused(option):
+    said = lapwing("evaluate", "real.csv", "synthetic.csv", "--schema", "s.json", option, "out")
+
+    assert said.status == 2
+    assert f"no such option: {option}" in said.error.lower()
 
 
 def test_synthesize_takes_the_settings_of_the_design():

@@ -1,5 +1,6 @@
 """The public names, in one place for the root package to load lazily."""
 
+from lapwing.api.evaluate import evaluate
 from lapwing.api.plan import Plan, plan
 from lapwing.api.release import Release, load
 from lapwing.api.schema_draft import Schema
@@ -17,6 +18,7 @@ __all__ = [
     "Schema",
     "Synthesizer",
     "between",
+    "evaluate",
     "load",
     "plan",
     "resume",

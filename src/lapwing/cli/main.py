@@ -13,6 +13,7 @@ import typer
 from lapwing.cli.answers import answers
 from lapwing.cli.console import note
 from lapwing.cli.demo import demo
+from lapwing.cli.evaluate import evaluate
 from lapwing.cli.ledger import ledger_app
 from lapwing.cli.listing import mechanisms
 from lapwing.cli.plan import plan
@@ -38,7 +39,7 @@ app = typer.Typer(
     context_settings={"max_content_width": 120},
     invoke_without_command=True,
 )
-for command in (demo, mechanisms, plan, synthesize, resume, sample, query, answers):
+for command in (demo, mechanisms, plan, synthesize, resume, sample, query, answers, evaluate):
     app.command()(command)
 app.add_typer(schema_app)
 app.add_typer(ledger_app)

@@ -1,0 +1,100 @@
+"""lapwing evaluate: the bundled sample against rows made from it."""
+
+import json
+import re
+
+import jsonschema
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.command import lapwing
+from helpers.evaluations import METRICS
+from helpers.source_tree import PACKAGE
+
+DATA, SCHEMA = PACKAGE / "examples" / "adult.parquet", PACKAGE / "examples" / "adult.schema.json"
+
+
+@pytest.fixture(scope="module")
+def synthetic(tmp_path_factory):
+    path = tmp_path_factory.mktemp("evaluate") / "synthetic.parquet"
+    release = lw.synthesize(DATA, SCHEMA, epsilon=10, mechanism="independent", seed=1)
+    release.sample(5000).write_parquet(path)
+    return path
+
+
+def evaluate(synthetic, *more, data=DATA):
+    return lapwing("evaluate", data, synthetic, "--schema", SCHEMA, *more)
+
+
+def test_the_figures_are_printed_and_written_under_the_notice(synthetic, tmp_path):
+    said = evaluate(synthetic, "--json", tmp_path / "metrics.json", "--target", "income")
+
+    assert (said.status, said.err) == (0, "")
+    figures = json.loads((tmp_path / "metrics.json").read_text())
+    jsonschema.Draft202012Validator(METRICS).validate(figures)
+    lines = said.out.splitlines()
+    assert lines[0] == figures["notice"] == "internal - do not publish"
+    for line, each in zip(lines[3:6], figures["total_variation"]["synthetic"], strict=True):
+        shown = [f"{each['ways']}-way", f"{each['tables']} of {each['possible']}", f"{each['mean']:.4f}"]
+        assert re.split(r"  +", line)[:3] == shown
+        assert " x ".join(each["worst"][0]["columns"]) in line
+    trained = {name: float(value) for name, value in (re.split(r"  +", line) for line in lines[-3:])}
+    assert trained == {
+        "synthetic rows": round(figures["downstream"]["auc"], 4),
+        "real rows": round(figures["downstream"]["ceiling"], 4),
+        "the majority class": 0.5,
+    }
+
+
+def test_independent_rows_of_adult_are_as_far_off_as_independent_columns(synthetic, tmp_path):
+    evaluate(synthetic, "--json", tmp_path / "metrics.json", "--target", "income")
+
+    figures = json.loads((tmp_path / "metrics.json").read_text())
+    one, two, three = ([row[way]["mean"] for row in figures["total_variation"].values()] for way in range(3))
+    assert one[0] < 0.05
+    assert one[1] < 0.01
+    assert one[2] == 0
+    for made, floor, lazy in (two, three):
+        assert lazy > 3 * floor
+        # 5000 rows: their own sampling error comes on top.
+        assert lazy < made < 2 * lazy
+    assert figures["downstream"]["ceiling"] > 0.9
+    assert figures["downstream"]["auc"] < 0.75
+
+
+def test_without_a_target_nothing_is_trained(synthetic, tmp_path):
+    said = evaluate(synthetic, "--json", tmp_path / "metrics.json", "--quiet")
+
+    assert said.status == 0
+    assert "AUC" not in said.out
+    assert json.loads((tmp_path / "metrics.json").read_text())["downstream"] is None
+
+
+def test_other_test_rows_and_another_seed_are_taken(synthetic, tmp_path):
+    test = tmp_path / "test.csv"
+    pl.read_parquet(DATA).sample(3000, seed=1).write_csv(test)
+
+    said = evaluate(synthetic, "--target", "income", "--test", test, "--seed", "3")
+
+    assert said.status == 0, said.err
+    assert said.out != evaluate(synthetic, "--target", "income", "--test", test, "--seed", "4").out
+
+
+def test_what_cannot_be_done_is_one_line_and_no_file(synthetic, tmp_path):
+    metrics = tmp_path / "metrics.json"
+
+    assert "no modelled column" in evaluate(synthetic, "--target", "wealth", "--json", metrics).error
+    assert "--test needs --target" in evaluate(synthetic, "--test", DATA, "--json", metrics).error
+    assert "seed must be" in evaluate(synthetic, "--seed", "-1", "--json", metrics).error
+    assert "does not exist" in evaluate(tmp_path / "nothing.csv", "--json", metrics).error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_figures_never_replace_an_input(synthetic):
+    before = synthetic.read_bytes()
+
+    said = evaluate(synthetic, "--json", synthetic)
+
+    assert "is read by the same command" in said.error
+    assert synthetic.read_bytes() == before

@@ -1,0 +1,194 @@
+"""lw.evaluate: a synthetic table against the real one, with the reference rows."""
+
+import json
+import subprocess
+import sys
+
+import jsonschema
+import numpy as np
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.evaluations import METRICS
+
+SCHEMA = {
+    "fields": [
+        {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}, "special": [-1]},
+        {"name": "sex", "type": "string", "categories": ["f", "m"], "constraints": {"required": True}},
+        {"name": "rich", "type": "boolean"},
+        {"name": "height", "type": "number", "constraints": {"minimum": 0, "maximum": 3}},
+    ]
+}
+
+
+def table(seed, rows=600):
+    """Return rows in which age tells rich, and with missing values, special values, and misfits in every column."""
+    rng = np.random.default_rng(seed)
+    age = rng.integers(0, 100, rows)
+    return pl.DataFrame(
+        {
+            "age": pl.Series(np.where(rng.random(rows) < 0.1, -1, age)).set(pl.Series(rng.random(rows) < 0.1), None),
+            "sex": rng.choice(["f", "m", "other"], rows),
+            "rich": age >= 50,
+            "height": rng.normal(1.7, 0.2, rows),
+        }
+    )
+
+
+def means(variations):
+    return [each.mean for each in variations]
+
+
+def test_a_table_is_as_the_real_one_where_it_is_the_real_one():
+    found = lw.evaluate(table(1), table(1), SCHEMA)
+
+    assert means(found.synthetic) == [0, 0, 0]
+    assert means(found.independent)[0] == 0
+    assert all(0 < mean < 0.4 for mean in means(found.bootstrap))
+    assert means(found.independent)[1] > means(found.bootstrap)[1]
+
+
+def test_misfits_missing_and_special_values_are_cells_of_their_own():
+    cells = pl.DataFrame({"age": [-1, None, 5, 120], "sex": ["other", "m", "m", "m"]})
+    schema = {"fields": SCHEMA["fields"][:2]}
+
+    found = lw.evaluate(cells, cells.with_columns(age=pl.lit(5), sex=pl.lit("m")), schema)
+
+    assert dict(found.synthetic[0].worst()) == {("age",): 0.75, ("sex",): 0.25}
+
+
+def test_a_smaller_sample_has_the_shares_that_it_has():
+    cells = pl.DataFrame({"sex": ["f", "m", "m", "m"], "rich": [True] * 4})
+    schema = {"fields": SCHEMA["fields"][1:3]}
+
+    found = lw.evaluate(cells, cells[:2], schema)
+
+    assert dict(found.synthetic[0].worst()) == {("sex",): 0.25, ("rich",): 0}
+    assert (found.rows, found.synthetic_rows) == (4, 2)
+
+
+def test_a_target_is_predicted_from_synthetic_rows_and_from_real_ones():
+    synthetic = table(2).with_columns(rich=pl.Series(np.random.default_rng(3).random(600) < 0.5))
+
+    found = lw.evaluate(table(1), synthetic, SCHEMA, target="rich").downstream
+
+    assert (found.target, found.floor) == ("rich", 0.5)
+    # A fifth of the ages are missing or special, and the 120 rows held back are few: standard deviation below 0.06.
+    assert found.ceiling > 0.8
+    assert 0.2 < found.auc < 0.8
+
+
+def test_test_rows_are_used_for_both_classifiers():
+    whole = table(1).filter(pl.col("age") >= 0)
+    test = pl.DataFrame({"age": [10, 90], "sex": ["f", "f"], "rich": [False, True], "height": [1.7, 1.7]})
+
+    right = lw.evaluate(whole, whole, SCHEMA, target="rich", test=test).downstream
+    wrong = lw.evaluate(whole, whole, SCHEMA, target="rich", test=test.with_columns(~pl.col("rich"))).downstream
+
+    assert (right.auc, right.ceiling) == (1, 1)
+    assert (wrong.auc, wrong.ceiling) == (0, 0)
+
+
+def test_the_seed_fixes_every_figure():
+    runs = [lw.evaluate(table(1), table(2), SCHEMA, target="rich", seed=seed).to_dict() for seed in (5, 5, 6)]
+
+    assert runs[0] == runs[1]
+    assert runs[0]["total_variation"]["bootstrap"] != runs[2]["total_variation"]["bootstrap"]
+    assert runs[0]["total_variation"]["synthetic"] == runs[2]["total_variation"]["synthetic"], "4 triples: all of them"
+
+
+def test_a_fresh_seed_is_recorded():
+    found = lw.evaluate(table(1), table(2), SCHEMA, seed=None)
+
+    again = lw.evaluate(table(1), table(2), SCHEMA, seed=found.seed)
+    assert found.to_dict() == again.to_dict()
+
+
+@pytest.mark.parametrize("target", [None, "rich"])
+def test_the_figures_are_json_of_one_form_under_the_notice(target):
+    figures = json.loads(json.dumps(lw.evaluate(table(1), table(2), SCHEMA, target=target).to_dict(), allow_nan=False))
+
+    jsonschema.Draft202012Validator(METRICS).validate(figures)
+    assert figures["notice"] == "internal - do not publish"
+    assert [each["possible"] for each in figures["total_variation"]["synthetic"]] == [4, 6, 4]
+    assert (figures["downstream"] is None) == (target is None)
+
+
+def test_the_result_shows_no_figure_by_accident():
+    assert repr(lw.evaluate(table(1), table(2), SCHEMA)) == "Evaluation(internal - do not publish)"
+
+
+def test_rows_of_a_privacy_unit_are_all_compared():
+    fields = [{"name": "id", "type": "integer", "role": "identifier"}, *SCHEMA["fields"][1:3]]
+    schema = {"fields": fields, "privacyUnit": {"field": "id", "maxRows": 1}}
+    real = pl.DataFrame({"id": [1, 1, 1, 2], "sex": ["f", "f", "f", "m"], "rich": [True] * 4})
+
+    found = lw.evaluate(real, real.drop("id"), schema)
+
+    assert (found.rows, means(found.synthetic)) == (4, [0, 0])
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_an_empty_table_is_refused(which):
+    tables = [table(1), table(2)]
+    tables[which] = tables[which][:0]
+
+    with pytest.raises(lw.DataError, match=f"the {['real', 'synthetic'][which]} table has no row"):
+        lw.evaluate(*tables, SCHEMA)
+
+
+def test_what_cannot_be_compared_is_refused():
+    with pytest.raises(lw.DataError, match='no column "age"'):
+        lw.evaluate(table(1), table(2).drop("age"), SCHEMA)
+    with pytest.raises(lw.ParameterError, match="no modelled column"):
+        lw.evaluate(table(1), table(2), SCHEMA, target="poor")
+    with pytest.raises(lw.ParameterError, match="fewer than two values"):
+        lw.evaluate(table(1), table(2), SCHEMA, target="rich", test=table(3).filter("rich"))
+    with pytest.raises(lw.ParameterError, match="seed must be"):
+        lw.evaluate(table(1), table(2), SCHEMA, seed=-1)
+
+
+def test_without_scikit_learn_all_but_the_target_works():
+    code = f"""
+import sys
+sys.modules["sklearn"] = None
+import polars as pl
+import lapwing as lw
+rows = pl.DataFrame({{"sex": ["f", "m"], "rich": [True, False]}})
+schema = {{"fields": {SCHEMA["fields"][1:3]!r}}}
+print(lw.evaluate(rows, rows, schema).synthetic[0].mean)
+try:
+    lw.evaluate(rows, rows, schema, target="rich", test=rows)
+except lw.LapwingError as error:
+    print(error)
+"""
+
+    said = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+
+    assert said.splitlines() == [
+        "0.0",
+        'the AUC of a target needs scikit-learn; install it with: pip install "lapwing[report]"',
+    ]
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "import lapwing as lw; from lapwing.evaluate.variation import Variation",
+        "from lapwing.evaluate.variation import Variation; import lapwing as lw",
+        "import lapwing as lw; lw.evaluate; from lapwing.evaluate.variation import Variation",
+        "import lapwing.evaluate.variation; import lapwing as lw; from lapwing import evaluate",
+    ],
+)
+def test_the_function_and_the_package_of_its_name_are_both_there(imports):
+    said = subprocess.run(
+        [sys.executable, "-W", "error", "-c", f"{imports}; print(lw.evaluate.__name__, callable(lw.evaluate))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert said.stdout.split() == ["evaluate", "True"]
