@@ -9,6 +9,7 @@ import numpy as np
 
 from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
+from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.independent import Independent
 from lapwing.mechanisms.pmm import PMM
 from lapwing.release.certificate import Statement
@@ -40,7 +41,9 @@ class Mechanism(Protocol):
         ...
 
 
-MECHANISMS: Mapping[str, type[Independent] | type[PMM]] = MappingProxyType({"independent": Independent, "pmm": PMM})
+MECHANISMS: Mapping[str, type[Adaptive] | type[Independent] | type[PMM]] = MappingProxyType(
+    {"adaptive": Adaptive, "independent": Independent, "pmm": PMM}
+)
 """Mechanism classes by lower-case name."""
 
 MOST_TREE_COLUMNS = 2

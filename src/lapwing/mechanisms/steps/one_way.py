@@ -48,9 +48,13 @@ def one_way_grouping(field: Field, groups: int) -> Grouping:
 
 
 def ask_one_way(
-    curator: Curator, schema: Schema, groupings: Mapping[str, Grouping], budget: Budget
+    curator: Curator,
+    schema: Schema,
+    groupings: Mapping[str, Grouping],
+    budget: Budget,
+    shares: Sequence[Fraction] | None = None,
 ) -> tuple[NoisyCounts, ...]:
-    """Ask for one table per column, all at the same share of the budget.
+    """Ask for one table per column.
 
     Parameters
     ----------
@@ -62,19 +66,23 @@ def ask_one_way(
         One per column.
     budget : Budget
         Spent exactly.
+    shares : sequence of Fraction, optional
+        How the budget is divided, one positive number per column; evenly by default.
 
     Returns
     -------
     tuple of NoisyCounts
         One per column.
     """
-    return curator.ask(*one_way_questions(schema, groupings, budget))
+    return curator.ask(*one_way_questions(schema, groupings, budget, shares))
 
 
-def one_way_questions(schema: Schema, groupings: Mapping[str, Grouping], budget: Budget) -> tuple[MarginalCounts, ...]:
+def one_way_questions(
+    schema: Schema, groupings: Mapping[str, Grouping], budget: Budget, shares: Sequence[Fraction] | None = None
+) -> tuple[MarginalCounts, ...]:
     """Return the questions of `ask_one_way`, which a plan states without any curator; parameters as there."""
     names = tuple(column.name for column in schema.columns)
-    costs = budget.split([Fraction(1)] * len(names))
+    costs = budget.split([Fraction(1)] * len(names) if shares is None else shares)
     return tuple(
         MarginalCounts(columns=(name,), groupings=(groupings[name],), cost=cost)
         for name, cost in zip(names, costs, strict=True)

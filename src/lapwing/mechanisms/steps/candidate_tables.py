@@ -1,0 +1,179 @@
+"""The tables that an adaptive mechanism chooses from."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+
+from lapwing.budget.budget import Budget
+from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn
+from lapwing.numerics.log_linear import Cells, table_shape
+from lapwing.release.noise_law import NoiseLaw
+from lapwing.release.questions import MarginalCounts
+from lapwing.release.select_worst import SelectWorst
+
+MOST_CELLS = 4096
+"""Most cells of a candidate table."""
+
+MOST_TRIPLE_COLUMNS = 30
+"""Up to so many columns all triples compete; beyond, those that grow from measured pairs."""
+
+MOST_GROWN = 1000
+"""Most triples that grow from measured pairs."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """Tables to choose from.
+
+    Parameters
+    ----------
+    columns : tuple of ResolvedColumn
+        All columns.
+    tables : tuple of tuple of (int, int)
+        Column and level of each axis; those over the same columns follow one another, the finest first.
+    cells : ndarray of int64, shape (tables,)
+        Cells of each table, misfits left out.
+    places : ndarray of intp, shape (sum of cells,)
+        Where these cells stand among all cells, misfits included.
+    size : int
+        Number of all cells.
+    """
+
+    columns: tuple[ResolvedColumn, ...]
+    tables: tuple[Cells, ...]
+    cells: np.ndarray
+    places: np.ndarray
+    size: int
+
+    def question(self, counts: np.ndarray, bias: float, cost: Budget) -> SelectWorst:
+        """Return the question which of the tables a model fits worst.
+
+        Parameters
+        ----------
+        counts : ndarray of float64, shape (sum of cells,)
+            What the model says.
+        bias : float
+            Expected absolute noise of a cell if the table is measured, in records: a table must be worth its noise.
+        cost : Budget
+            At most this is spent; the epsilon of the selection is rounded down.
+        """
+        estimates = np.full(self.size, -1, dtype=np.int64)
+        estimates[self.places] = np.rint(counts)
+        return SelectWorst(
+            columns=tuple(column.name for column in self.columns),
+            levels=tuple(column.groupings for column in self.columns),
+            candidates=self.tables,
+            estimates=estimates,
+            penalties=np.rint(np.minimum(bias * self.cells, 2.0**60)).astype(np.int64),
+            epsilon=selection_epsilon(cost),
+            notion=cost.notion,
+        )
+
+
+def candidates_of(columns: Sequence[ResolvedColumn], tables: Iterable[Cells]) -> Candidates:
+    """Return candidates with the places of their cells."""
+    listed = tuple(tables)
+    axes = [column.axis for column in columns]
+    places, cells, offset = [], [], 0
+    for table in listed:
+        shape = table_shape(axes, table)
+        whole = tuple(size + int(columns[column].has_misfit) for size, (column, _) in zip(shape, table, strict=True))
+        inner = np.arange(math.prod(whole)).reshape(whole)[tuple(slice(size) for size in shape)]
+        places.append(inner.reshape(-1) + offset)
+        cells.append(inner.size)
+        offset += math.prod(whole)
+    return Candidates(tuple(columns), listed, np.array(cells, dtype=np.int64), np.concatenate(places), offset)
+
+
+def pair_tables(columns: Sequence[ResolvedColumn]) -> list[Cells]:
+    """Return all pairs of columns at every common level, each shape once, the finest first."""
+    found: list[Cells] = []
+    for one, two in combinations(range(len(columns)), 2):
+        deepest = max(len(columns[one].groupings), len(columns[two].groupings))
+        for level in range(deepest):
+            table = _at_level(columns, (one, two), level)
+            if _fits(columns, table):
+                found.append(table)
+    return found
+
+
+def triple_tables(columns: Sequence[ResolvedColumn], sets: Iterable[tuple[int, ...]]) -> list[Cells]:
+    """Return triples of columns, all at their coarsest level."""
+    tables = (_at_level(columns, each, max(len(c.groupings) for c in columns)) for each in sets)
+    return [table for table in tables if _fits(columns, table)]
+
+
+def all_triples(columns: int) -> list[tuple[int, ...]]:
+    """Return all triples of up to 30 columns, none of more."""
+    return list(combinations(range(columns), 3)) if columns <= MOST_TRIPLE_COLUMNS else []
+
+
+def grown_triples(pairs: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Return the triples that contain two of these pairs, in the order in which they arise; at most 1000."""
+    found: dict[tuple[int, ...], None] = {}
+    for place, pair in enumerate(pairs):
+        for other in pairs[:place]:
+            joined = tuple(sorted({*pair, *other}))
+            if len(joined) == 3:
+                found.setdefault(joined)
+        if len(found) >= MOST_GROWN:
+            break
+    return list(found)[:MOST_GROWN]
+
+
+def measurement(columns: Sequence[ResolvedColumn], table: Cells, cost: Budget) -> MarginalCounts:
+    """Return the question for one table."""
+    return MarginalCounts(
+        columns=tuple(columns[column].name for column, _ in table),
+        groupings=tuple(columns[column].groupings[level] for column, level in table),
+        cost=cost,
+    )
+
+
+def without_misfits(columns: Sequence[ResolvedColumn], table: Cells, counts: np.ndarray) -> np.ndarray:
+    """Return the cells of a noisy table that the model has: ndarray of float64, shape (cells,)."""
+    shape = table_shape([column.axis for column in columns], table)
+    return counts[tuple(slice(size) for size in shape)].astype(np.float64).reshape(-1)
+
+
+def selection_epsilon(cost: Budget) -> Fraction:
+    """Return the epsilon of a selection that costs at most this, 20 bits of it.
+
+    Examples
+    --------
+    >>> selection_epsilon(Budget.zcdp("0.005"))
+    Fraction(1, 5)
+    """
+    if cost.notion == "pure":
+        return rounded_down(cost.epsilon)
+    squared = 8 * cost.rho
+    root = Fraction(math.isqrt(squared.numerator * squared.denominator << 80), squared.denominator << 40)
+    return rounded_down(root)
+
+
+def rounded_down(amount: Fraction) -> Fraction:
+    """Return a positive amount cut to about 20 significant bits, so that exact sums of many costs stay short."""
+    bits = 20 - (amount.numerator.bit_length() - amount.denominator.bit_length())
+    scale = Fraction(2) ** bits
+    return Fraction(int(amount * scale)) / scale
+
+
+def mean_absolute(law: NoiseLaw) -> float:
+    """Return the expected absolute value of noise: ``sd sqrt(2 / pi)`` (Gaussian) or ``1 / sinh(1 / scale)``."""
+    if law.kind == "gaussian":
+        return law.sd * math.sqrt(2 / math.pi)
+    return 1 / math.sinh(1 / float(law.parameter)) if law.sd else 0.0
+
+
+def _at_level(columns: Sequence[ResolvedColumn], chosen: tuple[int, ...], level: int) -> Cells:
+    """Return the table of some columns at a level, or the coarsest that each has."""
+    return tuple((column, min(level, len(columns[column].groupings) - 1)) for column in chosen)
+
+
+def _fits(columns: Sequence[ResolvedColumn], table: Cells) -> bool:
+    """Tell whether a table is small enough to compete."""
+    return math.prod(columns[column].groupings[level].groups for column, level in table) <= MOST_CELLS
