@@ -313,7 +313,8 @@ def layout_of(levels: Levels, candidates: Candidates) -> Layout:
     for place, resolutions in enumerate(levels):
         if not resolutions or any(merged_groups(resolutions[0], coarse) is None for coarse in resolutions[1:]):
             raise ParameterError(
-                f"column number {place} of a selection needs at least one level, each merging groups of its first"
+                f"the levels of column number {place} of a selection must be at least one, each merging groups of the "
+                "first; build the later ones from it"
             )
     lengths = np.fromiter(map(len, candidates), dtype=np.int64, count=len(candidates))
     pairs = _flat_pairs(candidates)

@@ -1,0 +1,364 @@
+"""SelectWorst: what it refuses, what it costs, and what the room does with it."""
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+
+from helpers.bits import CountingBits, SeededBits, ZeroNoiseBits
+from helpers.selections import (
+    CountingSource,
+    levels_of,
+    question,
+    random_question,
+    rows_of,
+    scores_by_hand,
+    tables_over,
+)
+from lapwing.budget.budget import Budget
+from lapwing.curator.room import Room
+from lapwing.errors import BudgetError, CapacityError, ParameterError
+from lapwing.noise.bits import SystemBits
+from lapwing.release.questions import MarginalCounts, answer_from_dict, question_from_dict, same_question
+from lapwing.release.replay import ReplayCurator
+from lapwing.release.select_worst import Selected, SelectWorst, merged_groups
+from lapwing.release.terms import Terms
+from lapwing.release.transcript import NoTranscript
+from lapwing.release.tree_counts import TreeCounts
+from lapwing.schema.domains import Domain
+from lapwing.schema.groupings import cut, identity, lookup, shifted
+from lapwing.schema.hierarchies import hierarchy
+from lapwing.schema.schemas import Schema
+from lapwing.table.source import code_table
+
+FIELDS = [
+    {"name": "kind", "type": "string", "categories": ["a", "b", "c"], "constraints": {"required": True}},
+    {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 11}},
+    {"name": "flag", "type": "boolean"},
+]
+SCHEMA = Schema.from_dict({"fields": FIELDS})
+NAMES = ("kind", "age", "flag")
+LEVELS = tuple(levels_of(SCHEMA.field(name).domain) for name in NAMES)
+PAIRS = tables_over(LEVELS, (2,))
+DATA = pl.DataFrame(
+    {
+        "kind": ["a", "b", "b", "zzz", "c", "a", "a"],
+        "age": ["0", "11", "5", "6", None, "99", "3"],
+        "flag": ["true", "false", None, "true", "true", "false", "?"],
+    }
+)
+TERMS = Terms(relation="add-remove")
+TWO = Budget.pure(2)
+SOURCE = code_table(DATA, SCHEMA)
+
+
+def asked(**parts):
+    return question(NAMES, LEVELS, PAIRS, **parts)
+
+
+def room(*, source=SOURCE, bits=None, budget=TWO, terms=TERMS, recorded=()):
+    return Room(source, SCHEMA, terms, budget, bits=bits or ZeroNoiseBits(), sink=NoTranscript(), recorded=recorded)
+
+
+# ------------------------------------------------------------------------------------------------ what is refused
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"columns": ()}, "needs distinct columns"),
+        ({"columns": ("kind", "age", "kind")}, "name each column once"),
+        ({"columns": ("kind", "age")}, "give each its own"),
+        ({"levels": (*LEVELS[:2], ())}, "must be at least one"),
+        ({"levels": (*LEVELS[:2], LEVELS[2][::-1])}, "merging groups of the first"),
+        ({"levels": (*LEVELS[:2], (LEVELS[2][0], LEVELS[1][2]))}, "merging groups of the first"),
+        ({"candidates": ()}, "at least one candidate"),
+        ({"candidates": ((),)}, "pairs of whole numbers"),
+        ({"candidates": ((), ((0, 0),))}, "at least one of 3 columns"),
+        ({"candidates": (((0, 0, 0),),)}, "pairs of whole numbers"),
+        ({"candidates": (((0, True),),)}, "pairs of whole numbers"),
+        ({"candidates": (((0, 1.5),),)}, "pairs of whole numbers"),
+        ({"candidates": (((0, 0), (0, 0)),)}, "positions increasing"),
+        ({"candidates": (((1, 0), (0, 0)),)}, "positions increasing"),
+        ({"candidates": (((-1, 0),),)}, "by position"),
+        ({"candidates": (((3, 0),),)}, "by position"),
+        ({"candidates": (((0, 3),),)}, "levels count from 0"),
+        ({"candidates": (((0, -1),),)}, "levels count from 0"),
+        ({"estimates": np.ones(3, dtype=np.int64)}, "estimates of a selection must be int64 of shape"),
+        ({"estimates": np.ones(16)}, "estimates of a selection must be int64"),
+        ({"penalties": np.zeros(3, dtype=np.int64)}, "penalties of a selection must be int64 of shape"),
+        ({"penalties": None}, "both estimates and penalties"),
+        ({"estimates": None}, "both estimates and penalties"),
+        ({"estimates": np.full(7, -2)}, "at least 0, or -1"),
+        ({"estimates": np.full(7, 2**61)}, "at most 2\\*\\*60"),
+        ({"penalties": np.array([2**60 + 1, 0])}, "between"),
+        ({"penalties": np.array([0, -(2**63)])}, "between"),
+        ({"epsilon": Fraction(0)}, "above 0"),
+        ({"epsilon": 0.5}, "must be a Fraction"),
+        ({"notion": "renyi"}, "'pure' or 'zcdp'"),
+    ],
+)
+def test_a_malformed_question_is_refused(parts, message):
+    whole = question(NAMES, LEVELS, (((0, 0),), ((2, 0),)), estimates=np.ones(7), penalties=[0, 0])
+    given = {
+        key: getattr(whole, key)
+        for key in ("columns", "levels", "candidates", "estimates", "penalties", "epsilon", "notion")
+    }
+
+    with pytest.raises(ParameterError, match=message):
+        SelectWorst(**given | parts)
+
+
+def test_tables_beyond_the_cell_limit_are_refused_however_large_their_product():
+    wide = shifted(Domain(2**32, 0, missing=True, ordered=True, continuous=True), 10)
+
+    for columns in (2, 60):
+        with pytest.raises(CapacityError, match="fewer or coarser tables"):
+            question(
+                [f"x{i}" for i in range(columns)],
+                [(wide,)] * columns,
+                [tuple((place, 0) for place in range(columns))],
+                estimates=np.ones(1),
+            )
+
+
+def test_levels_are_nested_in_the_first_and_need_not_be_in_each_other():
+    domain = SCHEMA.field("age").domain
+    fine, thirds, halves = identity(domain), cut(domain, [4, 8]), cut(domain, [6])
+
+    assert merged_groups(fine, thirds).tolist() == [0] * 4 + [1] * 4 + [2] * 4 + [3]
+    assert merged_groups(thirds, halves) is None
+    assert question(["age"], [(fine, thirds, halves)], [((0, 1),), ((0, 2),)]).candidate_count == 2
+
+
+def test_unordered_groups_may_be_merged_too():
+    domain = SCHEMA.field("kind").domain
+
+    assert merged_groups(identity(domain), lookup(domain, [1, 0, 1])).tolist() == [1, 0, 1, 2]
+    assert merged_groups(lookup(domain, [1, 0, 1]), lookup(domain, [0, 0, 1])) is None
+
+
+# ------------------------------------------------------------------------------------------------------ its price
+
+
+def test_the_price_is_epsilon_or_an_eighth_of_its_square():
+    assert asked(epsilon=Fraction(3, 4)).cost == Budget.pure("3/4")
+    assert asked(epsilon=Fraction(3, 4), notion="zcdp").cost == Budget.zcdp("9/128")
+
+
+def test_the_digest_changes_with_every_part_of_the_question():
+    base = {"estimates": np.ones(asked().estimates.size), "penalties": np.zeros(len(PAIRS), dtype=np.int64)}
+    one_estimate, one_penalty = base["estimates"].copy(), base["penalties"].copy()
+    one_estimate[3], one_penalty[1] = -1, 1
+    other_levels = (LEVELS[0], (LEVELS[1][0], cut(SCHEMA.field("age").domain, [3]), LEVELS[1][2]), LEVELS[2])
+    variants = [
+        asked(**base),
+        asked(**base | {"estimates": one_estimate}),
+        asked(**base | {"penalties": one_penalty}),
+        asked(**base, epsilon=Fraction(1, 3)),
+        asked(**base, notion="zcdp"),
+        question(("kind", "age", "other"), LEVELS, PAIRS),
+        question(NAMES, other_levels, PAIRS),
+        question(NAMES, LEVELS, PAIRS[::-1], estimates=base["estimates"]),
+    ]
+
+    assert len({each.digest for each in variants}) == len(variants)
+    assert asked(**base).digest == asked().digest
+    assert replace(asked(), epsilon=Fraction(1, 3)).digest == asked(epsilon=Fraction(1, 3)).digest
+
+
+def test_estimates_cannot_be_changed_after_the_question_was_made():
+    estimates = np.ones(asked().estimates.size, dtype=np.int64)
+    whole = asked(estimates=estimates)
+
+    estimates[0] = 7
+
+    assert whole.estimates[0] == 1
+    with pytest.raises(ValueError, match="read-only"):
+        whole.estimates[0] = 7
+
+
+# ------------------------------------------------------------------------------------------------------- the room
+
+
+def test_without_noise_the_worst_candidate_is_chosen():
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        whole = random_question(rng, SCHEMA)
+        (answer,) = room().ask(whole)
+
+        scores = scores_by_hand(whole, rows_of(SOURCE))
+        assert answer.choice == int(np.argmax(scores))
+        assert answer.chosen == tuple(NAMES[place] for place, _ in whole.candidates[answer.choice])
+        assert answer.tables == ()
+
+
+def test_the_three_kinds_are_answered_in_the_order_of_the_batch():
+    quarter = Budget.pure(Fraction(1, 4))
+    table = MarginalCounts(columns=("flag",), groupings=(LEVELS[2][0],), cost=quarter)
+    tree = TreeCounts(
+        columns=("age",), hierarchies=(hierarchy(SCHEMA.field("age").domain, 1),), schedule=(0,), costs=(None, quarter)
+    )
+    select = asked(epsilon=Fraction(1, 4))
+
+    answers = room().ask(select, table, select, select, tree, table, tree)
+
+    names = ["Selected", "NoisyCounts", "Selected", "Selected", "NoisyTree", "NoisyCounts", "NoisyTree"]
+    assert [type(answer).__name__ for answer in answers] == names
+    assert answers[1].counts.tolist() == [2, 3, 2]
+    assert answers[0].choice == answers[2].choice == answers[3].choice
+
+
+@pytest.mark.parametrize(("relation", "max_rows", "bound"), [("add-remove", 3, 3), ("replace-one", 3, 6)])
+def test_the_draw_is_for_the_sensitivity_of_the_terms(relation, max_rows, bound):
+    terms = Terms(relation=relation, max_rows=max_rows)
+
+    (answer,) = room(terms=terms).ask(asked())
+
+    assert answer.sensitivity == asked().sensitivity(relation, max_rows).l1 == bound
+
+
+def test_a_selection_beyond_the_budget_is_refused_before_any_row_is_read():
+    class Untouchable:
+        def count(self, tables):
+            raise AssertionError("the rows were touched")
+
+    closed = room(source=Untouchable(), budget=Budget.zcdp(Fraction(1, 16)))
+
+    with pytest.raises(BudgetError, match="more than the budget"):
+        closed.ask(*[asked(notion="zcdp")] * 3)
+    with pytest.raises(BudgetError):
+        closed.ask(asked())
+
+
+def test_selections_are_charged_one_by_one():
+    half = room(budget=Budget.zcdp(Fraction(1, 16)))
+
+    half.ask(asked(notion="zcdp"), asked(notion="zcdp"))
+
+    with pytest.raises(BudgetError):
+        half.ask(asked(notion="zcdp"))
+
+
+def test_a_question_read_back_or_only_planned_is_refused():
+    read = question_from_dict(asked().to_dict())
+    planned = SelectWorst(
+        columns=NAMES,
+        levels=LEVELS,
+        candidates=PAIRS,
+        estimates=None,
+        penalties=None,
+        epsilon=Fraction(1),
+        notion="pure",
+    )
+
+    for each in (read, planned):
+        assert each.candidate_count == len(PAIRS)
+        with pytest.raises(ParameterError, match="only a record or a plan"):
+            room().ask(each)
+
+
+def test_levels_of_another_domain_are_refused():
+    foreign = question(("flag", "age", "kind"), LEVELS, PAIRS)
+
+    with pytest.raises(ParameterError, match="build it from the field's domain"):
+        room().ask(foreign)
+
+
+def test_a_recorded_selection_is_given_again_without_a_new_draw_or_count():
+    (first,) = room(bits=SeededBits(3)).ask(asked())
+    read = answer_from_dict(json.loads(json.dumps(first.to_dict())))
+    bits, source = CountingBits(SeededBits(4)), CountingSource(SOURCE)
+
+    for recorded in (first, read):
+        (again,) = room(source=source, bits=bits, recorded=[recorded]).ask(asked())
+        assert again is recorded
+
+    assert (bits.count, source.passes) == (0, [])
+
+
+def test_another_selection_than_the_recorded_one_is_refused():
+    (first,) = room().ask(asked())
+    read = answer_from_dict(first.to_dict())
+    other = asked(penalties=np.eye(1, len(PAIRS), dtype=np.int64)[0])
+
+    with pytest.raises(ParameterError, match="another question"):
+        room(recorded=[read]).ask(other)
+    with pytest.raises(ParameterError, match="another question"):
+        ReplayCurator(TERMS, [read]).ask(other)
+
+
+def test_a_replay_without_data_gives_the_recorded_choice():
+    (first,) = room(bits=SystemBits()).ask(asked())
+    curator = ReplayCurator(TERMS, [answer_from_dict(first.to_dict())])
+
+    (again,) = curator.ask(asked())
+
+    assert (again.choice, again.chosen) == (first.choice, first.chosen)
+    assert curator.is_exhausted
+
+
+# ----------------------------------------------------------------------------------------------------- its record
+
+
+def test_question_and_answer_survive_their_json_form_which_is_small():
+    (answer,) = room(bits=SeededBits(5)).ask(asked())
+    text = json.dumps(answer.to_dict())
+
+    read = answer_from_dict(json.loads(text))
+
+    assert len(text) < 400
+    assert same_question(read.question, asked())
+    assert not same_question(read.question, asked(notion="zcdp"))
+    assert read.question.cost == answer.question.cost
+    assert (read.choice, read.chosen, read.sensitivity) == (answer.choice, answer.chosen, answer.sensitivity)
+    assert read.to_dict() == answer.to_dict()
+    assert read.question.groupings == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("question", "columns"), []),
+        (("question", "columns"), ["age", "age"]),
+        (("question", "columns"), "age"),
+        (("question", "candidates"), 0),
+        (("question", "candidates"), 2**40),
+        (("question", "candidates"), True),
+        (("question", "digest"), "0" * 63),
+        (("question", "digest"), "Z" * 64),
+        (("question", "digest"), None),
+        (("question", "epsilon"), "0"),
+        (("question", "epsilon"), "1e999999999"),
+        (("question", "epsilon"), 0.5),
+        (("question", "notion"), "renyi"),
+        (("answer", "choice"), -1),
+        (("answer", "choice"), len(PAIRS)),
+        (("answer", "choice"), True),
+        (("answer", "choice"), 0.0),
+        (("answer", "sensitivity"), 0),
+        (("answer", "columns"), []),
+        (("answer", "columns"), ["age", "kind"]),
+        (("answer", "columns"), ["salary"]),
+        (("answer", "columns"), [1]),
+    ],
+)
+def test_a_record_that_somebody_changed_is_refused(path, value):
+    record = room().ask(asked())[0].to_dict()
+    record[path[0]] = record[path[0]] | {path[1]: value}
+
+    with pytest.raises(ParameterError):
+        answer_from_dict(record)
+
+
+def test_a_choice_outside_the_candidates_is_refused():
+    with pytest.raises(ParameterError, match="cannot be number"):
+        Selected(asked(), len(PAIRS), 1)
+
+
+def test_an_unknown_kind_is_refused_and_the_closed_set_is_named():
+    with pytest.raises(ParameterError, match="MarginalCounts, TreeCounts, SelectWorst"):
+        question_from_dict({"kind": "Everything"})
