@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers import canary
 from helpers.evaluations import METRICS
 
 SCHEMA = {
@@ -147,6 +148,15 @@ def test_what_cannot_be_compared_is_refused():
         lw.evaluate(table(1), table(2), SCHEMA, target="rich", test=table(3).filter("rich"))
     with pytest.raises(lw.ParameterError, match="seed must be"):
         lw.evaluate(table(1), table(2), SCHEMA, seed=-1)
+
+
+def test_errors_lead_to_no_row():
+    rows = table(1).with_columns(sex=pl.lit(canary.TEXT), rich=pl.lit(True))
+
+    for tables, target in [((rows, rows), "rich"), ((rows, rows[:0]), None), ((rows[:0], rows), None)]:
+        with pytest.raises(lw.LapwingError) as caught:
+            lw.evaluate(*tables, SCHEMA, target=target)
+        assert canary.leaks(caught.value) == []
 
 
 def test_without_scikit_learn_all_but_the_target_works():
