@@ -5,12 +5,14 @@ from fractions import Fraction
 import numpy as np
 
 from helpers.models import random_law, small_schema
+from helpers.selections import question
 from lapwing.budget.budget import Budget
 from lapwing.release.certificate import Certificate, CostLine, LedgerEntry, Statement
 from lapwing.release.files import SavedRelease
 from lapwing.release.laws import uniform_law
 from lapwing.release.model import LogLinear, ReleasedModel
 from lapwing.release.questions import MarginalCounts, NoisyCounts
+from lapwing.release.select_worst import Selected
 from lapwing.release.terms import Terms
 from lapwing.schema.groupings import cut, identity, lookup
 
@@ -18,7 +20,7 @@ KINDS = {"flag": "bernoulli", "colour": "indexed", "age": "spans", "grade": "ind
 
 
 def small_saved(seed: int = 0, atoms: int = 7) -> SavedRelease:
-    """Return a release with all kinds of laws, a log-linear part, two answers, and a full certificate."""
+    """Return a release with all kinds of laws, a log-linear part, two tables, a selection, and a full certificate."""
     schema = small_schema()
     rng = np.random.default_rng(seed)
     laws = {field.name: random_law(KINDS[field.name], field.domain, atoms, rng) for field in schema.columns}
@@ -33,15 +35,22 @@ def small_saved(seed: int = 0, atoms: int = 7) -> SavedRelease:
     model = ReleasedModel(weights=rng.random(atoms), rows=100, laws=laws, log_linear=part)
     terms = Terms(relation="add-remove", max_rows=1, expected_rows=90)
     budget = Budget.zcdp("0.1")
-    costs = budget.split((1, 2))
+    selection = question(
+        ("age", "grade"),
+        tuple((each,) for each in groupings),
+        (((0, 0),), ((0, 0), (1, 0))),
+        epsilon=Fraction(2, 5),
+        notion="zcdp",
+    )
+    costs = (budget - selection.cost).split((1, 2))
     questions = (
         MarginalCounts(columns=("age", "grade"), groupings=groupings, cost=costs[0]),
         MarginalCounts(columns=("colour",), groupings=(identity(schema.field("colour").domain),), cost=costs[1]),
     )
-    answers = tuple(
-        NoisyCounts(question, rng.integers(-5, 50, question.shape), question.noise("add-remove", 1))
-        for question in questions
+    tables = tuple(
+        NoisyCounts(asked, rng.integers(-5, 50, asked.shape), asked.noise("add-remove", 1)) for asked in questions
     )
+    answers = (*tables, Selected(selection, 1, 1))
     certificate = Certificate(
         lapwing="0.1.0",
         mechanism="Test",

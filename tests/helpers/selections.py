@@ -176,7 +176,7 @@ class Selecting:
             penalties=None,
             epsilon=first.epsilon,
             notion=first.notion,
-            candidate_count=7,
+            candidate_count=len(tables_over(tuple(levels_of(column.domain) for column in schema.columns))),
         )
         accuracy = (Statement(kind="expected error", text="not known", value=1.0),)
         return Planned(questions=(*one_way_questions(schema, fine, ones), planned), accuracy=accuracy)

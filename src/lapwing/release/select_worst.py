@@ -236,7 +236,8 @@ class Selected:
         if asked.candidates:
             found = tuple(asked.columns[position] for position, _ in asked.candidates[self.choice])
             object.__setattr__(self, "chosen", found)
-        if not self.chosen or self.chosen != tuple(name for name in asked.columns if name in self.chosen):
+        members = frozenset(self.chosen)
+        if not members or self.chosen != tuple(name for name in asked.columns if name in members):
             raise ParameterError("the chosen columns must be columns of the selection, in its order")
 
     @property

@@ -1,0 +1,200 @@
+"""Releases whose mechanism asks selections: certificate, frames, files, transcript, ledger, plan and commands."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.command import lapwing
+from helpers.selections import Selecting, levels_of, question, tables_over
+from lapwing.api.plan_text import cost_table
+from lapwing.budget.budget import Budget
+from lapwing.budget.ledger import Ledger
+from lapwing.errors import ParameterError
+from lapwing.mechanisms import registry
+from lapwing.release.certificate import Certificate
+from lapwing.release.cost_lines import CostLine, counted_lines
+from lapwing.release.files import SavedRelease
+from lapwing.release.questions import answer_from_dict
+from lapwing.release.select_worst import Selected
+from lapwing.release.terms import Terms
+from lapwing.schema.schemas import Schema
+
+SCHEMA = {
+    "fields": [
+        {"name": "flag", "type": "boolean", "constraints": {"required": True}},
+        {"name": "kind", "type": "string", "categories": ["a", "b", "c"]},
+    ]
+}
+DATA = pl.DataFrame({"flag": [True] * 70 + [False] * 30, "kind": ["a", "b"] * 50})
+COLUMNS = ("flag", "kind")
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch):
+    """Let resumed transcripts and commands find the mechanism by name."""
+    monkeypatch.setattr(registry, "MECHANISMS", {**registry.MECHANISMS, "selecting": Selecting})
+
+
+def released(**settings):
+    settings = {"epsilon": 1, "mechanism": Selecting(), "seed": 3, **settings}
+    return lw.synthesize(DATA, SCHEMA, **settings)
+
+
+def kinds(answers):
+    return [type(answer).__name__ for answer in answers]
+
+
+def test_the_certificate_has_a_line_for_each_selection_and_sums_exactly():
+    release = released(rho="0.5", epsilon=None)
+
+    lines = release.certificate.lines
+    selections = [line for line in lines if line.candidates is not None]
+    assert [line.question for line in lines] == ["MarginalCounts"] * 2 + ["SelectWorst"] * 3 + ["MarginalCounts"]
+    assert [line.cost.rho for line in selections] == [Fraction(1, 8), Fraction(1, 32), Fraction(1, 32)]
+    assert {(line.noise, line.columns, line.candidates) for line in selections} == {(None, COLUMNS, 9)}
+    assert release.certificate.total == Budget.zcdp("0.5")
+    assert "for 3 noisy tables and 3 selections, zero-concentrated" in release.certificate.text()
+
+
+def test_a_certificate_with_selections_is_read_back():
+    release = released()
+
+    read = Certificate.from_dict(json.loads(release.certificate.to_json()))
+
+    assert read.lines == release.certificate.lines
+    assert [line["candidates"] for line in release.certificate.to_dict()["costs"]] == [None, None, 9, 9, 9, None]
+
+
+@pytest.mark.parametrize("part", [{"candidates": 0}, {"level": 1}])
+def test_a_malformed_line_of_a_selection_is_refused(part):
+    line = released().certificate.to_dict()["costs"][2]
+
+    with pytest.raises(ParameterError, match="cost line of a selection"):
+        CostLine.from_dict(line | part)
+
+
+def test_lines_are_counted_in_words():
+    lines = released().certificate.lines
+
+    assert counted_lines(lines) == "3 noisy tables and 3 selections"
+    assert counted_lines(lines[:1]) == "1 noisy table"
+    assert counted_lines(lines[2:3]) == "0 noisy tables and 1 selection"
+
+
+def test_frames_of_answers_hold_the_noisy_tables_only():
+    release = released()
+
+    assert kinds(release.noisy) == ["NoisyCounts"] * 2 + ["Selected"] * 3 + ["NoisyCounts"]
+    assert release.answers["table"].unique().sort().to_list() == [0, 1, 2]
+    assert len(release.answer_tables()) == 3
+
+
+def test_a_saved_release_keeps_its_selections(tmp_path):
+    release = released()
+    release.save(tmp_path / "m.lapwing")
+
+    loaded = lw.load(tmp_path / "m.lapwing")
+    loaded.save(tmp_path / "again.lapwing")
+
+    assert [each.to_dict() for each in loaded.noisy] == [each.to_dict() for each in release.noisy]
+    assert loaded.answers.equals(release.answers)
+    assert (tmp_path / "again.lapwing").read_bytes() == (tmp_path / "m.lapwing").read_bytes()
+
+
+def test_a_saved_selection_over_columns_that_the_schema_lacks_is_refused():
+    release = released()
+    domain = release.schema.field("flag").domain
+    read = Schema.from_dict({"fields": [SCHEMA["fields"][0] | {"name": "other"}]}).field("other").domain
+    levels = (levels_of(read),)
+    foreign = Selected(question(("other",), levels, tables_over(levels, (1,))), 0, 1)
+
+    for answer in (foreign, answer_from_dict(foreign.to_dict())):
+        with pytest.raises(ParameterError, match="no modelled column"):
+            SavedRelease(release.schema, release.model, release.certificate, (answer,))
+    assert domain == read
+
+
+def test_an_interrupted_release_is_resumed_at_every_answer(tmp_path):
+    path = tmp_path / "t.jsonl"
+    release = released(transcript=path)
+    lines = path.read_text().splitlines(keepends=True)
+    assert len(lines) == 7
+
+    for kept in range(1, 8):
+        copy = tmp_path / f"cut{kept}.jsonl"
+        copy.write_text("".join(lines[:kept]))
+
+        resumed = lw.resume(copy, DATA)
+
+        assert [each.to_dict() for each in resumed.noisy[: kept - 1]] == [
+            each.to_dict() for each in release.noisy[: kept - 1]
+        ]
+        assert kinds(resumed.noisy) == kinds(release.noisy)
+        assert len(copy.read_text().splitlines()) == 7
+    assert resumed.certificate.to_dict() == release.certificate.to_dict()
+    assert resumed.sample(30).equals(release.sample(30))
+
+
+def test_a_changed_choice_in_a_transcript_is_refused_by_the_ledger(tmp_path):
+    ledger, path = tmp_path / "budget.db", tmp_path / "t.jsonl"
+    Ledger.create_or_open(ledger).init("d", unit="pure", limit=1, relation="add-remove", privacy_unit="row")
+    first = released(ledger=ledger, dataset="d", transcript=path)
+    lines = path.read_text().splitlines()
+
+    again = lw.resume(path, DATA)
+    edited = json.loads(lines[3])
+    edited["answer"]["choice"] = (edited["answer"]["choice"] + 1) % 9
+    path.write_text("\n".join([*lines[:3], json.dumps(edited), *lines[4:]]) + "\n")
+
+    assert again.certificate.to_dict() == first.certificate.to_dict()
+    with pytest.raises(lw.LapwingError, match="transcript lacks some of them"):
+        lw.resume(path, DATA)
+
+
+def test_a_plan_shows_selections_as_such():
+    plan = lw.plan(SCHEMA, expected_rows=100, epsilon=1, mechanism=Selecting())
+
+    assert "selection among 9 candidates" in plan.text()
+    assert "2 noisy tables and 1 selection" in plan.text()
+    assert "2 noisy tables and 1 selection" in repr(plan)
+    assert plan.lines[-1] == released().certificate.lines[2]
+
+
+def test_a_planned_line_is_that_of_the_answer():
+    terms = Terms(relation="replace-one", max_rows=3)
+    (line,) = CostLine.planned(released().noisy[2].question, terms)
+
+    assert (line.sensitivity.l1, line.candidates, line.cost) == (6, 9, Budget.pure("1/4"))
+    assert any("(selection among 9 candidates)" in text for text in cost_table([line]))
+
+
+def test_commands_write_the_noisy_tables_of_a_release_with_selections(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    released().save("m.lapwing")
+
+    said = lapwing("answers", "m.lapwing", "-o", "tables")
+
+    assert said.status == 0
+    index = pl.read_csv(Path("tables") / "index.csv")
+    assert index.height == 3
+    assert all((Path("tables") / name).is_file() for name in index["file"])
+
+
+def test_a_release_with_selections_is_made_and_resumed_from_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    DATA.write_csv("data.csv")
+    Path("s.json").write_text(json.dumps(SCHEMA))
+    settings = ["--schema", "s.json", "--epsilon", "1", "--mechanism", "selecting", "--transcript", "t.jsonl"]
+
+    made = lapwing("synthesize", "data.csv", *settings, "-o", "out.csv")
+    text = Path("t.jsonl").read_text().splitlines(keepends=True)
+    Path("cut.jsonl").write_text("".join(text[:4]))
+    again = lapwing("resume", "cut.jsonl", "data.csv", "-o", "again.csv")
+
+    assert (made.status, again.status) == (0, 0), made.err + again.err
+    costs = json.loads(Path("again.csv.certificate.json").read_text())["costs"]
+    assert [each["question"] for each in costs].count("SelectWorst") == 3
