@@ -16,7 +16,7 @@ LEAST_EFFECTIVE = 0.4
 _LARGEST_STEP = 2.0
 _LARGEST_THETA = 15.0
 _HALVINGS = 5
-_OUTER, _INNER = 30, 3
+_OUTER, _INNER, _BISECTIONS = 30, 3, 100
 _TOLERANCE = 1e-6
 
 
@@ -53,17 +53,16 @@ def raked(
     """
     cells = [cells_of(axes, cloud.groups, factor.table).astype(np.int32) for factor in factors]
     thetas = [factor.theta for factor in factors]
-    log_weights, weights, is_damped = cloud.log_weights, cloud.weights(total), False
+    weights, is_damped = cloud.weights(total), False
     for _ in range(sweeps):
         for place, factor in enumerate(factors):
             model = np.bincount(cells[place], weights, factor.target.size)
             step = block_step(replace(factor, theta=thetas[place]), model, total, 2 * total / cloud.size)
-            change = np.take(step, cells[place])
-            share, log_weights, weights = _damped(log_weights, change, total)
+            share, weights = _damped(weights, cells[place], step, total)
             thetas[place] = thetas[place] + share * step
             is_damped |= share < 1.0
     fitted = tuple(replace(factor, theta=theta) for factor, theta in zip(factors, thetas, strict=True))
-    return Cloud(cloud.groups, log_weights), fitted, is_damped
+    return Cloud(cloud.groups, np.log(np.maximum(weights, np.finfo(np.float64).tiny))), fitted, is_damped
 
 
 def block_step(factor: Factor, model: np.ndarray, total: float, particle: float) -> np.ndarray:
@@ -93,45 +92,76 @@ def block_step(factor: Factor, model: np.ndarray, total: float, particle: float)
     ridge = RIDGE * factor.sd + 1e-9 * total
     low = np.maximum(-_LARGEST_STEP, -_LARGEST_THETA - factor.theta)
     high = np.minimum(_LARGEST_STEP, _LARGEST_THETA - factor.theta)
+    pull = target - ridge * factor.theta
     step, lam = np.zeros_like(mass), 0.0
     for _ in range(_OUTER):
-        for _ in range(_INNER):
-            grown = mass * np.exp(step)
-            excess = grown + ridge * (factor.theta + step) - target - lam
-            step = np.clip(step - excess / (grown + ridge), low, high)
+        step = _cell_steps(mass, ridge, pull + lam, (step, low, high), _INNER)
         grown = mass * np.exp(step)
         gap = float(grown.sum()) - total
+        if abs(gap) <= _TOLERANCE * total:
+            return step
         is_free = (step > low) & (step < high)
         slope = float((grown / (grown + ridge))[is_free].sum())
-        if abs(gap) <= _TOLERANCE * total or slope <= 0.0:
+        if slope <= 0.0:
             break
         lam -= gap / slope
+    return _bisected(mass, ridge, pull, (low, high), total)
+
+
+def _cell_steps(
+    mass: np.ndarray, ridge: float, pull: np.ndarray, bounds: tuple[np.ndarray, np.ndarray, np.ndarray], rounds: int
+) -> np.ndarray:
+    """Solve ``mass exp(t) + ridge t = pull`` in each cell by Newton steps; ``bounds`` is start, low and high."""
+    step, low, high = bounds
+    for _ in range(rounds):
+        grown = mass * np.exp(step)
+        step = np.clip(step - (grown + ridge * step - pull) / (grown + ridge), low, high)
+    return step
+
+
+def _bisected(
+    mass: np.ndarray, ridge: float, pull: np.ndarray, bounds: tuple[np.ndarray, np.ndarray], total: float
+) -> np.ndarray:
+    """Find lambda by bisection, where every cell is at an end of its range and Newton steps know no slope."""
+    low, high = bounds
+    below = float((mass * np.exp(low) + ridge * low - pull).min())
+    above = float((mass * np.exp(high) + ridge * high - pull).max())
+    step = np.zeros_like(mass)
+    for _ in range(_BISECTIONS):
+        middle = (below + above) / 2
+        step = _cell_steps(mass, ridge, pull + middle, (step, low, high), 2 * _INNER)
+        gap = float((mass * np.exp(step)).sum()) - total
+        if abs(gap) <= _TOLERANCE * total:
+            break
+        below, above = (below, middle) if gap > 0 else (middle, above)
     return step
 
 
 def effective_share(log_weights: np.ndarray) -> float:
     """Return the effective number of particles, ``(sum w)**2 / sum w**2``, as a share of all."""
     weights = np.exp(log_weights - log_weights.max())
-    return float(weights.sum() ** 2 / (weights @ weights)) / weights.size
+    return float(weights.sum() ** 2 / np.square(weights).sum()) / weights.size
 
 
-def _damped(log_weights: np.ndarray, change: np.ndarray, total: float) -> tuple[float, np.ndarray, np.ndarray]:
+def _damped(weights: np.ndarray, cells: np.ndarray, step: np.ndarray, total: float) -> tuple[float, np.ndarray]:
     """Take as much of a step as leaves enough effective particles; nothing of it if even 1/32 is too much."""
     share = 1.0
     for _ in range(_HALVINGS + 1):
-        moved = log_weights + share * change
-        weights = np.exp(moved - moved.max())
-        mass = weights.sum()
-        if mass * mass >= LEAST_EFFECTIVE * weights.size * (weights @ weights):
-            return share, moved, weights * (total / mass)
+        moved = np.take(np.exp(share * step), cells)
+        moved *= weights
+        mass = float(moved.sum())
+        if mass * mass >= LEAST_EFFECTIVE * weights.size * float(np.square(moved).sum()):
+            moved *= total / mass
+            return share, moved
         share /= 2
-    weights = np.exp(log_weights - log_weights.max())
-    return 0.0, log_weights, weights * (total / weights.sum())
+    return 0.0, weights
 
 
 def _with_total(factor: Factor, total: float) -> np.ndarray:
-    """Return the target, scaled to the total where noise alone does not explain the gap: rows with misfits are not in
-    the table, and the model stands for rows without."""
+    """Return the target, scaled to the total where noise alone does not explain the gap.
+
+    Rows with misfits are not in the table, and the model stands for rows without.
+    """
     found = float(factor.target.sum())
     if found > 0 and abs(total - found) > 4 * factor.sd * factor.target.size**0.5:
         return factor.target * (total / found)

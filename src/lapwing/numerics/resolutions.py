@@ -35,7 +35,8 @@ def even_runs(masses: np.ndarray, groups: int) -> np.ndarray:
     if masses.size <= groups:
         return np.arange(masses.size)
     is_alone = _heavy(masses, groups)
-    low, high = 0.0, float(masses.sum())
+    # A little above the sum, which one after another the cells may pass by rounding: all of them fit in one run.
+    low, high = 0.0, float(masses.sum()) * (1 + 1e-9)
     if _runs(masses, is_alone, high)[-1] >= groups:
         # Heavy cells cut the rest into too many runs: let go of them, equal mass alone decides.
         is_alone = np.zeros(masses.size, dtype=bool)
