@@ -1,0 +1,202 @@
+"""The tables that compete, and what choosing and measuring them may cost."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers.resolved import FIELDS, column_of, named
+from lapwing.budget.budget import Budget
+from lapwing.mechanisms.steps import candidate_tables as tables
+from lapwing.numerics.log_linear import table_shape
+from lapwing.release.noise_law import NoiseLaw
+
+KINDS = ("integer, wide", "few categories", "boolean, required", "date", "integer, special and missing")
+AMOUNTS = st.fractions(min_value=Fraction(1, 10**12), max_value=10**9, max_denominator=10**15)
+PURE = st.fractions(min_value=Fraction(1, 10**9), max_value=10**9, max_denominator=10**12)
+
+
+def columns_of(kinds=KINDS):
+    return tuple(column_of(named(FIELDS[kind], f"x{place}"), seed=place) for place, kind in enumerate(kinds))
+
+
+@given(AMOUNTS)
+def test_amounts_are_rounded_down_and_by_little(amount: Fraction) -> None:
+    rounded = tables.rounded_down(amount)
+
+    assert amount * (1 - Fraction(1, 2**18)) < rounded <= amount
+    assert rounded.numerator < 2**21 or rounded.denominator == 1
+    assert rounded.denominator & (rounded.denominator - 1) == 0
+    assert tables.rounded_down(rounded) == rounded
+
+
+def test_sums_of_many_rounded_amounts_stay_short() -> None:
+    rng = np.random.default_rng(1)
+    amounts = [Fraction(int(over), int(under)) for over, under in rng.integers(1, 10**9, (1000, 2))]
+
+    total = sum(tables.rounded_down(amount) for amount in amounts)
+
+    # The smallest amount is 2^-30, with 20 bits behind its first.
+    assert total.denominator <= 2**50
+    assert sum(amounts).denominator > 2**5000
+
+
+@given(AMOUNTS)
+def test_a_selection_never_costs_more_rho_than_it_may(amount: Fraction) -> None:
+    epsilon = tables.selection_epsilon(Budget("zcdp", amount))
+
+    assert epsilon**2 / 8 <= amount
+    assert epsilon**2 / 8 > amount * (1 - Fraction(1, 2**16))
+
+
+@given(PURE)
+def test_a_selection_never_costs_more_epsilon_than_it_may(amount: Fraction) -> None:
+    epsilon = tables.selection_epsilon(Budget("pure", amount))
+
+    assert amount * (1 - Fraction(1, 2**18)) < epsilon <= amount
+
+
+@pytest.mark.parametrize("cost", [Budget.zcdp("0.00037"), Budget.zcdp(3), Budget.pure("0.013"), Budget.pure(7)])
+def test_a_question_costs_at_most_what_it_may(cost: Budget) -> None:
+    columns = columns_of()
+    candidates = tables.candidates_of(columns, tables.pair_tables(columns))
+
+    asked = candidates.question(np.zeros(int(candidates.cells.sum())), 1.0, cost)
+
+    assert asked.notion == cost.notion
+    assert cost.amount * Fraction(999, 1000) < asked.cost.amount <= cost.amount
+
+
+def test_a_question_looks_at_every_cell_but_misfits() -> None:
+    columns = columns_of()
+    candidates = tables.candidates_of(columns, tables.pair_tables(columns))
+    counts = np.arange(candidates.cells.sum()) + 0.4
+
+    asked = candidates.question(counts, 2.6, Budget.pure(1))
+
+    wanted, written = iter(range(counts.size)), []
+    for table in candidates.tables:
+        sizes = [columns[column].groupings[level].groups for column, level in table]
+        for cell in np.ndindex(*sizes):
+            misfits = [
+                columns[c].has_misfit and at == size - 1 for (c, _), at, size in zip(table, cell, sizes, strict=True)
+            ]
+            written.append(-1 if any(misfits) else next(wanted))
+    assert asked.estimates.tolist() == written
+    assert next(wanted, None) is None
+    assert asked.penalties.tolist() == [round(2.6 * size) for size in candidates.cells.tolist()]
+    assert asked.columns == tuple(column.name for column in columns)
+    assert asked.candidates == candidates.tables
+
+
+def test_measured_tables_lose_their_misfits() -> None:
+    columns = columns_of()
+    table = ((0, 1), (1, 0), (2, 0))
+    question = tables.measurement(columns, table, Budget.pure(1))
+    counts = np.arange(math.prod(question.shape)).reshape(question.shape)
+
+    kept = tables.without_misfits(columns, table, counts)
+
+    sizes = table_shape([column.axis for column in columns], table)
+    assert question.columns == ("x0", "x1", "x2")
+    assert question.shape == (sizes[0], sizes[1] + 1, sizes[2] + 1)
+    assert kept.tolist() == [float(counts[cell]) for cell in np.ndindex(sizes)]
+
+
+def test_every_pair_competes_at_every_resolution_once_the_finest_first() -> None:
+    columns = columns_of()
+
+    found = tables.pair_tables(columns)
+
+    assert len(set(found)) == len(found)
+    for one, two in itertools.combinations(range(len(columns)), 2):
+        levels = [tuple(level for _, level in table) for table in found if tuple(c for c, _ in table) == (one, two)]
+        last = [len(columns[column].groupings) - 1 for column in (one, two)]
+        assert levels == [(min(at, last[0]), min(at, last[1])) for at in range(max(last) + 1)]
+
+
+def wide_fields(specials):
+    """Return columns whose special values are groups of their own at every level."""
+    field = FIELDS["integer, special"]
+    special = tuple(range(1000, 1000 + specials))
+    settings = {key: getattr(field, key) for key in field.__dataclass_fields__} | {"special": special}
+    return tuple(column_of(type(field)(**{**settings, "name": f"x{place}"}), seed=place) for place in range(2))
+
+
+@pytest.mark.parametrize(("specials", "levels"), [(43, [0, 1, 2]), (52, [1, 2]), (58, [2]), (62, [])])
+def test_tables_of_more_than_4096_cells_do_not_compete(specials: int, levels: list[int]) -> None:
+    columns = wide_fields(specials)
+
+    found = tables.pair_tables(columns)
+
+    sizes = [math.prod(columns[c].groupings[level].groups for c, level in table) for table in found]
+    assert [table[0][1] for table in found] == levels
+    assert all(size <= tables.MOST_CELLS for size in sizes)
+
+
+def test_triples_compete_at_their_coarsest_level() -> None:
+    columns = columns_of()
+
+    found = tables.triple_tables(columns, tables.all_triples(len(columns)))
+
+    assert [tuple(column for column, _ in table) for table in found] == list(itertools.combinations(range(5), 3))
+    assert all(level == len(columns[column].groupings) - 1 for table in found for column, level in table)
+
+
+def test_all_triples_compete_up_to_thirty_columns() -> None:
+    assert len(tables.all_triples(30)) == math.comb(30, 3)
+    assert tables.all_triples(31) == []
+    assert tables.all_triples(2) == []
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda pair: pair[0] < pair[1]), max_size=15))
+def test_triples_grow_from_two_pairs_that_share_a_column(pairs: list[tuple[int, int]]) -> None:
+    grown = tables.grown_triples(pairs)
+
+    wanted = {
+        triple
+        for triple in itertools.combinations(range(10), 3)
+        if len(set(pairs) & set(itertools.combinations(triple, 2))) >= 2
+    }
+    assert set(grown) == wanted
+    assert len(grown) == len(wanted)
+
+
+def test_later_pairs_do_not_reorder_the_triples_of_earlier_ones() -> None:
+    rng = np.random.default_rng(1)
+    pairs = [tuple(sorted(rng.choice(60, 2, replace=False).tolist())) for _ in range(400)]
+
+    found = [tables.grown_triples(pairs[:count]) for count in (50, 100, 400)]
+
+    assert found[1][: len(found[0])] == found[0]
+    assert found[2][: len(found[1])] == found[1]
+    assert len(found[2]) == tables.MOST_GROWN
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(2), Fraction(50)])
+def test_the_mean_of_absolute_laplace_noise_is_exact(scale: Fraction) -> None:
+    z = np.arange(-5000, 5001)
+    law = np.exp(-np.abs(z) / float(scale))
+
+    found = tables.mean_absolute(NoiseLaw("laplace", scale))
+
+    assert found == pytest.approx(float((np.abs(z) * law).sum() / law.sum()), rel=1e-9)
+
+
+@pytest.mark.parametrize("variance", [Fraction(4), Fraction(900)])
+def test_the_mean_of_absolute_gaussian_noise_is_close(variance: Fraction) -> None:
+    z = np.arange(-1000, 1001)
+    law = np.exp(-(z**2) / (2 * float(variance)))
+
+    found = tables.mean_absolute(NoiseLaw("gaussian", variance))
+
+    assert found == pytest.approx(float((np.abs(z) * law).sum() / law.sum()), rel=0.03)
+
+
+@pytest.mark.parametrize("epsilon", [700, 701, 720, 745, 1500, 10**9])
+def test_noise_that_is_never_seen_has_a_mean_of_nothing(epsilon: int) -> None:
+    assert tables.mean_absolute(NoiseLaw("laplace", Fraction(1, epsilon))) == pytest.approx(0.0, abs=1e-300)

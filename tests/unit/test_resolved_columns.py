@@ -1,0 +1,179 @@
+"""Columns at several resolutions, for every kind of field."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from helpers.resolved import FIELDS, SIZES, answer_of, column_of, dense_laws
+from lapwing.mechanisms.steps.one_way import one_way_grouping
+from lapwing.schema.groupings import Grouping
+
+EVERY_FIELD = pytest.mark.parametrize("field", FIELDS.values(), ids=FIELDS.keys())
+HOWS = {
+    "plain": {},
+    "a lot of noise": {"sd": 300.0, "rows": 500, "total": 600.0},
+    "hardly a record": {"sd": 20.0, "rows": 1, "total": 1.0},
+    "no noise": {"sd": 0.0, "rows": 5000, "shape": 0.05},
+}
+EVERY_WAY = pytest.mark.parametrize("how", HOWS.values(), ids=HOWS.keys())
+
+
+def codes_near(field):
+    """Return codes on both sides of every boundary of the counted cells, and all reserved codes."""
+    domain = field.domain
+    starts, stops, _ = one_way_grouping(field, 128).pieces()
+    inner = (starts + stops) // 2
+    return np.unique(np.concatenate((starts, inner, stops - 1, np.arange(domain.values, domain.size))))
+
+
+def run_edges(column):
+    """Return all ends of pieces of a column's laws."""
+    return np.unique(
+        np.concatenate([part for laws in (column.base, column.within) for part in (laws.starts, laws.stops)])
+    )
+
+
+@EVERY_FIELD
+@EVERY_WAY
+def test_axis_sizes_agree_with_the_public_groupings(field, how) -> None:
+    column = column_of(field, **how)
+
+    assert column.name == field.name
+    assert column.has_misfit == field.required
+    assert len(column.axis.levels) == len(column.groupings)
+    for size, grouping in zip(column.axis.sizes, column.groupings, strict=True):
+        assert grouping.groups == size + int(field.required)
+        assert (grouping.values, grouping.reserved) == (field.domain.values, field.domain.reserved)
+        assert Grouping.from_dict(grouping.to_dict()) == grouping
+    assert column.axis.sizes[0] == column.axis.base.size == column.within.count
+
+
+@EVERY_FIELD
+@EVERY_WAY
+def test_levels_of_the_axis_say_what_the_groupings_do_to_codes(field, how) -> None:
+    column, codes = column_of(field, **how), codes_near(field)
+    codes = codes[codes < field.domain.last + int(field.domain.missing)]
+
+    finest = column.groupings[0].apply(codes)
+
+    for level, grouping in zip(column.axis.levels, column.groupings, strict=True):
+        assert grouping.apply(codes).tolist() == level[finest].tolist()
+
+
+@EVERY_FIELD
+@EVERY_WAY
+def test_groups_are_few_and_reserved_codes_stay_alone(field, how) -> None:
+    column, domain = column_of(field, **how), field.domain
+
+    reserved = np.arange(domain.values, domain.size)
+    for size, grouping in zip(SIZES, column.groupings, strict=False):
+        assert grouping.regular <= size
+        assert grouping.apply(reserved).tolist() == list(range(grouping.regular, grouping.groups))
+    assert column.groupings[-1].regular <= SIZES[-1]
+    for fine, coarse in itertools.pairwise(column.groupings):
+        assert coarse.regular < fine.regular
+
+
+@EVERY_FIELD
+@EVERY_WAY
+def test_no_law_reaches_the_misfit_code(field, how) -> None:
+    column, domain = column_of(field, **how), field.domain
+
+    largest = max(int(laws.stops.max()) for laws in (column.base, column.within))
+    assert largest == (domain.size if domain.missing else domain.last)
+
+
+@EVERY_FIELD
+@EVERY_WAY
+def test_the_law_of_a_group_stays_inside_the_group(field, how) -> None:
+    column = column_of(field, **how)
+
+    for codes in (column.within.starts, column.within.stops - 1):
+        assert column.groupings[0].apply(codes).tolist() == column.within.law_of_piece.tolist()
+
+
+@EVERY_FIELD
+@EVERY_WAY
+def test_laws_of_groups_mixed_by_their_masses_are_the_law_of_the_column(field, how) -> None:
+    column = column_of(field, **how)
+    edges = run_edges(column)
+
+    mixed = (column.axis.base / column.axis.base.sum()) @ dense_laws(column.within, edges)
+
+    np.testing.assert_allclose(mixed, dense_laws(column.base, edges)[0], rtol=1e-9, atol=1e-15)
+
+
+@EVERY_FIELD
+@EVERY_WAY
+def test_every_code_keeps_some_mass_and_the_masses_are_records(field, how) -> None:
+    column, total = column_of(field, **how), how.get("total", 5000.0)
+
+    cells = one_way_grouping(field, 128).groups - int(field.required)
+    assert column.axis.base.min() >= min(0.3, 0.01 * total / cells) * (1 - 1e-9)
+    assert total * (1 - 1e-9) <= column.axis.base.sum() <= 1.01 * total
+    assert dense_laws(column.base, run_edges(column)).min() > 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_without_noise_the_law_is_the_table(seed) -> None:
+    field = FIELDS["few categories"]
+    answer = answer_of(field, sd=0.0, seed=seed, shape=3.0)
+    total = float(answer.counts[:-1].sum())
+
+    column = column_of(field, total=total, sd=0.0, seed=seed, shape=3.0)
+
+    assert column.axis.base.tolist() == pytest.approx(answer.counts[:-1].tolist())
+    assert column.base.probabilities.tolist() == pytest.approx((answer.counts[:-1] / total).tolist())
+
+
+def test_ordered_columns_get_runs_and_others_get_leaders() -> None:
+    ordered = column_of(FIELDS["many ordered categories"]).groupings[0]
+    unordered = column_of(FIELDS["many categories"], shape=0.001).groupings[0]
+
+    assert ordered.kind == "cuts"
+    assert unordered.kind == "table"
+    assert np.bincount(unordered.table).max() > 9000
+
+
+def test_values_that_do_not_stand_out_of_the_noise_share_a_group() -> None:
+    field = FIELDS["integer categories"]
+
+    quiet, noisy = (column_of(field, sd=sd, rows=4000, shape=2.0) for sd in (1.0, 400.0))
+
+    # Integer categories are not ordered unless the schema says so.
+    assert quiet.groupings[0].regular == 16
+    assert noisy.groupings[0].regular < 8
+
+
+def test_the_noise_of_a_group_grows_with_the_cells_it_holds() -> None:
+    few = column_of(FIELDS["few categories"], sd=5.0)
+    many = column_of(FIELDS["many categories"], sd=5.0)
+
+    assert few.sd == pytest.approx(5.0)
+    assert many.sd == pytest.approx(5.0 * (10_001 / many.axis.base.size) ** 0.5)
+
+
+@pytest.mark.parametrize("sizes", [(16, 8, 4), (3, 2), (2,), (1,)])
+@pytest.mark.parametrize("name", ["integer, wide", "many categories", "boolean", "date"])
+def test_levels_are_as_coarse_as_asked_for(name, sizes) -> None:
+    column = column_of(FIELDS[name], sizes=sizes)
+
+    assert 1 <= len(column.groupings) <= len(sizes)
+    assert column.groupings[-1].regular <= sizes[-1]
+
+
+def test_whole_numbers_keep_their_ends_and_zero_on_their_own() -> None:
+    grouping = one_way_grouping(FIELDS["integer, wide"], 128)
+
+    starts, stops, _ = grouping.pieces()
+    alone = set(starts[stops - starts == 1].tolist())
+    assert {0, 10, 10**9 + 10} <= alone
+    assert 128 <= grouping.regular <= 133
+
+
+def test_zero_has_no_cell_where_it_is_out_of_bounds() -> None:
+    grouping = one_way_grouping(FIELDS["integer, special"], 128)
+
+    starts, stops, _ = grouping.pieces()
+    assert starts[stops - starts == 1].tolist() == [0, 499, 500, 501, 502, 503]
