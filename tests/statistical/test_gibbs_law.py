@@ -20,7 +20,8 @@ from lapwing.numerics.tree_start import drawn_from_tree, tree_factors
 
 DRAWS = 60_000
 TABLES = [((0, 0), (1, 0)), ((0, 0), (1, 1)), ((1, 0), (2, 1)), ((0, 1), (1, 1), (2, 0)), ((1, 0),)]
-EDGES = [((0, 0), (1, 1)), ((1, 0), (2, 0)), ((1, 0), (3, 1))]
+# From column 0 to 2, back to 1, on to 3: edges are walked in both directions.
+EDGES = [((0, 0), (2, 0)), ((1, 1), (2, 0)), ((1, 0), (3, 1))]
 
 
 def model(factor=1.0):
