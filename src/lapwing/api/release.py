@@ -13,7 +13,7 @@ from lapwing.release.certificate import Certificate
 from lapwing.release.files import SavedRelease, load_release, save_release
 from lapwing.release.model import ReleasedModel
 from lapwing.release.questions import Answer
-from lapwing.sample.conditions import condition
+from lapwing.sample.conditions import Conditioned, conditioned
 from lapwing.sample.rows import sample_frames
 from lapwing.schema.schemas import Schema
 from lapwing.table.readers import Kind
@@ -102,14 +102,17 @@ class Release:
         self, n: int | None = None, *, seed: int | None = None, where: Mapping[str, object] | None = None
     ) -> Iterator["pl.DataFrame"]:
         """Draw the rows of `sample` in chunks of Polars frames; at least one frame, empty when ``n`` is 0."""
-        model = self.model if where is None else condition(self.model, self.schema, where)
-        count = model.rows if n is None else n
+        given = Conditioned(self.model, is_matched=True)
+        if where is not None:
+            given = conditioned(self.model, self.schema, where)
+        count = given.model.rows if n is None else n
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
             raise ParameterError(f"the number of rows must be a whole number of at least 0, got {n!r}")
         chosen = checked_seed(seed)
         if chosen is None:
             chosen = fresh_seed() if self.seed is None else self.seed
-        return sample_frames(model, self.schema, count, generator(chosen, "rows"))
+        rng = generator(chosen, "rows")
+        return sample_frames(given.model, self.schema, count, rng, is_matched=given.is_matched)
 
     def query(self, columns: str | Sequence[str], groups: int = 20) -> Any:  # noqa: ANN401
         """Return the expected contingency table of some columns under the released model.

@@ -6,6 +6,7 @@ what matches.
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,13 +17,31 @@ from lapwing.sample.ragged import distinct_pairs, ranks
 from lapwing.sample.wanted import Between, range_hint, wanted_runs
 from lapwing.schema.schemas import Schema
 
-__all__ = ["FEW_ATOMS", "Between", "condition"]
+__all__ = ["FEW_ATOMS", "Between", "Conditioned", "condition", "conditioned", "effective_atoms"]
 
 FEW_ATOMS = 50
-"""Below this effective number of matching atoms rows repeat a few patterns, and a warning says so."""
+"""Below this effective number of atoms rows repeat a few patterns: they are drawn from the log-linear part, or, where
+there is none, a warning says so."""
 
 _Pieces = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Law, start, stop and probability of pieces of laws."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Conditioned:
+    """A released model given a condition.
+
+    Parameters
+    ----------
+    model : ReleasedModel
+        The conditional mixture.
+    is_matched : bool
+        Whether its atoms are those of the model that match. If not, no atom does: its atoms match in some of the
+        columns only, stand on the base laws in the others, and serve as starts for Gibbs sweeps.
+    """
+
+    model: ReleasedModel
+    is_matched: bool
 
 
 def condition(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> ReleasedModel:
@@ -41,7 +60,9 @@ def condition(model: ReleasedModel, schema: Schema, where: Mapping[str, object])
     -------
     ReleasedModel
         The exact conditional mixture: the atoms that can match, reweighted, their laws cut. ``rows`` is the expected
-        number of matching rows, rounded. A log-linear part stays, its base laws cut.
+        number of matching rows, rounded. A log-linear part stays, its base laws cut. Where no atom matches but the
+        base laws allow the condition, the atoms are those that match in most columns, moved into it, and ``rows`` is 0:
+        rows are then to be drawn from the log-linear part (`conditioned` tells).
 
     Raises
     ------
@@ -67,31 +88,56 @@ def condition(model: ReleasedModel, schema: Schema, where: Mapping[str, object])
     >>> condition(model, schema, {"flag": True}).rows
     75
     """
+    return conditioned(model, schema, where).model
+
+
+def conditioned(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> Conditioned:
+    """Return a released model given that some columns have some values, and whether atoms of it match.
+
+    Parameters
+    ----------
+    model, schema, where
+        As for `condition`, which also says what is raised and warned of.
+
+    Returns
+    -------
+    Conditioned
+    """
     wanted = _wanted(model, schema, where)
+    chances = {name: _chance(model.laws[name], runs) for name, runs in wanted.items()}
     weights = np.array(model.weights)
-    for name, runs in wanted.items():
-        weights *= _chance(model.laws[name], runs)
+    for chance in chances.values():
+        weights *= chance
     atoms = np.flatnonzero(weights)
     part = None if model.log_linear is None else _conditioned_part(model.log_linear, wanted)
     if atoms.size == 0:
+        if part is not None:
+            return Conditioned(_starts(model, part, wanted, chances), is_matched=False)
         hints = "".join(range_hint(schema.field(name), where[name]) for name in wanted)
         rows = f"rows that match where on {', '.join(wanted)}"
         raise ParameterError(f"the model gives {rows} probability 0; ask for a wider condition{hints}")
     share = float(weights.sum() / model.weights.sum())
     matching = weights[atoms] / weights.max()
-    effective = float(matching.sum() ** 2 / (matching**2).sum())
+    effective = effective_atoms(matching)
     if wanted and effective < FEW_ATOMS and model.log_linear is None and model.atoms > 1:
         warnings.warn(
             f"only {effective:.1f} effective atoms of the model match where, below {FEW_ATOMS}; "
             "rows will repeat few patterns, so ask for a wider condition",
             LapwingWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     laws = {
         name: _given(law, wanted[name], atoms) if name in wanted else _taken(law, atoms)
         for name, law in model.laws.items()
     }
-    return ReleasedModel(weights=matching, rows=round(model.rows * share), laws=laws, log_linear=part)
+    found = ReleasedModel(weights=matching, rows=round(model.rows * share), laws=laws, log_linear=part)
+    return Conditioned(found, is_matched=True)
+
+
+def effective_atoms(weights: np.ndarray) -> float:
+    """Return the effective number of atoms, ``(sum of w)**2 / (sum of w**2)``; the weights must not all be 0."""
+    scaled = weights / weights.max()
+    return float(scaled.sum() ** 2 / np.square(scaled).sum())
 
 
 def _wanted(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> dict[str, np.ndarray]:
@@ -213,3 +259,25 @@ def _conditioned_part(part: LogLinear, wanted: Mapping[str, np.ndarray]) -> LogL
             raise ParameterError(f"the base law of {name!r} has no mass where asks for; ask for a wider condition")
         base[name] = _cut_laws(_pieces(base[name]), runs, np.zeros(1, dtype=np.intp))
     return LogLinear(tables=part.tables, groupings=part.groupings, thetas=part.thetas, base=base)
+
+
+def _starts(
+    model: ReleasedModel, part: LogLinear, wanted: Mapping[str, np.ndarray], chances: Mapping[str, np.ndarray]
+) -> ReleasedModel:
+    """Return atoms that match in as many columns as any does, with the base laws in the columns where they do not."""
+    pattern = np.stack([chance > 0 for chance in chances.values()])
+    matched = np.where(model.weights > 0, pattern.sum(axis=0), -1)
+    candidates = np.flatnonzero(matched == matched.max())
+    # Of the atoms that match in equally many columns, those of the heaviest set of columns.
+    kinds, kind = np.unique(pattern[:, candidates], axis=1, return_inverse=True)
+    heaviest = int(np.bincount(kind.reshape(-1), model.weights[candidates]).argmax())
+    atoms = candidates[kind.reshape(-1) == heaviest]
+    weights = model.weights[atoms]
+    laws: dict[str, ColumnLaw] = {name: _taken(law, atoms) for name, law in model.laws.items() if name not in wanted}
+    for (name, runs), is_matched in zip(wanted.items(), kinds[:, heaviest], strict=True):
+        if is_matched:
+            laws[name] = _given(model.laws[name], runs, atoms)
+        else:
+            laws[name] = Indexed(np.zeros(atoms.size, dtype=np.uint8), part.base[name])
+    ordered = {name: laws[name] for name in model.laws}
+    return ReleasedModel(weights=weights / weights.max(), rows=0, laws=ordered, log_linear=part)

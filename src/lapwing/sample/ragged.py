@@ -25,6 +25,36 @@ def ranks(lengths: np.ndarray) -> np.ndarray:
     return found
 
 
+def cut_at(
+    starts: np.ndarray, stops: np.ndarray, edges: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Cut runs of codes where other runs begin.
+
+    Parameters
+    ----------
+    starts, stops : ndarray of int64, shape (n,)
+        Runs of codes from start to stop - 1.
+    edges : ndarray of int64, shape (e,)
+        Increasing, the first at most the smallest start: where to cut.
+
+    Returns
+    -------
+    run, cell, starts, stops : ndarrays of int64, shape (parts,)
+        Of each part: the run that it is of, the last edge at or before it, and its codes.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in cut_at(np.array([1]), np.array([5]), np.array([0, 3]))]
+    [[0, 0], [0, 1], [1, 3], [3, 5]]
+    """
+    first = np.searchsorted(edges, starts, side="right") - 1
+    counts = np.searchsorted(edges, stops, side="left") - first
+    run = np.repeat(np.arange(starts.size), counts)
+    cell = first[run] + ranks(counts)
+    ends = np.append(edges[1:], np.iinfo(np.int64).max)
+    return run, cell, np.maximum(starts[run], edges[cell]), np.minimum(stops[run], ends[cell])
+
+
 def distinct_pairs(starts: np.ndarray, stops: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the distinct (start, stop) pairs, and which of them each entry is.
 

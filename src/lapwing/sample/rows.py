@@ -7,63 +7,64 @@ their weights, so every atom is drawn floor or ceil of its expected number of ti
 Which codes: inside a chunk, the rows that share a law of a column take its pieces systematically and lie in strata
 inside each piece, in an order that is random and independent from column to column. So every row has exactly the law of
 its atom, columns are independent given the atom, and one-way laws come out far closer than by independent draws.
+
+A model with a log-linear part has more to give. With enough atoms, rows are chosen among them so that two-way tables
+come close to the model's (`row_choice`). With fewer atoms than rows, the first row of each atom stands for it and the
+others are moved by a Gibbs sweep; with very few atoms, all rows are, many times.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from lapwing.errors import ParameterError
-from lapwing.release.laws import Laws
-from lapwing.release.model import Bernoulli, Indexed, ReleasedModel, Spans
+from lapwing.release.model import Indexed, ReleasedModel
+from lapwing.sample.conditions import FEW_ATOMS, effective_atoms
+from lapwing.sample.draws import AtomRows, Histogram, draw_column
+from lapwing.sample.log_linear import SweptRows, grouped
+from lapwing.sample.row_choice import chosen_rows
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
     import polars as pl
 
 _MAX_ROWS = 2**40
-_RADIX_GROUPS = 2**16
-"""Up to so many groups NumPy sorts 16-bit labels by counting, which is several times faster."""
+
+_SWEEPS_FROM_FEW = 10
+"""Gibbs sweeps of rows that start at a few atoms: one-way laws no longer show where the rows started (measured)."""
+
+
+class _Source(Protocol):
+    """Where the rows of chunks come from."""
+
+    def codes(self, positions: np.ndarray, rng: np.random.Generator, /) -> dict[str, np.ndarray]:
+        """Return the codes of the rows with these increasing numbers."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Histogram:
-    """A table of laws with the running sum of each law's probabilities, exactly 1 at its last piece."""
+class _AtomSource:
+    """Rows of atoms, each with the law of its atom; the run of row numbers of each atom, and its tables of laws."""
 
-    laws: Laws
-    reached: np.ndarray
-    law_of_piece: np.ndarray
-    is_points: bool
+    model: ReleasedModel
+    ends: np.ndarray
+    tables: Mapping[str, Histogram]
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Rows:
-    """The rows of a chunk, sorted by atom: for each row its atom, the first row of that atom and how many it has.
-
-    ``crowded`` are the rows of atoms with more than one, numbered ``natural`` within and ``labels`` across atoms.
-    """
-
-    atoms: np.ndarray
-    firsts: np.ndarray
-    sizes: np.ndarray
-    crowded: np.ndarray
-    natural: np.ndarray
-    labels: np.ndarray
-
-    def random_ranks(self, rng: np.random.Generator) -> np.ndarray:
-        """Return the rank of each row among those of its atom, in a fresh random order."""
-        ranks = np.zeros(self.atoms.size, dtype=np.intp)
-        if self.crowded.size:
-            order = _random_order(self.labels, int(self.labels[-1]) + 1, rng)
-            # The order keeps atoms where they are, so the j-th crowded row and the row in its place share an atom.
-            ranks[self.crowded[order]] = self.natural
-        return ranks
+    def codes(self, positions: np.ndarray, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        rows = AtomRows.of(np.searchsorted(self.ends, positions, side="right"))
+        return {name: draw_column(law, self.tables.get(name), rows, rng) for name, law in self.model.laws.items()}
 
 
 def sample_codes(
-    model: ReleasedModel, schema: Schema, n: int, rng: np.random.Generator, *, chunk: int = 2**18
+    model: ReleasedModel,
+    schema: Schema,
+    n: int,
+    rng: np.random.Generator,
+    *,
+    chunk: int = 2**18,
+    is_matched: bool = True,
 ) -> Iterator[dict[str, np.ndarray]]:
     """Draw rows from a released model, chunk by chunk.
 
@@ -79,6 +80,8 @@ def sample_codes(
         The public generator. Same model, n, state and chunk: same rows.
     chunk : int, default 2**18, at least 1
         Most rows of one chunk; bounds the memory. Chunks differ in size by one row at most.
+    is_matched : bool, default True
+        False where the atoms are only starts for the log-linear part, as `conditioned` says.
 
     Yields
     ------
@@ -90,15 +93,22 @@ def sample_codes(
     ------
     ParameterError
         If n or chunk is out of range.
+    CapacityError
+        If rows have to come from a log-linear part with more than 4096 groups in a column.
 
     Notes
     -----
     Post-processing of released numbers: costs no budget. The union of the chunks holds every atom floor or ceil of
     ``n * weight`` times, for weights scaled to sum 1. Time ``O(k + n d)``, memory ``O(k + chunk)``.
 
+    With a log-linear part: where the n rows are no more than the atoms, which of floor and ceil is chosen so that all
+    two-way tables come close to the model's (about 2 s, 200 MB at most). Otherwise only the first row of each atom
+    is drawn from its law; the others start there and are moved by one Gibbs sweep. With fewer than 50 effective atoms
+    every row is moved, by 10 sweeps. A sweep takes time ``O(chunk * groups * tables)``.
+
     Examples
     --------
-    >>> from lapwing.release.laws import point_laws
+    >>> from lapwing.release.model import Bernoulli
     >>> schema = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean"}]})
     >>> model = ReleasedModel(weights=np.ones(1), rows=3, laws={"flag": Bernoulli(np.ones(1))})
     >>> [chunk["flag"].tolist() for chunk in sample_codes(model, schema, 3, np.random.default_rng(1), chunk=2)]
@@ -108,17 +118,23 @@ def sample_codes(
         raise ParameterError(f"the number of rows must be a whole number from 0 to 2**40, got {n!r}")
     if chunk < 1:
         raise ParameterError(f"a chunk must hold at least 1 row, got {chunk}; 2**18 suits most machines")
-    return _chunks(model, schema, int(n), rng, chunk)
+    return _chunks(model, schema, int(n), rng, (chunk, is_matched))
 
 
 def sample_frames(
-    model: ReleasedModel, schema: Schema, n: int, rng: np.random.Generator, *, chunk: int = 2**18
+    model: ReleasedModel,
+    schema: Schema,
+    n: int,
+    rng: np.random.Generator,
+    *,
+    chunk: int = 2**18,
+    is_matched: bool = True,
 ) -> "Iterator[pl.DataFrame]":
     """Draw rows from a released model as frames with the schema's types.
 
     Parameters
     ----------
-    model, schema, n, rng, chunk
+    model, schema, n, rng, chunk, is_matched
         As for `sample_codes`.
 
     Yields
@@ -129,49 +145,43 @@ def sample_frames(
     from lapwing.table.decode import decode  # noqa: PLC0415 - polars takes a quarter of a second to import
 
     first = 0
-    for codes in sample_codes(model, schema, n, rng, chunk=chunk):
+    for codes in sample_codes(model, schema, n, rng, chunk=chunk, is_matched=is_matched):
         frame = decode(codes, schema, rng, first)
         first += frame.height
         yield frame
 
 
 def _chunks(
-    model: ReleasedModel, schema: Schema, n: int, rng: np.random.Generator, chunk: int
+    model: ReleasedModel, schema: Schema, n: int, rng: np.random.Generator, settings: tuple[int, bool]
 ) -> Iterator[dict[str, np.ndarray]]:
     """Draw chunk by chunk; the offset of each chunk is random, so that no chunk is special."""
+    chunk, is_matched = settings
     dtypes = {field.name: field.domain.dtype for field in schema.columns}
     if n == 0:
         yield {name: np.empty(0, dtype=dtype) for name, dtype in dtypes.items()}
         return
-    histograms = {name: _histogram(law.laws) for name, law in model.laws.items() if isinstance(law, Indexed)}
-    ends = row_ends(model.weights, n, rng)
+    source = _source(model, n, rng, is_matched=is_matched)
     count = -(-n // chunk)
     for offset in rng.permutation(count):
-        rows = _rows(np.searchsorted(ends, np.arange(int(offset), n, count), side="right"))
-        order = rng.permutation(rows.atoms.size)
-        drawn: dict[str, np.ndarray] = {}
-        for name, dtype in dtypes.items():
-            law = model.laws[name]
-            if isinstance(law, Indexed):
-                codes = _draw_indexed(histograms[name], law.index[rows.atoms], rng)
-            elif isinstance(law, Spans):
-                codes = _draw_spans(law, rows, rng)
-            else:
-                codes = _draw_bernoulli(law, rows, rng)
-            drawn[name] = codes.astype(dtype, copy=False)[order]
-        yield drawn
+        positions = np.arange(int(offset), n, count)
+        order = rng.permutation(positions.size)
+        drawn = source.codes(positions, rng)
+        yield {name: drawn[name].astype(dtype, copy=False)[order] for name, dtype in dtypes.items()}
 
 
-def _rows(atoms: np.ndarray) -> _Rows:
-    """Find the runs of equal atoms in a sorted list of atoms, one per row."""
-    is_first = np.ones(atoms.size, dtype=bool)
-    is_first[1:] = atoms[1:] != atoms[:-1]
-    starts = np.flatnonzero(is_first)
-    lengths = np.diff(starts, append=atoms.size)
-    firsts, sizes = np.repeat(starts, lengths), np.repeat(lengths, lengths)
-    crowded = np.flatnonzero(sizes > 1)
-    natural = (np.arange(atoms.size) - firsts)[crowded]
-    return _Rows(atoms, firsts, sizes, crowded, natural, np.cumsum(natural == 0) - 1)
+def _source(model: ReleasedModel, n: int, rng: np.random.Generator, *, is_matched: bool) -> _Source:
+    """Return where the rows come from."""
+    part, names = model.log_linear, tuple(model.laws)
+    if part is not None and (not is_matched or effective_atoms(model.weights) < FEW_ATOMS):
+        ends = row_ends(model.weights, n, rng)
+        return SweptRows.of(model, grouped(part, names), ends, sweeps=_SWEEPS_FROM_FEW, keeps_firsts=False)
+    if part is not None and n > model.atoms:
+        ends = row_ends(model.weights, n, rng)
+        return SweptRows.of(model, grouped(part, names), ends, sweeps=1, keeps_firsts=True)
+    tables = {name: Histogram.of(law.laws) for name, law in model.laws.items() if isinstance(law, Indexed)}
+    ends = row_ends(model.weights, n, rng)
+    chosen = None if part is None else chosen_rows(model, ends, tables, rng)
+    return _AtomSource(model, ends, tables) if chosen is None else chosen
 
 
 def row_ends(weights: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -209,67 +219,3 @@ def row_ends(weights: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarra
         parts[np.argmax(parts)] += rest - sign * takers
     offset = int(rng.integers(whole))
     return (np.cumsum(parts) - offset + whole - 1) >> bits
-
-
-def _histogram(laws: Laws) -> _Histogram:
-    """Prepare a table of laws for systematic draws."""
-    law_of_piece = laws.law_of_piece
-    running = np.cumsum(laws.probabilities)
-    before = np.concatenate(([0.0], running))[laws.offsets[:-1]]
-    reached = np.clip(running - before[law_of_piece], 0.0, 1.0)
-    return _Histogram(laws, reached, law_of_piece, bool((laws.stops - laws.starts == 1).all()))
-
-
-def _draw_indexed(table: _Histogram, index: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw one code per row from the law that the row points at."""
-    laws, law = table.laws, table.law_of_piece
-    order = _random_order(index, laws.count, rng)
-    rows = np.bincount(index, minlength=laws.count)
-    # Each law has an offset of its own: with a common one, laws of one row each would all take the same piece.
-    ends = np.ceil(rows[law] * table.reached - rng.random(laws.count)[law]).astype(np.int64)
-    ends[laws.offsets[1:] - 1] = rows
-    ends += (np.cumsum(rows) - rows)[law]
-    counts = np.diff(ends, prepend=0)
-    drawn = np.repeat(laws.starts, counts)
-    if not table.is_points:
-        rank = np.arange(index.size) - np.repeat(ends - counts, counts)
-        drawn += _strata(rank, np.repeat(counts, counts), np.repeat(laws.stops - laws.starts, counts), rng)
-    codes = np.empty_like(drawn)
-    codes[order] = drawn
-    return codes
-
-
-def _draw_spans(law: Spans, rows: _Rows, rng: np.random.Generator) -> np.ndarray:
-    """Draw one code per row from the span of its atom."""
-    starts = law.starts[rows.atoms]
-    steps = _strata(rows.random_ranks(rng), rows.sizes, law.stops[rows.atoms] - starts, rng)
-    return np.asarray(starts + steps.astype(starts.dtype))
-
-
-def _draw_bernoulli(law: Bernoulli, rows: _Rows, rng: np.random.Generator) -> np.ndarray:
-    """Draw code 1 for floor or ceil of p times the rows of each atom."""
-    offsets = rng.random(rows.atoms.size)[rows.firsts]
-    ones = rows.random_ranks(rng) + offsets < rows.sizes * law.p[rows.atoms].astype(np.float64)
-    return np.asarray(ones).astype(np.uint8)
-
-
-def _strata(rank: np.ndarray, size: np.ndarray, lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw a step of 0 .. length-1 for each row: uniform in the stratum of its rank among ``size`` equal strata."""
-    steps = rng.random(rank.size)
-    steps += rank
-    steps /= size
-    steps *= lengths
-    return np.minimum(steps.astype(np.int64), lengths.astype(np.int64) - 1)
-
-
-def _random_order(labels: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Return an order of rows that sorts labels 0 .. count-1, random among equal labels."""
-    order = rng.permutation(labels.size)
-    if count == 1:
-        return order
-    shuffled = labels[order]
-    if count <= _RADIX_GROUPS:
-        return order[np.argsort(shuffled.astype(np.uint16), kind="stable")]
-    low = np.argsort((shuffled & (_RADIX_GROUPS - 1)).astype(np.uint16), kind="stable")
-    high = np.argsort((shuffled[low] >> 16).astype(np.uint16), kind="stable")
-    return order[low[high]]

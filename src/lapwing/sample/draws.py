@@ -1,0 +1,166 @@
+"""Draws of codes from the laws of a column, for many rows at once, with as little sampling error as they can have.
+
+The rows that share a law take its pieces systematically and lie in strata inside each piece, in an order that is random
+and independent from column to column.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lapwing.release.laws import Laws
+from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, Spans
+
+_RADIX_GROUPS = 2**16
+"""Up to so many groups NumPy sorts 16-bit labels by counting, which is several times faster."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """A table of laws with the running sum of each law's probabilities, exactly 1 at its last piece."""
+
+    laws: Laws
+    reached: np.ndarray
+    law_of_piece: np.ndarray
+    is_points: bool
+
+    @classmethod
+    def of(cls, laws: Laws) -> "Histogram":
+        """Prepare a table of laws for systematic draws."""
+        law_of_piece = laws.law_of_piece
+        running = np.cumsum(laws.probabilities)
+        before = np.concatenate(([0.0], running))[laws.offsets[:-1]]
+        reached = np.clip(running - before[law_of_piece], 0.0, 1.0)
+        return cls(laws, reached, law_of_piece, bool((laws.stops - laws.starts == 1).all()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AtomRows:
+    """Rows, sorted by atom: for each row its atom, the first row of that atom and how many it has.
+
+    ``crowded`` are the rows of atoms with more than one, numbered ``natural`` within and ``labels`` across atoms.
+    """
+
+    atoms: np.ndarray
+    firsts: np.ndarray
+    sizes: np.ndarray
+    crowded: np.ndarray
+    natural: np.ndarray
+    labels: np.ndarray
+
+    @classmethod
+    def of(cls, atoms: np.ndarray) -> "AtomRows":
+        """Find the runs of equal atoms in a sorted list of atoms, one per row."""
+        is_first = np.ones(atoms.size, dtype=bool)
+        is_first[1:] = atoms[1:] != atoms[:-1]
+        starts = np.flatnonzero(is_first)
+        lengths = np.diff(starts, append=atoms.size)
+        firsts, sizes = np.repeat(starts, lengths), np.repeat(lengths, lengths)
+        crowded = np.flatnonzero(sizes > 1)
+        natural = (np.arange(atoms.size) - firsts)[crowded]
+        return cls(atoms, firsts, sizes, crowded, natural, np.cumsum(natural == 0) - 1)
+
+    def random_ranks(self, rng: np.random.Generator) -> np.ndarray:
+        """Return the rank of each row among those of its atom, in a fresh random order."""
+        ranks = np.zeros(self.atoms.size, dtype=np.intp)
+        if self.crowded.size:
+            order = _random_order(self.labels, int(self.labels[-1]) + 1, rng)
+            # The order keeps atoms where they are, so the j-th crowded row and the row in its place share an atom.
+            ranks[self.crowded[order]] = self.natural
+        return ranks
+
+
+def draw_column(law: ColumnLaw, table: Histogram | None, rows: AtomRows, rng: np.random.Generator) -> np.ndarray:
+    """Draw one code per row from the law of its atom.
+
+    Parameters
+    ----------
+    law : Indexed, Spans or Bernoulli
+        Of all atoms.
+    table : Histogram or None
+        Of an indexed law's table; made anew when None.
+    rows : AtomRows
+        Which atoms.
+    rng : numpy.random.Generator
+        Public randomness.
+
+    Returns
+    -------
+    ndarray of integers, shape (rows,)
+    """
+    match law:
+        case Indexed():
+            return draw_indexed(table or Histogram.of(law.laws), law.index[rows.atoms], rng)
+        case Spans():
+            return _draw_spans(law, rows, rng)
+        case Bernoulli():
+            return _draw_bernoulli(law, rows, rng)
+
+
+def draw_indexed(table: Histogram, index: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw one code per row from the law that the row points at.
+
+    Parameters
+    ----------
+    table : Histogram
+        The laws.
+    index : ndarray of integers, shape (n,)
+        The law of each row.
+    rng : numpy.random.Generator
+        Public randomness.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+    """
+    laws, law = table.laws, table.law_of_piece
+    order = _random_order(index, laws.count, rng)
+    rows = np.bincount(index, minlength=laws.count)
+    # Each law has an offset of its own: with a common one, laws of one row each would all take the same piece.
+    ends = np.ceil(rows[law] * table.reached - rng.random(laws.count)[law]).astype(np.int64)
+    ends[laws.offsets[1:] - 1] = rows
+    ends += (np.cumsum(rows) - rows)[law]
+    counts = np.diff(ends, prepend=0)
+    drawn = np.repeat(laws.starts, counts)
+    if not table.is_points:
+        rank = np.arange(index.size) - np.repeat(ends - counts, counts)
+        drawn += _strata(rank, np.repeat(counts, counts), np.repeat(laws.stops - laws.starts, counts), rng)
+    codes = np.empty_like(drawn)
+    codes[order] = drawn
+    return codes
+
+
+def _draw_spans(law: Spans, rows: AtomRows, rng: np.random.Generator) -> np.ndarray:
+    """Draw one code per row from the span of its atom."""
+    starts = law.starts[rows.atoms]
+    steps = _strata(rows.random_ranks(rng), rows.sizes, law.stops[rows.atoms] - starts, rng)
+    return np.asarray(starts + steps.astype(starts.dtype))
+
+
+def _draw_bernoulli(law: Bernoulli, rows: AtomRows, rng: np.random.Generator) -> np.ndarray:
+    """Draw code 1 for floor or ceil of p times the rows of each atom."""
+    offsets = rng.random(rows.atoms.size)[rows.firsts]
+    ones = rows.random_ranks(rng) + offsets < rows.sizes * law.p[rows.atoms].astype(np.float64)
+    return np.asarray(ones).astype(np.uint8)
+
+
+def _strata(rank: np.ndarray, size: np.ndarray, lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw a step of 0 .. length-1 for each row: uniform in the stratum of its rank among ``size`` equal strata."""
+    steps = rng.random(rank.size)
+    steps += rank
+    steps /= size
+    steps *= lengths
+    return np.minimum(steps.astype(np.int64), lengths.astype(np.int64) - 1)
+
+
+def _random_order(labels: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Return an order of rows that sorts labels 0 .. count-1, random among equal labels."""
+    order = rng.permutation(labels.size)
+    if count == 1:
+        return order
+    shuffled = labels[order]
+    if count <= _RADIX_GROUPS:
+        return order[np.argsort(shuffled.astype(np.uint16), kind="stable")]
+    low = np.argsort((shuffled & (_RADIX_GROUPS - 1)).astype(np.uint16), kind="stable")
+    high = np.argsort((shuffled[low] >> 16).astype(np.uint16), kind="stable")
+    return order[low[high]]

@@ -1,0 +1,236 @@
+"""Rows from the log-linear part of a released model: Gibbs sweeps that start at atoms.
+
+Every column is seen in *groups*: the parts of its base law that all measured tables treat alike. The part's density
+depends on groups only, so inside a group the base law decides.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from lapwing.errors import CapacityError
+from lapwing.numerics.gibbs import swept
+from lapwing.numerics.log_linear import Axis, Factor
+from lapwing.release.laws import Laws
+from lapwing.release.model import Indexed, LogLinear, ReleasedModel
+from lapwing.sample.draws import AtomRows, Histogram, draw_column, draw_indexed
+from lapwing.sample.ragged import cut_at
+from lapwing.schema.groupings import Grouping
+
+_MOST_GROUPS = 2**12
+"""Most groups of one column: a sweep looks at all of them for every row."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupedColumn:
+    """One column of a log-linear part in groups.
+
+    Parameters
+    ----------
+    axis : Axis
+        Base masses of the groups, and a level for the groups themselves and for each grouping. Groups without base
+        mass are left out, so that none can be drawn.
+    starts : ndarray of int64, shape (runs,)
+        The first code of each run of codes that all groupings treat alike, increasing from 0.
+    groups : ndarray of intp, shape (runs,)
+        The group of each run; -1 where the base law has no mass.
+    within : Laws
+        The base law inside each group.
+    """
+
+    axis: Axis
+    starts: np.ndarray
+    groups: np.ndarray
+    within: Laws
+
+    def groups_of(self, codes: np.ndarray) -> np.ndarray:
+        """Return the group of each code, -1 for none: ndarray of intp, shape (n,)."""
+        return np.asarray(self.groups[np.searchsorted(self.starts, codes, side="right") - 1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupedPart:
+    """A log-linear part in groups, ready for sweeps.
+
+    Parameters
+    ----------
+    columns : mapping of str to GroupedColumn
+        In the order of the model's columns.
+    factors : tuple of Factor
+        One per table; target and sd are not used.
+    """
+
+    columns: Mapping[str, GroupedColumn]
+    factors: tuple[Factor, ...]
+
+    @property
+    def axes(self) -> list[Axis]:
+        """The axis of each column."""
+        return [column.axis for column in self.columns.values()]
+
+    @property
+    def fixed(self) -> list[int]:
+        """Positions of the columns with one group, which no sweep can change."""
+        return [place for place, axis in enumerate(self.axes) if axis.base.size == 1]
+
+
+def grouped(part: LogLinear, names: tuple[str, ...]) -> GroupedPart:
+    """Return a log-linear part in groups.
+
+    Parameters
+    ----------
+    part : LogLinear
+        Base laws may be cut by a condition, which conditions the whole part.
+    names : tuple of str
+        The columns of the model, in order.
+
+    Returns
+    -------
+    GroupedPart
+
+    Raises
+    ------
+    CapacityError
+        If the tables tell more than 4096 groups of a column apart.
+    """
+    used: dict[str, list[Grouping]] = {name: [] for name in names}
+    for columns, groupings in zip(part.tables, part.groupings, strict=True):
+        for name, grouping in zip(columns, groupings, strict=True):
+            if grouping not in used[name]:
+                used[name].append(grouping)
+    found, kept = {}, {}
+    for name in names:
+        found[name], kept[name] = _grouped_column(name, part.base[name], used[name])
+    place = {name: at for at, name in enumerate(names)}
+    factors = []
+    for columns, groupings, theta in zip(part.tables, part.groupings, part.thetas, strict=True):
+        if not columns:
+            continue
+        levels = [used[name].index(grouping) for name, grouping in zip(columns, groupings, strict=True)]
+        seen = theta[np.ix_(*(kept[name][level] for name, level in zip(columns, levels, strict=True)))]
+        order = sorted(range(len(columns)), key=lambda at: place[columns[at]])
+        factors.append(
+            Factor(
+                table=tuple((place[columns[at]], 1 + levels[at]) for at in order),
+                target=np.zeros(seen.size),
+                sd=0.0,
+                theta=np.transpose(seen, order).reshape(-1),
+            )
+        )
+    return GroupedPart(found, tuple(factors))
+
+
+def _grouped_column(name: str, base: Laws, groupings: list[Grouping]) -> tuple[GroupedColumn, list[np.ndarray]]:
+    """Return one column in groups, and for each grouping which of its groups have base mass."""
+    pieces = [grouping.pieces() for grouping in groupings]
+    starts = np.unique(np.concatenate([np.zeros(1, dtype=np.int64), *(piece[0] for piece in pieces)]))
+    kinds = np.zeros((starts.size, len(pieces)), dtype=np.int64)
+    for at, (first, _, group) in enumerate(pieces):
+        kinds[:, at] = group[np.searchsorted(first, starts, side="right") - 1]
+    piece, run, begin, end = cut_at(base.starts, base.stops, starts)
+    masses = base.probabilities[piece] * ((end - begin) / (base.stops - base.starts)[piece])
+    alive = masses > 0
+    begin, end, masses, run = begin[alive], end[alive], masses[alive], run[alive]
+
+    present = np.unique(run)
+    distinct, which = np.unique(kinds[present], axis=0, return_inverse=True)
+    if len(distinct) > _MOST_GROUPS:
+        raise CapacityError(
+            f"the tables of the log-linear part tell {len(distinct)} groups of column {name!r} apart, more than "
+            f"{_MOST_GROUPS}; sample fewer rows than the model has atoms, without where"
+        )
+    groups = np.full(starts.size, -1, dtype=np.intp)
+    groups[present] = which.reshape(-1)
+    levels, kept = [np.arange(len(distinct))], []
+    for column in distinct.T:
+        seen, level = np.unique(column, return_inverse=True)
+        kept.append(seen)
+        levels.append(level.reshape(-1))
+    mass = np.bincount(groups[run], masses, minlength=len(distinct))
+    order = np.argsort(groups[run], kind="stable")
+    owner = groups[run][order]
+    offsets = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=len(distinct)))))
+    within = Laws(offsets, begin[order], end[order], masses[order] / mass[owner])
+    return GroupedColumn(Axis(mass, tuple(levels)), starts, groups, within), kept
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SweptRows:
+    """Rows that start at atoms and are moved by Gibbs sweeps of the log-linear part.
+
+    Parameters
+    ----------
+    model : ReleasedModel
+        Where rows start.
+    part : GroupedPart
+        What they move under.
+    ends : ndarray of int64, shape (k,)
+        The run of row numbers of each atom, as `row_ends` gives it.
+    sweeps : int
+        Times that every column of a row is drawn anew given its others.
+    keeps_firsts : bool
+        Whether the first row of each atom stays as it is and stands for the atom.
+    tables, within : mapping of str to Histogram
+        The indexed laws of the model, and the laws inside groups.
+    """
+
+    model: ReleasedModel
+    part: GroupedPart
+    ends: np.ndarray
+    sweeps: int
+    keeps_firsts: bool
+    tables: Mapping[str, Histogram]
+    within: Mapping[str, Histogram]
+
+    @classmethod
+    def of(
+        cls, model: ReleasedModel, part: GroupedPart, ends: np.ndarray, *, sweeps: int, keeps_firsts: bool
+    ) -> "SweptRows":
+        """Prepare the laws."""
+        return cls(
+            model=model,
+            part=part,
+            ends=ends,
+            sweeps=sweeps,
+            keeps_firsts=keeps_firsts,
+            tables={name: Histogram.of(law.laws) for name, law in model.laws.items() if isinstance(law, Indexed)},
+            within={name: Histogram.of(column.within) for name, column in part.columns.items()},
+        )
+
+    def codes(self, positions: np.ndarray, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return the codes of the rows with these increasing numbers."""
+        rows = AtomRows.of(np.searchsorted(self.ends, positions, side="right"))
+        drawn = {
+            name: draw_column(law, self.tables.get(name), rows, rng).astype(np.int64)
+            for name, law in self.model.laws.items()
+        }
+        is_moved = np.ones(positions.size, dtype=bool)
+        if self.keeps_firsts:
+            is_moved = positions > np.concatenate(([0], self.ends[:-1]))[rows.atoms]
+        moved = _moved(self.part, {name: codes[is_moved] for name, codes in drawn.items()}, self.sweeps, rng)
+        for codes, (name, groups) in zip(drawn.values(), moved.items(), strict=True):
+            codes[is_moved] = draw_indexed(self.within[name], groups, rng)
+        return drawn
+
+
+def _moved(
+    part: GroupedPart, codes: Mapping[str, np.ndarray], sweeps: int, rng: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """Return the groups of rows after Gibbs sweeps that start at their codes."""
+    axes = part.axes
+    dtype = np.uint8 if max(axis.base.size for axis in axes) <= 2**8 else np.uint16
+    groups = np.stack([_started(part.columns[name], each, rng) for name, each in codes.items()]).astype(dtype)
+    for _ in range(sweeps if groups.size else 0):
+        groups = swept(axes, groups, part.factors, rng, fixed=part.fixed)
+    return dict(zip(codes, groups, strict=True))
+
+
+def _started(column: GroupedColumn, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the group of each code; where the base law has no mass there, any group that it has."""
+    groups = column.groups_of(codes)
+    nowhere = np.flatnonzero(groups < 0)
+    reached = np.cumsum(column.axis.base)
+    drawn = np.searchsorted(reached, rng.random(nowhere.size) * reached[-1], side="right")
+    groups[nowhere] = np.minimum(drawn, reached.size - 1)
+    return groups
