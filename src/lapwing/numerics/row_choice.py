@@ -76,10 +76,10 @@ def descended(tables: PairTables, chosen: np.ndarray, free: np.ndarray, rng: np.
 
     Notes
     -----
-    Post-processing of released numbers. In each step 512 chosen and 512 other free candidates are looked at. The best
-    of them, 20 % at first and 1 % at the end, are paired off and change places where a pair gains. At most 50 looks
-    for each chosen row, and 4e8 looks at cells in all, about 2 s. Memory: 20 bytes a cell, 25 kB a table, 2 d bytes a
-    candidate.
+    Post-processing of released numbers. In each step at most 512 chosen and 512 other free candidates are looked at.
+    The best of them, 20 % at first and 1 % at the end, are paired off and change places where a pair gains. At most 50
+    looks for each chosen row, and 4e8 looks at cells in all, about 2 s. Memory: 20 bytes a cell, 25 kB a table, 2 d
+    bytes a candidate.
 
     Examples
     --------
@@ -91,7 +91,8 @@ def descended(tables: PairTables, chosen: np.ndarray, free: np.ndarray, rng: np.
     [True, False, False, True]
     """
     inside, outside = np.flatnonzero(chosen & free), np.flatnonzero(~chosen & free)
-    batch = min(_BATCH, inside.size, outside.size)
+    # Of few candidates only an eighth at a time: swaps of one step do not know of each other.
+    batch = min(_BATCH, -(-inside.size // 8), -(-outside.size // 8))
     if batch == 0:
         return chosen.copy()
     cells_of = _CellFinder.of(tables)

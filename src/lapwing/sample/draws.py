@@ -70,6 +70,43 @@ class AtomRows:
         return ranks
 
 
+def row_ends(weights: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Give every atom a run of row numbers by systematic sampling.
+
+    Parameters
+    ----------
+    weights : ndarray of float64, shape (k,)
+        Non-negative, not all 0.
+    n : int, 1 to 2**40
+        Number of rows.
+    rng : numpy.random.Generator
+        Draws the one offset.
+
+    Returns
+    -------
+    ndarray of int64, shape (k,)
+        Atom a owns the rows from ``ends[a - 1]`` (0 for the first) to ``ends[a] - 1``: floor or ceil of
+        ``n * weights[a] / sum(weights)`` rows, with that expectation up to a rounding of 1e-7 rows (n up to 10**7).
+    """
+    # Fixed point, so that sums are exact: a row has `whole` parts. 50 bits in all leave a float's own rounding below
+    # one part, so that a mass of a whole number of rows stays one.
+    bits = min(32, 50 - n.bit_length())
+    whole = 1 << bits
+    parts = np.rint(weights / weights.sum() * n * whole).astype(np.int64)
+    rest = n * whole - int(parts.sum())
+    if rest:
+        # One part each to the atoms farthest from a whole number of rows: nobody passes one. What is left over after
+        # that is rounding of the sum of weights and goes to the heaviest atom.
+        below = parts & (whole - 1)
+        room = np.minimum(below, whole - below)
+        takers = min(abs(rest), int(np.count_nonzero(room)))
+        sign = 1 if rest > 0 else -1
+        parts[np.argpartition(room, -takers)[-takers:] if takers else []] += sign
+        parts[np.argmax(parts)] += rest - sign * takers
+    offset = int(rng.integers(whole))
+    return (np.cumsum(parts) - offset + whole - 1) >> bits
+
+
 def draw_column(law: ColumnLaw, table: Histogram | None, rows: AtomRows, rng: np.random.Generator) -> np.ndarray:
     """Draw one code per row from the law of its atom.
 
