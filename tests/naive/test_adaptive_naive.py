@@ -17,11 +17,13 @@ from helpers.log_linear_twins import (
     state_counts,
     states_of,
 )
-from lapwing.mechanisms.steps.particle_fit import finished, fitted, refreshed
+from lapwing.mechanisms.steps.particle_fit import finished, refitted, refreshed, tree_fit, with_factor
+from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn
 from lapwing.numerics.gibbs import swept
 from lapwing.numerics.log_linear import Cloud
 from lapwing.numerics.raking import effective_share
-from lapwing.numerics.tree_start import drawn_from_tree, tree_factors
+from lapwing.numerics.tree_start import tree_factors
+from lapwing.release.laws import point_laws
 
 TOTAL = 10_000.0
 PARTICLES = 20_000
@@ -83,9 +85,15 @@ def cloud_density(axes, cloud):
 def particle_fit(axes, factors, seed):
     """Fit from independent columns, as the mechanism does: a round, and the last refreshes."""
     rng = np.random.default_rng(seed + 100)
-    start = Cloud(drawn_from_tree(axes, (), TOTAL, PARTICLES, rng), np.zeros(PARTICLES))
-    cloud, found = fitted(axes, start, factors, TOTAL, rng, is_due=True)
-    return finished(axes, cloud, found, TOTAL, rng, size=PARTICLES)
+    columns = tuple(
+        ResolvedColumn(name=f"x{place}", axis=axis, groupings=(), base=point_laws([0]), within=point_laws([0]), sd=0.0)
+        for place, axis in enumerate(axes)
+    )
+    fit = tree_fit(columns, (), TOTAL, rng, size=PARTICLES)
+    for factor in factors[len(axes) :]:
+        fit = with_factor(fit, factor)
+    fit = finished(refitted(fit, rng, is_due=True), rng, size=PARTICLES)
+    return fit.cloud, fit.factors
 
 
 def sampling_error(density):
@@ -188,16 +196,20 @@ def test_the_naive_sweep_notices_a_theta_left_out() -> None:
     assert (np.abs(one - two) > 6 * np.sqrt(one + two) + 6).any()
 
 
-def test_a_refresh_that_would_spoil_copies_is_held_back() -> None:
+@pytest.mark.parametrize(
+    ("wanted", "share"), [(0.02, 0.0), (0.12, 0.1), (0.3, 0.3), (0.5, 1.0)], ids=["none", "few", "some", "all"]
+)
+def test_a_refresh_takes_as_many_values_as_the_tables_bear(wanted: float, share: float) -> None:
     rng = np.random.default_rng(24)
-    axes = small_axes(rng, (8, 8))
+    axes = [replace(axis, base=np.ones(8)) for axis in small_axes(rng, (8, 8))]
     copies = np.tile(np.arange(8, dtype=np.uint8), (2, 500))
-    table = factor_of(axes, ((0, 0), (1, 0)), target=np.eye(8) * TOTAL / 8, sd=0.0)
     cloud = Cloud(copies, np.zeros(copies.shape[1]))
+    target = np.where(np.eye(8) == 1, (1 - wanted) / 8, wanted / 56) * TOTAL
+    table = factor_of(axes, ((0, 0), (1, 0)), target=target, sd=0.0)
 
-    held = refreshed(axes, cloud, [table], TOTAL, rng, size=4000)
-    free = refreshed(axes, cloud, [], TOTAL, rng, size=4000)
+    after = refreshed(axes, cloud, [table], TOTAL, rng, size=4000)
 
-    # Theta is still 0, under which a sweep would tear the copies apart; without a table nothing speaks against it.
-    assert (held.groups[0] == held.groups[1]).all()
-    assert (free.groups[0] == free.groups[1]).mean() < 0.3
+    # Theta is still 0: a value that is drawn anew knows nothing of its copy, and matches it by chance.
+    torn = (1 - (1 - share) ** 2) * 7 / 8
+    assert (after.groups[0] != after.groups[1]).mean() == pytest.approx(torn, abs=6 * (0.25 / 4000) ** 0.5)
+    assert not after.log_weights.any()

@@ -186,6 +186,22 @@ def test_noise_is_kept_out_of_theta_by_the_ridge() -> None:
     assert steps[0] > 1.1 * steps[1] > 1.65 * steps[2]
 
 
+@pytest.mark.parametrize("sd", [0.0, 4.0])
+def test_a_step_that_does_not_shrink_leaves_a_model_at_its_target(sd: float) -> None:
+    model = np.random.default_rng(9).dirichlet(np.ones(20)) * TOTAL
+    factor = Factor(table=((0, 0),), target=model.copy(), sd=sd, theta=np.zeros(20))
+
+    still = block_step(factor, model, TOTAL, 1.0, is_shrinking=False)
+    shrunk = block_step(factor, model, TOTAL, 1.0)
+
+    assert np.abs(still).max() < 1e-5
+    order = np.argsort(model)
+    # Shrinking moves mass from small cells to large ones.
+    assert (np.diff(shrunk[order]) > 0).all()
+    assert shrunk[order[0]] < -0.1
+    assert shrunk[order[-1]] > 0
+
+
 def lonely_setting(start):
     """Return ten groups of particles, and a target that asks for one group alone."""
     axes = [Axis(np.ones(10), (np.arange(10),))]

@@ -127,6 +127,16 @@ def test_without_noise_the_law_is_the_table(seed) -> None:
     assert column.base.probabilities.tolist() == pytest.approx((answer.counts[:-1] / total).tolist())
 
 
+@pytest.mark.parametrize(("name", "is_smoother"), [("date", True), ("integer categories", False)])
+def test_noise_between_neighbours_is_taken_out_of_ordered_columns_only(name, is_smoother) -> None:
+    column = column_of(FIELDS[name], rows=20_000, total=20_000.0, sd=30.0, shape=1e6)
+    raw = answer_of(FIELDS[name], rows=20_000, sd=30.0, shape=1e6).counts
+
+    kept = column.base.probabilities[: raw.size - 1] * 20_000
+
+    assert (np.std(kept) < 0.5 * np.std(raw[:-1])) == is_smoother
+
+
 def test_ordered_columns_get_runs_and_others_get_leaders() -> None:
     ordered = column_of(FIELDS["many ordered categories"]).groupings[0]
     unordered = column_of(FIELDS["many categories"], shape=0.001).groupings[0]
