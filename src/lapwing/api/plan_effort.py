@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from lapwing.release.questions import MarginalCounts
-from lapwing.release.select_worst import SelectWorst
+from lapwing.release.select_worst import ChosenTable, SelectWorst
 from lapwing.release.tree_counts import TreeCounts
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import CACHE_BYTES
@@ -42,7 +42,9 @@ class Effort:
     memory_bytes: int
 
 
-def effort_of(schema: Schema, questions: Sequence[MarginalCounts | TreeCounts | SelectWorst], rows: int) -> Effort:
+def effort_of(
+    schema: Schema, questions: Sequence[MarginalCounts | TreeCounts | SelectWorst | ChosenTable], rows: int
+) -> Effort:
     """Estimate the work of a release.
 
     Parameters
@@ -63,11 +65,11 @@ def effort_of(schema: Schema, questions: Sequence[MarginalCounts | TreeCounts | 
     )
 
 
-def _noisy_counts(question: MarginalCounts | TreeCounts | SelectWorst) -> int:
+def _noisy_counts(question: MarginalCounts | TreeCounts | SelectWorst | ChosenTable) -> int:
     """Return how many noisy counts the answer has."""
     if isinstance(question, MarginalCounts):
         return math.prod(question.shape)
-    if isinstance(question, SelectWorst):
+    if isinstance(question, SelectWorst | ChosenTable):
         return 0
     released = zip(question.shapes, question.costs, strict=True)
     return sum(math.prod(shape) for shape, cost in released if cost is not None)

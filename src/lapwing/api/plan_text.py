@@ -5,6 +5,7 @@ from typing import Final
 
 from lapwing.api.plan_effort import MACHINE, Effort
 from lapwing.release.certificate import CostLine, Statement
+from lapwing.release.cost_lines import CHOSEN
 
 _SHOWN: Final = 40
 
@@ -33,6 +34,8 @@ def _what(line: CostLine) -> str:
     """Say what a line is about."""
     if line.candidates is not None:
         return f"(selection among {line.candidates} candidates)"
+    if line.question == CHOSEN:
+        return "(the table that the selection chooses)"
     return ", ".join(line.columns) or "(number of rows)"
 
 

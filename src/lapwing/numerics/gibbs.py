@@ -74,14 +74,14 @@ def resampled(cloud: Cloud, size: int, rng: np.random.Generator) -> np.ndarray:
     """
     reached = np.cumsum(cloud.weights(float(size)))
     positions = (np.arange(size) + rng.random()) * (reached[-1] / size)
-    return cloud.groups[:, np.minimum(np.searchsorted(reached, positions, side="right"), cloud.size - 1)]
+    return np.asarray(cloud.groups[:, np.minimum(np.searchsorted(reached, positions, side="right"), cloud.size - 1)])
 
 
 def draw_rows(masses: np.ndarray, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw one column index for each listed row of a table of non-negative masses: ndarray of intp, shape (n,)."""
     reached = np.cumsum(masses, axis=1)
     uniform = rng.random(rows.size) * reached[rows, -1]
-    return np.minimum((reached[rows] <= uniform[:, None]).sum(axis=1), masses.shape[1] - 1)
+    return np.asarray(np.minimum((reached[rows] <= uniform[:, None]).sum(axis=1), masses.shape[1] - 1))
 
 
 def _draw_column(
@@ -108,13 +108,16 @@ def _draw_logits(logits: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     logits -= logits.max(axis=1, keepdims=True)
     np.exp(logits, out=logits)
     np.cumsum(logits, axis=1, out=logits)
-    uniform = rng.random(logits.shape[0], dtype=np.float32) * logits[:, -1]
-    return np.minimum((logits <= uniform[:, None]).sum(axis=1), logits.shape[1] - 1)
+    # Below 1 also after rounding to float32, so that some sum lies above it.
+    uniform = rng.random(logits.shape[0], dtype=np.float32) * logits[:, -1] * np.float32(1 - 2**-20)
+    return np.asarray(np.argmax(logits > uniform[:, None], axis=1))
 
 
 def _conditionals(axes: Sequence[Axis], factors: Sequence[Factor], column: int) -> list[tuple[Cells, np.ndarray]]:
-    """Return the theta rows (cells of the other columns x finest groups) of a column; tables with the same other
-    columns and levels are one."""
+    """Return the theta rows (cells of the other columns x finest groups) of a column.
+
+    Tables with the same other columns and levels are one.
+    """
     rows: dict[Cells, np.ndarray] = defaultdict(lambda: np.zeros((1, 1), dtype=np.float32))
     for factor in factors:
         places = [place for place, (each, _) in enumerate(factor.table) if each == column]

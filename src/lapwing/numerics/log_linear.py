@@ -7,7 +7,7 @@ linear in the number of tables.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,15 +25,16 @@ class Axis:
         Positive masses of the finest groups; only ratios matter.
     levels : tuple of ndarray of intp, shape (g,)
         For each resolution the group of each finest group, without gaps; the first is 0 .. g-1.
+    sizes : tuple of int
+        Groups at each resolution; found.
     """
 
     base: np.ndarray
     levels: tuple[np.ndarray, ...]
+    sizes: tuple[int, ...] = field(init=False)
 
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Groups at each resolution."""
-        return tuple(int(level.max()) + 1 for level in self.levels)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sizes", tuple(int(level.max()) + 1 for level in self.levels))
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -81,7 +82,8 @@ class Cloud:
     def weights(self, total: float) -> np.ndarray:
         """Return the weights, summing to ``total``: ndarray of float64, shape (m,)."""
         weights: np.ndarray = np.exp(self.log_weights - self.log_weights.max())
-        return weights * (total / weights.sum())
+        weights *= total / weights.sum()
+        return weights
 
 
 def table_shape(axes: Sequence[Axis], table: Cells) -> tuple[int, ...]:
@@ -139,18 +141,47 @@ def marginals(axes: Sequence[Axis], cloud: Cloud, total: float, tables: Sequence
     tables are sums of the one before.
     """
     weights = cloud.weights(total)
+    cells = _SharedCells(axes, cloud.groups)
     parts: list[np.ndarray] = []
     last: Cells = ()
-    counts = np.zeros(0)
+    counts: np.ndarray = np.zeros(0)
     for table in tables:
-        if not _is_coarser(table, last):
-            cells = cells_of(axes, cloud.groups, table)
-            counts = np.bincount(cells, weights, math.prod(table_shape(axes, table)))
+        if _is_coarser(table, last):
+            parts.append(_merged(axes, counts, last, table))
+        else:
+            counts = np.bincount(cells.of(table), weights, math.prod(table_shape(axes, table)))
             last = table
             parts.append(counts)
-        else:
-            parts.append(_merged(axes, counts, last, table))
     return np.concatenate(parts) if parts else np.zeros(0)
+
+
+class _SharedCells:
+    """Cells of particles in many tables: the groups of each level, and of the last beginning of a table, once."""
+
+    __slots__ = ("_axes", "_begun", "_groups", "_levels", "_start")
+
+    def __init__(self, axes: Sequence[Axis], groups: np.ndarray) -> None:
+        self._axes, self._groups = axes, groups
+        self._levels: dict[tuple[int, int], np.ndarray] = {}
+        self._start: Cells = ()
+        self._begun = np.zeros(0, dtype=np.intp)
+
+    def of(self, table: Cells) -> np.ndarray:
+        """Return the cell of each particle."""
+        start, (column, level) = table[:-1], table[-1]
+        if not start:
+            return self._level(column, level)
+        if start != self._start:
+            self._start, self._begun = start, self.of(start)
+        cells = self._begun * self._axes[column].sizes[level]
+        cells += self._level(column, level)
+        return cells
+
+    def _level(self, column: int, level: int) -> np.ndarray:
+        if (column, level) not in self._levels:
+            found = np.take(self._axes[column].levels[level], self._groups[column], mode="clip")
+            self._levels[column, level] = found
+        return self._levels[column, level]
 
 
 def group_of_groups(axis: Axis, fine: int, coarse: int) -> np.ndarray:

@@ -21,7 +21,13 @@ _TOLERANCE = 1e-6
 
 
 def raked(
-    axes: Sequence[Axis], cloud: Cloud, factors: Sequence[Factor], total: float, *, sweeps: int
+    axes: Sequence[Axis],
+    cloud: Cloud,
+    factors: Sequence[Factor],
+    total: float,
+    *,
+    sweeps: int,
+    is_shrinking: bool = True,
 ) -> tuple[Cloud, tuple[Factor, ...], bool]:
     """Reweight particles, table by table, towards the noisy counts.
 
@@ -37,6 +43,8 @@ def raked(
         Number of records, positive; every step keeps it.
     sweeps : int
         Rounds over all factors.
+    is_shrinking : bool, default True
+        As for `block_step`.
 
     Returns
     -------
@@ -57,7 +65,8 @@ def raked(
     for _ in range(sweeps):
         for place, factor in enumerate(factors):
             model = np.bincount(cells[place], weights, factor.target.size)
-            step = block_step(replace(factor, theta=thetas[place]), model, total, 2 * total / cloud.size)
+            current = replace(factor, theta=thetas[place])
+            step = block_step(current, model, total, 2 * total / cloud.size, is_shrinking=is_shrinking)
             share, weights = _damped(weights, cells[place], step, total)
             thetas[place] = thetas[place] + share * step
             is_damped |= share < 1.0
@@ -65,7 +74,9 @@ def raked(
     return Cloud(cloud.groups, np.log(np.maximum(weights, np.finfo(np.float64).tiny))), fitted, is_damped
 
 
-def block_step(factor: Factor, model: np.ndarray, total: float, particle: float) -> np.ndarray:
+def block_step(
+    factor: Factor, model: np.ndarray, total: float, particle: float, *, is_shrinking: bool = True
+) -> np.ndarray:
     """Return the change t of one table's theta: ``M exp(t) + r (theta + t) = y + lam`` in each cell, with sum n.
 
     Parameters
@@ -79,6 +90,9 @@ def block_step(factor: Factor, model: np.ndarray, total: float, particle: float)
     particle : float
         Pseudo-count of a cell beside a quarter of the noise: about the weight of two particles, so that no cell dies
         because no particle is in it.
+    is_shrinking : bool, default True
+        Whether the pseudo-count is taken from the target: mass that noise explains is then moved from small cells to
+        large ones. Otherwise the target is the fixed point.
 
     Returns
     -------
@@ -86,9 +100,12 @@ def block_step(factor: Factor, model: np.ndarray, total: float, particle: float)
         Each entry at most 2 in absolute value; ``theta + t`` stays within 15.
     """
     pseudo = particle + factor.sd / 4
-    mass = model + pseudo
-    mass *= total / mass.sum()
-    target = _with_total(factor, total)
+    mass, target, sum_to = model + pseudo, _with_total(factor, total), total
+    if is_shrinking:
+        # A small cell must earn its mass: what noise alone could have put there stays out.
+        mass *= total / mass.sum()
+    else:
+        target, sum_to = target + pseudo, total + pseudo * mass.size
     ridge = RIDGE * factor.sd + 1e-9 * total
     low = np.maximum(-_LARGEST_STEP, -_LARGEST_THETA - factor.theta)
     high = np.minimum(_LARGEST_STEP, _LARGEST_THETA - factor.theta)
@@ -97,15 +114,15 @@ def block_step(factor: Factor, model: np.ndarray, total: float, particle: float)
     for _ in range(_OUTER):
         step = _cell_steps(mass, ridge, pull + lam, (step, low, high), _INNER)
         grown = mass * np.exp(step)
-        gap = float(grown.sum()) - total
-        if abs(gap) <= _TOLERANCE * total:
+        gap = float(grown.sum()) - sum_to
+        if abs(gap) <= _TOLERANCE * sum_to:
             return step
         is_free = (step > low) & (step < high)
         slope = float((grown / (grown + ridge))[is_free].sum())
         if slope <= 0.0:
             break
         lam -= gap / slope
-    return _bisected(mass, ridge, pull, (low, high), total)
+    return _bisected(mass, ridge, pull, (low, high), sum_to)
 
 
 def _cell_steps(
@@ -140,7 +157,7 @@ def _bisected(
 def effective_share(log_weights: np.ndarray) -> float:
     """Return the effective number of particles, ``(sum w)**2 / sum w**2``, as a share of all."""
     weights = np.exp(log_weights - log_weights.max())
-    return float(weights.sum() ** 2 / np.square(weights).sum()) / weights.size
+    return float(weights.sum()) ** 2 / float(np.square(weights).sum()) / weights.size
 
 
 def _damped(weights: np.ndarray, cells: np.ndarray, step: np.ndarray, total: float) -> tuple[float, np.ndarray]:

@@ -1,6 +1,5 @@
 """Particles drawn exactly from a spanning tree of measured pairs."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -63,39 +62,49 @@ def drawn_from_tree(
     """
     largest = max(axis.base.size for axis in axes)
     groups = np.zeros((len(axes), size), dtype=np.uint8 if largest <= 2**8 else np.uint16)
-    neighbours = defaultdict(list)
-    for edge in edges:
-        joint = _probabilities(axes, edge, total)
-        (one, one_level), (two, two_level) = edge.table
-        neighbours[one].append((one_level, two, two_level, joint))
-        neighbours[two].append((two_level, one, one_level, joint.T))
-
-    is_drawn = [False] * len(axes)
-    for root in range(len(axes)):
-        if is_drawn[root]:
+    for child, parent in _order(edges, len(axes)):
+        if parent is None:
+            groups[child] = draw_rows(axes[child].base[None, :], np.zeros(size, dtype=np.intp), rng)
             continue
-        groups[root] = draw_rows(axes[root].base[None, :], np.zeros(size, dtype=np.intp), rng)
-        is_drawn[root], waiting = True, [root]
+        edge, place = parent
+        joint = _probabilities(axes, edge, total)
+        above, level = edge.table[place]
+        context = axes[above].levels[level][groups[above]]
+        coarse = draw_rows(joint if place == 0 else joint.T, context, rng)
+        groups[child] = draw_rows(_within(axes[child], edge.table[1 - place][1]), coarse, rng)
+    return groups
+
+
+def _order(edges: Sequence[Factor], columns: int) -> list[tuple[int, tuple[Factor, int] | None]]:
+    """Return the columns, each after its parent, with the edge to it and the parent's place in that edge."""
+    order: list[tuple[int, tuple[Factor, int] | None]] = []
+    is_known = [False] * columns
+    for root in range(columns):
+        if is_known[root]:
+            continue
+        is_known[root] = True
+        waiting = [root]
+        order.append((root, None))
         while waiting:
             parent = waiting.pop()
-            for level, child, child_level, joint in neighbours[parent]:
-                if not is_drawn[child]:
-                    context = axes[parent].levels[level][groups[parent]]
-                    coarse = draw_rows(joint, context, rng)
-                    groups[child] = draw_rows(_within(axes[child], child_level), coarse, rng)
-                    is_drawn[child] = True
-                    waiting.append(child)
-    return groups
+            found = [(edge, place) for edge in edges for place in (0, 1) if edge.table[place][0] == parent]
+            fresh = [(edge.table[1 - place][0], (edge, place)) for edge, place in found]
+            fresh = [(child, link) for child, link in fresh if not is_known[child]]
+            for child, _ in fresh:
+                is_known[child] = True
+            waiting += [child for child, _ in fresh]
+            order += fresh
+    return order
 
 
 def _probabilities(axes: Sequence[Axis], edge: Factor, total: float) -> np.ndarray:
     """Return the joint distribution that a noisy pair table tells."""
     counts = np.maximum(project_to_simplex(edge.target, total), FLOOR).reshape(table_shape(axes, edge.table))
-    return counts / counts.sum()
+    return np.asarray(counts / counts.sum())
 
 
 def _within(axis: Axis, level: int) -> np.ndarray:
     """Return the masses of the finest groups (columns) inside each group of a level (rows)."""
-    masses = np.zeros((axis.sizes[level], axis.base.size))
+    masses: np.ndarray = np.zeros((axis.sizes[level], axis.base.size))
     masses[axis.levels[level], np.arange(axis.base.size)] = axis.base
     return masses

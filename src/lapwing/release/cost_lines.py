@@ -7,12 +7,15 @@ from typing import Any, Self, cast
 
 from lapwing.budget.budget import Budget, Notion
 from lapwing.errors import ParameterError
-from lapwing.release.noise_law import NoiseLaw, Sensitivity
+from lapwing.release.noise_law import NoiseLaw, Sensitivity, calibrated, row_sensitivity
 from lapwing.release.plain import rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.release.questions import Answer, MarginalCounts, Question
-from lapwing.release.select_worst import SelectWorst
+from lapwing.release.select_worst import ChosenTable, SelectWorst
 from lapwing.release.terms import Relation, Terms
 from lapwing.release.tree_counts import TreeCounts
+
+CHOSEN = f"{MarginalCounts.kind} (chosen)"
+"""Kind of a planned table whose columns a selection chooses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +78,12 @@ class CostLine:
         return tuple(cls._line(question, terms, table.noise, table.cost, level=table.level) for table in answer.tables)
 
     @classmethod
-    def planned(cls, question: MarginalCounts | TreeCounts | SelectWorst, terms: Terms) -> tuple[Self, ...]:
+    def planned(
+        cls, question: MarginalCounts | TreeCounts | SelectWorst | ChosenTable, terms: Terms
+    ) -> tuple[Self, ...]:
         """Return the lines that the answer to a question would have under these terms."""
+        if isinstance(question, ChosenTable):
+            return (cls._chosen(question.cost, terms),)
         if isinstance(question, MarginalCounts):
             noise = question.noise(terms.relation, terms.max_rows)
             return (cls._line(question, terms, noise, question.cost),)
@@ -87,6 +94,20 @@ class CostLine:
             cls._line(question, terms, law, cost, level=level)
             for level, (law, cost) in enumerate(zip(laws, question.costs, strict=True))
             if law is not None and cost is not None
+        )
+
+    @classmethod
+    def _chosen(cls, cost: Budget, terms: Terms) -> Self:
+        """Return the line of a table whose columns are not known before a selection is answered."""
+        bound = row_sensitivity(terms.relation, terms.max_rows)
+        return cls(
+            question=CHOSEN,
+            columns=(),
+            relation=terms.relation,
+            max_rows=terms.max_rows,
+            sensitivity=bound,
+            noise=calibrated(bound, cost),
+            cost=cost,
         )
 
     @classmethod

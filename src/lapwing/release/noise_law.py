@@ -75,6 +75,13 @@ class NoiseLaw:
             else 0.0
         )
 
+    @property
+    def mean_absolute(self) -> float:
+        """Expected absolute value of one noise value, in records."""
+        if self.kind == "gaussian":
+            return self.sd * math.sqrt(2 / math.pi)
+        return 1.0 / math.sinh(1.0 / float(self.parameter)) if self.sd else 0.0
+
     def loss(self, change: np.ndarray) -> Fraction:
         """Return the exact privacy loss of a noisy vector whose exact value changes by ``change``.
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from lapwing.release.certificate import Statement
 from lapwing.release.questions import MarginalCounts
-from lapwing.release.select_worst import SelectWorst
+from lapwing.release.select_worst import ChosenTable, SelectWorst
 from lapwing.release.tree_counts import TreeCounts
 
 
@@ -14,11 +14,11 @@ class Planned:
 
     Parameters
     ----------
-    questions : tuple of MarginalCounts, TreeCounts or SelectWorst
+    questions : tuple of MarginalCounts, TreeCounts, SelectWorst or ChosenTable
         Everything that will be asked, in order; selections without estimates.
     accuracy : tuple of Statement
         What is proved about the expected error. The first one sums the release up in one number.
     """
 
-    questions: tuple[MarginalCounts | TreeCounts | SelectWorst, ...]
+    questions: tuple[MarginalCounts | TreeCounts | SelectWorst | ChosenTable, ...]
     accuracy: tuple[Statement, ...]

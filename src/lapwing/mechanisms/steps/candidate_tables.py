@@ -11,7 +11,6 @@ import numpy as np
 from lapwing.budget.budget import Budget
 from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn
 from lapwing.numerics.log_linear import Cells, table_shape
-from lapwing.release.noise_law import NoiseLaw
 from lapwing.release.questions import MarginalCounts
 from lapwing.release.select_worst import SelectWorst
 
@@ -48,6 +47,11 @@ class Candidates:
     cells: np.ndarray
     places: np.ndarray
     size: int
+
+    def counts_of(self, counts: np.ndarray, numbers: Sequence[int]) -> np.ndarray:
+        """Return the part of all tables' counts that belongs to some tables, one after another."""
+        ends = np.cumsum(self.cells)
+        return np.concatenate([counts[ends[number] - self.cells[number] : ends[number]] for number in numbers])
 
     def question(self, counts: np.ndarray, bias: float, cost: Budget) -> SelectWorst:
         """Return the question which of the tables a model fits worst.
@@ -107,22 +111,45 @@ def triple_tables(columns: Sequence[ResolvedColumn], sets: Iterable[tuple[int, .
     return [table for table in tables if _fits(columns, table)]
 
 
-def all_triples(columns: int) -> list[tuple[int, ...]]:
-    """Return all triples of up to 30 columns, none of more."""
-    return list(combinations(range(columns), 3)) if columns <= MOST_TRIPLE_COLUMNS else []
+def competing_triples(columns: int, pairs: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Return the triples of columns that compete.
 
+    Parameters
+    ----------
+    columns : int
+        Number of columns: all triples of up to 30.
+    pairs : sequence of tuple of int
+        Measured pairs: beyond 30 columns, the triples that contain two of them, in the order in which they arise; at
+        most 1000.
 
-def grown_triples(pairs: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return the triples that contain two of these pairs, in the order in which they arise; at most 1000."""
+    Examples
+    --------
+    >>> competing_triples(40, [(0, 1), (5, 7), (1, 2)])
+    [(0, 1, 2)]
+    """
+    if columns <= MOST_TRIPLE_COLUMNS:
+        return list(combinations(range(columns), 3))
     found: dict[tuple[int, ...], None] = {}
     for place, pair in enumerate(pairs):
-        for other in pairs[:place]:
-            joined = tuple(sorted({*pair, *other}))
-            if len(joined) == 3:
-                found.setdefault(joined)
+        joined = (tuple(sorted({*pair, *other})) for other in pairs[:place])
+        found.update(dict.fromkeys(triple for triple in joined if len(triple) == 3))
         if len(found) >= MOST_GROWN:
             break
     return list(found)[:MOST_GROWN]
+
+
+def preferred_tables(
+    candidates: Candidates, columns: frozenset[int], tables: Sequence[frozenset[int]]
+) -> tuple[int, ...]:
+    """Return the numbers of the candidates that contain one of some columns, or lie within one of some tables."""
+    sets = [frozenset(column for column, _ in table) for table in candidates.tables]
+    return tuple(place for place, each in enumerate(sets) if each & columns or any(each <= table for table in tables))
+
+
+def product_counts(columns: Sequence[ResolvedColumn], table: Cells, total: float) -> np.ndarray:
+    """Return what independent columns say of a pair: ndarray of float64, shape (cells,), summing to ``total``."""
+    one, two = (np.bincount(columns[c].axis.levels[level], columns[c].axis.base) for c, level in table)
+    return np.outer(one / one.sum(), two * (total / two.sum())).reshape(-1)
 
 
 def measurement(columns: Sequence[ResolvedColumn], table: Cells, cost: Budget) -> MarginalCounts:
@@ -160,13 +187,6 @@ def rounded_down(amount: Fraction) -> Fraction:
     bits = 20 - (amount.numerator.bit_length() - amount.denominator.bit_length())
     scale = Fraction(2) ** bits
     return Fraction(int(amount * scale)) / scale
-
-
-def mean_absolute(law: NoiseLaw) -> float:
-    """Return the expected absolute value of noise: ``sd sqrt(2 / pi)`` (Gaussian) or ``1 / sinh(1 / scale)``."""
-    if law.kind == "gaussian":
-        return law.sd * math.sqrt(2 / math.pi)
-    return 1 / math.sinh(1 / float(law.parameter)) if law.sd else 0.0
 
 
 def _at_level(columns: Sequence[ResolvedColumn], chosen: tuple[int, ...], level: int) -> Cells:

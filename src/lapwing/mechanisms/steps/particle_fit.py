@@ -1,14 +1,18 @@
 """Fit a cloud of particles to noisy tables: raking, resampling, Gibbs sweeps with a guard, and the released model."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lapwing.mechanisms.steps.candidate_tables import without_misfits
 from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn
 from lapwing.numerics.gibbs import resampled, swept
-from lapwing.numerics.log_linear import Axis, Cloud, Factor, misfit, table_shape
+from lapwing.numerics.log_linear import Axis, Cells, Cloud, Factor, marginals, misfit, table_shape
 from lapwing.numerics.raking import effective_share, raked
+from lapwing.numerics.tree_start import drawn_from_tree, tree_factors
 from lapwing.release.model import Indexed, LogLinear, ReleasedModel, narrow
+from lapwing.release.questions import NoisyCounts
 
 SWEEPS = 4
 """Raking rounds over all tables in one fit."""
@@ -18,39 +22,117 @@ REFRESH_BELOW = 0.6
 
 _WORSE = 1.3
 _KEPT = (1.0, 0.3, 0.1)
-_FINAL_REFRESHES = 4
+_FINAL_REFRESHES = 3
 
 
-def fitted(
-    axes: Sequence[Axis],
-    cloud: Cloud,
-    factors: Sequence[Factor],
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Fit:
+    """The model between two questions: a function of answers, schema, settings and public randomness.
+
+    Parameters
+    ----------
+    columns : tuple of ResolvedColumn
+        All columns.
+    cloud : Cloud
+        Particles.
+    factors : tuple of Factor
+        Every table measured so far.
+    total : float
+        Number of records, positive.
+    """
+
+    columns: tuple[ResolvedColumn, ...]
+    cloud: Cloud
+    factors: tuple[Factor, ...]
+    total: float
+
+    @property
+    def axes(self) -> list[Axis]:
+        """The columns' groups."""
+        return [column.axis for column in self.columns]
+
+    def counts(self, tables: Sequence[Cells]) -> np.ndarray:
+        """Return what the model says of some tables, one after another."""
+        return marginals(self.axes, self.cloud, self.total, tables)
+
+
+def tree_fit(
+    columns: tuple[ResolvedColumn, ...],
+    edges: Sequence[Factor],
     total: float,
     rng: np.random.Generator,
     *,
-    is_due: bool,
-) -> tuple[Cloud, tuple[Factor, ...]]:
+    size: int,
+) -> Fit:
+    """Return particles drawn from one-way tables and a forest of pairs, raked to all of them.
+
+    Parameters
+    ----------
+    columns : tuple of ResolvedColumn
+        All columns.
+    edges : sequence of Factor
+        Measured pairs that form a forest; none for independent columns.
+    total : float
+        Number of records, positive.
+    rng : numpy.random.Generator
+        Public randomness.
+    size : int
+        Number of particles.
+    """
+    axes = [column.axis for column in columns]
+    singles = tuple(
+        Factor(
+            table=((place, 0),),
+            target=column.axis.base * (total / column.axis.base.sum()),
+            sd=column.sd,
+            theta=np.zeros(column.axis.base.size),
+        )
+        for place, column in enumerate(columns)
+    )
+    cloud = Cloud(drawn_from_tree(axes, edges, total, size, rng), np.zeros(size))
+    cloud, factors, _ = raked(axes, cloud, (*singles, *tree_factors(axes, edges, total)), total, sweeps=SWEEPS)
+    return Fit(columns=columns, cloud=cloud, factors=factors, total=total)
+
+
+def measured(columns: Sequence[ResolvedColumn], table: Cells, answer: NoisyCounts) -> Factor:
+    """Return an answered table as a factor that the model does not know yet."""
+    target = without_misfits(columns, table, answer.counts)
+    return Factor(table=table, target=target, sd=answer.noise.sd, theta=np.zeros(target.size))
+
+
+def with_factor(fit: Fit, new: Factor) -> Fit:
+    """Return the model with one more measured table, not yet fitted; two measurements of one table are averaged."""
+    found = [place for place, factor in enumerate(fit.factors) if factor.table == new.table]
+    if not found:
+        return replace(fit, factors=(*fit.factors, new))
+    old = fit.factors[found[0]]
+    weight = new.sd**2 / (new.sd**2 + old.sd**2) if new.sd or old.sd else 0.5
+    both = replace(
+        old,
+        target=weight * old.target + (1 - weight) * new.target,
+        sd=float(np.hypot(weight * old.sd, (1 - weight) * new.sd)),
+    )
+    return replace(fit, factors=(*fit.factors[: found[0]], both, *fit.factors[found[0] + 1 :]))
+
+
+def refitted(fit: Fit, rng: np.random.Generator, *, is_due: bool) -> Fit:
     """Rake, and refresh the particles where it is due or too few of them carry the weight.
 
     Parameters
     ----------
-    axes, cloud, factors, total
-        The model; ``total`` is positive.
+    fit : Fit
+        The model, with new factors.
     rng : numpy.random.Generator
         Public randomness.
     is_due : bool
         Whether to refresh whatever the weights are.
-
-    Returns
-    -------
-    cloud : Cloud
-    factors : tuple of Factor
     """
-    cloud, fresh, is_damped = raked(axes, cloud, factors, total, sweeps=SWEEPS)
+    axes = fit.axes
+    cloud, factors, is_damped = raked(axes, fit.cloud, fit.factors, fit.total, sweeps=SWEEPS)
     if is_due or is_damped or effective_share(cloud.log_weights) < REFRESH_BELOW:
-        cloud = refreshed(axes, cloud, fresh, total, rng, size=cloud.size)
-        cloud, fresh, _ = raked(axes, cloud, fresh, total, sweeps=SWEEPS // 2)
-    return cloud, fresh
+        cloud = refreshed(axes, cloud, factors, fit.total, rng, size=cloud.size)
+        cloud, factors, _ = raked(axes, cloud, factors, fit.total, sweeps=SWEEPS // 2)
+    return replace(fit, cloud=cloud, factors=factors)
 
 
 def refreshed(
@@ -66,8 +148,10 @@ def refreshed(
 
     Parameters
     ----------
-    axes, cloud, factors, total, rng
-        As for `fitted`.
+    axes, cloud, factors, total
+        The model; ``total`` is positive.
+    rng : numpy.random.Generator
+        Public randomness.
     size : int
         Number of particles of the result.
 
@@ -86,54 +170,42 @@ def refreshed(
     return Cloud(start, np.zeros(size))
 
 
-def finished(
-    axes: Sequence[Axis],
-    cloud: Cloud,
-    factors: Sequence[Factor],
-    total: float,
-    rng: np.random.Generator,
-    *,
-    size: int,
-) -> tuple[Cloud, tuple[Factor, ...]]:
-    """Return the released number of particles after a few more fits."""
-    fresh = tuple(factors)
+def finished(fit: Fit, rng: np.random.Generator, *, size: int) -> Fit:
+    """Return the model with the released number of particles, after a few more fits."""
+    axes, cloud, factors = fit.axes, fit.cloud, fit.factors
     for _ in range(_FINAL_REFRESHES):
-        cloud = refreshed(axes, cloud, fresh, total, rng, size=size)
-        cloud, fresh, _ = raked(axes, cloud, fresh, total, sweeps=SWEEPS)
-    return cloud, fresh
+        cloud = refreshed(axes, cloud, factors, fit.total, rng, size=size)
+        cloud, factors, _ = raked(axes, cloud, factors, fit.total, sweeps=SWEEPS)
+    # One-way tables come last: they are the surest. They are the first factors, one per column.
+    singles, others = factors[: len(axes)], factors[len(axes) :]
+    cloud, singles, _ = raked(axes, cloud, singles, fit.total, sweeps=SWEEPS, is_shrinking=False)
+    return replace(fit, cloud=cloud, factors=(*singles, *others))
 
 
-def cloud_as_model(
-    columns: Sequence[ResolvedColumn], cloud: Cloud, factors: Sequence[Factor], rows: int
-) -> ReleasedModel:
+def fit_as_model(fit: Fit, rows: int) -> ReleasedModel:
     """Return the particles as atoms, each column by its law inside the particle's group, and the log-linear part.
 
     Parameters
     ----------
-    columns : sequence of ResolvedColumn
-        All columns.
-    cloud, factors
-        The model.
+    fit : Fit
+        The last model.
     rows : int
         Released number of rows.
-
-    Returns
-    -------
-    ReleasedModel
     """
+    columns = fit.columns
     laws = {
         column.name: Indexed(narrow(groups), column.within)
-        for column, groups in zip(columns, cloud.groups, strict=True)
+        for column, groups in zip(columns, fit.cloud.groups, strict=True)
     }
     part = LogLinear(
-        tables=tuple(tuple(columns[column].name for column, _ in factor.table) for factor in factors),
+        tables=tuple(tuple(columns[column].name for column, _ in factor.table) for factor in fit.factors),
         groupings=tuple(
-            tuple(columns[column].groupings[level] for column, level in factor.table) for factor in factors
+            tuple(columns[column].groupings[level] for column, level in factor.table) for factor in fit.factors
         ),
-        thetas=tuple(_with_misfits(columns, factor) for factor in factors),
+        thetas=tuple(_with_misfits(columns, factor) for factor in fit.factors),
         base={column.name: column.base for column in columns},
     )
-    return ReleasedModel(weights=cloud.weights(1.0), rows=rows, laws=laws, log_linear=part)
+    return ReleasedModel(weights=fit.cloud.weights(1.0), rows=rows, laws=laws, log_linear=part)
 
 
 def _with_misfits(columns: Sequence[ResolvedColumn], factor: Factor) -> np.ndarray:

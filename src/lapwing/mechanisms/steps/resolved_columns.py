@@ -123,7 +123,7 @@ def _piece_masses(masses: np.ndarray, starts: np.ndarray, stops: np.ndarray, cel
     """Spread the mass of each counted cell over its runs of codes, by length."""
     lengths = (stops - starts).astype(np.float64)
     shares = lengths / np.bincount(cell, lengths)[cell]
-    return np.append(masses, 0.0)[np.minimum(cell, masses.size)] * shares
+    return np.asarray(np.append(masses, 0.0)[np.minimum(cell, masses.size)] * shares)
 
 
 def _grouping(domain: Domain, counted: Grouping, level: np.ndarray) -> Grouping:

@@ -1,0 +1,191 @@
+"""What an adaptive release costs, step by step: functions of schema, settings, budget and released numbers."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+
+from lapwing.budget.budget import Budget
+from lapwing.mechanisms.steps.candidate_tables import MOST_TRIPLE_COLUMNS, selection_epsilon
+from lapwing.mechanisms.steps.one_way import one_way_grouping, one_way_questions
+from lapwing.release.certificate import Statement
+from lapwing.release.noise_law import NoiseLaw, calibrated, row_sensitivity
+from lapwing.release.planned import Planned
+from lapwing.release.questions import MarginalCounts
+from lapwing.release.select_worst import ChosenTable, SelectWorst
+from lapwing.release.terms import Terms
+from lapwing.schema.groupings import Grouping
+from lapwing.schema.schemas import Schema
+
+ONE_WAY_GROUPS = 128
+"""About how many groups the one-way table of an ordered column has."""
+
+ROUNDS = {"zcdp": 50, "pure": 24}
+"""Rounds that are planned: under pure ε the cost of a table grows with its noise's scale, so there are fewer."""
+
+ANNEALING = {"zcdp": 4, "pure": 2}
+"""By how much a table's cost grows when the model stands still: its noise is then halved."""
+
+COLUMNS_PER_WINNER = 20
+"""A round chooses one more table for every so many columns."""
+
+LEAST_PARTICLES, MOST_PARTICLES = 20_000, 60_000
+TYPICAL_CELLS = 256
+"""Cells of a typical table."""
+
+MOST_ATOMS = 400_000
+ATOM_CELLS = 8_000_000
+"""Most atoms times columns, so that wide tables stay quick."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """Divide a budget.
+
+    Parameters
+    ----------
+    groupings : mapping of str to Grouping
+        Of the one-way tables.
+    one_way : Budget
+        For all one-way tables.
+    one_way_shares : tuple of Fraction
+        How they share it: in proportion to the square root of their cells.
+    edge : Budget
+        For choosing and measuring one pair of the tree.
+    table : Budget
+        For choosing and measuring one table of a round.
+    rounds, winners : int
+        Rounds planned, and tables of each.
+    annealing : int
+        Factor of ``table`` when the model stands still.
+    """
+
+    groupings: Mapping[str, Grouping]
+    one_way: Budget
+    one_way_shares: tuple[Fraction, ...]
+    edge: Budget
+    table: Budget
+    rounds: int
+    winners: int
+    annealing: int
+
+    def atoms(self, total: float, particles: int) -> int:
+        """Return the number of released atoms: two per row, at least the particles of the fit, at most 400,000."""
+        most = min(MOST_ATOMS, max(particles, ATOM_CELLS // len(self.groupings)))
+        return min(most, max(particles, 2 * round(total)))
+
+
+def costs_of(schema: Schema, budget: Budget, *, one_way: float, tree: float, rounds: int | None) -> Costs:
+    """Divide the budget of a release.
+
+    Parameters
+    ----------
+    schema : Schema
+        Gives the columns; a single one gets everything.
+    budget : Budget
+        Pure ε or zCDP.
+    one_way, tree : float
+        Shares, as for `Adaptive`.
+    rounds : int or None
+        As for `Adaptive`.
+    """
+    groupings = {column.name: one_way_grouping(column, ONE_WAY_GROUPS) for column in schema.columns}
+    columns = len(groupings)
+    share = Fraction(str(one_way)) if columns > 1 else Fraction(1)
+    rest, tree_share = budget * (1 - share), Fraction(str(tree))
+    planned = rounds or ROUNDS[budget.notion]
+    winners = max(1, columns // COLUMNS_PER_WINNER)
+    return Costs(
+        groupings=MappingProxyType(groupings),
+        one_way=budget * share,
+        one_way_shares=tuple(Fraction(math.isqrt(10_000 * each.groups), 100) for each in groupings.values()),
+        edge=rest * (tree_share / max(1, columns - 1)),
+        table=rest * ((1 - tree_share) / (planned * winners)),
+        rounds=planned,
+        winners=winners,
+        annealing=ANNEALING[budget.notion],
+    )
+
+
+def particles_for(total: float, costs: Costs, terms: Terms) -> int:
+    """Return the number of particles during the fit: their noise in a typical cell stays below that of its count.
+
+    Parameters
+    ----------
+    total : float
+        Noisy number of rows, at least 0.
+    costs, terms
+        Of the release.
+
+    Notes
+    -----
+    A cell of c rows of n has particle variance ``c n / m``; it stays below ``sd**2`` for ``m = c n / sd**2``.
+    """
+    if not costs.table.amount:  # a single column
+        return LEAST_PARTICLES
+    sd = table_law(costs.table, terms).sd
+    needed = total**2 / (TYPICAL_CELLS * sd**2) if sd else math.inf
+    return int(min(max(needed, LEAST_PARTICLES), MOST_PARTICLES))
+
+
+def table_law(cost: Budget, terms: Terms) -> NoiseLaw:
+    """Return the noise on each count of a table that costs this."""
+    return calibrated(row_sensitivity(terms.relation, terms.max_rows), cost)
+
+
+def planned_release(
+    schema: Schema, costs: Costs, terms: Terms, selection: Fraction, resolutions: tuple[int, ...]
+) -> Planned:
+    """Return the questions of a release in which nothing is annealed, and the noise of its tables.
+
+    Parameters
+    ----------
+    schema, costs, terms
+        Of the release; the number of rows is public or expected.
+    selection : Fraction
+        Part of each step that pays for the choice.
+    resolutions : tuple of int
+        Levels of the columns.
+    """
+    columns = len(schema.columns)
+    pairs = len(resolutions) * math.comb(columns, 2)
+    triples = math.comb(columns, 3) if columns <= MOST_TRIPLE_COLUMNS else 0
+    questions: list[MarginalCounts | SelectWorst | ChosenTable] = [
+        *one_way_questions(schema, costs.groupings, costs.one_way, costs.one_way_shares)
+    ]
+    steps = [(costs.edge, pairs)] * (columns - 1)
+    steps += [(costs.table, pairs + triples)] * (costs.rounds * costs.winners if columns > 1 else 0)
+    for cost, count in steps:
+        select = SelectWorst(
+            columns=tuple(column.name for column in schema.columns),
+            levels=(),
+            candidates=(),
+            estimates=None,
+            penalties=None,
+            epsilon=selection_epsilon(cost * selection),
+            notion=cost.notion,
+            candidate_count=count,
+        )
+        questions += [select, ChosenTable(cost - select.cost)]
+    return Planned(questions=tuple(questions), accuracy=_expected_noise(costs, terms, columns))
+
+
+def _expected_noise(costs: Costs, terms: Terms, columns: int) -> tuple[Statement, ...]:
+    """Say how large the noise on a table is beside the rows."""
+    rows = max(1, terms.rows if terms.rows is not None else terms.expected_rows or 1)
+    steps = [("a table of a round", costs.table), ("a pair of the tree", costs.edge)] if columns > 1 else []
+    widest = max(costs.one_way_shares)
+    steps.append(("the widest one-way table", costs.one_way * (widest / sum(costs.one_way_shares))))
+    laws = [(what, table_law(cost, terms)) for what, cost in steps]
+    summary = Statement(
+        kind="expected error",
+        text=f"total variation distance that the noise of {laws[0][0]} with {TYPICAL_CELLS} cells makes on its own at "
+        f"{rows} rows, before the fit takes most of it out; no bound is proved for the whole",
+        value=min(1.0, laws[0][1].mean_absolute * TYPICAL_CELLS / (2 * rows)),
+    )
+    each = [
+        Statement(kind="expected noise", text=f"standard deviation of each count of {what}, in records", value=law.sd)
+        for what, law in laws
+    ]
+    return summary, *each
