@@ -142,21 +142,22 @@ def test_tables_of_more_than_4096_cells_do_not_compete(specials: int, levels: li
 def test_triples_compete_at_their_coarsest_level() -> None:
     columns = columns_of()
 
-    found = tables.triple_tables(columns, tables.all_triples(len(columns)))
+    found = tables.triple_tables(columns, tables.competing_triples(len(columns), ()))
 
     assert [tuple(column for column, _ in table) for table in found] == list(itertools.combinations(range(5), 3))
     assert all(level == len(columns[column].groupings) - 1 for table in found for column, level in table)
 
 
-def test_all_triples_compete_up_to_thirty_columns() -> None:
-    assert len(tables.all_triples(30)) == math.comb(30, 3)
-    assert tables.all_triples(31) == []
-    assert tables.all_triples(2) == []
+@pytest.mark.parametrize("columns", [2, 3, 30])
+def test_all_triples_compete_up_to_thirty_columns(columns: int) -> None:
+    found = tables.competing_triples(columns, [(0, 1)])
+
+    assert found == list(itertools.combinations(range(columns), 3))
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda pair: pair[0] < pair[1]), max_size=15))
-def test_triples_grow_from_two_pairs_that_share_a_column(pairs: list[tuple[int, int]]) -> None:
-    grown = tables.grown_triples(pairs)
+def test_beyond_thirty_columns_triples_grow_from_two_pairs(pairs: list[tuple[int, int]]) -> None:
+    grown = tables.competing_triples(31, pairs)
 
     wanted = {
         triple
@@ -171,11 +172,47 @@ def test_later_pairs_do_not_reorder_the_triples_of_earlier_ones() -> None:
     rng = np.random.default_rng(1)
     pairs = [tuple(sorted(rng.choice(60, 2, replace=False).tolist())) for _ in range(400)]
 
-    found = [tables.grown_triples(pairs[:count]) for count in (50, 100, 400)]
+    found = [tables.competing_triples(60, pairs[:count]) for count in (50, 100, 400)]
 
     assert found[1][: len(found[0])] == found[0]
     assert found[2][: len(found[1])] == found[1]
     assert len(found[2]) == tables.MOST_GROWN
+
+
+def test_preferred_tables_touch_a_column_or_lie_within_a_table() -> None:
+    columns = columns_of()
+    listed = [*tables.pair_tables(columns), *tables.triple_tables(columns, [(0, 1, 2), (1, 2, 3)])]
+    candidates = tables.candidates_of(columns, listed)
+
+    found = tables.preferred_tables(candidates, frozenset({4}), [frozenset({0, 1, 2})])
+
+    sets = {frozenset(column for column, _ in listed[number]) for number in found}
+    assert sets == {frozenset(each) for each in [(0, 1), (0, 2), (1, 2), (0, 1, 2), (0, 4), (1, 4), (2, 4), (3, 4)]}
+    assert all(number in found for number, table in enumerate(listed) if frozenset(c for c, _ in table) in sets)
+    assert tables.preferred_tables(candidates, frozenset(), []) == ()
+
+
+def test_counts_of_some_tables_are_cut_out_of_all() -> None:
+    columns = columns_of()
+    listed = tables.pair_tables(columns)
+    candidates = tables.candidates_of(columns, listed)
+    parts = [np.full(size, float(number)) for number, size in enumerate(candidates.cells.tolist())]
+
+    found = candidates.counts_of(np.concatenate(parts), [3, 0, len(listed) - 1])
+
+    assert found.tolist() == [*parts[3], *parts[0], *parts[-1]]
+
+
+def test_independent_columns_say_the_product_of_their_masses() -> None:
+    columns = columns_of()
+    table = ((0, 1), (1, 0))
+
+    found = tables.product_counts(columns, table, 200.0)
+
+    one, two = (columns[place].axis for place in (0, 1))
+    coarse = [one.base[one.levels[1] == group].sum() / one.base.sum() for group in range(one.sizes[1])]
+    wanted = [200.0 * mass * other / two.base.sum() for mass in coarse for other in two.base]
+    assert found.tolist() == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(2), Fraction(50)])
@@ -183,7 +220,7 @@ def test_the_mean_of_absolute_laplace_noise_is_exact(scale: Fraction) -> None:
     z = np.arange(-5000, 5001)
     law = np.exp(-np.abs(z) / float(scale))
 
-    found = tables.mean_absolute(NoiseLaw("laplace", scale))
+    found = NoiseLaw("laplace", scale).mean_absolute
 
     assert found == pytest.approx(float((np.abs(z) * law).sum() / law.sum()), rel=1e-9)
 
@@ -193,11 +230,11 @@ def test_the_mean_of_absolute_gaussian_noise_is_close(variance: Fraction) -> Non
     z = np.arange(-1000, 1001)
     law = np.exp(-(z**2) / (2 * float(variance)))
 
-    found = tables.mean_absolute(NoiseLaw("gaussian", variance))
+    found = NoiseLaw("gaussian", variance).mean_absolute
 
     assert found == pytest.approx(float((np.abs(z) * law).sum() / law.sum()), rel=0.03)
 
 
 @pytest.mark.parametrize("epsilon", [700, 701, 720, 745, 1500, 10**9])
 def test_noise_that_is_never_seen_has_a_mean_of_nothing(epsilon: int) -> None:
-    assert tables.mean_absolute(NoiseLaw("laplace", Fraction(1, epsilon))) == pytest.approx(0.0, abs=1e-300)
+    assert NoiseLaw("laplace", Fraction(1, epsilon)).mean_absolute == pytest.approx(0.0, abs=1e-300)
