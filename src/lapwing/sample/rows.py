@@ -100,7 +100,7 @@ def sample_codes(
     ``n * weight`` times, for weights scaled to sum 1. Time ``O(k + n d)``, memory ``O(k + chunk)``.
 
     With a log-linear part: where the n rows are no more than the atoms, which of floor and ceil is chosen so that all
-    two-way tables come close to the model's (about 2 s, 200 MB at most). Otherwise only the first row of each atom
+    two-way tables come close to the model's (2 s for Adult, 200 MB at most). Otherwise only the first row of each atom
     is drawn from its law; the others start there and are moved by one Gibbs sweep. Fewer than 50 effective atoms are
     first replaced by ``min(2 n, 8192)`` that start there and are moved by 40 sweeps. A sweep takes time
     ``O(rows * groups * tables)``, about 5 s for 10**6 rows of 14 columns and 76 tables.
