@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from lapwing.release.chosen_table import ChosenTable
 from lapwing.release.questions import MarginalCounts
-from lapwing.release.select_worst import ChosenTable, SelectWorst
+from lapwing.release.select_worst import SelectWorst
 from lapwing.release.tree_counts import TreeCounts
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import CACHE_BYTES

@@ -7,10 +7,11 @@ from typing import Any, Self, cast
 
 from lapwing.budget.budget import Budget, Notion
 from lapwing.errors import ParameterError
+from lapwing.release.chosen_table import ChosenTable
 from lapwing.release.noise_law import NoiseLaw, Sensitivity, calibrated, row_sensitivity
 from lapwing.release.plain import rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.release.questions import Answer, MarginalCounts, Question
-from lapwing.release.select_worst import ChosenTable, SelectWorst
+from lapwing.release.select_worst import SelectWorst
 from lapwing.release.terms import Relation, Terms
 from lapwing.release.tree_counts import TreeCounts
 

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from lapwing.release.certificate import Statement
+from lapwing.release.chosen_table import ChosenTable
 from lapwing.release.questions import MarginalCounts
-from lapwing.release.select_worst import ChosenTable, SelectWorst
+from lapwing.release.select_worst import SelectWorst
 from lapwing.release.tree_counts import TreeCounts
 
 

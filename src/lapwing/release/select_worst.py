@@ -275,19 +275,6 @@ class Selected:
         return cls(question, choice, sensitivity, read_list(answer, "columns", str))
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenTable:
-    """Stand in a plan for the `MarginalCounts` question whose columns a selection will choose.
-
-    Parameters
-    ----------
-    cost : Budget
-        What its answer will cost.
-    """
-
-    cost: Budget
-
-
 # -------------------------------------------------------------------------------------------------------- layouts
 
 

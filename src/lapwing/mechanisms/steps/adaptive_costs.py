@@ -10,10 +10,11 @@ from lapwing.budget.budget import Budget
 from lapwing.mechanisms.steps.candidate_tables import MOST_TRIPLE_COLUMNS, selection_epsilon
 from lapwing.mechanisms.steps.one_way import one_way_grouping, one_way_questions
 from lapwing.release.certificate import Statement
+from lapwing.release.chosen_table import ChosenTable
 from lapwing.release.noise_law import NoiseLaw, calibrated, row_sensitivity
 from lapwing.release.planned import Planned
 from lapwing.release.questions import MarginalCounts
-from lapwing.release.select_worst import ChosenTable, SelectWorst
+from lapwing.release.select_worst import SelectWorst
 from lapwing.release.terms import Terms
 from lapwing.schema.groupings import Grouping
 from lapwing.schema.schemas import Schema

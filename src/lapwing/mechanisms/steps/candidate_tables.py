@@ -132,7 +132,9 @@ def competing_triples(columns: int, pairs: Sequence[tuple[int, ...]]) -> list[tu
     found: dict[tuple[int, ...], None] = {}
     for place, pair in enumerate(pairs):
         joined = (tuple(sorted({*pair, *other})) for other in pairs[:place])
-        found.update(dict.fromkeys(triple for triple in joined if len(triple) == 3))
+        for triple in joined:
+            if len(triple) == 3:
+                found.setdefault(triple)
         if len(found) >= MOST_GROWN:
             break
     return list(found)[:MOST_GROWN]
