@@ -6,7 +6,7 @@ import numpy as np
 
 from lapwing.budget.budget import Budget
 from lapwing.mechanisms.steps.one_way import one_way_grouping
-from lapwing.mechanisms.steps.resolved_columns import resolved_column
+from lapwing.mechanisms.steps.resolved_columns import one_way_table, resolved_column
 from lapwing.release.noise_law import NoiseLaw
 from lapwing.release.questions import MarginalCounts, NoisyCounts
 from lapwing.schema.fields import Field
@@ -61,7 +61,7 @@ def answer_of(field, *, rows=5000, sd=5.0, seed=1, shape=0.3):
 
 
 def column_of(field, *, total=5000.0, sizes=SIZES, **how):
-    return resolved_column(answer_of(field, **how), field, total, sizes)
+    return resolved_column(one_way_table([answer_of(field, **how)]), field, total, sizes)
 
 
 def named(field, name):

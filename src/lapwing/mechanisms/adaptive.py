@@ -12,7 +12,7 @@ import numpy as np
 
 from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.mechanisms.steps.adaptive_costs import Costs, costs_of, particles_for, planned_release
+from lapwing.mechanisms.steps.adaptive_costs import Costs, costs_of, one_way_share, particles_for, planned_release
 from lapwing.mechanisms.steps.candidate_tables import (
     Candidates,
     candidates_of,
@@ -26,7 +26,7 @@ from lapwing.mechanisms.steps.candidate_tables import (
 )
 from lapwing.mechanisms.steps.one_way import ask_one_way, pooled_total
 from lapwing.mechanisms.steps.particle_fit import Fit, finished, fit_as_model, measured, refitted, tree_fit, with_factor
-from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn, resolved_column
+from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn, one_way_table, resolved_column
 from lapwing.numerics.log_linear import Cells, Factor
 from lapwing.release.curator import Curator
 from lapwing.release.model import ReleasedModel
@@ -53,7 +53,8 @@ class Adaptive:
     Parameters
     ----------
     one_way_share : float, default 0.2
-        Part of the budget for the one-way tables, above 0 and below 1.
+        Least part of the budget for the one-way tables, above 0 and below 1. Where the noisy number of rows shows that
+        tables of two columns would drown in noise, one-way tables are measured again with more, up to all of it.
     tree_share : float, default 0.3
         Part of the rest for the spanning tree of pairs, above 0 and below 1.
     selection_share : float, default 0.05
@@ -160,18 +161,24 @@ class Adaptive:
             With a log-linear part. Nearly uniform where the noisy number of rows is 0 or less.
         """
         wanted = self._wanted(schema)
-        costs = costs_of(schema, budget, one_way=self.one_way_share, tree=self.tree_share, rounds=self.rounds)
-        tables = ask_one_way(curator, schema, costs.groupings, costs.one_way, costs.one_way_shares)
-        total = pooled_total(tables, curator.terms.rows)
+        first = self._costs(schema, budget, self.one_way_share)
+        answers = [ask_one_way(curator, schema, first.groupings, first.one_way, first.one_way_shares)]
+        total = pooled_total(answers[0], curator.terms.rows)
+        costs = self._costs(schema, budget, one_way_share(self.one_way_share, total, first, curator.terms))
+        more = costs.one_way - first.one_way
+        if more.amount:
+            answers.append(ask_one_way(curator, schema, costs.groupings, more, costs.one_way_shares))
+            total = pooled_total([table for batch in answers for table in batch], curator.terms.rows)
+        records = max(1.0, total)
         columns = tuple(
-            resolved_column(table, field, max(1.0, total), self.resolutions)
-            for table, field in zip(tables, schema.columns, strict=True)
+            resolved_column(one_way_table(tables), field, records, self.resolutions)
+            for *tables, field in zip(*answers, schema.columns, strict=True)
         )
         particles = self.particles or particles_for(total, costs, curator.terms)
 
         asking = _Asking(curator, columns, costs, _exact(self.selection_share), wanted)
-        edges, left = _tree(asking, budget - costs.one_way, max(1.0, total))
-        fit = tree_fit(columns, edges, max(1.0, total), rng, size=particles)
+        edges, left = _tree(asking, budget - costs.one_way, records)
+        fit = tree_fit(columns, edges, records, rng, size=particles)
         fit = _rounds(asking, fit, left, rng)
         fit = finished(fit, rng, size=costs.atoms(total, particles))
         return fit_as_model(fit, round(total))
@@ -189,8 +196,14 @@ class Adaptive:
             Not needed: nothing is simulated.
         """
         self._wanted(schema)
-        costs = costs_of(schema, budget, one_way=self.one_way_share, tree=self.tree_share, rounds=self.rounds)
-        return planned_release(schema, costs, terms, _exact(self.selection_share), self.resolutions)
+        first = self._costs(schema, budget, self.one_way_share)
+        rows = float(terms.rows if terms.rows is not None else terms.expected_rows or 1)
+        costs = self._costs(schema, budget, one_way_share(self.one_way_share, rows, first, terms))
+        return planned_release(schema, (first, costs), terms, _exact(self.selection_share), self.resolutions)
+
+    def _costs(self, schema: Schema, budget: Budget, share: float) -> Costs:
+        """Divide the budget, given the part for one-way tables."""
+        return costs_of(schema, budget, one_way=share, tree=self.tree_share, rounds=self.rounds)
 
     def _wanted(self, schema: Schema) -> _Wanted:
         """Return the columns and tables that matter more, by position; refuse names that the schema lacks."""
@@ -238,7 +251,7 @@ def _tree(asking: _Asking, left: Budget, total: float) -> tuple[list[Factor], Bu
     pairs = pair_tables(columns)
     counts = {table: product_counts(columns, table, total) for table in pairs}
     edges: list[Factor] = []
-    for _ in range(len(columns) - 1):
+    for _ in range(len(columns) - 1 if left.amount else 0):
         open_pairs = [table for table in pairs if group[table[0][0]] != group[table[1][0]]]
         if not open_pairs:  # pairs of columns with very many special values are too large to compete
             break

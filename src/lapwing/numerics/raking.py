@@ -156,8 +156,8 @@ def _bisected(
 
 def effective_share(log_weights: np.ndarray) -> float:
     """Return the effective number of particles, ``(sum w)**2 / sum w**2``, as a share of all."""
-    weights = np.exp(log_weights - log_weights.max())
-    return float(weights.sum()) ** 2 / float(np.square(weights).sum()) / weights.size
+    weights: np.ndarray = np.exp(log_weights - log_weights.max())
+    return float(weights.sum() ** 2 / np.square(weights).sum()) / weights.size
 
 
 def _damped(weights: np.ndarray, cells: np.ndarray, step: np.ndarray, total: float) -> tuple[float, np.ndarray]:

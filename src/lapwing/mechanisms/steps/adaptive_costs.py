@@ -35,6 +35,10 @@ LEAST_PARTICLES, MOST_PARTICLES = 20_000, 60_000
 TYPICAL_CELLS = 256
 """Cells of a typical table."""
 
+COARSE_CELLS = 16
+DROWNING, DROWNED = 0.05, 0.5
+"""Part of the rows that the noise of a coarse table moves: where one-way tables begin to get more, and get all."""
+
 MOST_ATOMS = 400_000
 ATOM_CELLS = 8_000_000
 """Most atoms times columns, so that wide tables stay quick."""
@@ -109,6 +113,31 @@ def costs_of(schema: Schema, budget: Budget, *, one_way: float, tree: float, rou
     )
 
 
+def one_way_share(share: float, total: float, costs: Costs, terms: Terms) -> float:
+    """Return the part of the budget for one-way tables, now that the number of rows is known: more where pairs drown.
+
+    Parameters
+    ----------
+    share : float
+        The part that is spent already.
+    total : float
+        Noisy number of rows, at least 0.
+    costs, terms
+        Of the release, with that share.
+
+    Returns
+    -------
+    float
+        ``share`` while the noise of a table of 16 cells moves at most 5 % of the rows; 1 from 50 % on, where no table
+        of two columns would tell more than noise; in between in proportion to the logarithm. Rounded to hundredths.
+    """
+    if not costs.table.amount:
+        return 1.0
+    moved = table_law(costs.table, terms).mean_absolute * COARSE_CELLS / (2 * max(1.0, total))
+    drowned = math.log(max(moved, DROWNING) / DROWNING) / math.log(DROWNED / DROWNING)
+    return min(1.0, round(share + (1 - share) * drowned, 2))
+
+
 def particles_for(total: float, costs: Costs, terms: Terms) -> int:
     """Return the number of particles during the fit: their noise in a typical cell stays below that of its count.
 
@@ -136,14 +165,16 @@ def table_law(cost: Budget, terms: Terms) -> NoiseLaw:
 
 
 def planned_release(
-    schema: Schema, costs: Costs, terms: Terms, selection: Fraction, resolutions: tuple[int, ...]
+    schema: Schema, stages: tuple[Costs, Costs], terms: Terms, selection: Fraction, resolutions: tuple[int, ...]
 ) -> Planned:
     """Return the questions of a release in which nothing is annealed, and the noise of its tables.
 
     Parameters
     ----------
-    schema, costs, terms
+    schema, terms
         Of the release; the number of rows is public or expected.
+    stages : tuple of Costs
+        With the one-way share to begin with, and with the final one.
     selection : Fraction
         Part of each step that pays for the choice.
     resolutions : tuple of int
@@ -152,12 +183,16 @@ def planned_release(
     columns = len(schema.columns)
     pairs = len(resolutions) * math.comb(columns, 2)
     triples = math.comb(columns, 3) if columns <= MOST_TRIPLE_COLUMNS else 0
+    first, costs = stages
     questions: list[MarginalCounts | SelectWorst | ChosenTable] = [
-        *one_way_questions(schema, costs.groupings, costs.one_way, costs.one_way_shares)
+        question
+        for budget in (first.one_way, costs.one_way - first.one_way)
+        if budget.amount
+        for question in one_way_questions(schema, costs.groupings, budget, costs.one_way_shares)
     ]
     steps = [(costs.edge, pairs)] * (columns - 1)
-    steps += [(costs.table, pairs + triples)] * (costs.rounds * costs.winners if columns > 1 else 0)
-    for cost, count in steps:
+    steps += [(costs.table, pairs + triples)] * (costs.rounds * costs.winners)
+    for cost, count in steps if costs.table.amount else ():
         select = SelectWorst(
             columns=tuple(column.name for column in schema.columns),
             levels=(),
@@ -169,13 +204,13 @@ def planned_release(
             candidate_count=count,
         )
         questions += [select, ChosenTable(cost - select.cost)]
-    return Planned(questions=tuple(questions), accuracy=_expected_noise(costs, terms, columns))
+    return Planned(questions=tuple(questions), accuracy=_expected_noise(costs, terms))
 
 
-def _expected_noise(costs: Costs, terms: Terms, columns: int) -> tuple[Statement, ...]:
+def _expected_noise(costs: Costs, terms: Terms) -> tuple[Statement, ...]:
     """Say how large the noise on a table is beside the rows."""
     rows = max(1, terms.rows if terms.rows is not None else terms.expected_rows or 1)
-    steps = [("a table of a round", costs.table), ("a pair of the tree", costs.edge)] if columns > 1 else []
+    steps = [("a table of a round", costs.table), ("a pair of the tree", costs.edge)] if costs.table.amount else []
     widest = max(costs.one_way_shares)
     steps.append(("the widest one-way table", costs.one_way * (widest / sum(costs.one_way_shares))))
     laws = [(what, table_law(cost, terms)) for what, cost in steps]

@@ -19,6 +19,35 @@ _FLOOR_RECORDS = 0.3
 _FLOOR_SHARE = 0.01
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class OneWayTable:
+    """What is known of one column.
+
+    Parameters
+    ----------
+    grouping : Grouping
+        The public map from codes to cells.
+    counts : ndarray of float64, shape (cells,)
+        Noisy counts.
+    sd : float
+        Standard deviation of their noise, at least 0.
+    """
+
+    grouping: Grouping
+    counts: np.ndarray
+    sd: float
+
+
+def one_way_table(answers: Sequence[NoisyCounts]) -> OneWayTable:
+    """Return the mean of answers to the same one-way question, each weighted by the inverse of its noise's variance."""
+    first = answers[0]
+    sds = np.array([answer.noise.sd for answer in answers])
+    precisions = np.where(sds > 0, 1 / np.maximum(sds, 1e-6) ** 2, 1e12)
+    weights = precisions / precisions.sum()
+    counts = np.tensordot(weights, np.stack([answer.counts for answer in answers]).astype(np.float64), axes=1)
+    return OneWayTable(first.question.groupings[0], counts, float(np.sqrt(np.square(weights * sds).sum())))
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ResolvedColumn:
     """One column as an adaptive mechanism sees it.
@@ -52,13 +81,13 @@ class ResolvedColumn:
         return self.groupings[0].groups > self.axis.base.size
 
 
-def resolved_column(table: NoisyCounts, field: Field, total: float, sizes: Sequence[int]) -> ResolvedColumn:
+def resolved_column(table: OneWayTable, field: Field, total: float, sizes: Sequence[int]) -> ResolvedColumn:
     """Group the values of a column, fine to coarse, by its noisy one-way table.
 
     Parameters
     ----------
-    table : NoisyCounts
-        The column's one-way table.
+    table : OneWayTable
+        Of the column.
     field : Field
         The column.
     total : float
@@ -77,11 +106,10 @@ def resolved_column(table: NoisyCounts, field: Field, total: float, sizes: Seque
     Noise is taken out of ordered columns by wavelet shrinkage. No value loses more than noise explains: each keeps at
     least 0.3 records, or less where that would be more than 1 % of all rows.
     """
-    domain, counted, regular = field.domain, table.question.groupings[0], table.question.groupings[0].regular
-    counts = table.counts.astype(np.float64)
-    counts = counts if domain.missing else counts[:-1]
+    domain, counted, regular = field.domain, table.grouping, table.grouping.regular
+    counts = table.counts if domain.missing else table.counts[:-1]
     if domain.ordered:
-        counts = np.concatenate((denoised(counts[:regular], table.noise.sd), counts[regular:]))
+        counts = np.concatenate((denoised(counts[:regular], table.sd), counts[regular:]))
     floor = min(_FLOOR_RECORDS, _FLOOR_SHARE * total / counts.size)
     masses = np.maximum(project_to_simplex(counts, total), floor)
 
@@ -89,7 +117,7 @@ def resolved_column(table: NoisyCounts, field: Field, total: float, sizes: Seque
     if domain.ordered:
         finest = even_runs(values, sizes[0])
     else:
-        finest = leading_values(counts[:regular], table.noise.sd, sizes[0])
+        finest = leading_values(counts[:regular], table.sd, sizes[0])
     levels = nested(values, finest, sizes[1:], is_ordered=domain.ordered)
     codes = tuple(_with_reserved(level, counts.size - regular) for level in levels)
     mass = np.bincount(codes[0], masses)
@@ -103,7 +131,7 @@ def resolved_column(table: NoisyCounts, field: Field, total: float, sizes: Seque
         groupings=tuple(_grouping(domain, counted, level) for level in levels),
         base=laws_from_probabilities(starts[kept], stops[kept], within.sum(axis=0)),
         within=laws_from_probabilities(starts[kept], stops[kept], within),
-        sd=table.noise.sd * max(1.0, counts.size / mass.size) ** 0.5,
+        sd=table.sd * max(1.0, counts.size / mass.size) ** 0.5,
     )
 
 
