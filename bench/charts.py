@@ -145,5 +145,5 @@ def _legend(canvas: np.ndarray, y: int, names: Sequence[str]) -> None:
 def _ticks(most: float) -> list[float]:
     """Return three to eight round numbers from 0 to the end of an axis."""
     unit = 10.0 ** np.floor(np.log10(most))
-    step = next(unit * part for part in (0.1, 0.2, 0.25, 0.5, 1) if most / (unit * part) <= 8)
+    step = next(unit * part for part in (0.1, 0.2, 0.25, 0.5, 1, 2) if most / (unit * part) <= 8)
     return [round(step * place, 10) for place in range(int(most / step + 1e-9) + 1)]
