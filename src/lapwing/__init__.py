@@ -21,6 +21,7 @@ from lapwing.errors import (
 from lapwing.release.version import VERSION
 
 __all__ = [  # noqa: RUF022 - sorted as Python sorts
+    "Adaptive",
     "BudgetError",
     "CapacityError",
     "DataError",

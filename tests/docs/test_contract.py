@@ -76,6 +76,7 @@ MORE = {
 }
 
 NAMES = {
+    "Adaptive",
     "BudgetError",
     "CapacityError",
     "DataError",

@@ -73,7 +73,7 @@ def test_a_question_that_the_plan_does_not_state_is_seen_by_that_comparison(monk
     assert planned.lines != release.certificate.lines
 
 
-@pytest.mark.parametrize(("schema", "name"), [(POINTS, "PMM"), (MIXED, "Independent")])
+@pytest.mark.parametrize(("schema", "name"), [(POINTS, "PMM"), (MIXED, "Adaptive")])
 def test_the_mechanism_is_the_default_of_the_schema_and_the_rule_is_said(schema, name):
     planned = lw.plan(schema, expected_rows=ROWS, epsilon=1)
 
@@ -217,7 +217,7 @@ def test_more_counts_take_more_time_and_memory():
 
 
 def test_a_plan_is_one_line_a_screen_and_plain_values():
-    planned = lw.plan(MIXED, expected_rows=ROWS, epsilon=1)
+    planned = lw.plan(MIXED, expected_rows=ROWS, epsilon=1, mechanism="Independent")
 
     values = json.loads(json.dumps(planned.to_dict(), allow_nan=False))
     assert repr(planned).startswith("<Plan: Independent, epsilon 1, 3 noisy tables, expected error 0.")
@@ -228,13 +228,65 @@ def test_a_plan_is_one_line_a_screen_and_plain_values():
     assert planned.total == Budget.pure(1)
 
 
+def wide(columns, categories=2):
+    return {
+        "fields": [
+            {"name": f"c{i}", "type": "string", "categories": [str(each) for each in range(categories + i)]}
+            for i in range(columns)
+        ]
+    }
+
+
+def test_many_columns_that_cost_the_same_are_one_line():
+    same = {"fields": [{"name": f"c{i}", "type": "boolean"} for i in range(60)]}
+
+    text = lw.plan(same, expected_rows=1000, epsilon=1, mechanism="Independent").text()
+
+    assert "60 x MarginalCounts  (one column each)" in text
+    assert len(text.splitlines()) < 60  # the expected variation of 40 columns is listed
+
+
 def test_a_wide_schema_keeps_its_text_short():
-    wide = {"fields": [{"name": f"c{i}", "type": "boolean"} for i in range(60)]}
+    lines = lw.plan(wide(60), expected_rows=10**7, epsilon=10, delta="1e-6").text().splitlines()
 
-    text = lw.plan(wide, expected_rows=1000, epsilon=1).text()
+    assert len(lines) < 70
+    assert any(line.startswith("and ") and line.endswith(" more") for line in lines)
+    assert any(" x MarginalCounts (chosen)" in line for line in lines)
 
-    assert "and 20 more" in text
-    assert len(text.splitlines()) < 100
+
+def test_equal_lines_of_selections_and_chosen_tables_are_shown_once():
+    planned = lw.plan(wide(5), expected_rows=10**6, epsilon=1, delta="1e-9")
+    text = planned.text()
+
+    assert sum(line.candidates is not None for line in planned.lines) == 4 + 50
+    assert [line.split("  ")[0] for line in text.splitlines() if " x " in line] == [
+        "4 x SelectWorst",
+        "4 x MarginalCounts (chosen)",
+        "50 x SelectWorst",
+        "50 x MarginalCounts (chosen)",
+    ]
+    assert text.count(" each\n") == 4
+    assert "the total is as planned" in text
+
+
+def test_tables_that_are_not_as_many_with_a_delta_are_compared_by_the_first_table():
+    gain = lw.plan(wide(8), expected_rows=10**6, epsilon=1).delta_gain
+
+    assert gain.what == "noise on each count of the first table (sd in records)"
+    assert gain.with_delta < gain.pure
+
+
+def test_time_and_memory_of_an_adaptive_release_follow_particles_rounds_and_columns():
+    def effort(columns=6, rows=10**6, **settings):
+        schema = wide(columns)
+        return lw.plan(schema, expected_rows=rows, rho=1, mechanism=lw.Adaptive(**settings)).effort
+
+    usual = effort()
+
+    for more in (effort(particles=200_000), effort(rounds=500), effort(columns=40), effort(rows=10**7)):
+        assert more.seconds > usual.seconds
+    assert effort(columns=40).memory_bytes > usual.memory_bytes
+    assert 1 < usual.seconds < 60
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from helpers.bits import SeededBits, ZeroNoiseBits
 from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.budget.budget import Budget
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.mechanisms.independent import Independent
+from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.pmm import PMM
 from lapwing.mechanisms.registry import default_mechanism, make_mechanism, settings_of
 from lapwing.mechanisms.steps.tree_shapes import tree_shape
@@ -74,7 +74,7 @@ def test_settings_given_as_text_are_read():
         make_mechanism("PMM", {"depth": "deep"})
 
 
-@pytest.mark.parametrize(("columns", "kind"), [(1, PMM), (2, PMM), (3, Independent)])
+@pytest.mark.parametrize(("columns", "kind"), [(1, PMM), (2, PMM), (3, Adaptive)])
 def test_it_is_the_default_for_one_or_two_columns(columns, kind):
     assert isinstance(default_mechanism(unit_columns(columns)), kind)
 

@@ -6,12 +6,14 @@ from lapwing.api.release import Release, load
 from lapwing.api.schema_draft import Schema
 from lapwing.api.synthesize import resume, synthesize
 from lapwing.api.synthesizer import Synthesizer
+from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.independent import Independent
 from lapwing.mechanisms.pmm import PMM
 from lapwing.sample.conditions import Between as between  # noqa: N813
 
 __all__ = [
     "PMM",
+    "Adaptive",
     "Independent",
     "Plan",
     "Release",

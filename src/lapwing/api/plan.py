@@ -1,7 +1,7 @@
 """`lapwing.plan`: what a release would cost, and how exact it would be, before any row is read."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from lapwing.budget.budget import Budget, BudgetRequest, Number, read_request
 from lapwing.errors import ParameterError
 from lapwing.mechanisms.registry import settings_of, why_default
 from lapwing.release.certificate import CostLine, Statement
-from lapwing.release.cost_lines import budget_to_dict, counted_lines
+from lapwing.release.cost_lines import CHOSEN, budget_to_dict, counted_lines
 from lapwing.release.plain import rational_text
 from lapwing.release.planned import Planned
 from lapwing.release.terms import Relation, Terms
@@ -27,16 +27,20 @@ _SEED: Final = 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeltaGain:
-    """Compare pure ε with (ε, δ) by the plan's first accuracy statement.
+    """Compare pure ε with (ε, δ).
 
     Parameters
     ----------
+    what : str
+        What is compared: the first accuracy statement, or, where that is not the same with and without δ (another
+        number of tables, an error at its largest), the noise on the first table.
     delta : float
         The δ compared with.
     pure, with_delta : float
-        The expected error without and with it.
+        Its value without and with it.
     """
 
+    what: str
     delta: float
     pure: float
     with_delta: float
@@ -137,7 +141,7 @@ class Plan:
             "max_rows": self.max_rows,
             "expected_rows": self.expected_rows,
             "accuracy": [statement.to_dict() for statement in self.accuracy],
-            "delta_gain": gain and {"delta": gain.delta, "pure": gain.pure, "with_delta": gain.with_delta},
+            "delta_gain": gain and asdict(gain),
             "effort": {
                 "seconds": self.effort.seconds,
                 "memory_bytes": self.effort.memory_bytes,
@@ -157,6 +161,11 @@ class Plan:
 
     def _condition(self) -> str:
         """Say for which releases the plan is exact."""
+        if any(line.question == CHOSEN for line in self.lines):
+            return (
+                "Tables are chosen as the release goes, and cost more where the model stands still: the total is as "
+                "planned, the number of tables may be less."
+            )
         if self.relation == "replace-one" and self.max_rows == 1:
             return (
                 f"The number of rows is public under replace-one neighbours; this is the plan for {self.expected_rows}."
@@ -169,7 +178,7 @@ class Plan:
         if gain is None:
             return []
         return [
-            f"Pure ε against δ = {gain.delta:g} at the same ε: expected error {gain.pure:.3g} against "
+            f"Pure ε against δ = {gain.delta:g} at the same ε: {gain.what} {gain.pure:.3g} against "
             f"{gain.with_delta:.3g}, {'lower' if gain.with_delta < gain.pure else 'not lower'} with δ."
         ]
 
@@ -241,7 +250,7 @@ def plan(
         max_rows=terms.max_rows,
         expected_rows=expected_rows,
         accuracy=planned.accuracy,
-        effort=effort_of(settings.schema, planned.questions, expected_rows),
+        effort=effort_of(settings, planned.questions, terms, expected_rows),
         delta_gain=_delta_gain(settings, terms, planned),
     )
 
@@ -275,5 +284,15 @@ def _delta_gain(settings: Settings, terms: Terms, planned: Planned) -> DeltaGain
     except ParameterError:
         return None  # too little budget for a δ
     here, there = planned.accuracy[0].value or 0.0, changed.accuracy[0].value or 0.0
+    what = planned.accuracy[0].kind
+    if here == there or len(planned.questions) != len(changed.questions):
+        what = "noise on each count of the first table (sd in records)"
+        here, there = (_first_deviation(each, terms) for each in (planned, changed))
     pure, with_delta = (here, there) if request.delta is None else (there, here)
-    return DeltaGain(delta=float(request.delta or SUGGESTED_DELTA), pure=pure, with_delta=with_delta)
+    return DeltaGain(what=what, delta=float(request.delta or SUGGESTED_DELTA), pure=pure, with_delta=with_delta)
+
+
+def _first_deviation(planned: Planned, terms: Terms) -> float:
+    """Return the standard deviation of the noise on the first table."""
+    law = CostLine.planned(planned.questions[0], terms)[0].noise
+    return 0.0 if law is None else law.sd

@@ -1,7 +1,8 @@
 """How long a release takes and how much memory, from public numbers: a rule of thumb, not a promise.
 
-Calibrated on releases of 10^3 to 10^6 rows and 1 to 15 columns, drawing as many rows as the table has, with one core of
-a two-core AMD EPYC server (2026, Python 3.11). Expect to be within a factor of three on the same machine.
+Calibrated on releases of 10^3 to 10^6 rows and 1 to 15 columns (Adaptive: 6,000 to 200,000 rows, 9 to 112 columns),
+drawing as many rows as the table has, with one core of a two-core AMD EPYC server (2026, Python 3.11). Expect to be
+within a factor of three on the same machine.
 """
 
 import math
@@ -9,11 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from lapwing.api.settings import Settings
+from lapwing.mechanisms.adaptive import Adaptive
+from lapwing.mechanisms.steps.adaptive_costs import costs_of, particles_for
 from lapwing.release.chosen_table import ChosenTable
 from lapwing.release.questions import MarginalCounts
 from lapwing.release.select_worst import SelectWorst
+from lapwing.release.terms import Terms
 from lapwing.release.tree_counts import TreeCounts
-from lapwing.schema.schemas import Schema
 from lapwing.table.source import CACHE_BYTES
 
 MACHINE: Final = "one core of a two-core AMD EPYC server"
@@ -25,6 +29,12 @@ _START_BYTES: Final = 100 * 10**6
 _ROW_OUT_BYTES: Final = 8
 _COUNT_BYTES: Final = 100
 
+_FIT_SECONDS: Final = 1.6e-7
+_FINAL_SECONDS: Final = 2.5e-7
+_PAIR_SECONDS: Final = 1e-8
+_ATOM_BYTES: Final = 60
+_CANDIDATE_BYTES: Final = 150
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
@@ -34,35 +44,68 @@ class Effort:
     ----------
     seconds : float
         ``0.8 + 3e-7 n d + 1e-6 k`` for n rows, d columns and k noisy counts: start, reading and drawing rows, noise
-        and fit.
+        and fit. For Adaptive with m particles, a released atoms and t tables beside the one-way ones, r rounds and
+        the number of tables in the middle of them, s, also ``1.6e-7 m r s + 2.5e-7 a t + 1e-8 n d**2 / 2``.
     memory_bytes : int
-        ``10**8 + min(n w, 2**28) + 8 n d + 100 k``, with w bytes for the codes of a row, beside the table itself.
+        ``10**8 + min(n w, 2**28) + 8 n d + 100 k``, with w bytes for the codes of a row, beside the table itself. For
+        Adaptive also ``60 a d + 150 c``, for c cells of the pairs that compete.
     """
 
     seconds: float
     memory_bytes: int
 
 
-def effort_of(
-    schema: Schema, questions: Sequence[MarginalCounts | TreeCounts | SelectWorst | ChosenTable], rows: int
-) -> Effort:
+Questions = Sequence[MarginalCounts | TreeCounts | SelectWorst | ChosenTable]
+
+
+def effort_of(settings: Settings, questions: Questions, terms: Terms, rows: int) -> Effort:
     """Estimate the work of a release.
 
     Parameters
     ----------
-    schema : Schema
-        Gives columns and the width of a row.
-    questions : sequence of MarginalCounts, TreeCounts or SelectWorst
+    settings : Settings
+        Give mechanism, budget, columns and the width of a row.
+    questions : sequence of MarginalCounts, TreeCounts, SelectWorst or ChosenTable
         All that will be asked.
+    terms : Terms
+        Of the release.
     rows : int
         Expected number of rows.
     """
+    schema = settings.schema
     cells = rows * len(schema.columns)
     counts = sum(_noisy_counts(question) for question in questions)
     width = sum(column.domain.dtype.itemsize for column in schema.columns)
+    seconds = _START_SECONDS + _CELL_SECONDS * cells + _COUNT_SECONDS * counts
+    memory = _START_BYTES + min(rows * width, CACHE_BYTES) + _ROW_OUT_BYTES * cells + _COUNT_BYTES * counts
+    mechanism = settings.mechanism
+    if not isinstance(mechanism, Adaptive):
+        return Effort(seconds=seconds, memory_bytes=memory)
+    tables = sum(isinstance(question, ChosenTable) for question in questions)
+    more = _adaptive_effort(mechanism, settings, tables, terms, rows)
+    return Effort(seconds=seconds + more.seconds, memory_bytes=memory + more.memory_bytes)
+
+
+def _adaptive_effort(mechanism: Adaptive, settings: Settings, tables: int, terms: Terms, rows: int) -> Effort:
+    """Return what the selections, the rounds and the particles take."""
+    columns = settings.schema.columns
+    costs = costs_of(
+        settings.schema,
+        settings.request.budget,
+        one_way=mechanism.one_way_share,
+        tree=mechanism.tree_share,
+        rounds=mechanism.rounds,
+    )
+    particles = mechanism.particles or particles_for(rows, costs, terms)
+    atoms = costs.atoms(rows, particles)
+    middle = (tables + len(columns) - 1) / 2 if tables else 0.0
+    sizes = [[min(size, column.domain.size) for column in columns] for size in mechanism.resolutions]
+    candidates = sum((sum(level) ** 2 - sum(size**2 for size in level)) // 2 for level in sizes)
     return Effort(
-        seconds=_START_SECONDS + _CELL_SECONDS * cells + _COUNT_SECONDS * counts,
-        memory_bytes=_START_BYTES + min(rows * width, CACHE_BYTES) + _ROW_OUT_BYTES * cells + _COUNT_BYTES * counts,
+        seconds=_FIT_SECONDS * particles * costs.rounds * middle
+        + _FINAL_SECONDS * atoms * tables
+        + _PAIR_SECONDS * rows * math.comb(len(columns), 2),
+        memory_bytes=_ATOM_BYTES * atoms * len(columns) + _CANDIDATE_BYTES * candidates,
     )
 
 

@@ -4,12 +4,14 @@ from collections.abc import Callable, Sequence
 
 from lapwing.api.certify import certify
 from lapwing.api.generators import generator
+from lapwing.api.progress import ProgressSink
 from lapwing.api.records import Records
 from lapwing.api.release import Release
 from lapwing.api.settings import Settings
 from lapwing.curator.opening import open_room
 from lapwing.noise.bits import BitSource
-from lapwing.release.questions import Answer
+from lapwing.release.questions import Answer, answer_from_dict
+from lapwing.release.select_worst import Selected
 from lapwing.release.terms import Terms
 from lapwing.release.transcript import AnswerSink
 from lapwing.table.source import CodedSource
@@ -48,7 +50,7 @@ def run_release(
     Release
         A function of the answers, the settings and the seed alone.
     """
-    collected = _CollectingSink(sink, recorded)
+    collected = _CollectingSink(ProgressSink(sink, settings, recorded), recorded)
     room = open_room(
         source,
         settings.schema,
@@ -83,4 +85,9 @@ class _CollectingSink:
     def record(self, answers: Sequence[Answer]) -> None:
         """Make the answers durable, then keep them."""
         self._sink.record(answers)
-        self.answers.extend(answers)
+        self.answers.extend(map(_as_recorded, answers))
+
+
+def _as_recorded(answer: Answer) -> Answer:
+    """Return an answer as a record gives it back: a selection without its estimates, which are many megabytes."""
+    return answer_from_dict(answer.to_dict()) if isinstance(answer, Selected) else answer

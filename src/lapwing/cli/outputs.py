@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from lapwing.cli.console import Say, busy, counted
+from lapwing.cli.console import Say, counted
+from lapwing.cli.progress import release_progress
 from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.table.outputs import whole_files
 
@@ -140,7 +141,7 @@ def produce(
     release = None
     try:
         with whole_files(targets.in_order, [path for path in inputs if path is not None]) as places:
-            with busy("counting and adding noise", quiet=quiet):
+            with release_progress(quiet=quiet):
                 release = make()
             _write(release, targets, places, rows=rows, seed=seed, quiet=quiet)
     except LapwingError as error:

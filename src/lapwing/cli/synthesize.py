@@ -143,18 +143,18 @@ def _transcript(release: "Release", ledger: Path | None, transcript: Path | None
 
 
 def _say_what_delta_gains(say: Say, certificate: "Certificate", epsilon: str) -> None:
-    """Say by how much a δ would lower the noise, where all tables carry the same: a tree is `lapwing plan`'s matter."""
+    """Say by how much a δ would lower the noise on the first table; a tree is `lapwing plan`'s matter."""
     from lapwing.release.noise_law import calibrated  # noqa: PLC0415
 
     line = certificate.lines[0]
-    if any(each.noise != line.noise for each in certificate.lines):
+    if line.noise is None or line.level is not None:
         return
     try:
         granted = requested_budget(epsilon=epsilon, delta=_SUGGESTED_DELTA)
         gaussian = calibrated(line.sensitivity, granted * (line.cost.amount / certificate.total.amount)).sd
     except ParameterError:
         return  # of an ε this small nothing is left under zCDP
-    pure = gaussian if line.noise is None else line.noise.sd
-    if gaussian < _WORTH_SAYING * pure:
-        gain = f"from sd {pure:.1f} to sd {gaussian:.1f}"
-        say(f"Pure ε: noise per count would fall {gain} with --delta {_SUGGESTED_DELTA}.")
+    if gaussian < _WORTH_SAYING * line.noise.sd:
+        where = "" if all(each.noise == line.noise for each in certificate.lines) else " of the first table"
+        gain = f"from sd {line.noise.sd:.1f} to sd {gaussian:.1f}"
+        say(f"Pure ε: noise per count{where} would fall {gain} with --delta {_SUGGESTED_DELTA}.")

@@ -1,9 +1,10 @@
 """The mechanisms by name."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol, cast, get_args
+from typing import Any, ClassVar, Protocol, cast, get_args, get_origin
 
 import numpy as np
 
@@ -58,7 +59,7 @@ def make_mechanism(name: str, settings: Mapping[str, Any]) -> Mechanism:
     name : str
         For example ``"Independent"``.
     settings : mapping of str to JSON value or text
-        Settings; texts are read as the setting's type.
+        Settings; texts are read as the setting's type, lists as ``a,b,c`` or as JSON.
 
     Raises
     ------
@@ -69,6 +70,8 @@ def make_mechanism(name: str, settings: Mapping[str, Any]) -> Mechanism:
     --------
     >>> make_mechanism("INDEPENDENT", {"groups": "16"})
     Independent(groups=16)
+    >>> make_mechanism("adaptive", {"resolutions": "16,8,4"}).resolutions
+    (16, 8, 4)
     """
     kind = MECHANISMS.get(name.lower())
     if kind is None:
@@ -82,13 +85,19 @@ def make_mechanism(name: str, settings: Mapping[str, Any]) -> Mechanism:
 
 
 def settings_of(mechanism: Mechanism) -> dict[str, Any]:
-    """Return a mechanism's settings as plain JSON values."""
-    return asdict(mechanism)  # type: ignore[call-overload,no-any-return]
+    """Return a mechanism's settings as plain JSON values, as they come back from a file."""
+    values = asdict(mechanism)  # type: ignore[call-overload]
+    return {key: _as_list(value) for key, value in values.items()}
+
+
+def _as_list(value: object) -> object:
+    """Return a value with its tuples as lists."""
+    return [_as_list(each) for each in value] if isinstance(value, tuple | list) else value
 
 
 def default_mechanism(schema: Schema) -> Mechanism:
     """Return the mechanism that fits a schema, by its number of columns alone: a tree of cells for one or two."""
-    return PMM() if len(schema.columns) <= MOST_TREE_COLUMNS else Independent()
+    return PMM() if len(schema.columns) <= MOST_TREE_COLUMNS else Adaptive()
 
 
 def why_default(schema: Schema) -> str:
@@ -97,8 +106,8 @@ def why_default(schema: Schema) -> str:
     if len(schema.columns) <= MOST_TREE_COLUMNS:
         return f"{PMM.name} is the default for {columns}: a tree of cells has the best proved accuracy for one or two"
     return (
-        f"{Independent.name} is the default for {columns}: a tree of cells is so only for one or two, its error grows "
-        "as n^(-1/columns)"
+        f"{Adaptive.name} is the default for {columns}: it measures the tables of two and three columns "
+        "that matter most, from three columns on"
     )
 
 
@@ -127,11 +136,27 @@ def accuracy_statements(
 
 def _read(key: str, value: object, kind: object) -> object:
     """Read a setting given as text; other values, and choices from a list, are left to the mechanism's own check."""
+    if not isinstance(value, str):
+        return value
+    if get_origin(kind) is tuple:
+        return _read_list(key, value, int if get_args(kind)[0] is int else str)
     choices = get_args(kind) or (kind,)
-    if not isinstance(value, str) or str in choices or all(isinstance(choice, str) for choice in choices):
+    if str in choices or all(isinstance(choice, str) for choice in choices):
         return value
     try:
         return int(value) if int in choices else float(value)
     except ValueError:
         pass
     raise ParameterError(f"setting {key} must be a number, got {value!r}; write {key}=NUMBER")
+
+
+def _read_list(key: str, value: str, item: type[int] | type[str]) -> list[Any]:
+    """Read a list given as text: JSON where it starts with a bracket, else its entries with commas between them."""
+    try:
+        if value.lstrip().startswith("["):
+            return cast("list[Any]", json.loads(value))
+        return [item(entry.strip()) for entry in value.split(",") if entry.strip()]
+    except (ValueError, RecursionError):
+        pass
+    example = "16,8,4" if item is int else 'age,sex or [["age", "sex"], "income"]'
+    raise ParameterError(f"setting {key} must be a list, got {value!r}; write for example {key}={example}")

@@ -1,7 +1,7 @@
 """One line of a certificate: what a question cost, and why."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self, cast
 
@@ -11,7 +11,7 @@ from lapwing.release.chosen_table import ChosenTable
 from lapwing.release.noise_law import NoiseLaw, Sensitivity, calibrated, row_sensitivity
 from lapwing.release.plain import rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.release.questions import Answer, MarginalCounts, Question
-from lapwing.release.select_worst import SelectWorst
+from lapwing.release.select_worst import Selected, SelectWorst
 from lapwing.release.terms import Relation, Terms
 from lapwing.release.tree_counts import TreeCounts
 
@@ -28,7 +28,7 @@ class CostLine:
     question : str
         Kind of question, such as ``MarginalCounts``.
     columns : tuple of str
-        The columns that it looked at.
+        The columns of the table; of a selection, those of the table that it chose, none while it is planned.
     relation : {"add-remove", "replace-one"}
         The neighbour relation.
     max_rows : int
@@ -74,8 +74,8 @@ class CostLine:
     def of(cls, answer: Answer, terms: Terms) -> tuple[Self, ...]:
         """Return the lines of an answer that was given under these terms: one per noisy table, one of a selection."""
         question = answer.question
-        if isinstance(question, SelectWorst):
-            return cls.planned(question, terms)
+        if isinstance(answer, Selected):
+            return tuple(replace(line, columns=answer.chosen) for line in cls.planned(answer.question, terms))
         return tuple(cls._line(question, terms, table.noise, table.cost, level=table.level) for table in answer.tables)
 
     @classmethod
@@ -89,7 +89,8 @@ class CostLine:
             noise = question.noise(terms.relation, terms.max_rows)
             return (cls._line(question, terms, noise, question.cost),)
         if isinstance(question, SelectWorst):
-            return (cls._line(question, terms, None, question.cost, candidates=question.candidate_count),)
+            line = cls._line(question, terms, None, question.cost, candidates=question.candidate_count)
+            return (replace(line, columns=()),)
         laws = question.noises(terms.relation, terms.max_rows)
         return tuple(
             cls._line(question, terms, law, cost, level=level)

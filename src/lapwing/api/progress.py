@@ -1,0 +1,106 @@
+"""How far a running release is: public, because kinds and costs of the answers are."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from fractions import Fraction
+
+from lapwing.api.settings import Settings
+from lapwing.mechanisms.adaptive import Adaptive
+from lapwing.mechanisms.steps.adaptive_costs import COLUMNS_PER_WINNER
+from lapwing.release.questions import Answer
+from lapwing.release.select_worst import Selected
+from lapwing.release.transcript import AnswerSink
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Say how far a release is.
+
+    Parameters
+    ----------
+    step : str
+        What is going on, such as ``round 7``.
+    share : float
+        Part of the budget that is spent, 0 to 1.
+    """
+
+    step: str
+    share: float
+
+
+Watch = Callable[[Progress], None]
+"""Is told of every step."""
+
+_WATCH: ContextVar[Watch | None] = ContextVar("watch", default=None)
+
+
+@contextlib.contextmanager
+def watched(watch: Watch) -> Iterator[None]:
+    """Tell ``watch`` of every step of the releases that are made inside; elsewhere nobody is told.
+
+    Parameters
+    ----------
+    watch : callable
+        Gets a `Progress` before the first answer, and after each.
+    """
+    token = _WATCH.set(watch)
+    try:
+        yield
+    finally:
+        _WATCH.reset(token)
+
+
+class ProgressSink:
+    """Pass answers on, and tell whoever watches how far the release is.
+
+    Parameters
+    ----------
+    sink : AnswerSink
+        Gets the answers first.
+    settings : Settings
+        Of the release.
+    recorded : sequence of NoisyCounts, NoisyTree or Selected
+        Answers of an interrupted run.
+    """
+
+    __slots__ = ("_chosen", "_settings", "_sink", "_spent", "_watch")
+
+    def __init__(self, sink: AnswerSink, settings: Settings, recorded: Sequence[Answer]) -> None:
+        self._sink = sink
+        self._settings = settings
+        self._watch = _WATCH.get()
+        self._spent = Fraction(0)
+        self._chosen: int | None = None  # tables since the first selection
+        self._add(recorded)
+
+    def record(self, answers: Sequence[Answer]) -> None:
+        """Make the answers durable, then tell."""
+        self._sink.record(answers)
+        self._add(answers)
+
+    def _add(self, answers: Sequence[Answer]) -> None:
+        """Count the answers, and tell."""
+        for answer in answers:
+            self._spent += answer.question.cost.amount
+            if isinstance(answer, Selected):
+                self._chosen = self._chosen or 0
+            elif self._chosen is not None:
+                self._chosen += 1
+        if self._watch is not None:
+            self._watch(Progress(step=self._step(), share=float(self._spent / self._settings.request.budget.amount)))
+
+    def _step(self) -> str:
+        """Say what comes next."""
+        if self._spent == self._settings.request.budget.amount:
+            return "fitting"
+        if not isinstance(self._settings.mechanism, Adaptive):
+            return "counting and adding noise"
+        if not self._spent:
+            return "one-way tables"
+        columns = len(self._settings.schema.columns)
+        edges, chosen = columns - 1, self._chosen or 0
+        if chosen < edges:
+            return f"tree, pair {chosen + 1} of {edges}"
+        return f"round {(chosen - edges) // max(1, columns // COLUMNS_PER_WINNER) + 1}"
