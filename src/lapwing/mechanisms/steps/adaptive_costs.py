@@ -32,6 +32,9 @@ COLUMNS_PER_WINNER = 20
 """A round chooses one more table for every so many columns."""
 
 LEAST_PARTICLES, MOST_PARTICLES = 20_000, 60_000
+PARTICLE_CELLS = 1_200_000
+"""Most particles times columns above the least number of particles."""
+
 TYPICAL_CELLS = 256
 """Cells of a typical table."""
 
@@ -156,7 +159,8 @@ def particles_for(total: float, costs: Costs, terms: Terms) -> int:
         return LEAST_PARTICLES
     sd = table_law(costs.table, terms).sd
     needed = total**2 / (TYPICAL_CELLS * sd**2) if sd else math.inf
-    return int(min(max(needed, LEAST_PARTICLES), MOST_PARTICLES))
+    most = min(MOST_PARTICLES, max(LEAST_PARTICLES, PARTICLE_CELLS // len(costs.groupings)))
+    return int(min(max(needed, LEAST_PARTICLES), most))
 
 
 def table_law(cost: Budget, terms: Terms) -> NoiseLaw:

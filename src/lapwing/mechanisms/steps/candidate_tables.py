@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -36,7 +37,7 @@ class Candidates:
         Column and level of each axis; those over the same columns follow one another, the finest first.
     cells : ndarray of int64, shape (tables,)
         Cells of each table, misfits left out.
-    places : ndarray of intp, shape (sum of cells,)
+    places : ndarray of int64, shape (sum of cells,)
         Where these cells stand among all cells, misfits included.
     size : int
         Number of all cells.
@@ -82,15 +83,22 @@ def candidates_of(columns: Sequence[ResolvedColumn], tables: Iterable[Cells]) ->
     """Return candidates with the places of their cells."""
     listed = tuple(tables)
     axes = [column.axis for column in columns]
-    places, cells, offset = [], [], 0
-    for table in listed:
-        shape = table_shape(axes, table)
-        whole = tuple(size + int(columns[column].has_misfit) for size, (column, _) in zip(shape, table, strict=True))
-        inner = np.arange(math.prod(whole)).reshape(whole)[tuple(slice(size) for size in shape)]
-        places.append(inner.reshape(-1) + offset)
-        cells.append(inner.size)
-        offset += math.prod(whole)
-    return Candidates(tuple(columns), listed, np.array(cells, dtype=np.int64), np.concatenate(places), offset)
+    extra = [int(column.has_misfit) for column in columns]
+    inner = [_inner(table_shape(axes, table), tuple(extra[column] for column, _ in table)) for table in listed]
+    cells = np.array([places.size for places, _ in inner], dtype=np.int64)
+    sizes = np.array([size for _, size in inner], dtype=np.int64)
+    offsets = np.repeat(np.cumsum(sizes) - sizes, cells)
+    places = offsets + np.concatenate([places for places, _ in inner])
+    return Candidates(tuple(columns), listed, cells, places, int(sizes.sum()))
+
+
+@lru_cache(maxsize=2**12)
+def _inner(shape: tuple[int, ...], extra: tuple[int, ...]) -> tuple[np.ndarray, int]:
+    """Return where the cells of a table stand in one with ``extra`` more groups along each axis, and its size."""
+    whole = tuple(size + more for size, more in zip(shape, extra, strict=True))
+    places = np.arange(math.prod(whole)).reshape(whole)[tuple(slice(size) for size in shape)].reshape(-1)
+    places.flags.writeable = False
+    return places, math.prod(whole)
 
 
 def pair_tables(columns: Sequence[ResolvedColumn]) -> list[Cells]:
