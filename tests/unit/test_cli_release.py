@@ -105,6 +105,18 @@ def test_a_delta_is_suggested_only_where_it_would_help_and_with_the_noise_of_the
     assert (said.err.count("noise per count would"), said.err.count(hint)) == (hints, hints)
 
 
+@pytest.mark.parametrize(("more", "hints"), [([], 1), (["--delta", "1e-9"], 0)])
+def test_the_default_says_once_what_a_delta_gains(place, more, hints):
+    fields = [{"name": f"c{number}", "type": "boolean"} for number in range(20)]
+    Path("s.json").write_text(json.dumps({"fields": fields}))
+    pl.DataFrame({field["name"]: [True, False] * 2000 for field in fields}).write_parquet("data.parquet")
+
+    said = synthesize("--rows", "1", "--set", "particles=64", *more)
+
+    assert said.status == 0, said.err
+    assert said.err.count("noise per count of the first table would fall from sd ") == hints
+
+
 def test_a_delta_and_a_ledger_leave_nothing_to_note(place):
     init_ledger()
 
@@ -294,7 +306,7 @@ def test_answers_writes_every_noisy_table_and_an_index(model):
     assert (said.status, said.out) == (0, "")
     index = pl.read_csv("answers/index.csv")
     assert index["columns"].to_list()[:3] == ["age", "sex", "day"]
-    assert any(len(columns.split()) == 2 for columns in index["columns"])
+    assert any(" x " in columns for columns in index["columns"])
     assert names(Path("answers")) == sorted([*index["file"], "index.csv"])
     sex = pl.read_csv(Path("answers") / index["file"][1])
     assert sex.columns[:2] == ["sex", "noisy_count"]

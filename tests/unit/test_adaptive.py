@@ -1,0 +1,404 @@
+"""Adaptive: settings, odd tables, both relations and notions, an exact budget, and answers that fix the model."""
+
+import json
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.pmm_runs import run
+from lapwing.budget.budget import Budget
+from lapwing.errors import ParameterError, SchemaError
+from lapwing.mechanisms.adaptive import Adaptive
+from lapwing.mechanisms.registry import default_mechanism, make_mechanism, settings_of, why_default
+from lapwing.release.replay import ReplayCurator
+from lapwing.release.select_worst import Selected
+from lapwing.release.terms import Terms
+from lapwing.schema.schemas import Schema
+
+BUDGETS = [Budget.pure(1), Budget.zcdp("0.05")]
+QUICK = Adaptive(particles=400, rounds=6, resolutions=(8, 4))
+REQUIRED = {"required": True}
+
+FLAG = {"name": "flag", "type": "boolean", "constraints": REQUIRED}
+KIND = {"name": "kind", "type": "string", "categories": ["a", "b", "c"]}
+AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99, **REQUIRED}}
+SIZE = {"name": "size", "type": "number", "constraints": {"minimum": -1, "maximum": 1}, "special": [99, 98, 97]}
+DAY = {"name": "day", "type": "date", "constraints": {"minimum": "2020-01-01", "maximum": "2020-12-31"}}
+AT = {
+    "name": "at",
+    "type": "datetime",
+    "constraints": {"minimum": "2020-01-01T00:00:00", "maximum": "2020-12-31T23:59:59", **REQUIRED},
+}
+FIELDS = [FLAG, KIND, AGE, SIZE, DAY, AT]
+
+
+def schema_of(*fields, **more):
+    return Schema.from_dict({"fields": list(fields), **more})
+
+
+def table(rows, seed=1):
+    """Return rows in which kind, age and size go with flag."""
+    rng = np.random.default_rng(seed)
+    flag = rng.random(rows) < 0.4
+    sizes = np.where(rng.random(rows) < 0.1, 99.0, np.clip(rng.normal(np.where(flag, 0.4, -0.4), 0.2), -1, 1))
+    days = [None if each > 360 else date(2020, 1, 1) + timedelta(days=int(each)) for each in rng.integers(0, 366, rows)]
+    return pl.DataFrame(
+        {
+            "flag": flag,
+            "kind": np.where(flag, "a", rng.choice(["b", "c"], rows)).astype(object),
+            "age": np.where(flag, 30, 60) + rng.integers(0, 10, rows),
+            "size": sizes,
+            "day": days,
+            "at": [datetime(2020, 3, 1) + timedelta(minutes=int(each)) for each in rng.integers(0, 10**5, rows)],
+        },
+        schema_overrides={"kind": pl.String, "day": pl.Date, "at": pl.Datetime},
+    )
+
+
+def spent(answers):
+    return sum((answer.question.cost.amount for answer in answers), Fraction(0))
+
+
+def asked_tables(answers):
+    """Return the column sets of tables of two columns or more."""
+    return [
+        each.question.columns for each in answers if not isinstance(each, Selected) and len(each.question.columns) > 1
+    ]
+
+
+# ---------------------------------------------------------------------------------------------------------- settings
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"one_way_share": 0}, "one_way_share must be a number above 0 and below 1, got 0"),
+        ({"tree_share": 1}, "tree_share must be a number above 0"),
+        ({"selection_share": "half"}, "selection_share must be a number"),
+        ({"one_way_share": True}, "one_way_share must be a number"),
+        ({"resolutions": ()}, "resolutions must be 1 to 6 decreasing numbers from 2 to 64"),
+        ({"resolutions": (4, 8)}, "resolutions must be"),
+        ({"resolutions": (8, 8)}, "resolutions must be"),
+        ({"resolutions": (65,)}, "resolutions must be"),
+        ({"resolutions": (8, 1)}, "resolutions must be"),
+        ({"resolutions": (8.5, 4)}, "resolutions must be"),
+        ({"resolutions": (64, 32, 16, 8, 4, 3, 2)}, "resolutions must be"),
+        ({"particles": 15}, "particles must be a whole number from 16 to 400000, got 15"),
+        ({"particles": 400_001}, "particles must be"),
+        ({"particles": 100.0}, "particles must be"),
+        ({"rounds": 0}, "rounds must be a whole number from 1 to 1000, got 0"),
+        ({"rounds": True}, "rounds must be"),
+        ({"workload": (3,)}, "workload must list columns, or tables as lists of columns, got 3"),
+        ({"workload": ((),)}, "workload must list columns"),
+        ({"workload": (("age", 1),)}, "workload must list columns"),
+    ],
+)
+def test_a_setting_outside_its_range_is_refused_in_one_sentence(settings, message):
+    with pytest.raises(ParameterError, match=message) as caught:
+        Adaptive(**settings)
+
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"workload": ("weight",)}, {"workload": (("age", "weight"),)}, {"target": "weight"}]
+)
+def test_a_column_that_the_schema_lacks_is_named(settings):
+    with pytest.raises(SchemaError, match="workload or target names 'weight', which is no modelled column"):
+        lw.plan(schema_of(*FIELDS), expected_rows=100, epsilon=1, mechanism=Adaptive(**settings))
+
+
+@pytest.mark.parametrize(
+    ("texts", "settings"),
+    [
+        ({"resolutions": "16,8,4"}, {"resolutions": (16, 8, 4)}),
+        ({"resolutions": " 16, 8 "}, {"resolutions": (16, 8)}),
+        ({"resolutions": "16"}, {"resolutions": (16,)}),
+        ({"resolutions": "[16, 8]"}, {"resolutions": (16, 8)}),
+        ({"workload": "age,sex"}, {"workload": ("age", "sex")}),
+        ({"workload": '[["age", "sex"], "income"]'}, {"workload": (("age", "sex"), "income")}),
+        ({"workload": '["with, comma"]'}, {"workload": ("with, comma",)}),
+        ({"target": "7"}, {"target": "7"}),
+        ({"rounds": "12", "tree_share": "0.25"}, {"rounds": 12, "tree_share": 0.25}),
+    ],
+)
+def test_settings_are_read_from_texts(texts, settings):
+    assert make_mechanism("adaptive", texts) == Adaptive(**settings)
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ({"resolutions": "16,many"}, r"setting resolutions must be a list, got '16,many'; write .* resolutions=16,8,4"),
+        ({"resolutions": "[16"}, "setting resolutions must be a list"),
+        ({"resolutions": "16.5"}, "setting resolutions must be a list"),
+        ({"resolutions": ""}, "resolutions must be 1 to 6 decreasing numbers"),
+        ({"workload": "[[" * 100_000}, "setting workload must be a list"),
+        ({"workload": "[1]"}, "workload must list columns"),
+        ({"rounds": "many"}, "setting rounds must be a number, got 'many'; write rounds=NUMBER"),
+        ({"tree_share": "a third"}, "setting tree_share must be a number"),
+    ],
+)
+def test_a_text_that_is_no_such_setting_is_refused_by_its_key(texts, message):
+    with pytest.raises(ParameterError, match=message):
+        make_mechanism("adaptive", texts)
+
+
+def test_settings_come_back_from_their_json_form():
+    settings = Adaptive(resolutions=(16, 4), workload=(("age", "kind"), "day"), target="flag", particles=1000)
+
+    written = settings_of(settings)
+
+    assert json.loads(json.dumps(written)) == written
+    assert make_mechanism("Adaptive", written) == settings
+    assert make_mechanism("Adaptive", settings_of(Adaptive())) == Adaptive()
+
+
+def test_it_is_the_default_from_three_columns_on_by_the_schema_alone():
+    three, two = schema_of(FLAG, KIND, AGE), schema_of(FLAG, KIND)
+    hidden = schema_of(FLAG, KIND, {"name": "id", "type": "integer", "role": "identifier"})
+
+    assert default_mechanism(three) == Adaptive()
+    assert default_mechanism(two).name == default_mechanism(hidden).name == "PMM"
+    assert why_default(three).startswith("Adaptive is the default for 3 columns: ")
+    assert why_default(two).startswith("PMM is the default for 2 columns: ")
+
+
+# -------------------------------------------------------------------------------------------------------- odd tables
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+@pytest.mark.parametrize("rows", [0, 1, 300])
+def test_any_number_of_rows_gives_rows_of_the_schema_and_spends_the_budget(rows, budget):
+    schema = schema_of(*FIELDS)
+
+    model, answers = run(QUICK, table(rows), schema, budget=budget)
+
+    model.validate(schema)
+    assert spent(answers) == budget.amount
+    assert model.rows >= 0
+    assert model.log_linear is not None
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("max_rows", [1, 3])
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+def test_both_relations_and_several_rows_per_unit_spend_exactly_the_budget(relation, max_rows, budget):
+    person = {"name": "id", "type": "integer", "role": "identifier"}
+    schema = schema_of(person, FLAG, KIND, AGE, privacyUnit={"field": "id", "maxRows": max_rows})
+    data = table(4000).with_columns(id=pl.arange(4000) // max_rows)
+
+    model, answers = run(QUICK, data, schema, budget=budget, relation=relation, expected_rows=4000)
+
+    assert spent(answers) == budget.amount
+    assert asked_tables(answers)
+    assert {answer.sensitivity for answer in answers if isinstance(answer, Selected)} == {
+        max_rows * (1 if relation == "add-remove" else 2)
+    }
+    if relation == "replace-one" and max_rows == 1:
+        assert model.rows == 4000
+
+
+@pytest.mark.parametrize("fields", [[field] for field in FIELDS] + [[FLAG, KIND], [SIZE, AT]])
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+def test_one_or_two_columns_are_modelled_too(fields, budget):
+    schema = schema_of(*fields)
+
+    model, answers = run(QUICK, table(5000).select(each["name"] for each in fields), schema, budget=budget)
+
+    model.validate(schema)
+    assert spent(answers) == budget.amount
+    assert abs(model.rows - 5000) < 1000
+
+
+def test_constant_columns_stay_constant():
+    fixed = {"name": "fixed", "type": "string", "categories": ["only"], "constraints": REQUIRED}
+    schema = schema_of(FLAG, fixed, KIND)
+    data = table(3000).select("flag", "kind").with_columns(fixed=pl.lit("only"), flag=pl.lit(True))
+
+    release = lw.synthesize(data, schema, epsilon=5, mechanism=QUICK, seed=1)
+
+    rows = release.sample(2000, seed=2)
+    assert rows["fixed"].unique().to_list() == ["only"]
+    assert rows["flag"].mean() > 0.98
+
+
+def test_a_column_with_ten_thousand_categories_is_modelled():
+    names = [f"v{number:05d}" for number in range(10_000)]
+    many = {"name": "many", "type": "string", "categories": names, "constraints": REQUIRED}
+    rng = np.random.default_rng(3)
+    data = table(20_000).with_columns(many=pl.Series([names[each] for each in rng.geometric(0.3, 20_000)]))
+
+    release = lw.synthesize(data, schema_of(FLAG, many, KIND), epsilon=2, mechanism=QUICK, seed=1)
+
+    rows = release.sample(5000, seed=1)
+    assert (rows["many"] == names[1]).mean() == pytest.approx(0.3, abs=0.1)
+    assert set(rows["many"]) <= set(names)
+
+
+def test_many_special_values_missing_and_real_values_keep_their_shares():
+    specials = list(range(100, 160))
+    column = SIZE | {"special": specials}
+    data = table(30_000).with_columns(
+        size=pl.when(pl.arange(30_000) % 3 == 0)
+        .then(pl.Series(specials * 500, dtype=pl.Float64))
+        .when(pl.arange(30_000) % 3 == 1)
+        .then(pl.col("size").clip(-1, 1))
+    )
+
+    mechanism = Adaptive(particles=4000, rounds=6, resolutions=(8, 4))
+    release = lw.synthesize(data, schema_of(FLAG, column, KIND), epsilon=4, mechanism=mechanism, seed=1)
+
+    size = release.sample(6000, seed=1)["size"]
+    assert size.is_null().mean() == pytest.approx(1 / 3, abs=0.05)
+    assert (size >= 100).sum() / 6000 == pytest.approx(1 / 3, abs=0.05)
+    assert set(size.drop_nulls().filter(size.drop_nulls() >= 100)) <= set(specials)
+
+
+def test_dates_datetimes_and_reals_keep_their_law_and_their_ties():
+    release = lw.synthesize(
+        table(20_000),
+        schema_of(*FIELDS),
+        epsilon=2,
+        delta="1e-6",
+        mechanism=Adaptive(particles=4000, rounds=10),
+        seed=1,
+    )
+
+    rows, real = release.sample(20_000, seed=1), table(20_000)
+    assert rows["day"].is_null().mean() == pytest.approx(real["day"].is_null().mean(), abs=0.02)
+    assert (rows["at"] > datetime(2020, 2, 20)).mean() > 0.97
+    for flag in (True, False):
+        own, true = rows.filter(flag=flag), real.filter(flag=flag)
+        assert own["age"].mean() == pytest.approx(true["age"].mean(), abs=4)
+        assert own.filter(pl.col("size") <= 1)["size"].mean() == pytest.approx(
+            true.filter(pl.col("size") <= 1)["size"].mean(), abs=0.12
+        )
+
+
+def test_a_wide_table_with_few_rows_is_quick():
+    names = [f"c{number}" for number in range(60)]
+    schema = schema_of(*({"name": name, "type": "boolean"} for name in names))
+    data = pl.DataFrame({name: np.random.default_rng(place).random(50) < 0.5 for place, name in enumerate(names)})
+
+    model, answers = run(Adaptive(particles=1000), data, schema, budget=Budget.zcdp("0.01"))
+
+    assert spent(answers) == Fraction(1, 100)
+    assert len(model.laws) == 60
+
+
+# ----------------------------------------------------------------------------------------------------- what is asked
+
+
+@pytest.mark.parametrize("budget", [Budget.pure(2), Budget.zcdp("0.2")], ids=str)
+def test_the_first_pairs_span_all_columns(budget):
+    schema = schema_of(*FIELDS)
+
+    _, answers = run(QUICK, table(20_000), schema, budget=budget)
+
+    groups = {name: {name} for name in (each["name"] for each in FIELDS)}
+    for first, second in asked_tables(answers)[: len(FIELDS) - 1]:
+        assert groups[first] is not groups[second]
+        joined = groups[first] | groups[second]
+        groups |= dict.fromkeys(joined, joined)
+    assert groups["flag"] == {each["name"] for each in FIELDS}
+
+
+@pytest.mark.parametrize("settings", [{"target": "day"}, {"workload": ("day",)}])
+def test_a_target_or_a_preferred_column_is_in_every_second_table_of_the_rounds(settings):
+    mechanism = Adaptive(particles=400, rounds=8, resolutions=(8, 4), **settings)
+
+    _, answers = run(mechanism, table(20_000), schema_of(*FIELDS), budget=Budget.zcdp("0.2"))
+
+    rounds = asked_tables(answers)[len(FIELDS) - 1 :]
+    assert len(rounds) >= 2
+    assert all("day" in columns for columns in rounds[1::2])
+
+
+def test_a_preferred_table_is_asked_in_every_second_round():
+    mechanism = Adaptive(particles=400, rounds=8, resolutions=(8, 4), workload=(("day", "at"),))
+
+    _, answers = run(mechanism, table(20_000), schema_of(*FIELDS), budget=Budget.zcdp("0.2"))
+
+    rounds = asked_tables(answers)[len(FIELDS) - 1 :]
+    assert all(set(columns) <= {"day", "at"} for columns in rounds[1::2])
+
+
+# ----------------------------------------------------------------------------------------- answers fix the release
+
+
+def test_the_same_answers_and_seed_give_the_same_model():
+    schema, terms = schema_of(*FIELDS), Terms(relation="add-remove", max_rows=1)
+    model, answers = run(QUICK, table(3000), schema, budget=Budget.zcdp("0.2"), seed=4)
+
+    curator = ReplayCurator(terms, answers)
+    again = QUICK.run(curator, schema, Budget.zcdp("0.2"), np.random.default_rng(4))
+
+    assert curator.is_exhausted
+    assert np.array_equal(again.weights, model.weights)
+    assert again.rows == model.rows
+    assert [each.tolist() for each in again.log_linear.thetas] == [each.tolist() for each in model.log_linear.thetas]
+
+
+def test_another_seed_asks_other_questions_and_is_refused():
+    schema, terms = schema_of(*FIELDS), Terms(relation="add-remove", max_rows=1)
+    _, answers = run(QUICK, table(3000), schema, budget=Budget.zcdp("0.2"), seed=4)
+
+    with pytest.raises(ParameterError):
+        QUICK.run(ReplayCurator(terms, answers), schema, Budget.zcdp("0.2"), np.random.default_rng(5))
+
+
+def test_a_release_is_resumed_in_the_middle_of_its_rounds(tmp_path):
+    path, data = tmp_path / "t.jsonl", table(3000)
+    mechanism = Adaptive(particles=400, rounds=6, resolutions=(8, 4), workload=(("age", "kind"), "day"), target="flag")
+    release = lw.synthesize(
+        data, schema_of(*FIELDS), epsilon=4, delta="1e-6", mechanism=mechanism, seed=3, transcript=path
+    )
+    lines = path.read_text().splitlines(keepends=True)
+
+    for kept in (1, 4, 12, len(lines) - 3, len(lines) - 2, len(lines)):
+        copy = tmp_path / f"cut{kept}.jsonl"
+        copy.write_text("".join(lines[:kept]))
+
+        resumed = lw.resume(copy, data)
+
+        assert dict(resumed.certificate.settings) == dict(release.certificate.settings)
+        assert [each.to_dict() for each in resumed.noisy[: kept - 1]] == [
+            each.to_dict() for each in release.noisy[: kept - 1]
+        ]
+        assert resumed.certificate.total == release.certificate.total
+    assert resumed.sample(50).equals(release.sample(50))
+
+
+def test_a_saved_release_comes_back_with_its_settings_and_its_log_linear_part(tmp_path):
+    mechanism = Adaptive(particles=400, rounds=3, resolutions=(8, 4), workload=(("age", "kind"), "day"))
+    release = lw.synthesize(table(3000), schema_of(*FIELDS), epsilon=4, mechanism=mechanism, seed=3)
+    release.save(tmp_path / "m.lapwing")
+
+    loaded = lw.load(tmp_path / "m.lapwing")
+
+    assert dict(loaded.certificate.settings) == dict(release.certificate.settings)
+    assert loaded.certificate.settings["workload"] == [["age", "kind"], "day"]
+    assert loaded.certificate.to_dict() == release.certificate.to_dict()
+    assert loaded.sample(80, seed=2).equals(release.sample(80, seed=2))
+    assert set(loaded.sample(20, where={"kind": "b"})["kind"]) == {"b"}
+
+
+def test_a_release_keeps_no_estimates_of_its_selections():
+    release = lw.synthesize(table(3000), schema_of(*FIELDS), epsilon=4, mechanism=QUICK, seed=3)
+
+    selections = [each.question for each in release.noisy if isinstance(each, Selected)]
+    assert selections
+    assert all(question.estimates is None and not question.levels for question in selections)
+
+
+def test_lines_of_selections_name_the_chosen_columns_only():
+    release = lw.synthesize(table(3000), schema_of(*FIELDS), epsilon=4, mechanism=QUICK, seed=3)
+
+    lines = release.certificate.lines
+    after = [line.columns for place, line in enumerate(lines) if place and lines[place - 1].candidates is not None]
+    assert [line.columns for line in lines if line.candidates is not None] == after

@@ -1,0 +1,118 @@
+"""Progress of a release: public steps for whoever watches, a bar on a terminal, silence everywhere else."""
+
+import io
+
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.command import lapwing
+from lapwing.api.progress import Progress, watched
+from lapwing.cli.progress import release_progress
+
+NAMES = ["a", "b", "c", "d"]
+SCHEMA = {"fields": [{"name": name, "type": "boolean", "constraints": {"required": True}} for name in NAMES]}
+DATA = pl.DataFrame({name: [True, False, True, place % 2 == 0] * 500 for place, name in enumerate(NAMES)})
+QUICK = lw.Adaptive(particles=64, rounds=4, resolutions=(2,))
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def terminal(monkeypatch):
+    """Put a terminal in the place of stderr; pytest would undo this before a test if it were a fixture."""
+    screen = Terminal()
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "140")
+    return screen
+
+
+def seen(call):
+    steps = []
+    with watched(steps.append):
+        call()
+    return steps
+
+
+def test_steps_are_one_way_tables_tree_rounds_and_the_last_fit():
+    steps = seen(lambda: lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism=QUICK, seed=1))
+
+    names = list(dict.fromkeys(step.step for step in steps))
+    assert names[:5] == ["one-way tables", *(f"tree, pair {pair} of 3" for pair in (1, 2, 3)), "round 1"]
+    assert names[-1] == "fitting"
+    assert all(name.startswith("round ") for name in names[5:-1])
+    shares = [step.share for step in steps]
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (0, 1)
+
+
+def test_steps_are_a_function_of_the_answers(tmp_path):
+    path = tmp_path / "t.jsonl"
+    steps = seen(lambda: lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism=QUICK, seed=1, transcript=path))
+
+    again = seen(lambda: lw.resume(path, DATA))
+
+    assert again == steps[-1:]
+
+
+def test_other_mechanisms_count_and_then_fit():
+    steps = seen(lambda: lw.synthesize(DATA, SCHEMA, epsilon=1, mechanism="Independent"))
+
+    assert steps == [Progress(step="counting and adding noise", share=0.0), Progress(step="fitting", share=1.0)]
+
+
+def test_nobody_is_told_outside(capsys):
+    steps = seen(lambda: None)
+
+    lw.synthesize(DATA, SCHEMA, epsilon=1, mechanism=QUICK)
+
+    assert steps == []
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_terminal_shows_the_step_the_share_and_the_time(monkeypatch):
+    screen = terminal(monkeypatch)
+
+    with release_progress(quiet=False):
+        lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism=QUICK, seed=1)
+
+    shown = screen.getvalue()
+    for part in ("fitting", "% of the budget spent", "elapsed, about", "left"):
+        assert part in shown, part
+
+
+def test_the_bar_of_a_release_that_fails_is_taken_away(monkeypatch):
+    screen = terminal(monkeypatch)
+
+    with pytest.raises(lw.LapwingError), release_progress(quiet=False):
+        lw.synthesize(DATA, SCHEMA, epsilon=-1)
+
+    lw.synthesize(DATA, SCHEMA, epsilon=1, mechanism=QUICK)
+    assert "fitting" not in screen.getvalue()
+
+
+@pytest.mark.parametrize(("stream", "quiet"), [(Terminal, True), (io.StringIO, False)])
+def test_nothing_is_shown_when_quiet_or_where_no_terminal_is(monkeypatch, stream, quiet):
+    screen = stream()
+    monkeypatch.setattr("sys.stderr", screen)
+
+    with release_progress(quiet=quiet):
+        lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism=QUICK)
+
+    assert screen.getvalue() == ""
+
+
+def test_the_command_writes_no_bar_into_a_pipe(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    DATA.write_csv("data.csv")
+    lw.Schema.load(SCHEMA).save("s.json")
+    settings = ["--set", "particles=64", "--set", "resolutions=2", "--set", "workload=a,b", "--set", "target=c"]
+
+    said = lapwing("synthesize", "data.csv", "--schema", "s.json", "--epsilon", "0.5", *settings, "-o", "out.csv")
+
+    assert said.status == 0, said.err
+    assert all(line.startswith("lapwing: ") for line in said.err.splitlines())
+    assert "budget spent" not in said.err
