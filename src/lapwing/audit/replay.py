@@ -10,9 +10,11 @@ messages and error type are identical, also those of reading the table. (5) No s
 
 import contextlib
 import io
+import itertools
 import logging
 import warnings
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -34,7 +36,7 @@ from lapwing.noise.laplace import discrete_laplace
 from lapwing.noise.selection import exponential_mechanism
 from lapwing.release.certificate import Certificate
 from lapwing.release.noise_law import NoiseLaw, calibrated, row_sensitivity
-from lapwing.release.questions import Answer, MarginalCounts, Question
+from lapwing.release.questions import Answer, Question
 from lapwing.release.select_worst import Selected, SelectWorst
 from lapwing.release.terms import Terms
 from lapwing.release.tree_counts import TreeCounts
@@ -112,9 +114,11 @@ def _release_flags(first: CodedSource, second: CodedSource, settings: Settings) 
     recorded = _run(first, settings, bits, ())
     replayed = _run(second, settings, PlaybackBits(np.empty(0, dtype=np.uint64)), recorded.answers)
     terms = _terms(first, settings)
-    flags = [*_noise_flags(recorded.answers, first, terms, bits.playback())]
+    exact = [_recounted(answer, first) for answer in recorded.answers]
+    flags = [*_noise_flags(recorded.answers, exact, terms, bits.playback())]
     flags += _account_flags(recorded, settings)
-    loss = sum((_loss(answer, first, second) for answer in recorded.answers), Fraction(0))
+    pairs = zip(recorded.answers, exact, strict=True)
+    loss = sum((_loss(answer, one, _recounted(answer, second)) for answer, one in pairs), Fraction(0))
     if loss > settings.request.budget.amount:
         flags.append(f"the answers lose {loss} between the neighbours, the claim is {settings.request.budget.amount}")
     if terms != _terms(second, settings):
@@ -242,12 +246,21 @@ def _captured():  # type: ignore[no-untyped-def]  # noqa: ANN202
     messages.append(text.getvalue())
 
 
-def _noise_flags(answers: Sequence[Answer], source: CodedSource, terms: Terms, bits: PlaybackBits) -> list[str]:
+def _recounted(answer: Answer, source: CodedSource) -> list[np.ndarray]:
+    """Return what an answer is about, counted independently: its exact tables, or the scores of a selection."""
+    if isinstance(answer, Selected):
+        return [_rescored(answer.question, source)]
+    return _recounts(answer.question, source)
+
+
+def _noise_flags(
+    answers: Sequence[Answer], exact: Sequence[list[np.ndarray]], terms: Terms, bits: PlaybackBits
+) -> list[str]:
     """Recompute every answer from an independent count, the claimed law and the recorded secret words."""
     flags = []
     try:
-        for answer in answers:
-            flags += _flags_of_one(answer, source, terms, bits)
+        for answer, counts in zip(answers, exact, strict=True):
+            flags += _flags_of_one(answer, counts, terms, bits)
     except EOFError as error:
         flags.append(str(error))
     if bits.left:
@@ -255,13 +268,13 @@ def _noise_flags(answers: Sequence[Answer], source: CodedSource, terms: Terms, b
     return flags
 
 
-def _flags_of_one(answer: Answer, source: CodedSource, terms: Terms, bits: PlaybackBits) -> list[str]:
+def _flags_of_one(answer: Answer, recounts: list[np.ndarray], terms: Terms, bits: PlaybackBits) -> list[str]:
     """Recompute one selection, or the tables of one answer, in order."""
     if isinstance(answer, Selected):
-        return _selection_flags(answer, source, terms, bits)
+        return _selection_flags(answer, recounts[0], terms, bits)
     question, flags = answer.question, []
     bound = question.sensitivity(terms.relation, terms.max_rows)
-    for table, exact in zip(answer.tables, _recounts(question, source), strict=True):
+    for table, exact in zip(answer.tables, recounts, strict=True):
         where = f"the answer over {question.columns}" + ("" if table.level is None else f", level {table.level},")
         law = calibrated(bound, table.cost)
         noise = _draw(law, table.counts.size, bits).reshape(table.counts.shape)
@@ -272,7 +285,7 @@ def _flags_of_one(answer: Answer, source: CodedSource, terms: Terms, bits: Playb
     return flags
 
 
-def _selection_flags(answer: Selected, source: CodedSource, terms: Terms, bits: PlaybackBits) -> list[str]:
+def _selection_flags(answer: Selected, scores: np.ndarray, terms: Terms, bits: PlaybackBits) -> list[str]:
     """Draw one selection again from independent scores, and compare its price with its epsilon."""
     question, flags = answer.question, []
     where = f"the selection over {question.columns}"
@@ -282,7 +295,7 @@ def _selection_flags(answer: Selected, source: CodedSource, terms: Terms, bits: 
         flags.append(f"{where} is charged {question.cost.amount}, its epsilon costs {price}")
     if answer.sensitivity != bound:
         flags.append(f"{where} was drawn for scores that change by {answer.sensitivity}, they change by {bound}")
-    if exponential_mechanism(_rescored(question, source), question.epsilon, bound, bits) != answer.choice:
+    if exponential_mechanism(scores, question.epsilon, bound, bits) != answer.choice:
         flags.append(f"{where} is not what the exponential mechanism draws on the exact scores")
     return flags
 
@@ -307,13 +320,12 @@ def _draw(law: NoiseLaw, size: int, bits: PlaybackBits) -> np.ndarray:
     return sampler(law.parameter, size, bits)
 
 
-def _loss(answer: Answer, first: CodedSource, second: CodedSource) -> Fraction:
-    """Return the exact loss of one answer between two tables."""
+def _loss(answer: Answer, first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> Fraction:
+    """Return the exact loss of one answer between two tables on which it is about these numbers."""
     if isinstance(answer, Selected):
-        return answer.privacy_loss(_rescored(answer.question, first), _rescored(answer.question, second))
-    pairs = zip(_recounts(answer.question, first), _recounts(answer.question, second), strict=True)
-    losses = (table.noise.loss(one - two) for table, (one, two) in zip(answer.tables, pairs, strict=True))
-    return sum(losses, Fraction(0))
+        return answer.privacy_loss(first[0], second[0])
+    tables = zip(answer.tables, first, second, strict=True)
+    return sum((table.noise.loss(one - two) for table, one, two in tables), Fraction(0))
 
 
 def _recounts(question: Question, source: CodedSource) -> list[np.ndarray]:
@@ -335,18 +347,28 @@ def _recounts(question: Question, source: CodedSource) -> list[np.ndarray]:
 
 
 def _rescored(question: SelectWorst, source: CodedSource) -> np.ndarray:
-    """Score the candidates the slow way: each table counted by itself, each cell looked at in turn."""
+    """Score the candidates the slow way: each table counted by itself, row by row, each cell looked at in turn."""
     assert question.estimates is not None
     assert question.penalties is not None
+    rows = _group_lists(question, source)
     estimates = iter(question.estimates.tolist())
     scores = []
     for candidate, penalty in zip(question.candidates, question.penalties.tolist(), strict=True):
-        columns = tuple(question.columns[place] for place, _ in candidate)
-        groupings = tuple(question.levels[place][level] for place, level in candidate)
-        (counts,) = _recounts(MarginalCounts(columns=columns, groupings=groupings, cost=question.cost), source)
-        cells = [(count, next(estimates)) for count in counts.ravel().tolist()]
+        shape = tuple(question.levels[place][level].groups for place, level in candidate)
+        counts = Counter(zip(*(rows[axis] for axis in candidate), strict=True))
+        cells = [(counts[cell], next(estimates)) for cell in itertools.product(*map(range, shape))]
         scores.append(sum(abs(count - estimate) for count, estimate in cells if estimate != -1) - penalty)
     return np.array(scores, dtype=np.int64)
+
+
+def _group_lists(question: SelectWorst, source: CodedSource) -> dict[tuple[int, int], list[int]]:
+    """Return the group of every row, for each column and level that candidates use."""
+    axes = sorted({axis for candidate in question.candidates for axis in candidate})
+    rows: dict[tuple[int, int], list[int]] = {axis: [] for axis in axes}
+    for chunk in source.chunks():
+        for place, level in axes:
+            rows[place, level] += question.levels[place][level].apply(chunk[question.columns[place]]).tolist()
+    return rows
 
 
 def _recount_level(question: TreeCounts, level: int, rows: Sequence[tuple[int, ...]]) -> np.ndarray:
