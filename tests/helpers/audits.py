@@ -9,12 +9,13 @@ from lapwing.audit.replay import audit_pair
 from mechanism_checks import settings_for
 
 
-def flags_of(mechanism, *, pairs=160, relations=("add-remove", "replace-one"), rows_per_unit=(1, 3)):
-    """Return the flags of the first of some generated pairs that has any."""
+def flags_of(mechanism, *, pairs=160, relations=("add-remove", "replace-one"), rows_per_unit=(1, 3), times=1):
+    """Return the flags of the first of some generated pairs that has any, at so many times a budget of one."""
     rng = np.random.default_rng(8)
     for _, relation, max_rows, pure in itertools.product(range(pairs // 8), relations, rows_per_unit, (True, False)):
         pair = neighbour_pair(rng, relation, max_rows)
-        flags = audit_pair(pair.data, pair.neighbour, settings_for(mechanism, pair.schema, relation, pure=pure))
+        settings = settings_for(mechanism, pair.schema, relation, pure=pure, times=times)
+        flags = audit_pair(pair.data, pair.neighbour, settings)
         if flags:
             return flags
     return ()
