@@ -99,7 +99,7 @@ def _adaptive_effort(mechanism: Adaptive, settings: Settings, tables: int, terms
     particles = mechanism.particles or particles_for(rows, costs, terms)
     atoms = costs.atoms(rows, particles)
     middle = (tables + len(columns) - 1) / 2 if tables else 0.0
-    sizes = [[min(size, column.domain.size) for column in columns] for size in mechanism.resolutions]
+    sizes = [[min(size, column.domain.size) for column in columns] for size in mechanism.levels_of(settings.schema)]
     candidates = sum((sum(level) ** 2 - sum(size**2 for size in level)) // 2 for level in sizes)
     return Effort(
         seconds=_FIT_SECONDS * particles * costs.rounds * middle

@@ -14,6 +14,7 @@ from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.mechanisms.steps.adaptive_costs import Costs, costs_of, one_way_share, particles_for, planned_release
 from lapwing.mechanisms.steps.candidate_tables import (
+    MOST_TRIPLE_COLUMNS,
     Candidates,
     candidates_of,
     competing_triples,
@@ -35,6 +36,9 @@ from lapwing.release.questions import NoisyCounts
 from lapwing.release.select_worst import SelectWorst
 from lapwing.release.terms import Relation, Terms
 from lapwing.schema.schemas import Schema
+
+RESOLUTIONS = (32, 16, 8, 4)
+"""Most groups of a column at each level."""
 
 _Wanted = tuple[frozenset[int], tuple[frozenset[int], ...]]
 """Columns, and tables, that matter more, by position."""
@@ -59,9 +63,10 @@ class Adaptive:
         Part of the rest for the spanning tree of pairs, above 0 and below 1.
     selection_share : float, default 0.05
         Part of each later step that pays for choosing the table; the rest measures it. Above 0 and below 1.
-    resolutions : tuple of int, default (32, 16, 8, 4)
-        Most groups of a column at each level, 2 to 64, decreasing, at most 6 levels. Missing and special values are
-        groups of their own beside them. Pairs compete at every level, triples at the last.
+    resolutions : tuple of int or None, default None
+        Most groups of a column at each level, 2 to 64, decreasing, at most 6 levels: by default (32, 16, 8, 4), and
+        (16, 8, 4) for more than 30 columns. Missing and special values are groups of their own beside them. Pairs
+        compete at every level, triples at the last.
     particles : int or None, default None
         Particles during the fit, 16 to 400,000. By default ``n**2 / (256 sd**2)`` within 20,000 to 60,000, for n noisy
         records and tables measured with noise of that sd: their own noise stays below the tables'.
@@ -109,7 +114,7 @@ class Adaptive:
     one_way_share: float = 0.2
     tree_share: float = 0.3
     selection_share: float = 0.05
-    resolutions: tuple[int, ...] = (32, 16, 8, 4)
+    resolutions: tuple[int, ...] | None = None
     particles: int | None = None
     rounds: int | None = None
     workload: tuple[str | tuple[str, ...], ...] = ()
@@ -120,15 +125,10 @@ class Adaptive:
             share = getattr(self, key)
             if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
                 raise ParameterError(f"{key} must be a number above 0 and below 1, got {share!r}; leave it out")
-        object.__setattr__(self, "resolutions", tuple(self.resolutions))
+        if self.resolutions is not None:
+            object.__setattr__(self, "resolutions", tuple(self.resolutions))
+            _check_resolutions(self.resolutions)
         object.__setattr__(self, "workload", tuple(_entry(entry) for entry in self.workload))
-        sizes = self.resolutions
-        if (
-            not 1 <= len(sizes) <= _MOST_LEVELS
-            or not all(isinstance(size, int) and 2 <= size <= 64 for size in sizes)
-            or list(sizes) != sorted(set(sizes), reverse=True)
-        ):
-            raise ParameterError(f"resolutions must be 1 to 6 decreasing numbers from 2 to 64, got {sizes!r}")
         for key, low, high in (("particles", 16, 400_000), ("rounds", 1, 1000)):
             value = getattr(self, key)
             if value is not None and (
@@ -171,7 +171,7 @@ class Adaptive:
             total = pooled_total([table for batch in answers for table in batch], curator.terms.rows)
         records = max(1.0, total)
         columns = tuple(
-            resolved_column(one_way_table(tables), field, records, self.resolutions)
+            resolved_column(one_way_table(tables), field, records, self.levels_of(schema))
             for *tables, field in zip(*answers, schema.columns, strict=True)
         )
         particles = self.particles or particles_for(total, costs, curator.terms)
@@ -199,7 +199,11 @@ class Adaptive:
         first = self._costs(schema, budget, self.one_way_share)
         rows = float(terms.rows if terms.rows is not None else terms.expected_rows or 1)
         costs = self._costs(schema, budget, one_way_share(self.one_way_share, rows, first, terms))
-        return planned_release(schema, (first, costs), terms, _exact(self.selection_share), self.resolutions)
+        return planned_release(schema, (first, costs), terms, _exact(self.selection_share), self.levels_of(schema))
+
+    def levels_of(self, schema: Schema) -> tuple[int, ...]:
+        """Return the resolutions: fewer for wide tables, so that they stay quick."""
+        return self.resolutions or (RESOLUTIONS if len(schema.columns) <= MOST_TRIPLE_COLUMNS else RESOLUTIONS[1:])
 
     def _costs(self, schema: Schema, budget: Budget, share: float) -> Costs:
         """Divide the budget, given the part for one-way tables."""
@@ -307,6 +311,13 @@ def _measured_round(
         new.append(measured(asking.columns, candidates.tables[choice], asking.measure(candidates.tables[choice], paid)))
         left = left - (cost - rest) - paid
     return new, left
+
+
+def _check_resolutions(sizes: tuple[int, ...]) -> None:
+    """Refuse levels that do not grow coarser, or are too many or too fine."""
+    is_known = 1 <= len(sizes) <= _MOST_LEVELS and all(type(size) is int and 2 <= size <= 64 for size in sizes)
+    if not is_known or list(sizes) != sorted(set(sizes), reverse=True):
+        raise ParameterError(f"resolutions must be 1 to 6 decreasing numbers from 2 to 64, got {sizes!r}")
 
 
 def _entry(entry: object) -> str | tuple[str, ...]:

@@ -138,8 +138,9 @@ def _read(key: str, value: object, kind: object) -> object:
     """Read a setting given as text; other values, and choices from a list, are left to the mechanism's own check."""
     if not isinstance(value, str):
         return value
-    if get_origin(kind) is tuple:
-        return _read_list(key, value, int if get_args(kind)[0] is int else str)
+    lists = [each for each in (kind, *get_args(kind)) if get_origin(each) is tuple]
+    if lists:
+        return _read_list(key, value, int if get_args(lists[0])[0] is int else str)
     choices = get_args(kind) or (kind,)
     if str in choices or all(isinstance(choice, str) for choice in choices):
         return value

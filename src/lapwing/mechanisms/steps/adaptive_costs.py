@@ -20,7 +20,10 @@ from lapwing.schema.groupings import Grouping
 from lapwing.schema.schemas import Schema
 
 ONE_WAY_GROUPS = 128
-"""About how many groups the one-way table of an ordered column has."""
+"""About how many groups the one-way table of a wide ordered column has."""
+
+VALUE_BY_VALUE = 512
+"""Ordered columns of up to so many values are counted value by value: codes may have no meaning as numbers."""
 
 ROUNDS = {"zcdp": 50, "pure": 24}
 """Rounds that are planned: under pure ε the cost of a table grows with its noise's scale, so there are fewer."""
@@ -98,7 +101,12 @@ def costs_of(schema: Schema, budget: Budget, *, one_way: float, tree: float, rou
     rounds : int or None
         As for `Adaptive`.
     """
-    groupings = {column.name: one_way_grouping(column, ONE_WAY_GROUPS) for column in schema.columns}
+    groupings = {
+        column.name: one_way_grouping(
+            column, VALUE_BY_VALUE // 2 if column.domain.values <= VALUE_BY_VALUE else ONE_WAY_GROUPS
+        )
+        for column in schema.columns
+    }
     columns = len(groupings)
     share = Fraction(str(one_way)) if columns > 1 else Fraction(1)
     rest, tree_share = budget * (1 - share), Fraction(str(tree))
