@@ -396,6 +396,13 @@ def test_a_release_keeps_no_estimates_of_its_selections():
     assert all(question.estimates is None and not question.levels for question in selections)
 
 
+@pytest.mark.parametrize(("epsilon", "says"), [(0.5, 1), (50, 0)])
+def test_a_release_without_tables_of_two_columns_says_that_it_keeps_no_relation(epsilon, says):
+    certificate = lw.synthesize(table(40), schema_of(*FIELDS), epsilon=epsilon, mechanism=QUICK, seed=3).certificate
+
+    assert sum("no relation between columns is kept" in warning for warning in certificate.warnings) == says
+
+
 def test_lines_of_selections_name_the_chosen_columns_only():
     release = lw.synthesize(table(3000), schema_of(*FIELDS), epsilon=4, mechanism=QUICK, seed=3)
 

@@ -88,7 +88,7 @@ def test_settings_outside_their_range_are_refused(groups):
 def test_mechanisms_are_found_by_name_and_settings_read_from_text():
     assert make_mechanism("independent", {"groups": "64"}) == lw.Independent(groups=64)
     assert settings_of(lw.Independent(groups=64)) == {"groups": 64}
-    with pytest.raises(ParameterError, match="choose one of Independent"):
+    with pytest.raises(ParameterError, match="choose one of Adaptive, Independent, PMM"):
         make_mechanism("nonesuch", {})
     with pytest.raises(ParameterError, match="valid keys are groups"):
         make_mechanism("Independent", {"group": "3"})

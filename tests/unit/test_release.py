@@ -24,7 +24,7 @@ DATA = pl.DataFrame(
 
 @pytest.fixture(scope="module")
 def release():
-    return lw.synthesize(DATA, SCHEMA, epsilon=20, seed=3)
+    return lw.synthesize(DATA, SCHEMA, epsilon=20, mechanism="Independent", seed=3)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_zcdp_releases_list_their_epsilons():
 
 
 def test_the_requested_pair_comes_first_in_the_certificate_of_an_unusual_delta():
-    certificate = lw.synthesize(DATA, SCHEMA, epsilon=1, delta=1e-5).certificate
+    certificate = lw.synthesize(DATA, SCHEMA, epsilon=1, delta=1e-5, mechanism="Independent").certificate
 
     assert [float(delta) for delta, _ in certificate.epsilons] == [1e-5, 1e-6, 1e-9, 1e-12]
     assert "Cost: epsilon 1 at delta 1e-05 (rho 0.0306) for 3 noisy tables" in certificate.text()
@@ -186,7 +186,8 @@ def test_the_certificate_says_what_the_mechanism_never_keeps(release):
 
 
 def test_noise_that_drowns_the_rows_is_warned_of():
-    found = [lw.synthesize(DATA, SCHEMA, epsilon=e, neighbours="replace-one").certificate for e in (0.9, 1)]
+    settings = {"mechanism": "Independent", "neighbours": "replace-one"}
+    found = [lw.synthesize(DATA, SCHEMA, epsilon=e, **settings).certificate for e in (0.9, 1)]
 
     noisy, clear = ([each for each in certificate.warnings if "the noise" in each] for certificate in found)
     assert noisy == [
@@ -220,7 +221,7 @@ def test_a_release_shows_itself_in_one_line(release):
 
 
 def test_the_number_of_rows_is_kept_under_replace_one():
-    release = lw.synthesize(DATA, SCHEMA, epsilon=1, neighbours="replace-one")
+    release = lw.synthesize(DATA, SCHEMA, epsilon=1, mechanism="Independent", neighbours="replace-one")
 
     assert release.model.rows == release.certificate.public_rows == 90
     assert release.noisy[0].noise.parameter == 6

@@ -9,6 +9,7 @@ from lapwing.api.records import Records
 from lapwing.api.settings import Settings
 from lapwing.budget.budget import Budget, BudgetRequest
 from lapwing.budget.conversions import certificate_epsilons, epsilon_for
+from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.registry import accuracy_statements, settings_of
 from lapwing.release.certificate import Certificate, CostLine, LedgerEntry, Statement
 from lapwing.release.model import ReleasedModel
@@ -72,7 +73,11 @@ def certify(
                 settings.mechanism, settings.schema, terms, answers, model, rng=generator(settings.seed, "certificate")
             ),
         ),
-        warnings=(*_noise_warnings(answers, model, terms), *_promise_warnings(total, epsilons), *_caveats(settings)),
+        warnings=(
+            *_noise_warnings(answers, model, terms),
+            *_promise_warnings(total, epsilons),
+            *_caveats(settings, answers),
+        ),
     )
 
 
@@ -136,7 +141,13 @@ def _promise_warnings(total: Budget, epsilons: Sequence[tuple[Fraction, Fraction
     return tuple(found)
 
 
-def _caveats(settings: Settings) -> tuple[str, ...]:
-    """Say what rows of the mechanism never keep."""
+def _caveats(settings: Settings, answers: Sequence[Answer]) -> tuple[str, ...]:
+    """Say what rows of the mechanism never keep, or, where it found noise only, do not keep this time."""
+    if len(settings.schema.columns) == 1:
+        return ()
     caveat = getattr(settings.mechanism, "caveat", "")
-    return (caveat,) if caveat and len(settings.schema.columns) > 1 else ()
+    if isinstance(settings.mechanism, Adaptive) and all(len(answer.question.columns) == 1 for answer in answers):
+        caveat = (
+            "tables of two columns would be mostly noise, and none was measured: no relation between columns is kept"
+        )
+    return (caveat,) if caveat else ()
