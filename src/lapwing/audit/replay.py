@@ -3,8 +3,8 @@
 A run on a table D is recorded: every question, answer and secret word. Then four things are checked against a
 neighbour D'. (1) Every answer equals an independent recount plus the claimed noise law fed with the recorded words:
 no short, reused, skipped or missing noise; every selection is what the exponential mechanism draws from the recorded
-words on independent scores. (2) The exact losses of all answers between D and D' add up to at most the
-claim, and the certificate tells the answers' costs. (3) The same answers on D' lead to the same questions. (4) Output,
+words on independent scores. (2) The exact losses of all answers between D and D' add up to at most the claim, so do
+their costs, and the certificate tells these. (3) The same answers on D' lead to the same questions. (4) Output,
 messages and error type are identical, also those of reading the table. (5) No secret bit comes before the debit.
 """
 
@@ -303,10 +303,13 @@ def _selection_flags(answer: Selected, scores: np.ndarray, terms: Terms, bits: P
 def _account_flags(recorded: Recording, settings: Settings) -> list[str]:
     """Compare the certificate with the answers that were given, and the debit with the secret bits."""
     flags = [] if recorded.is_paid_first else ["secret bits were made before the debit"]
+    claim = settings.request.budget.amount
+    spent = sum((answer.question.cost.amount for answer in recorded.answers), Fraction(0))
+    if spent > claim:
+        flags.append(f"the answers cost {spent}, the claim is {claim}")
     written = recorded.certificate
     if written is None:
         return flags
-    spent = sum((answer.question.cost.amount for answer in recorded.answers), Fraction(0))
     if written.total.amount != spent:
         flags.append(f"the certificate tells a cost of {written.total.amount}, the answers cost {spent}")
     if (written.relation, written.max_rows) != (settings.relation, settings.schema.max_rows):
