@@ -159,7 +159,7 @@ CANARIES = {
     "kind": TEXT,
     "size": str(NUMBER),
     "inside": str(NUMBER),
-    "count": str(RARE_WHOLE),
+    "count": "739173917",
     "day": RARE_DAY,
 }
 WIDE = {
