@@ -30,7 +30,7 @@ from lapwing.table.source import code_table
 
 EPSILON = 2
 FEW = 10_000
-MANY = 50_000
+MANY = 150_000
 FEW_RELEASES = 150
 MANY_RELEASES = 4_000
 
@@ -109,7 +109,7 @@ def test_a_selection_at_half_the_sensitivity_is_certified(monkeypatch):
 def test_many_selections_lose_no_more_than_they_claim(relation, max_rows):
     loss = loss_of_selections(relation, max_rows, MANY)
 
-    assert 0.8 * EPSILON < loss <= EPSILON
+    assert 0.7 * EPSILON < loss <= EPSILON
 
 
 @pytest.mark.full
