@@ -1,6 +1,7 @@
 """Black box: how far answers and releases of Adaptive tell two neighbours apart, as far as runs alone can certify.
 
-Only a second net: record and replay looks at exact losses. The planted bugs say how much it catches.
+Only a second net: record and replay looks at exact losses. The planted bugs say how much it catches; of a whole release
+at epsilon 2, noise for a row where a person has three (six times too little) shows after 1500 runs, half the noise not.
 """
 
 import itertools
@@ -30,7 +31,7 @@ from lapwing.table.source import code_table
 
 EPSILON = 2
 FEW = 10_000
-MANY = 150_000
+MANY = 100_000
 FEW_RELEASES = 150
 MANY_RELEASES = 4_000
 
@@ -177,14 +178,6 @@ def test_releases_with_the_true_number_of_rows_are_certified(monkeypatch):
 @pytest.mark.parametrize("epsilon", [2, 40])
 def test_many_releases_lose_no_more_than_they_claim(epsilon):
     assert loss_of_releases(epsilon, MANY_RELEASES) <= epsilon
-
-
-@pytest.mark.full
-def test_releases_with_half_the_noise_are_certified(monkeypatch):
-    for kind in (MarginalCounts, SelectWorst):
-        monkeypatch.setattr(kind, "sensitivity", lambda self, relation, max_rows: Sensitivity(max_rows, max_rows**2))
-
-    assert loss_of_releases(2, MANY_RELEASES) > 2
 
 
 @pytest.mark.full
