@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from lapwing.api.settings import Settings
 from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.steps.adaptive_costs import COLUMNS_PER_WINNER
+from lapwing.mechanisms.steps.adaptive_costs import winners_of
 from lapwing.release.questions import Answer
 from lapwing.release.select_worst import Selected
 from lapwing.release.transcript import AnswerSink
@@ -103,4 +103,4 @@ class ProgressSink:
         edges, chosen = columns - 1, self._chosen or 0
         if chosen < edges:
             return f"tree, pair {chosen + 1} of {edges}"
-        return f"round {(chosen - edges) // max(1, columns // COLUMNS_PER_WINNER) + 1}"
+        return f"round {(chosen - edges) // winners_of(columns) + 1}"

@@ -147,7 +147,7 @@ def _say_what_delta_gains(say: Say, certificate: "Certificate", epsilon: str) ->
     from lapwing.release.noise_law import calibrated  # noqa: PLC0415
 
     line = certificate.lines[0]
-    if line.noise is None or line.level is not None:
+    if line.noise is None or any(each.level is not None for each in certificate.lines):
         return
     try:
         granted = requested_budget(epsilon=epsilon, delta=_SUGGESTED_DELTA)

@@ -46,6 +46,7 @@ _Wanted = tuple[frozenset[int], tuple[frozenset[int], ...]]
 _NOBODY: _Wanted = (frozenset(), ())
 _REFRESH_EVERY = 3
 _MOST_LEVELS = 6
+_COARSEST = 16  # so that pairs of columns with up to 47 special values are small enough to compete
 _LAST = Fraction(3, 2)  # what is left of the budget is one table's when it is less than so many
 _MEAN_ABSOLUTE = 0.8  # of noise, in standard deviations: 0.798 Gaussian, 0.71 Laplace
 
@@ -56,22 +57,24 @@ class Adaptive:
 
     Parameters
     ----------
-    one_way_share : float, default 0.2
-        Least part of the budget for the one-way tables, above 0 and below 1. Where the noisy number of rows shows that
-        tables of two columns would drown in noise, one-way tables are measured again with more, up to all of it.
+    one_way_share : float or None, default None
+        Least part of the budget for the one-way tables, 0.001 to 0.999: by default 0.2, or 0.3 under pure ε. Where the
+        noisy number of rows shows that tables of two columns would drown in noise, one-way tables are measured again
+        with more, up to all of it.
     tree_share : float, default 0.3
-        Part of the rest for the spanning tree of pairs, above 0 and below 1.
+        Part of the rest for the spanning tree of pairs, 0.001 to 0.999.
     selection_share : float, default 0.05
-        Part of each later step that pays for choosing the table; the rest measures it. Above 0 and below 1.
+        Part of each later step that pays for choosing the table; the rest measures it; 0.001 to 0.999.
     resolutions : tuple of int or None, default None
-        Most groups of a column at each level, 2 to 64, decreasing, at most 6 levels: by default (32, 16, 8, 4), and
-        (16, 8, 4) for more than 30 columns. Missing and special values are groups of their own beside them. Pairs
-        compete at every level, triples at the last.
+        Most groups of a column at each level, 2 to 64, decreasing to at most 16, at most 6 levels: by default
+        (32, 16, 8, 4), and (16, 8, 4) for more than 30 columns. Missing and special values are groups of their own
+        beside them. Pairs compete at every level, triples at the last.
     particles : int or None, default None
         Particles during the fit, 16 to 400,000. By default ``n**2 / (256 sd**2)`` within 20,000 to 60,000, for n noisy
         records and tables measured with noise of that sd: their own noise stays below the tables'.
     rounds : int or None, default None
-        Rounds that are planned, 1 to 1000: 50, or 24 under pure ε; fewer are made when the model no longer moves.
+        Rounds that are planned, 1 to 1000: 50, or 24 under pure ε, and half of that for more than 30 columns; fewer are
+        made when the model no longer moves.
     workload : tuple of str or of tuples of str, default ()
         Columns, or tables given by their columns, that matter more: every second round only tables that contain such a
         column, or lie within such a table, compete.
@@ -111,7 +114,7 @@ class Adaptive:
     summary: ClassVar[str] = "tables of two and three columns, chosen one by one (default for three columns or more)"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
 
-    one_way_share: float = 0.2
+    one_way_share: float | None = None
     tree_share: float = 0.3
     selection_share: float = 0.05
     resolutions: tuple[int, ...] | None = None
@@ -123,8 +126,14 @@ class Adaptive:
     def __post_init__(self) -> None:
         for key in ("one_way_share", "tree_share", "selection_share"):
             share = getattr(self, key)
-            if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
-                raise ParameterError(f"{key} must be a number above 0 and below 1, got {share!r}; leave it out")
+            if share is None and key == "one_way_share":
+                continue
+            if isinstance(share, bool) or not isinstance(share, int | float) or not 0.001 <= share <= 0.999:
+                raise ParameterError(f"{key} must be a number from 0.001 to 0.999, got {share!r}; leave it out")
+        for key in ("resolutions", "workload"):
+            value = getattr(self, key)
+            if value is not None and not isinstance(value, list | tuple):
+                raise ParameterError(f"{key} must be a list, got {value!r}; write it in brackets")
         if self.resolutions is not None:
             object.__setattr__(self, "resolutions", tuple(self.resolutions))
             _check_resolutions(self.resolutions)
@@ -139,7 +148,7 @@ class Adaptive:
     @classmethod
     def small(cls) -> "Adaptive":
         """Return settings under which a run takes milliseconds, for privacy tests."""
-        return cls(particles=16, rounds=2, resolutions=(3, 2))
+        return cls(particles=64, rounds=2, resolutions=(3, 2))
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
         """Return weighted particles, spending ``budget``.
@@ -205,7 +214,7 @@ class Adaptive:
         """Return the resolutions: fewer for wide tables, so that they stay quick."""
         return self.resolutions or (RESOLUTIONS if len(schema.columns) <= MOST_TRIPLE_COLUMNS else RESOLUTIONS[1:])
 
-    def _costs(self, schema: Schema, budget: Budget, share: float) -> Costs:
+    def _costs(self, schema: Schema, budget: Budget, share: float | None) -> Costs:
         """Divide the budget, given the part for one-way tables."""
         return costs_of(schema, budget, one_way=share, tree=self.tree_share, rounds=self.rounds)
 
@@ -316,8 +325,10 @@ def _measured_round(
 def _check_resolutions(sizes: tuple[int, ...]) -> None:
     """Refuse levels that do not grow coarser, or are too many or too fine."""
     is_known = 1 <= len(sizes) <= _MOST_LEVELS and all(type(size) is int and 2 <= size <= 64 for size in sizes)
-    if not is_known or list(sizes) != sorted(set(sizes), reverse=True):
-        raise ParameterError(f"resolutions must be 1 to 6 decreasing numbers from 2 to 64, got {sizes!r}")
+    if not is_known or list(sizes) != sorted(set(sizes), reverse=True) or sizes[-1] > _COARSEST:
+        raise ParameterError(
+            f"resolutions must be 1 to 6 decreasing numbers from 2 to 64, the last at most {_COARSEST}, got {sizes!r}"
+        )
 
 
 def _entry(entry: object) -> str | tuple[str, ...]:

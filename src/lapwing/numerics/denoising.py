@@ -38,7 +38,7 @@ def denoised(counts: np.ndarray, sd: float) -> np.ndarray:
 
     Examples
     --------
-    >>> denoised(np.array([101, 99, 100, 102, 98, 100, 900, 100]), 5.0)[6] > 800
+    >>> bool(denoised(np.array([101, 99, 100, 102, 98, 100, 900, 100]), 5.0)[6] > 800)
     True
     """
     values = np.asarray(counts, dtype=np.float64)

@@ -25,6 +25,9 @@ ONE_WAY_GROUPS = 128
 VALUE_BY_VALUE = 512
 """Ordered columns of up to so many values are counted value by value: codes may have no meaning as numbers."""
 
+ONE_WAY_SHARE = {"zcdp": 0.2, "pure": 0.3}
+"""Least part of the budget for one-way tables."""
+
 ROUNDS = {"zcdp": 50, "pure": 24}
 """Rounds that are planned: under pure ε the cost of a table grows with its noise's scale, so there are fewer."""
 
@@ -32,18 +35,21 @@ ANNEALING = {"zcdp": 4, "pure": 2}
 """By how much a table's cost grows when the model stands still: its noise is then halved."""
 
 COLUMNS_PER_WINNER = 20
-"""A round chooses one more table for every so many columns."""
+"""A round chooses one more table for every so many columns; wide tables have half the rounds, of twice the tables."""
 
 LEAST_PARTICLES, MOST_PARTICLES = 20_000, 60_000
-PARTICLE_CELLS = 1_200_000
+PARTICLE_CELLS = 6_000_000
 """Most particles times columns above the least number of particles."""
 
 TYPICAL_CELLS = 256
 """Cells of a typical table."""
 
 COARSE_CELLS = 16
-DROWNING, DROWNED = 0.05, 0.5
-"""Part of the rows that the noise of a coarse table moves: where one-way tables begin to get more, and get all."""
+DROWNING = {"zcdp": (0.05, 0.5), "pure": (0.01, 0.1)}
+"""Part of the rows that the noise of a coarse table moves: where one-way tables begin to get more, and get all.
+
+Under pure ε a share of the budget costs a one-way table more: its noise grows with 1 / share, not with the root.
+"""
 
 MOST_ATOMS = 400_000
 ATOM_CELLS = 8_000_000
@@ -87,7 +93,7 @@ class Costs:
         return min(most, max(particles, 2 * round(total)))
 
 
-def costs_of(schema: Schema, budget: Budget, *, one_way: float, tree: float, rounds: int | None) -> Costs:
+def costs_of(schema: Schema, budget: Budget, *, one_way: float | None, tree: float, rounds: int | None) -> Costs:
     """Divide the budget of a release.
 
     Parameters
@@ -96,8 +102,10 @@ def costs_of(schema: Schema, budget: Budget, *, one_way: float, tree: float, rou
         Gives the columns; a single one gets everything.
     budget : Budget
         Pure ε or zCDP.
-    one_way, tree : float
-        Shares, as for `Adaptive`.
+    one_way : float or None
+        Share of the one-way tables; None for the one to begin with.
+    tree : float
+        As for `Adaptive`.
     rounds : int or None
         As for `Adaptive`.
     """
@@ -108,10 +116,11 @@ def costs_of(schema: Schema, budget: Budget, *, one_way: float, tree: float, rou
         for column in schema.columns
     }
     columns = len(groupings)
+    one_way = ONE_WAY_SHARE[budget.notion] if one_way is None else one_way
     share = Fraction(str(one_way)) if columns > 1 else Fraction(1)
     rest, tree_share = budget * (1 - share), Fraction(str(tree))
-    planned = rounds or ROUNDS[budget.notion]
-    winners = max(1, columns // COLUMNS_PER_WINNER)
+    winners = winners_of(columns)
+    planned = rounds or ROUNDS[budget.notion] // (2 if columns > MOST_TRIPLE_COLUMNS else 1)
     return Costs(
         groupings=MappingProxyType(groupings),
         one_way=budget * share,
@@ -124,13 +133,18 @@ def costs_of(schema: Schema, budget: Budget, *, one_way: float, tree: float, rou
     )
 
 
-def one_way_share(share: float, total: float, costs: Costs, terms: Terms) -> float:
+def winners_of(columns: int) -> int:
+    """Return how many tables one round chooses."""
+    return max(1, (2 if columns > MOST_TRIPLE_COLUMNS else 1) * columns // COLUMNS_PER_WINNER)
+
+
+def one_way_share(share: float | None, total: float, costs: Costs, terms: Terms) -> float:
     """Return the part of the budget for one-way tables, now that the number of rows is known: more where pairs drown.
 
     Parameters
     ----------
-    share : float
-        The part that is spent already.
+    share : float or None
+        The part that is spent already, as for `costs_of`.
     total : float
         Noisy number of rows, at least 0.
     costs, terms
@@ -139,14 +153,17 @@ def one_way_share(share: float, total: float, costs: Costs, terms: Terms) -> flo
     Returns
     -------
     float
-        ``share`` while the noise of a table of 16 cells moves at most 5 % of the rows; 1 from 50 % on, where no table
-        of two columns would tell more than noise; in between in proportion to the logarithm. Rounded to hundredths.
+        At least ``share``: just that while the noise of a table of 16 cells moves at most 5 % of the rows (pure ε:
+        1 %); 1 from 50 % on (10 %), where tables of two columns would tell little; in between in proportion to the
+        logarithm, rounded to hundredths.
     """
     if not costs.table.amount:
         return 1.0
+    share = ONE_WAY_SHARE[costs.table.notion] if share is None else share
     moved = table_law(costs.table, terms).mean_absolute * COARSE_CELLS / (2 * max(1.0, total))
-    drowned = math.log(max(moved, DROWNING) / DROWNING) / math.log(DROWNED / DROWNING)
-    return min(1.0, round(share + (1 - share) * drowned, 2))
+    first, last = DROWNING[costs.table.notion]
+    drowned = math.log(max(moved, first) / first) / math.log(last / first)
+    return max(share, min(1.0, round(share + (1 - share) * drowned, 2)))
 
 
 def particles_for(total: float, costs: Costs, terms: Terms) -> int:
@@ -216,13 +233,14 @@ def planned_release(
             candidate_count=count,
         )
         questions += [select, ChosenTable(cost - select.cost)]
-    return Planned(questions=tuple(questions), accuracy=_expected_noise(costs, terms))
+    return Planned(questions=tuple(questions), accuracy=_expected_noise(costs, terms, selection))
 
 
-def _expected_noise(costs: Costs, terms: Terms) -> tuple[Statement, ...]:
+def _expected_noise(costs: Costs, terms: Terms, selection: Fraction) -> tuple[Statement, ...]:
     """Say how large the noise on a table is beside the rows."""
     rows = max(1, terms.rows if terms.rows is not None else terms.expected_rows or 1)
-    steps = [("a table of a round", costs.table), ("a pair of the tree", costs.edge)] if costs.table.amount else []
+    chosen = [("a table of a round", costs.table), ("a pair of the tree", costs.edge)] if costs.table.amount else []
+    steps = [(what, cost * (1 - selection)) for what, cost in chosen]
     widest = max(costs.one_way_shares)
     steps.append(("the widest one-way table", costs.one_way * (widest / sum(costs.one_way_shares))))
     laws = [(what, table_law(cost, terms)) for what, cost in steps]

@@ -182,8 +182,8 @@ def selection_epsilon(cost: Budget) -> Fraction:
 
     Examples
     --------
-    >>> selection_epsilon(Budget.zcdp("0.005"))
-    Fraction(1, 5)
+    >>> selection_epsilon(Budget.zcdp("0.03125"))
+    Fraction(1, 2)
     """
     if cost.notion == "pure":
         return rounded_down(cost.epsilon)
