@@ -57,7 +57,7 @@ class Kept:
 amounts = st.builds(
     lambda digits, power: Fraction(digits) * Fraction(10) ** power, st.integers(1, 999), st.integers(-8, 2)
 )
-shares = st.sampled_from([0.01, 0.03, 0.1, 0.2, 0.29, 0.5, 0.57, 0.9, 0.99])
+shares = st.sampled_from([0.01, 0.03, 0.1, 0.125, 0.2, 0.29, 1 / 3, 0.5, 0.57, 0.9, 0.99])
 
 
 @st.composite

@@ -90,9 +90,9 @@ def test_any_number_of_rows_gives_rows_of_the_schema_and_spends_the_budget(rows,
 def test_both_relations_and_several_rows_per_unit_spend_exactly_the_budget(relation, max_rows, budget):
     person = {"name": "id", "type": "integer", "role": "identifier"}
     schema = schema_of(person, FLAG, KIND, AGE, privacyUnit={"field": "id", "maxRows": max_rows})
-    data = table(4000).with_columns(id=pl.arange(4000) // max_rows)
+    data = table(40_000).with_columns(id=pl.arange(40_000) // max_rows)
 
-    model, answers = run(QUICK, data, schema, budget=budget, relation=relation, expected_rows=4000)
+    model, answers = run(QUICK, data, schema, budget=budget, relation=relation, expected_rows=40_000)
 
     assert spent(answers) == budget.amount
     assert asked_tables(answers)
@@ -100,7 +100,7 @@ def test_both_relations_and_several_rows_per_unit_spend_exactly_the_budget(relat
         max_rows * (1 if relation == "add-remove" else 2)
     }
     if relation == "replace-one" and max_rows == 1:
-        assert model.rows == 4000
+        assert model.rows == 40_000
 
 
 @pytest.mark.parametrize("fields", [[field] for field in FIELDS] + [[FLAG, KIND], [SIZE, AT]])

@@ -41,7 +41,7 @@ def synthesize(*more, epsilon="2", out="out.csv"):
 
 @pytest.fixture
 def model(place):
-    said = synthesize("--model", "m.lapwing", "--seed", "1", "--quiet")
+    said = synthesize("--model", "m.lapwing", "--seed", "1", "--quiet", epsilon="50")
     assert said.status == 0, said.err
     return place / "m.lapwing"
 
