@@ -155,7 +155,7 @@ def one_way_share(share: float | None, total: float, costs: Costs, terms: Terms)
     float
         At least ``share``: just that while the noise of a table of 16 cells moves at most 5 % of the rows (pure ε:
         1 %); 1 from 50 % on (10 %), where tables of two columns would tell little; in between in proportion to the
-        logarithm, rounded to hundredths.
+        logarithm, rounded to hundredths, and 1 where the noise that the rest of the budget buys moves more than that.
     """
     if not costs.table.amount:
         return 1.0
@@ -163,7 +163,11 @@ def one_way_share(share: float | None, total: float, costs: Costs, terms: Terms)
     moved = table_law(costs.table, terms).mean_absolute * COARSE_CELLS / (2 * max(1.0, total))
     first, last = DROWNING[costs.table.notion]
     drowned = math.log(max(moved, first) / first) / math.log(last / first)
-    return max(share, min(1.0, round(share + (1 - share) * drowned, 2)))
+    found = max(share, min(1.0, round(share + (1 - share) * drowned, 2)))
+    rest = (1 - found) / (1 - share)
+    # What is left must be worth asking for: a table of noise alone would only pull the model away.
+    is_worth_it = moved <= last * (rest if costs.table.notion == "pure" else math.sqrt(rest))
+    return found if is_worth_it else 1.0
 
 
 def particles_for(total: float, costs: Costs, terms: Terms) -> int:
