@@ -1,6 +1,7 @@
 """The codes of one field."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -33,6 +34,15 @@ class Domain:
         Whether neighbouring codes are neighbours in meaning.
     continuous : bool
         Whether a regular code is an interval of real numbers.
+    cuts : tuple of tuple of int, default ()
+        Where a tree of the regular codes is cut before it is halved: first codes of runs, each tier increasing within
+        1 to ``values - 1``, coarse tiers before fine ones, no code twice. They come from a declared hierarchy of
+        categories, whose runs are its branches, or from a logarithmic scale.
+
+    Raises
+    ------
+    SchemaError
+        Where a number is out of range, or cuts do not increase.
 
     Examples
     --------
@@ -46,12 +56,18 @@ class Domain:
     missing: bool
     ordered: bool
     continuous: bool
+    cuts: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= self.values <= MAX_VALUES:
             raise SchemaError(f"a domain needs 1 to 2**53 values, got {self.values}; coarsen the field")
         if self.specials < 0:
             raise SchemaError(f"a domain cannot have {self.specials} special values; give at least 0")
+        for tier in self.cuts:
+            if not tier or tier[0] < 1 or tier[-1] >= self.values or any(a >= b for a, b in pairwise(tier)):
+                raise SchemaError(f"the cuts of a domain must increase within 1 to {self.values - 1}; sort them")
+        if len({code for tier in self.cuts for code in tier}) < sum(map(len, self.cuts)):
+            raise SchemaError("the cuts of a domain name a code twice; list each in its coarsest tier")
 
     @property
     def reserved(self) -> int:
