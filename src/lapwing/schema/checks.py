@@ -5,7 +5,6 @@ from typing import Any
 
 from lapwing.errors import SchemaError
 from lapwing.schema.scalars import (
-    MICROSECONDS,
     category_key,
     finite_number,
     parse_date,
@@ -17,6 +16,10 @@ from lapwing.schema.scalars import (
 TYPES = ("integer", "number", "string", "boolean", "date", "datetime")
 RANGED_TYPES = ("integer", "number", "date", "datetime")
 PROVENANCES = ("public", "assumed", "dp")
+
+SCALES = ("linear", "log")
+DATE_UNITS = ("day", "week", "month", "year")
+DATETIME_UNITS = ("second", "minute", "hour", "day", "month", "year")
 
 _TYPE_HINTS = {
     "int": "integer",
@@ -94,7 +97,7 @@ def check_value(name: str, kind: str, key: str, value: object) -> int | float | 
 
 
 def check_resolution(name: str, kind: str, value: object) -> str | int | float | None:
-    """Return a resolution in normal form: a unit of time, or a positive step of a number field."""
+    """Return a resolution in normal form: a unit of time, or a positive step of a numeric field."""
     if value is None:
         return None
     if kind == "number":
@@ -102,14 +105,19 @@ def check_resolution(name: str, kind: str, value: object) -> str | int | float |
         if step is None or step <= 0:
             raise SchemaError(f"field {quote(name)}: resolution {quote(value)} must be a positive step such as 0.01")
         return step
-    if kind == "datetime":
-        check_one_of(name, "resolution", value, tuple(MICROSECONDS))
+    if kind == "integer":
+        whole = whole_number(value)
+        if whole is None or not 0 < whole < 2**63:
+            raise SchemaError(
+                f"field {quote(name)}: resolution {quote(value)} must be a whole positive step such as 100"
+            )
+        return whole
+    if kind in ("date", "datetime"):
+        check_one_of(name, "resolution", value, DATE_UNITS if kind == "date" else DATETIME_UNITS)
         return str(value)
-    if kind == "date" and value == "day":
-        return "day"
     raise SchemaError(
         f"field {quote(name)}: resolution {quote(value)} does not apply to type {kind}; "
-        "remove it, or use type number or datetime"
+        "remove it, or use a type of numbers or dates"
     )
 
 

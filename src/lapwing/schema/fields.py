@@ -1,12 +1,15 @@
 """One column of a table, as far as it is public."""
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
 from lapwing.errors import SchemaError
+from lapwing.schema.category_trees import CategoryTree, branches, check_tree, depth_first, tree_cuts
 from lapwing.schema.checks import (
     PROVENANCES,
     RANGED_TYPES,
+    SCALES,
     check_bound,
     check_categories,
     check_flag,
@@ -19,11 +22,12 @@ from lapwing.schema.checks import (
     is_encodable,
 )
 from lapwing.schema.domains import Domain
-from lapwing.schema.ranges import Range, range_of
+from lapwing.schema.ranges import Range, octave_cuts, range_of
 from lapwing.schema.scalars import category_key, quote
 
 FieldType = Literal["integer", "number", "string", "boolean", "date", "datetime"]
 Provenance = Literal["public", "assumed", "dp"]
+Scale = Literal["linear", "log"]
 Scalar = str | int | float | bool
 
 
@@ -41,7 +45,8 @@ class Field:
         Bounds of a numeric or date field, both included; dates as ISO text. A datetime maximum without a time of
         day includes that whole day. May be None for identifiers, categories, and in a draft.
     categories : tuple of str, int, float or bool, or None
-        Every regular value, where the field is a list. A string field needs it.
+        Every regular value, where the field is a list. A string field needs it. With a hierarchy they are kept in its
+        depth-first order, so that every branch is a run.
     ordered : bool, default False
         Whether the categories are listed in a meaningful order.
     required : bool, default False
@@ -53,7 +58,13 @@ class Field:
     special : tuple of int, float or str
         Values of a numeric or date field with a meaning of their own, such as -1; they may lie outside the bounds.
     resolution : str, int, float or None
-        Of a datetime: day, hour, minute or second (the default); of a number: a step such as 0.01.
+        Of a datetime: year, month, day, hour, minute or second (the default); of a date: year, month, week or day
+        (the default); of a number: a step such as 0.01; of an integer: a whole step such as 100.
+    scale : str, default "linear"
+        ``log`` for integers and numbers of many sizes: public grids are cut by powers of two away from zero. Codes
+        are the same under both.
+    hierarchy : Prefixes, Parents or None
+        Which branches unordered categories form.
     description : str
         Free text.
     missing_values : tuple of str, default ("",)
@@ -81,13 +92,18 @@ class Field:
     identifier: bool = False
     special: tuple[int | float | str, ...] = ()
     resolution: str | int | float | None = None
+    scale: Scale = "linear"
+    hierarchy: CategoryTree | None = None
     description: str = ""
     missing_values: tuple[str, ...] = ("",)
+    # Derived once, as a hierarchy may cut 10**6 codes; None where there is none or a draft leaves it blank.
+    _domain: Domain | None = dataclasses.field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
         name, kind = check_name(self.name), self.type
         check_type(name, kind)
         check_one_of(name, "provenance", self.provenance, PROVENANCES)
+        check_one_of(name, "scale", self.scale, SCALES)
         for key, flag in (("categoriesOrdered", self.ordered), ("required", self.required), ("role", self.identifier)):
             check_flag(name, key, flag)
         if not isinstance(self.description, str) or not is_encodable(self.description):
@@ -100,11 +116,15 @@ class Field:
             "categories": categories,
             "special": check_special(name, kind, self.special),
             "resolution": check_resolution(name, kind, self.resolution),
+            "hierarchy": check_tree(name, self.hierarchy),
             "missing_values": check_missing_values(name, self.missing_values, categories),
         }
         for key, value in normal.items():
             object.__setattr__(self, key, value)
         _check_together(self)
+        cuts = _in_branches(self)
+        if not (self.identifier or self.blank):
+            object.__setattr__(self, "_domain", _domain_of(self, cuts))
 
     @property
     def is_categorical(self) -> bool:
@@ -145,19 +165,40 @@ class Field:
         """
         if self.identifier:
             raise SchemaError(f"field {quote(self.name)}: an identifier is not modelled and has no domain")
-        if self.categories is not None:
-            values, ordered = len(self.categories), self.ordered
-        elif self.type == "boolean":
-            values, ordered = 2, True
-        elif self.type == "string":
+        if self.type == "string" and self.categories is None:
             raise SchemaError(
                 f"field {quote(self.name)}: a string field needs categories; "
                 "list every possible value, or give it the role identifier"
             )
-        else:
-            values, ordered = self.range.values, True
-        continuous = self.type == "number" and not self.is_categorical and self.resolution is None
-        return Domain(values, len(self.special), not self.required, ordered, continuous)
+        if self._domain is None:
+            _ = self.range  # asked for its error about what is blank
+        assert self._domain is not None
+        return self._domain
+
+
+def _domain_of(field: Field, cuts: tuple[tuple[int, ...], ...]) -> Domain:
+    """Return the codes of a complete field; `cuts` are those of its hierarchy."""
+    continuous = False
+    if field.categories is not None:
+        values, ordered = len(field.categories), field.ordered
+    elif field.type == "boolean":
+        values, ordered = 2, True
+    else:
+        found = field.range
+        values, ordered = found.values, True
+        continuous = field.type == "number" and field.resolution is None
+        cuts = octave_cuts(found) if field.scale == "log" else ()
+    return Domain(values, len(field.special), not field.required, ordered, continuous, cuts)
+
+
+def _in_branches(field: Field) -> tuple[tuple[int, ...], ...]:
+    """Put the categories of a new field in the order of its hierarchy, if it has one, and return its cuts."""
+    if field.hierarchy is None or field.categories is None:
+        return ()
+    found = branches(field.name, field.hierarchy, list(map(category_key, field.categories)))
+    order = depth_first(found)
+    object.__setattr__(field, "categories", tuple(field.categories[place] for place in order.tolist()))
+    return tree_cuts(found[order])
 
 
 def _check_together(field: Field) -> None:
@@ -173,6 +214,7 @@ def _check_together(field: Field) -> None:
         raise SchemaError(f"field {name}: categoriesOrdered needs categories; list them or remove it")
     if field.resolution is not None and field.categories is not None:
         raise SchemaError(f"field {name}: resolution does not apply to categories; remove it")
+    _check_public_cuts(field)
     if not field.is_categorical and field.minimum is not None and field.maximum is not None:
         # Asked for its errors about reversed or distant bounds; blank ones are the schema's matter (drafts have them).
         _ = field.range
@@ -181,3 +223,19 @@ def _check_together(field: Field) -> None:
             raise SchemaError(
                 f"field {name}: {quote(value)} is both a special and a missing value; remove it from one list"
             )
+
+
+def _check_public_cuts(field: Field) -> None:
+    """Refuse a scale of anything but ranges of numbers, and a hierarchy of anything but unordered categories."""
+    name = quote(field.name)
+    is_bounded = field.type in ("integer", "number") and field.categories is None and not field.identifier
+    if field.scale == "log" and not is_bounded:
+        raise SchemaError(f"field {name}: scale log applies to bounded integers and numbers only; remove it")
+    if field.hierarchy is None:
+        return
+    if field.type not in ("string", "integer", "number"):
+        raise SchemaError(f"field {name}: hierarchy does not apply to type {field.type}; remove it")
+    if field.categories is None or field.identifier:
+        raise SchemaError(f"field {name}: hierarchy needs categories; list them or remove it")
+    if field.ordered:
+        raise SchemaError(f"field {name}: hierarchy does not go with categoriesOrdered; remove one of them")

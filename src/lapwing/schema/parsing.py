@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from lapwing.errors import SchemaError
+from lapwing.schema.category_trees import tree_to_dict
 from lapwing.schema.checks import RANGED_TYPES, check_list, check_name, is_encodable
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.scalars import category_key, quote
@@ -14,7 +15,7 @@ _TABLE_KEYS: Final = frozenset({"fields", "name", "draft", "privacyUnit", "missi
 _FIELD_KEYS: Final = frozenset(
     {
         *("name", "type", "constraints", "categories", "categoriesOrdered", "provenance", "role", "special"),
-        *("resolution", "description", "missingValues", "format", "trueValues", "falseValues"),
+        *("resolution", "scale", "hierarchy", "description", "missingValues", "format", "trueValues", "falseValues"),
         *("decimalChar", "groupChar", "bareNumber"),
     }
 )
@@ -101,6 +102,8 @@ def field_from(value: object, table_missing_values: object = None) -> Field:
         "identifier": _is_identifier(name, source) or None,
         "special": source.get("special"),
         "resolution": source.get("resolution"),
+        "scale": source.get("scale"),
+        "hierarchy": source.get("hierarchy"),
         "description": source.get("description"),
         "missing_values": _missing_values(source, table_missing_values, categories),
     }
@@ -122,6 +125,8 @@ def field_to_dict(field: Field, table_missing_values: tuple[str, ...]) -> dict[s
         "constraints": _constraints(field, is_open and field.type in RANGED_TYPES) or None,
         "special": list(field.special) or None,
         "resolution": field.resolution,
+        "scale": "log" if field.scale == "log" else None,
+        "hierarchy": None if field.hierarchy is None else tree_to_dict(field.hierarchy),
         "missingValues": list(field.missing_values) if own_missing_values else None,
         "description": field.description or None,
         "provenance": field.provenance,
