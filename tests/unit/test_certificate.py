@@ -1,6 +1,7 @@
 """The certificate: exact sums, refusals, round trip, text."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -154,7 +155,10 @@ def test_a_line_can_be_made_from_an_answer():
         ({"requested_rho": Fraction(1)}, "requested epsilon or the requested rho"),
         ({"requested_delta": Fraction(1, 10**6)}, "does not answer the request"),
         ({"epsilons": ((Fraction(1, 10**6), Fraction(1)),)}, "leave the list of epsilons out"),
-        ({"max_rows": 2}, "of other terms"),
+        ({"max_rows": 2, "privacy_unit": "person:2"}, "of other terms"),
+        ({"max_rows": 2}, "must be FIELD:2, or row for 1, got 'row'"),
+        ({"privacy_unit": "person:2"}, "must be FIELD:1, or row for 1, got 'person:2'"),
+        ({"privacy_unit": "person"}, "must be FIELD:1, or row for 1, got 'person'"),
         ({"relation": "replace-one"}, "of other terms"),
         ({"lines": (_line(Budget.zcdp(1)),)}, "of other terms"),
         ({"public_rows": 5}, "public only under replace-one"),
@@ -211,12 +215,37 @@ def test_the_text_of_a_zcdp_release_gives_epsilon_at_several_deltas():
     assert "Warning: n is tiny" in text
 
 
-def test_the_text_of_a_unit_under_replace_one_names_the_unit():
+def test_the_text_of_a_unit_says_whose_rows_are_protected_and_how_many_are_used():
     line = _line(Budget.pure(1), relation="replace-one", max_rows=3)
 
-    text = _certificate(lines=(line,), relation="replace-one", max_rows=3, privacy_unit="patient:3").text()
+    certificate = _certificate(lines=(line,), relation="replace-one", max_rows=3, privacy_unit="patient:3")
 
-    assert "what any one unit patient:3 (up to 3 rows) says, not how many there are (replace-one" in text
+    assert certificate.text().splitlines()[:4] == [
+        "Protected: all rows that share one value of patient, of which at most 3 are used: how many they are and what "
+        "they say, but not how many different values of patient there are (replace-one neighbours).",
+        "Rows without patient are protected together only, as if they shared one more value.",
+        "Rows out are drawn one by one: how many rows share one value of patient cannot be counted in them.",
+        "Cost: epsilon 1 for 1 noisy table, pure differential privacy.",
+    ]
+
+
+def test_the_public_number_of_rows_of_units_is_that_of_the_units():
+    line = _line(Budget.pure(1), relation="replace-one")
+
+    of_rows = _certificate(lines=(line,), relation="replace-one", public_rows=7, released_rows=7)
+    of_units = replace(of_rows, privacy_unit="patient:1")
+
+    assert "The model stands for 7 rows, a public number.\n" in of_rows.text()
+    assert "The model stands for 7 rows, a public number: one row for each value of patient.\n" in of_units.text()
+
+
+def test_the_file_says_what_is_protected_in_words_that_are_never_read_back():
+    written = _certificate().to_dict()
+
+    forged = Certificate.from_dict({**written, "protected": "everything"})
+
+    assert written["protected"] == _certificate().text().splitlines()[0]
+    assert forged.to_dict()["protected"] == written["protected"]
 
 
 def test_a_certificate_prints_as_its_text_and_shows_itself_in_one_short_line():

@@ -131,7 +131,87 @@ def test_more_rows_per_unit_multiply_the_noise_and_the_plan_says_by_how_much():
 
     assert three.lines[0].noise.sd == pytest.approx(3 * one.lines[0].noise.sd)
     assert "noise on every count is 3 times" in three.text()
-    assert "Privacy unit: row, one row each." in one.text()
+    assert "noise on every count is" not in one.text()
+
+
+def owned(max_rows, fields=MIXED["fields"]):
+    return {"fields": fields, "privacyUnit": {"field": "id", "maxRows": max_rows}}
+
+
+@pytest.mark.parametrize("mechanism", [lw.Independent(groups=8), lw.PMM(depth=6), lw.Adaptive()], ids=str)
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize(("own", "values"), [(1, [1, 2]), (2, [1, 2, 4]), (3, [1, 2, 3, 6]), (8, [1, 2, 4, 8, 16])])
+def test_the_plan_shows_what_another_max_rows_would_cost(mechanism, neighbours, own, values):
+    settings = {"mechanism": mechanism, "neighbours": neighbours, "expected_rows": 10**6, "epsilon": 1}
+
+    planned = lw.plan(owned(own), **settings)
+
+    assert [effect.max_rows for effect in planned.max_rows_effects] == values
+    for effect in planned.max_rows_effects:
+        alone = lw.plan(owned(effect.max_rows), **settings)
+        assert effect.noise_sd == alone.lines[0].noise.sd
+        assert effect.noise_times == pytest.approx(effect.noise_sd / planned.lines[0].noise.sd)
+        assert (effect.what, effect.error) == (alone.accuracy[0].kind, alone.accuracy[0].value)
+        if effect.error_times is not None:
+            assert effect.error_times == pytest.approx(effect.error / planned.accuracy[0].value)
+            assert alone.accuracy[0].text == planned.accuracy[0].text
+
+
+def test_the_effect_of_max_rows_is_a_table_that_marks_the_schemas_own():
+    planned = lw.plan(owned(5), expected_rows=10**6, epsilon=1, mechanism="Independent")
+
+    lines = planned.text().splitlines()
+    start = next(place for place, line in enumerate(lines) if line.startswith("If maxRows were another"))
+    assert lines[start + 1].split() == [
+        "maxRows",
+        "noise",
+        "(sd)",
+        "relative",
+        "expected",
+        "error",
+        "at",
+        "1000000",
+        "rows",
+        "relative",
+    ]
+    assert [line.split()[0] for line in lines[start + 2 : start + 6]] == ["1", "2", "5", "10"]
+    assert lines[start + 4].startswith("5 (the schema's)  21.21")
+    assert " 1.00 " in lines[start + 4]
+    assert "rows: those of a unit beyond it are dropped. How many that are is private" in lines[start + 6]
+    assert json.loads(json.dumps(planned.to_dict()))["max_rows_effects"][0]["noise_times"] == pytest.approx(0.2, 0.01)
+
+
+def test_figures_about_something_else_are_not_compared():
+    schema = owned(5, [MIXED["fields"][0], *wide(30)["fields"]])
+
+    planned = lw.plan(schema, expected_rows=20_000, epsilon=1)
+
+    text = planned.text()
+    assert [effect.error_times is None for effect in planned.max_rows_effects] == [True, True, False, False]
+    assert "-: the first figure there is about something else." in text
+
+
+def test_without_a_unit_the_plan_says_that_one_row_is_what_is_protected():
+    planned = lw.plan(MIXED, expected_rows=ROWS, epsilon=1)
+
+    assert planned.max_rows_effects == ()
+    assert "Protected: whether any one row is in the table" in planned.text()
+    assert "If a person may own several rows, name a privacyUnit in the schema" in planned.text()
+    assert "If maxRows were" not in planned.text()
+
+
+def test_the_plan_says_what_is_protected_and_what_is_taken_as_given_as_the_certificate_does():
+    fields = [{**field, "provenance": "public"} for field in MIXED["fields"][1:]]
+    schema = owned(3, [MIXED["fields"][0], fields[0], {**fields[1], "provenance": "dp"}, MIXED["fields"][3]])
+
+    planned = lw.plan(schema, expected_rows=ROWS, epsilon=1)
+    certificate = lw.synthesize(table(), schema, epsilon=1, seed=1).certificate
+
+    said = [line for line in planned.text().splitlines() if line in certificate.text().splitlines()]
+    assert (planned.assumed_fields, planned.dp_fields) == (("age",), ("size",))
+    assert [line.partition(" ")[0] for line in said] == ["Protected:", "Rows", "Rows", "Bounds", "Bounds"]
+    assert planned.to_dict()["assumed_fields"] == ["age"]
+    assert planned.to_dict()["dp_fields"] == ["size"]
 
 
 def test_a_tree_has_the_simulated_bound_with_its_error_and_the_published_one():

@@ -13,6 +13,7 @@ from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.registry import accuracy_statements, settings_of
 from lapwing.release.certificate import Certificate, CostLine, LedgerEntry, Statement
 from lapwing.release.model import ReleasedModel
+from lapwing.release.protection import fields_of_origin
 from lapwing.release.questions import Answer
 from lapwing.release.terms import Terms
 from lapwing.release.version import VERSION
@@ -42,10 +43,6 @@ def certify(
     """
     lines = tuple(line for answer in answers for line in CostLine.of(answer, terms))
     total = Budget(settings.request.budget.notion, sum((line.cost.amount for line in lines), Fraction(0)))
-    by_origin = {
-        origin: tuple(column.name for column in settings.schema.columns if column.provenance == origin)
-        for origin in ("assumed", "dp")
-    }
     epsilons = _epsilons(settings.request, total)
     return Certificate(
         lapwing=VERSION,
@@ -60,8 +57,8 @@ def certify(
         relation=terms.relation,
         privacy_unit=settings.schema.unit_label,
         max_rows=terms.max_rows,
-        assumed_fields=by_origin["assumed"],
-        dp_fields=by_origin["dp"],
+        assumed_fields=fields_of_origin(settings.schema, "assumed"),
+        dp_fields=fields_of_origin(settings.schema, "dp"),
         public_rows=terms.rows,
         expected_rows=terms.expected_rows,
         released_rows=model.rows,

@@ -5,9 +5,10 @@ from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from lapwing.api.generators import generator
 from lapwing.api.plan_effort import MACHINE, Effort, effort_of
-from lapwing.api.plan_text import cost_table, effort_text, error_lines
+from lapwing.api.plan_text import cost_table, effort_text, error_lines, max_rows_lines, unit_lines
+from lapwing.api.plan_units import MaxRowsEffect, max_rows_effects
+from lapwing.api.planning import expected_terms, first_deviation, planned
 from lapwing.api.settings import Settings, read_settings
 from lapwing.budget.budget import Budget, BudgetRequest, Number, read_request
 from lapwing.errors import ParameterError
@@ -16,6 +17,7 @@ from lapwing.release.certificate import CostLine, Statement
 from lapwing.release.cost_lines import CHOSEN, budget_to_dict, counted_lines
 from lapwing.release.plain import rational_text
 from lapwing.release.planned import Planned
+from lapwing.release.protection import fields_of_origin, origin_lines
 from lapwing.release.terms import Relation, Terms
 from lapwing.table.guard import private_boundary
 
@@ -76,6 +78,10 @@ class Plan:
         Estimated time and memory.
     delta_gain : DeltaGain or None
         What a δ changes; None for a budget in ρ, or where the budget is too small for a δ.
+    max_rows_effects : tuple of MaxRowsEffect
+        What another ``maxRows`` would change; empty where a row is what is protected.
+    assumed_fields, dp_fields : tuple of str
+        Fields whose domain was taken from the data by the owner's decision, or bought with budget.
     """
 
     mechanism: str
@@ -90,6 +96,9 @@ class Plan:
     accuracy: tuple[Statement, ...]
     effort: Effort
     delta_gain: DeltaGain | None
+    max_rows_effects: tuple[MaxRowsEffect, ...]
+    assumed_fields: tuple[str, ...]
+    dp_fields: tuple[str, ...]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))
@@ -112,11 +121,13 @@ class Plan:
                 [
                     f"Mechanism: {self.mechanism}. {self.reason}.",
                     f"Cost: {self.total} for {counted_lines(self.lines)}, {self.relation} neighbours.",
-                    self._unit_text(),
+                    *unit_lines(self.relation, self.privacy_unit, self.max_rows),
+                    *origin_lines(self.assumed_fields, self.dp_fields),
                     self._condition(),
                     "",
                     *cost_table(self.lines),
                     "",
+                    *max_rows_lines(self.max_rows_effects, self.max_rows, self.expected_rows),
                     *error_lines(self.accuracy),
                     *self._gain_lines(),
                     effort_text(self.effort, self.expected_rows),
@@ -139,8 +150,11 @@ class Plan:
             "relation": self.relation,
             "privacy_unit": self.privacy_unit,
             "max_rows": self.max_rows,
+            "assumed_fields": list(self.assumed_fields),
+            "dp_fields": list(self.dp_fields),
             "expected_rows": self.expected_rows,
             "accuracy": [statement.to_dict() for statement in self.accuracy],
+            "max_rows_effects": [asdict(effect) for effect in self.max_rows_effects],
             "delta_gain": gain and asdict(gain),
             "effort": {
                 "seconds": self.effort.seconds,
@@ -149,15 +163,6 @@ class Plan:
             },
             "costs": [line.to_dict() for line in self.lines],
         }
-
-    def _unit_text(self) -> str:
-        """Say what one unit is and what its rows cost."""
-        if self.max_rows == 1:
-            return f"Privacy unit: {self.privacy_unit}, one row each."
-        return (
-            f"Privacy unit: {self.privacy_unit}, up to {self.max_rows} rows each: the noise on every count is "
-            f"{self.max_rows} times that of one row per unit."
-        )
 
     def _condition(self) -> str:
         """Say for which releases the plan is exact."""
@@ -237,34 +242,25 @@ def plan(
         expected_rows=expected_rows,
         seed=_SEED,
     )
-    terms = _expected_terms(settings, expected_rows)
-    planned = _planned(settings, terms)
+    terms = expected_terms(settings.relation, settings.schema.max_rows, expected_rows)
+    found = planned(settings, terms)
     return Plan(
         mechanism=settings.mechanism.name,
         settings=settings_of(settings.mechanism),
         reason=_reason(settings, is_default=mechanism is None),
         request=settings.request,
-        lines=tuple(line for question in planned.questions for line in CostLine.planned(question, terms)),
+        lines=tuple(line for question in found.questions for line in CostLine.planned(question, terms)),
         relation=terms.relation,
         privacy_unit=settings.schema.unit_label,
         max_rows=terms.max_rows,
         expected_rows=expected_rows,
-        accuracy=planned.accuracy,
-        effort=effort_of(settings, planned.questions, terms, expected_rows),
-        delta_gain=_delta_gain(settings, terms, planned),
+        accuracy=found.accuracy,
+        effort=effort_of(settings, found.questions, terms, expected_rows),
+        delta_gain=_delta_gain(settings, terms, found),
+        max_rows_effects=max_rows_effects(settings, terms, found, expected_rows),
+        assumed_fields=fields_of_origin(settings.schema, "assumed"),
+        dp_fields=fields_of_origin(settings.schema, "dp"),
     )
-
-
-def _expected_terms(settings: Settings, rows: int) -> Terms:
-    """Return the terms of a release of that many rows, as `lapwing.curator.opening.public_terms` gives them."""
-    max_rows = settings.schema.max_rows
-    is_public = settings.relation == "replace-one" and max_rows == 1
-    return Terms(relation=settings.relation, max_rows=max_rows, rows=rows if is_public else None, expected_rows=rows)
-
-
-def _planned(settings: Settings, terms: Terms) -> Planned:
-    """Ask the mechanism for its plan; every plan starts from the same public seed."""
-    return settings.mechanism.plan(settings.schema, settings.request.budget, terms, generator(_SEED, "plan"))
 
 
 def _reason(settings: Settings, *, is_default: bool) -> str:
@@ -273,26 +269,20 @@ def _reason(settings: Settings, *, is_default: bool) -> str:
     return rule if is_default else f"It was asked for ({rule})"
 
 
-def _delta_gain(settings: Settings, terms: Terms, planned: Planned) -> DeltaGain | None:
+def _delta_gain(settings: Settings, terms: Terms, plan: Planned) -> DeltaGain | None:
     """Plan again with a δ, or without the one that was asked for."""
     request = settings.request
     if request.epsilon is None:
         return None
     try:
         other = read_request(epsilon=request.epsilon, delta=SUGGESTED_DELTA if request.delta is None else None)
-        changed = _planned(replace(settings, request=other), terms)
+        changed = planned(replace(settings, request=other), terms)
     except ParameterError:
         return None  # too little budget for a δ
-    here, there = planned.accuracy[0].value or 0.0, changed.accuracy[0].value or 0.0
-    what = planned.accuracy[0].kind
-    if here == there or len(planned.questions) != len(changed.questions):
+    here, there = plan.accuracy[0].value or 0.0, changed.accuracy[0].value or 0.0
+    what = plan.accuracy[0].kind
+    if here == there or len(plan.questions) != len(changed.questions):
         what = "noise on each count of the first table (sd in records)"
-        here, there = (_first_deviation(each, terms) for each in (planned, changed))
+        here, there = (first_deviation(each, terms) for each in (plan, changed))
     pure, with_delta = (here, there) if request.delta is None else (there, here)
     return DeltaGain(what=what, delta=float(request.delta or SUGGESTED_DELTA), pure=pure, with_delta=with_delta)
-
-
-def _first_deviation(planned: Planned, terms: Terms) -> float:
-    """Return the standard deviation of the noise on the first table."""
-    law = CostLine.planned(planned.questions[0], terms)[0].noise
-    return 0.0 if law is None else law.sd

@@ -5,8 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from lapwing.api.plan_effort import MACHINE, Effort
+from lapwing.api.plan_units import OTHER_FIGURE, MaxRowsEffect, effect_table
 from lapwing.release.certificate import CostLine, Statement
 from lapwing.release.cost_lines import CHOSEN
+from lapwing.release.protection import ROW, protection_lines
+from lapwing.release.terms import Relation
 
 _SHOWN: Final = 40
 _ONE_COLUMN: Final = "(one column each)"
@@ -20,9 +23,13 @@ def cost_table(lines: Sequence[CostLine]) -> list[str]:
     shown = _first(times)
     rows = [("question", "columns", "level", "noise", "sd (records)", "cost")]
     rows += [_times(cells, times[cells]) for cells in shown]
+    return _aligned(rows) + _more(len(times) - len(shown))
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return cells as lines of text with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    text = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return text + _more(len(times) - len(shown))
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 _Cells = tuple[str, str, str, str, str, str]
@@ -71,6 +78,34 @@ def error_lines(statements: Sequence[Statement]) -> list[str]:
         for statement in statements[:_SHOWN]
     ]
     return [f"{line}." for line in lines] + _more(len(statements) - _SHOWN)
+
+
+def unit_lines(relation: Relation, privacy_unit: str, max_rows: int) -> list[str]:
+    """Say what is protected, and what it costs that one unit may own several rows."""
+    lines = protection_lines(relation, privacy_unit, max_rows)
+    if privacy_unit == ROW:
+        return [
+            *lines,
+            "If a person may own several rows, name a privacyUnit in the schema: it protects them together.",
+        ]
+    if max_rows == 1:
+        return lines
+    return [*lines, f"The noise on every count is {max_rows} times that of one row per unit."]
+
+
+def max_rows_lines(effects: Sequence[MaxRowsEffect], own: int, rows: int) -> list[str]:
+    """Show what another ``maxRows`` would change, and say what it loses on the other side."""
+    if not effects:
+        return []
+    is_all_comparable = all(effect.error_times is not None for effect in effects)
+    return [
+        "If maxRows were another, all else equal: the noise on the first table, and the first figure below.",
+        *_aligned(effect_table(effects, own, rows)),
+        *([] if is_all_comparable else [f"{OTHER_FIGURE}: the first figure there is about something else."]),
+        "A smaller maxRows uses fewer rows: those of a unit beyond it are dropped. How many that are is private; "
+        "`lapwing schema check S.json DATA` shows it to the owner of the table.",
+        "",
+    ]
 
 
 def effort_text(effort: Effort, rows: int) -> str:

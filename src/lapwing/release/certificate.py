@@ -14,12 +14,12 @@ from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
 from lapwing.release.cost_lines import CostLine, budget_from_dict, budget_to_dict, counted_lines
 from lapwing.release.plain import rational_text, read_key, read_list, read_optional, read_rational
+from lapwing.release.protection import ROW, origin_lines, protection_lines, unit_field
 from lapwing.release.terms import Relation, Terms
 
 __all__ = ["FORMAT", "Certificate", "CostLine", "LedgerEntry", "Statement"]
 
 FORMAT = 1
-_NAMED_FIELDS = 8
 _MAX_VALUE = 1e300
 
 
@@ -140,6 +140,12 @@ class Certificate:
             rows=self.public_rows,
             expected_rows=self.expected_rows,
         )
+        field = unit_field(self.privacy_unit)
+        if self.privacy_unit != (ROW if field is None and self.max_rows == 1 else f"{field}:{self.max_rows}"):
+            raise ParameterError(
+                f"the privacy unit of a certificate of max_rows {self.max_rows} must be FIELD:{self.max_rows}, or row "
+                f"for 1, got {self.privacy_unit!r}"
+            )
         object.__setattr__(self, "settings", MappingProxyType(_plain(self.settings)))
         for line in self.lines:
             if (line.relation, line.max_rows, line.cost.notion) != (self.relation, self.max_rows, self.total.notion):
@@ -176,12 +182,9 @@ class Certificate:
 
     def text(self) -> str:
         """Return a short plain summary: what is protected, under which relation, at which cost, what was assumed."""
-        lines = [self._promise(), self._price()]
-        for fields, origin in ((self.assumed_fields, "taken as given"), (self.dp_fields, "bought with budget")):
-            if fields:
-                lines.append(f"Bounds and categories {origin}: {_named(fields)}.")
-        source = "a public number" if self.public_rows is not None else "a noisy number"
-        lines.append(f"The model stands for {self.released_rows} rows, {source}.")
+        lines = [*protection_lines(self.relation, self.privacy_unit, self.max_rows), self._price()]
+        lines += origin_lines(self.assumed_fields, self.dp_fields)
+        lines.append(f"The model stands for {self.released_rows} rows, {self._source_of_rows()}.")
         if self.ledger is None:
             lines.append("Recorded in no ledger.")
         else:
@@ -189,12 +192,12 @@ class Certificate:
         lines += [f"Warning: {warning}" for warning in self.warnings]
         return "\n".join(lines) + "\n"
 
-    def _promise(self) -> str:
-        """Say whom the release protects, from what."""
-        unit = "row" if self.privacy_unit == "row" else f"unit {self.privacy_unit} (up to {self.max_rows} rows)"
-        if self.relation == "add-remove":
-            return f"Protected: whether any one {unit} is in the table, and what it says (add-remove neighbours)."
-        return f"Protected: what any one {unit} says, not how many there are (replace-one neighbours)."
+    def _source_of_rows(self) -> str:
+        """Say why the number of rows may be shown."""
+        if self.public_rows is None:
+            return "a noisy number"
+        field = unit_field(self.privacy_unit)
+        return "a public number" + ("" if field is None else f": one row for each value of {field}")
 
     def _price(self) -> str:
         """Say what the release cost."""
@@ -224,6 +227,7 @@ class Certificate:
             "relation": self.relation,
             "privacy_unit": self.privacy_unit,
             "max_rows": self.max_rows,
+            "protected": " ".join(protection_lines(self.relation, self.privacy_unit, self.max_rows)),
             "assumed_fields": list(self.assumed_fields),
             "dp_fields": list(self.dp_fields),
             "public_rows": self.public_rows,
@@ -298,9 +302,3 @@ def _statement_from_dict(values: object) -> Statement:
 def _entry_from_dict(values: object) -> LedgerEntry:
     """Read back the name of a ledger entry."""
     return LedgerEntry(dataset=read_key(values, "dataset", str), release_id=read_key(values, "release_id", str))
-
-
-def _named(fields: tuple[str, ...]) -> str:
-    """Return a few names, and how many more there are."""
-    more = len(fields) - _NAMED_FIELDS
-    return ", ".join(fields[:_NAMED_FIELDS]) + (f" and {more} more" if more > 0 else "")

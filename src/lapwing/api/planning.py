@@ -1,0 +1,29 @@
+"""Ask a mechanism for its plan, under the terms of a release or under others to compare with."""
+
+from typing import Final
+
+from lapwing.api.generators import generator
+from lapwing.api.settings import Settings
+from lapwing.release.certificate import CostLine
+from lapwing.release.planned import Planned
+from lapwing.release.terms import Relation, Terms
+
+_SEED: Final = 0
+"""Every plan starts from the same public seed."""
+
+
+def expected_terms(relation: Relation, max_rows: int, rows: int) -> Terms:
+    """Return the terms of a release of that many rows, as `lapwing.curator.opening.public_terms` gives them."""
+    is_public = relation == "replace-one" and max_rows == 1
+    return Terms(relation=relation, max_rows=max_rows, rows=rows if is_public else None, expected_rows=rows)
+
+
+def planned(settings: Settings, terms: Terms) -> Planned:
+    """Ask the mechanism for its plan; the same one for the same settings and terms."""
+    return settings.mechanism.plan(settings.schema, settings.request.budget, terms, generator(_SEED, "plan"))
+
+
+def first_deviation(plan: Planned, terms: Terms) -> float:
+    """Return the standard deviation of the noise on the first table, in records."""
+    law = CostLine.planned(plan.questions[0], terms)[0].noise
+    return 0.0 if law is None else law.sd
