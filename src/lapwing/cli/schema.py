@@ -14,6 +14,7 @@ from lapwing.errors import ParameterError
 
 if TYPE_CHECKING:
     from lapwing.internal.misfits import FieldFit
+    from lapwing.internal.units import UnitFit
     from lapwing.schema.fields import Field
     from lapwing.schema.schemas import Schema
 
@@ -52,7 +53,7 @@ def check(
         Path | None,
         typer.Argument(
             metavar="[DATA]",
-            help="Internal: also count the cells of this private table that do not fit.",
+            help="Internal: also count the cells of this private table that do not fit, and the rows of its units.",
             show_default=False,
         ),
     ] = None,
@@ -66,11 +67,18 @@ def check(
     if data is None:
         return
 
+    from lapwing.internal.evaluation import NOTICE  # noqa: PLC0415
     from lapwing.internal.misfits import check_table  # noqa: PLC0415
 
     fits = check_table(data, checked).value
-    speaker(context, quiet)("internal: the counts of cells are exact and were made by looking at private rows")
-    print("\n".join(["", _fits(fits), *_remarks(fits, checked)]))
+    speaker(context, quiet)("internal: the counts are exact and were made by looking at private rows")
+    print("\n".join(["", NOTICE, "", _fits(fits), *_remarks(fits, checked)]))
+    if checked.privacy_unit is None:
+        return
+
+    from lapwing.internal.units import check_units  # noqa: PLC0415
+
+    print("\n".join(["", *_units(check_units(data, checked).value)]))
 
 
 def _summary(schema: "Schema") -> str:
@@ -116,6 +124,32 @@ def _fits(fits: "Sequence[FieldFit]") -> str:
     """Return how a table fits, one line per column."""
     lines = [(fit.name, str(fit.cells), str(fit.missing), str(fit.clamped), str(fit.misfit)) for fit in fits]
     return aligned([("column", "cells", "missing", "out of bounds", "misfit"), *lines], right=[1, 2, 3, 4])
+
+
+def _units(found: "UnitFit") -> list[str]:
+    """Return how the rows spread over privacy units, and what each maxRows would keep."""
+    facts = [
+        (f"units (values of {found.field})", str(found.units)),
+        ("rows", str(found.rows)),
+        ("rows per unit, mean", f"{found.mean:.3g}"),
+        ("rows per unit, largest", str(found.largest)),
+        ("rows without identifier", f"{found.rows_without}{', one unit together' if found.rows_without else ''}"),
+    ]
+    lines = [
+        (
+            f"{limit} (the schema's)" if limit == found.max_rows else str(limit),
+            str(kept),
+            f"{1 - kept / max(1, found.rows):.2%}",
+        )
+        for limit, kept in found.kept
+    ]
+    return [
+        aligned(facts),
+        "",
+        aligned([("maxRows", "rows kept", "rows dropped"), *lines], right=[1, 2]),
+        f"The schema's maxRows of {found.max_rows} drops {found.dropped_share:.2%} of the rows. A choice made from "
+        "these counts tells of them: choose maxRows from public knowledge where you can.",
+    ]
 
 
 def _remarks(fits: "Sequence[FieldFit]", schema: "Schema") -> list[str]:

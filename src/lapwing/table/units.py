@@ -64,6 +64,11 @@ class UnitNumbers:
             first += len(distinct)
         return units
 
+    @property
+    def rows_without(self) -> int:
+        """How many rows so far have no unit."""
+        return sum(int(np.count_nonzero(sorts == _NULL)) for sorts in self._sorts)
+
     def _from_texts(self, cells: pl.Series, sorts: np.ndarray) -> np.ndarray:
         sorts[cells.is_null().to_numpy() | cells.is_in(self._markers).fill_null(value=True).to_numpy()] = _NULL
         keys = np.zeros(len(cells), dtype=np.int64)
