@@ -27,12 +27,44 @@ _VARIATIONS = {
     ),
 }
 
+_RISE = {"type": "number", "minimum": -1, "maximum": 1}
+_PERCENTS = ("1", "5", "25", "50", "75", "95", "99")
+_COLUMNS = {
+    "type": "array",
+    "items": _form(
+        column={"type": "string"},
+        missing={"anyOf": [{"type": "null"}, _RISE]},
+        special={"type": "array", "items": _form(value={"type": ["number", "string"]}, error=_RISE)},
+        numbers={
+            "anyOf": [
+                {"type": "null"},
+                _form(
+                    mean={"type": ["null", "number"]},
+                    deviation={"type": ["null", "number"], "minimum": -1},
+                    ranks=_form(**dict.fromkeys(_PERCENTS, _RISE)),
+                    rank=_SHARE,
+                    kolmogorov=_SHARE,
+                    wasserstein={"type": ["null", "number"], "minimum": 0},
+                ),
+            ]
+        },
+    ),
+}
+_GAPS = {
+    "anyOf": [
+        {"type": "null"},
+        _form(**dict.fromkeys(("synthetic", "bootstrap", "independent"), _VARIATIONS["items"])),
+    ]
+}
+
 METRICS = _form(
     notice={"const": "internal - do not publish"},
     lapwing={"type": "string"},
     seed={"type": "integer", "minimum": 0},
     rows=_form(real=_COUNT, synthetic=_COUNT),
     total_variation=_form(synthetic=_VARIATIONS, bootstrap=_VARIATIONS, independent=_VARIATIONS),
+    columns=_form(synthetic=_COLUMNS, bootstrap=_COLUMNS),
+    missing=_form(together=_GAPS, given=_GAPS),
     downstream={
         "anyOf": [{"type": "null"}, _form(target={"type": "string"}, auc=_SHARE, ceiling=_SHARE, floor=_SHARE)]
     },

@@ -63,6 +63,35 @@ def test_independent_rows_of_adult_are_as_far_off_as_independent_columns(synthet
     assert figures["downstream"]["auc"] < 0.75
 
 
+def test_columns_that_fit_worst_are_shown(synthetic, tmp_path):
+    said = evaluate(synthetic, "--json", tmp_path / "metrics.json")
+
+    figures = json.loads((tmp_path / "metrics.json").read_text())["columns"]
+    wrong = {each["column"]: abs(each["numbers"]["mean"]) for each in figures["synthetic"] if each["numbers"]}
+    floor = [abs(each["numbers"]["mean"]) for each in figures["bootstrap"] if each["numbers"]]
+    worst = max(wrong, key=wrong.get)
+    shown = [f"{value:.4f}" for value in (sum(wrong.values()) / 6, wrong[worst], sum(floor) / 6)]
+    assert ["mean (sd)", "6", *shown, worst] in [re.split(r"  +", line) for line in said.out.splitlines()]
+    assert "missing cells" not in said.out, "no cell of adult may be missing"
+
+
+def test_gaps_are_shown_where_cells_may_be_missing(tmp_path):
+    fields = [{"name": name, "type": "integer", "constraints": {"minimum": 0, "maximum": 9}} for name in ("a", "b")]
+    (tmp_path / "schema.json").write_text(json.dumps({"fields": [fields[0] | {"special": [-1]}, fields[1]]}))
+    pl.DataFrame({"a": [1, None, None, -1], "b": [1, None, None, 1]}).write_parquet(tmp_path / "real.parquet")
+    pl.DataFrame({"a": [1, None, -1, -1], "b": [None, 1, 1, 1]}).write_parquet(tmp_path / "made.parquet")
+
+    said = lapwing(
+        "evaluate", tmp_path / "real.parquet", tmp_path / "made.parquet", "--schema", tmp_path / "schema.json"
+    )
+
+    lines = {line[0]: line[1:] for line in (re.split(r"  +", text) for text in said.out.splitlines())}
+    assert [lines["missing cells"][place] for place in (0, 1, 2, -1)] == ["2", "0.2500", "0.2500", "a"]
+    assert [lines["special values"][place] for place in (0, 1, 2, -1)] == ["1", "0.2500", "0.2500", "a"]
+    assert [lines["missing together"][place] for place in (0, 1, 2, -1)] == ["1 of 1", "0.7500", "0.7500", "a x b"]
+    assert lines["missing given"][0] == "2 of 2"
+
+
 def test_without_a_target_nothing_is_trained(synthetic, tmp_path):
     said = evaluate(synthetic, "--json", tmp_path / "metrics.json", "--quiet")
 

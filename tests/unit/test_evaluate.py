@@ -69,6 +69,47 @@ def test_a_smaller_sample_has_the_shares_that_it_has():
     assert (found.rows, found.synthetic_rows) == (4, 2)
 
 
+def test_single_columns_are_compared_beside_the_bootstrap():
+    real = pl.DataFrame({"age": [10, 30, None, -1], "sex": ["f"] * 4, "rich": [True, True, None, None]})
+    synthetic = pl.DataFrame({"age": [50, 50, None, None], "sex": ["f"] * 4, "rich": [True] * 4})
+
+    found = lw.evaluate(real, synthetic, {"fields": SCHEMA["fields"][:3]})
+
+    age, sex, rich = found.columns
+    # Mean 20 and deviation 10 against 50 and 0.
+    assert (age.missing, age.special, age.numbers.mean, age.numbers.deviation) == (0.25, ((-1, -0.25),), 3, -1)
+    assert (sex.missing, sex.special, sex.numbers) == (None, (), None)
+    assert (rich.missing, rich.numbers) == (-0.5, None)
+    assert [each.column for each in found.bootstrap_columns] == ["age", "sex", "rich"]
+    assert found.bootstrap_columns != found.columns
+
+
+def test_what_is_missing_together_and_where_is_compared_beside_reference_rows():
+    age, rich = [None, None, 5, 5] * 50, [None, None, True, False] * 50
+    real = pl.DataFrame({"age": age, "sex": ["f", "f", "m", "m"] * 50, "rich": rich})
+    synthetic = real.with_columns(rich=pl.Series(rich[1:] + rich[:1]))
+
+    found = lw.evaluate(real, synthetic, {"fields": SCHEMA["fields"][:3]})
+
+    # A quarter of the rows lack both, rich alone, age alone and none, against half both and half none.
+    assert found.together["synthetic"].mean == 0.5
+    assert dict(found.given["synthetic"].worst())["rich", "sex"] == 0.5
+    assert dict(found.given["synthetic"].worst())["age", "sex"] == 0
+    for gaps in (found.together, found.given):
+        floor, lazy = references(gaps)
+        assert floor.mean < 0.2 < lazy.mean
+
+
+def references(gaps):
+    return gaps["bootstrap"], gaps["independent"]
+
+
+def test_columns_that_are_always_there_have_nothing_missing_together():
+    figures = lw.evaluate(table(1), table(2), {"fields": SCHEMA["fields"][1:2]}).to_dict()
+
+    assert figures["missing"] == {"together": None, "given": None}
+
+
 def test_a_target_is_predicted_from_synthetic_rows_and_from_real_ones():
     synthetic = table(2).with_columns(rich=pl.Series(np.random.default_rng(3).random(600) < 0.5))
 

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from lapwing.errors import ParameterError
 from lapwing.evaluate.gaps import missing_given, missing_together, pairs_given, pairs_together
 from lapwing.schema.schemas import Schema
 
@@ -112,9 +113,10 @@ def test_codes_in_small_types_do_not_wrap():
     assert missing_given(real, other, wide, (("a", "b"),)).mean == 0.5
 
 
-def test_without_a_pair_there_is_nothing():
+def test_without_a_pair_there_is_nothing_to_compare():
     schema = Schema.from_dict({"fields": [FIELDS[2], {**FIELDS[2], "name": "e"}]})
 
     assert pairs_together(schema, rng=rng()) == pairs_given(schema, rng=rng()) == ()
-    assert missing_together({}, {}, schema, ()) is None
-    assert missing_given({}, {}, schema, ()) is None
+    for compare in (missing_together, missing_given):
+        with pytest.raises(ParameterError, match="one distance for each of its tables"):
+            compare({}, {}, schema, ())

@@ -1,6 +1,7 @@
 """`lapwing evaluate`."""
 
 import json
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,7 +21,16 @@ _EXPLAINED = (
     "mean and max: total variation between the real and the synthetic table, 0 (same shares) to 1 (no cell in common)",
     "bootstrap: mean between the real rows and as many of them drawn with replacement, the sampling floor",
     "independent: mean between the real rows and the same with every column shuffled by itself",
+    "missing, special: difference in the share of such cells; quantiles: error in rank; sd: real standard deviations",
+    "missing together, given: total variation of two columns of which one or both are taken as missing or not",
 )
+_COLUMN_LINES = {
+    "missing": "missing cells",
+    "special": "special values",
+    "mean": "mean (sd)",
+    "rank": "quantiles (rank)",
+    "wasserstein": "Wasserstein (sd)",
+}
 
 
 def evaluate(
@@ -81,8 +91,34 @@ def _text(found: "Evaluation") -> str:
         )
         for each, floor, lazy in zip(found.synthetic, found.bootstrap, found.independent, strict=True)
     ]
-    parts = [found.to_dict()["notice"], "", aligned([heading, *lines], right=[1, 2, 3, 4, 5]), "", *_EXPLAINED]
+    parts = [found.to_dict()["notice"], "", aligned([heading, *lines], right=[1, 2, 3, 4, 5]), *_columns(found)]
+    parts += ["", *_EXPLAINED]
     return "\n".join(parts + ([] if found.downstream is None else ["", _predictions(found.downstream)]))
+
+
+def _columns(found: "Evaluation") -> list[str]:
+    """Return how far single columns and their missing cells are from the real ones; nothing where there is nothing."""
+    from lapwing.evaluate.columns import error_sizes  # noqa: PLC0415
+
+    lines = []
+    floors = error_sizes(found.bootstrap_columns)
+    for kind, sizes in error_sizes(found.columns).items():
+        if sizes and kind in _COLUMN_LINES:
+            values, floor = list(sizes.values()), list(floors[kind].values())
+            figures = (sum(values) / len(values), max(values), sum(floor) / max(len(floor), 1))
+            lines.append((_COLUMN_LINES[kind], str(len(values)), *_shown(figures), max(sizes, key=sizes.__getitem__)))
+    for name, gaps in (("missing together", found.together), ("missing given", found.given)):
+        if gaps is not None:
+            each = gaps["synthetic"]
+            figures = (each.mean, each.maximum, gaps["bootstrap"].mean)
+            compared = f"{len(each.tables)} of {each.possible}"
+            lines.append((name, compared, *_shown(figures), " x ".join(each.worst(1)[0][0])))
+    heading = ("columns", "compared", "mean", "max", "bootstrap", "worst")
+    return ["", aligned([heading, *lines], right=[1, 2, 3, 4])] if lines else []
+
+
+def _shown(figures: Sequence[float]) -> list[str]:
+    return [f"{figure:.4f}" for figure in figures]
 
 
 def _predictions(found: "Downstream") -> str:

@@ -72,7 +72,7 @@ def pairs_given(schema: Schema, *, most: int = PAIRS, rng: np.random.Generator) 
     return _sampled(tuple(itertools.product(_may_miss(schema), [each.name for each in schema.columns])), most, rng)
 
 
-def missing_together(real_codes: Codes, other_codes: Codes, schema: Schema, pairs: Pairs) -> Variation | None:
+def missing_together(real_codes: Codes, other_codes: Codes, schema: Schema, pairs: Pairs) -> Variation:
     """Return how far two tables are apart in which cells of a row are regular at the same time.
 
     Parameters
@@ -82,12 +82,17 @@ def missing_together(real_codes: Codes, other_codes: Codes, schema: Schema, pair
     schema : Schema
         Gives the columns.
     pairs : tuple of (str, str)
-        As `pairs_together` returns them.
+        As `pairs_together` returns them, at least one.
 
     Returns
     -------
-    Variation or None
-        Of the tables (regular or not) x (regular or not), 0 to 1; None where there is no pair.
+    Variation
+        Of the tables (regular or not) x (regular or not), 0 to 1.
+
+    Raises
+    ------
+    ParameterError
+        If there is no pair.
 
     Examples
     --------
@@ -101,10 +106,11 @@ def missing_together(real_codes: Codes, other_codes: Codes, schema: Schema, pair
         for codes in (real_codes, other_codes)
     ]
     found = [_distance([2 * cells[a].astype(np.uint8) + cells[b] for cells in tables], 4) for a, b in pairs]
-    return _variation(pairs, found, math.comb(len(_with_gaps(schema)), 2))
+    possible = math.comb(len(_with_gaps(schema)), 2)
+    return Variation(ways=2, possible=possible, tables=pairs, distances=np.array(found))
 
 
-def missing_given(real_codes: Codes, other_codes: Codes, schema: Schema, pairs: Pairs) -> Variation | None:
+def missing_given(real_codes: Codes, other_codes: Codes, schema: Schema, pairs: Pairs) -> Variation:
     """Return how far two tables are apart in where on a second column the cells of a first one are missing.
 
     Parameters
@@ -112,14 +118,18 @@ def missing_given(real_codes: Codes, other_codes: Codes, schema: Schema, pairs: 
     real_codes, other_codes, schema
         As for `missing_together`.
     pairs : tuple of (str, str)
-        As `pairs_given` returns them.
+        As `pairs_given` returns them, at least one.
 
     Returns
     -------
-    Variation or None
-        Of the tables (missing or not) x (second column), 0 to 1; None where there is no pair. The second column is
-        taken in at most 16 equal parts of its public domain (categories in the order of their list), each special
-        value and missing apart.
+    Variation
+        Of the tables (missing or not) x (second column), 0 to 1. The second column is taken in at most 16 equal parts
+        of its public domain (categories in the order of their list), each special value and missing apart.
+
+    Raises
+    ------
+    ParameterError
+        If there is no pair.
 
     Examples
     --------
@@ -140,7 +150,8 @@ def missing_given(real_codes: Codes, other_codes: Codes, schema: Schema, pairs: 
         _distance([part + gap for part, gap in zip(parts[b], gaps[a], strict=True)], 2 * groupings[b].groups)
         for a, b in pairs
     ]
-    return _variation(pairs, found, len(_may_miss(schema)) * (len(schema.columns) - 1))
+    possible = len(_may_miss(schema)) * (len(schema.columns) - 1)
+    return Variation(ways=2, possible=possible, tables=pairs, distances=np.array(found))
 
 
 def _with_gaps(schema: Schema) -> list[str]:
@@ -164,9 +175,3 @@ def _distance(keys: Sequence[npt.NDArray[np.integer]], cells: int) -> float:
     real, other = (np.bincount(each, minlength=cells) for each in keys)
     rows, others = len(keys[0]), len(keys[1])
     return int(np.abs(real * others - other * rows).sum()) / (2 * rows * others)
-
-
-def _variation(pairs: Pairs, distances: Sequence[float], possible: int) -> Variation | None:
-    if not pairs:
-        return None
-    return Variation(ways=2, possible=possible, tables=pairs, distances=np.array(distances))

@@ -7,7 +7,9 @@ from typing import Any, Final
 import numpy as np
 
 from lapwing.errors import DataError
+from lapwing.evaluate.columns import PERCENTS, ColumnErrors, NumberErrors, compare_columns
 from lapwing.evaluate.downstream import Downstream, check_target, trained_auc
+from lapwing.evaluate.gaps import missing_given, missing_together, pairs_given, pairs_together
 from lapwing.evaluate.variation import (
     Variation,
     bootstrap_rows,
@@ -42,6 +44,13 @@ class Evaluation:
         The same tables of the real rows and as many of them drawn with replacement: the sampling floor.
     independent : tuple of Variation
         The same of the real rows and those rows with every column shuffled by itself: the lazy baseline.
+    columns, bootstrap_columns : tuple of ColumnErrors
+        How far every column is from the real one: of the synthetic table, and of the bootstrap.
+    together : dict of str to Variation, or None
+        Which cells of a row are regular at the same time, of pairs of columns that may be missing or have special
+        values: of the ``synthetic``, ``bootstrap`` and ``independent`` rows. None where there is no pair.
+    given : dict of str to Variation, or None
+        Where on another column the cells of a column are missing, likewise.
     downstream : Downstream or None
         How well the target is predicted; None where none was given.
     rows, synthetic_rows : int
@@ -53,6 +62,10 @@ class Evaluation:
     synthetic: tuple[Variation, ...]
     bootstrap: tuple[Variation, ...]
     independent: tuple[Variation, ...]
+    columns: tuple[ColumnErrors, ...]
+    bootstrap_columns: tuple[ColumnErrors, ...]
+    together: dict[str, Variation] | None
+    given: dict[str, Variation] | None
     downstream: Downstream | None
     rows: int
     synthetic_rows: int
@@ -64,6 +77,8 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON values, under the notice that it is internal."""
         compared = {"synthetic": self.synthetic, "bootstrap": self.bootstrap, "independent": self.independent}
+        columns = {"synthetic": self.columns, "bootstrap": self.bootstrap_columns}
+        missing = {"together": self.together, "given": self.given}
         area = self.downstream
         return {
             "notice": NOTICE,
@@ -71,6 +86,11 @@ class Evaluation:
             "seed": self.seed,
             "rows": {"real": self.rows, "synthetic": self.synthetic_rows},
             "total_variation": {name: [_as_dict(each) for each in found] for name, found in compared.items()},
+            "columns": {name: [_column_as_dict(each) for each in found] for name, found in columns.items()},
+            "missing": {
+                name: None if found is None else {rows: _as_dict(each) for rows, each in found.items()}
+                for name, found in missing.items()
+            },
             "downstream": None if area is None else asdict(area),
         }
 
@@ -102,7 +122,7 @@ def evaluate_tables(
     seed : int
         That the generator was made from.
     rng : Generator
-        Chooses 3-way tables and the fifth, draws the reference rows, seeds the classifiers.
+        Chooses 3-way tables, pairs and the fifth, draws the reference rows, seeds the classifiers.
 
     Returns
     -------
@@ -130,21 +150,41 @@ def evaluate_tables(
         train, tests = _held_back(rows, rng) if test is None else (rows, _codes("the table of test rows", test, schema))
         found = _predicted((others, train), tests, schema, target, rng)
     tables = choose_tables(schema, rng=rng)
-    compared = [
-        compare_tables(rows, against, schema, tables)
-        for against in (others, bootstrap_rows(rows, rng), independent_columns(rows, rng))
-    ]
+    against = {
+        "synthetic": others,
+        "bootstrap": bootstrap_rows(rows, rng),
+        "independent": independent_columns(rows, rng),
+    }
+    compared = {name: compare_tables(rows, each, schema, tables) for name, each in against.items()}
+    together, given = _gaps(rows, against, schema, rng)
     return Internal(
         Evaluation(
-            synthetic=compared[0],
-            bootstrap=compared[1],
-            independent=compared[2],
+            synthetic=compared["synthetic"],
+            bootstrap=compared["bootstrap"],
+            independent=compared["independent"],
+            columns=compare_columns(rows, others, schema),
+            bootstrap_columns=compare_columns(rows, against["bootstrap"], schema),
+            together=together,
+            given=given,
             downstream=found,
             rows=_height(rows),
             synthetic_rows=_height(others),
             seed=seed,
         )
     )
+
+
+def _gaps(
+    rows: Codes, against: Mapping[str, Codes], schema: Schema, rng: np.random.Generator
+) -> tuple[dict[str, Variation] | None, dict[str, Variation] | None]:
+    """Return how far tables are from the real one in what is missing together, and given other columns."""
+    pairs, other_pairs = pairs_together(schema, rng=rng), pairs_given(schema, rng=rng)
+    together, given = None, None
+    if pairs:
+        together = {name: missing_together(rows, each, schema, pairs) for name, each in against.items()}
+    if other_pairs:
+        given = {name: missing_given(rows, each, schema, other_pairs) for name, each in against.items()}
+    return together, given
 
 
 def _codes(what: str, data: object, schema: Schema) -> Codes:
@@ -189,3 +229,18 @@ def _as_dict(variation: Variation) -> dict[str, Any]:
         "max": variation.maximum,
         "worst": [{"columns": list(columns), "distance": distance} for columns, distance in variation.worst()],
     }
+
+
+def _column_as_dict(errors: ColumnErrors) -> dict[str, Any]:
+    """Return the errors of a column as plain JSON values."""
+    return {
+        "column": errors.column,
+        "missing": errors.missing,
+        "special": [{"value": value, "error": error} for value, error in errors.special],
+        "numbers": None if errors.numbers is None else _numbers_as_dict(errors.numbers),
+    }
+
+
+def _numbers_as_dict(errors: NumberErrors) -> dict[str, Any]:
+    ranks = {str(percent): error for percent, error in zip(PERCENTS, errors.ranks, strict=True)}
+    return asdict(errors) | {"ranks": ranks, "rank": errors.rank}
