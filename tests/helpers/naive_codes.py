@@ -30,11 +30,16 @@ def naive_code(cell, field):
         return last if number is None else _real(float(number), field)
     if field.type == "integer":
         number = _number(cell)
-        return last if number is None or number != int(number) else _stepped(int(number), 1, field)
+        return last if number is None or number != int(number) else _nearest(int(number), field)
     moment = _moment(cell)
     if moment is None:
         return last
-    return _stepped(moment // UNITS["day"], 1, field) if field.type == "date" else _stepped(moment, None, field)
+    x = moment // UNITS["day"] if field.type == "date" else moment
+    if field.resolution in {"month", "year"}:
+        return _calendar(x, field)
+    default = "day" if field.type == "date" else "second"
+    step = {"day": 1, "week": 7} if field.type == "date" else UNITS
+    return _stepped(x, step[field.resolution or default], field)
 
 
 def _number(cell):
@@ -96,14 +101,39 @@ def _real(x, field):
 
 
 def _stepped(x, step, field):
+    """Return the steps of one length that are over when x comes."""
     first = field.domain.values
-    if step is None:
-        step = UNITS[field.resolution or "second"]
     for offset, special in enumerate(field.special):
         if x == _special(special, field):
             return first + offset
     lo = _special(field.minimum, field)
     return min(max((x - lo) // step, 0), first - 1)
+
+
+def _nearest(x, field):
+    """Return the nearest whole number of steps above the minimum that does not pass the maximum."""
+    first = field.domain.values
+    if x in field.special:
+        return first + field.special.index(x)
+    x = min(max(x, field.minimum), field.maximum)
+    return min(round(Fraction(x - field.minimum, field.resolution or 1)), first - 1)
+
+
+def _calendar(x, field):
+    """Return the months or years since the minimum's."""
+    first = field.domain.values
+    for offset, special in enumerate(field.special):
+        if x == _special(special, field):
+            return first + offset
+    lo = _special(field.minimum, field)
+    (year, month), (year_0, month_0) = _year_and_month(max(x, lo), field), _year_and_month(lo, field)
+    years = year - year_0
+    return min(years if field.resolution == "year" else 12 * years + month - month_0, first - 1)
+
+
+def _year_and_month(x, field):
+    moment = EPOCH + (dt.timedelta(days=x) if field.type == "date" else x * MICROSECOND)
+    return moment.year, moment.month
 
 
 def _special(value, field):

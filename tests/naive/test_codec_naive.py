@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.naive_codes import naive_code
+from lapwing.schema.category_trees import Prefixes
 from lapwing.schema.fields import Field
 from lapwing.table.cells import Numbers, Times, texts
 from lapwing.table.codec import encode
@@ -27,6 +28,18 @@ NUMBER_FIELDS = (
     Field(name="x", type="boolean"),
     Field(name="x", type="date", minimum="1999-12-31", maximum="2024-02-29"),
     Field(name="x", type="datetime", minimum="1999-12-31", maximum="2024-02-29", resolution="minute"),
+    Field(name="x", type="integer", minimum=-50, maximum=340, resolution=20, special=(0, 25), scale="log"),
+    Field(name="x", type="integer", minimum=-(2**63), maximum=2**63 - 1, resolution=2**11 + 1),
+    Field(name="x", type="integer", minimum=-(2**63), maximum=2**63 - 1, resolution=2**63 - 1),
+    Field(name="x", type="integer", minimum=-3, maximum=300, resolution=2**62),
+    Field(name="x", type="string", categories=("b1", "2.5", "a", "b2", "0.1"), hierarchy=Prefixes((1,))),
+    Field(name="x", type="date", minimum="1999-12-31", maximum="2024-02-28", resolution="week"),
+    Field(
+        name="x", type="date", minimum="1959-12-15", maximum="2024-02-10", resolution="month", special=("2000-02-29",)
+    ),
+    Field(name="x", type="date", minimum="0001-01-01", maximum="9999-12-31", resolution="year"),
+    Field(name="x", type="datetime", minimum="1959-12-15T12:00", maximum="2024-02-10T01:00:00", resolution="month"),
+    Field(name="x", type="datetime", minimum="0001-06-01", maximum="9999-03-01", resolution="year"),
 )
 
 number_texts = st.text(alphabet="0123456789.eE+-_ \tnaif", max_size=12)

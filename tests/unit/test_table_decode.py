@@ -69,7 +69,7 @@ def test_codes_become_values_of_the_fields_type(field, codes, values, dtype):
 
 def test_real_numbers_are_spread_over_their_cell_and_stay_inside():
     field = Field(name="x", type="number", minimum=-1, maximum=1, special=(5,))
-    codes = np.repeat([0, 2**31, 2**32 - 1], 2000)
+    codes = np.repeat([1, 2**31 + 7, 2**32 - 2], 2000)
 
     values = values_of(field, codes).to_numpy()
 

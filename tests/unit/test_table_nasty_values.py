@@ -9,6 +9,7 @@ import pytest
 
 from helpers.containers import CONTAINERS
 from helpers.naive_codes import naive_code
+from lapwing.schema.category_trees import Prefixes
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import code_table
@@ -30,6 +31,13 @@ FIELDS = (
     Field(name="day", type="date", minimum="2000-01-01", maximum="2030-12-31", special=("1900-01-01",)),
     Field(name="listed days", type="date", categories=("2020-01-01", "2021-06-30")),
     Field(name="hour", type="datetime", minimum="2000-01-01", maximum="2030-12-31", resolution="hour"),
+    Field(name="hundreds", type="integer", minimum=-150, maximum=10_000, resolution=100, special=(0,), scale="log"),
+    Field(name="huge steps", type="integer", minimum=-(2**63), maximum=2**63 - 1, resolution=2**12 + 1),
+    Field(name="branches", type="string", categories=("red", "5", "5.5", "rose"), hierarchy=Prefixes((1,))),
+    Field(name="week", type="date", minimum="1999-12-31", maximum="2030-12-31", resolution="week"),
+    Field(name="month", type="date", minimum="1900-01-15", maximum="2030-12-15", resolution="month"),
+    Field(name="year", type="datetime", minimum="0001-02-01", maximum="2030-12-15", resolution="year"),
+    Field(name="monthly", type="datetime", minimum="1900-01-15", maximum="2021-06-15", resolution="month"),
     Field(name="second", type="datetime", minimum="2020-01-01T00:00:00", maximum="2021-06-30T12:00:00"),
 )
 ZONE = dt.timezone(dt.timedelta(hours=5, minutes=30))

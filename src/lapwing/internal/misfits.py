@@ -8,7 +8,6 @@ import polars as pl
 from lapwing.internal.results import Internal
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values import bounds, step
 from lapwing.table.cells import Numbers, RawColumn, Texts, Times
 from lapwing.table.codec import encoder
 from lapwing.table.guard import private_boundary
@@ -104,10 +103,7 @@ def _is_missing(cells: RawColumn, field: Field) -> np.ndarray:
 
 def _is_outside(cells: RawColumn, field: Field) -> np.ndarray:
     """Return where numbers and dates lie outside the bounds; false where a cell is neither."""
-    low, high = bounds(field)
-    if field.type != "number":
-        # Bounds of steps: a moment within the last step is inside.
-        high = int(high) + int(step(field) or 1) - 1
+    low, high = field.range.lo, field.range.top
     unit = DAY_MICROSECONDS if field.type == "date" else 1
     if isinstance(cells, Texts) and field.type in ("date", "datetime"):
         moments, is_time = read_times(cells.values)

@@ -12,6 +12,7 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.schema.domains import Domain
 from lapwing.schema.fields import Field
+from lapwing.schema.ranges import Range
 from lapwing.schema.scalars import (
     MICROSECONDS,
     category_key,
@@ -20,7 +21,7 @@ from lapwing.schema.scalars import (
     parse_datetime,
     quote,
 )
-from lapwing.schema.values import bounds, category_positions, special_codes, step
+from lapwing.schema.values import category_positions, exact_cells, special_codes
 
 _CELLS = 2**32
 _NAMES_OF_MISSING = ("NAType", "NaTType")  # of pandas, which this package does not need
@@ -54,7 +55,9 @@ def wanted_runs(field: Field, wanted: object) -> np.ndarray:
         A modelled column.
     wanted : value, Between, None, or list, tuple, set, range or ndarray of those
         None, NaN and pandas' NA ask for missing. A number without resolution means its cell; of a range, the cells
-        inside it. A moment at midnight is a date.
+        inside it, and those whose rows show exactly a number in it. With a resolution, a number means the nearest
+        step, a date or moment its week, month, hour or the like, and a range those that begin in it. A moment at
+        midnight is a date.
 
     Returns
     -------
@@ -179,47 +182,58 @@ def _listed_range(codes: _Listed, item: Between) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Axis:
-    """The codes of a numeric or date field: code i begins at ``origin + i * unit``, exactly.
+    """The codes of a numeric or date field: code i begins at ``origin + i * unit``, exactly, or with a month or year.
 
-    ``limit`` is the position of the last number in the domain, in units. Where a number has a resolution, decimals are
-    read as they are written: 0.1 is a tenth.
+    Where a number has a resolution, decimals are read as they are written: 0.1 is a tenth.
     """
 
     field: Field
+    found: Range
     values: int
     origin: Fraction
     unit: Fraction
-    limit: Fraction
-    is_continuous: bool
-    has_resolution: bool
     specials: dict[int | float, int]
 
+    @property
+    def is_continuous(self) -> bool:
+        """Whether codes are cells of a range of real numbers."""
+        return self.field.domain.continuous
+
+    @property
+    def is_nearest(self) -> bool:
+        """Whether a number goes to the nearest step."""
+        return self.field.type in ("integer", "number") and not self.is_continuous
+
+    @property
+    def limit(self) -> Fraction:
+        """The position of the last number in the domain."""
+        field = self.field
+        return self.position(cast("float", field.maximum) if field.type == "number" else self.found.top)
+
     def position(self, number: float) -> Fraction:
-        """Return how many units a number lies above the origin."""
-        exact = Fraction(str(number)) if self.has_resolution else Fraction(number)
+        """Return how many units a number lies above the origin; within a month or year, a half for all numbers."""
+        calendar = self.found.calendar
+        if calendar is not None:
+            code = calendar.codes(np.array([number]))
+            start = int(calendar.starts(code)[0])
+            return Fraction(2 * int(code[0]) + (number > start) - (number < start), 2)
+        has_resolution = self.field.type == "number" and not self.is_continuous
+        exact = Fraction(str(number)) if has_resolution else Fraction(number)
         return (exact - self.origin) / self.unit
 
 
 def _axis(field: Field, domain: Domain) -> _Axis:
     """Return where the codes of a numeric or date field lie."""
-    low, high = bounds(field)
-    grid = step(field)
-    has_resolution = field.type == "number" and grid is not None
-    origin = Fraction(str(field.minimum)) if has_resolution else Fraction(low)
-    unit = ((Fraction(high) - origin) / _CELLS or Fraction(1)) if grid is None else Fraction(grid)
-    if field.type == "number":
-        limit = ((Fraction(str(field.maximum)) if has_resolution else Fraction(high)) - origin) / unit
-    else:
-        # The last unit of a datetime holds moments up to its last microsecond.
-        limit = Fraction(domain.values) - (1 / unit if field.type == "datetime" else 1)
+    found = field.range
+    has_resolution = field.type == "number" and found.step is not None
+    origin = Fraction(str(field.minimum)) if has_resolution else Fraction(found.lo)
+    unit = ((Fraction(found.hi) - origin) / _CELLS or Fraction(1)) if found.step is None else Fraction(found.step)
     return _Axis(
         field=field,
+        found=found,
         values=domain.values,
         origin=origin,
         unit=unit,
-        limit=limit,
-        is_continuous=grid is None,
-        has_resolution=has_resolution,
         specials=special_codes(field),
     )
 
@@ -241,13 +255,15 @@ def _code(axis: _Axis, value: object) -> int:
     if number is not None and number in axis.specials:
         return axis.specials[number]
     position = Fraction(-1) if number is None else axis.position(number)
-    is_on_grid = field.type in ("number", "datetime") or position.denominator == 1
-    if not (0 <= position <= axis.limit and is_on_grid):
+    is_in_type = field.type != "integer" or Fraction(number or 0).denominator == 1
+    if number is None or not (0 <= position <= axis.limit and is_in_type):
         raise ParameterError(
             f"where: column {quote(field.name)} holds {field.type} values from {field.minimum} to {field.maximum}, "
             f"got {_shown(value)}; name a value in its domain"
         )
-    return min(round(position) if axis.has_resolution else math.floor(position), axis.values - 1)
+    if axis.is_continuous:
+        return axis.found.cell(float(number))
+    return min(round(position) if axis.is_nearest else math.floor(position), axis.values - 1)
 
 
 def _range(axis: _Axis, item: Between) -> tuple[int, int]:
@@ -270,6 +286,9 @@ def _range(axis: _Axis, item: Between) -> tuple[int, int]:
         if start >= stop and first <= last:
             start = min(math.floor(first), axis.values - 1)
             stop = start + 1
+        for code, number in exact_cells(field).items():
+            if low <= number <= high:
+                start, stop = min(start, code), max(stop, code + 1)
     if start >= stop:
         raise ParameterError(
             f"where: column {quote(field.name)} has no value from {_shown(item.low)} to {_shown(item.high)}; "

@@ -5,7 +5,10 @@ import json
 from collections.abc import Callable
 from typing import Final
 
+import numpy as np
+
 from lapwing.errors import ParameterError
+from lapwing.schema.calendars import Calendar
 from lapwing.schema.fields import Field, Scalar
 from lapwing.schema.groupings import Grouping
 from lapwing.schema.hierarchies import Hierarchy
@@ -139,19 +142,28 @@ def _run_labeller(field: Field) -> Callable[[int, int], str]:
     if field.is_categorical:
         return _category_runs(field)
     found = field.range
-    lo, hi, step = found.lo, found.hi, found.step
+    lo, hi, step, calendar = found.lo, found.hi, found.step, found.calendar
+    if calendar is not None:
+        return _stepped_runs(lambda code: _period_text(calendar, code), " to ")
     if step is None:
         return _interval_runs(float(lo), float(hi), found.values)
     if field.type == "date":
-        return _stepped_runs(lambda code: date_text(int(lo) + code), " to ")
+        return _stepped_runs(lambda code: date_text(int(lo) + code * int(step)), " to ")
     if field.type == "datetime":
         text = date_text if field.resolution == "day" else datetime_text
         unit = MICROSECONDS["day"] if field.resolution == "day" else 1
         return _stepped_runs(lambda code: text((int(lo) + code * int(step)) // unit), " to ")
     dash = "-" if lo >= 0 else " to "
     if field.type == "integer":
-        return _stepped_runs(lambda code: str(int(lo) + code), dash)
+        return _stepped_runs(lambda code: str(int(lo) + code * int(step)), dash)
     return _stepped_runs(lambda code: f"{float(lo + code * step):.12g}", dash)
+
+
+def _period_text(calendar: Calendar, code: int) -> str:
+    """Return a month as 2020-12, a year as 2020."""
+    start = int(calendar.starts(np.array([code]))[0])
+    text = date_text(start) if calendar.base == "D" else datetime_text(start)
+    return text[: len("2020-12")] if calendar.unit == "month" else text[: len("2020")]
 
 
 def _stepped_runs(text: Callable[[int], str], dash: str) -> Callable[[int, int], str]:

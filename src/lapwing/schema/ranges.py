@@ -51,6 +51,13 @@ class Range:
             code = round(Fraction(-self.lo) / self.step)
         return min(code, self.values - 1) if self.lo <= 0 <= self.top else code
 
+    def cell(self, number: float) -> int:
+        """Return the code of a number within a continuous range, rounded at every step as the codec rounds."""
+        if self.lo == self.hi:
+            return 0
+        code = math.floor((number - self.lo) / (self.hi - self.lo) * CONTINUOUS_VALUES)
+        return min(code, self.values - 1)
+
 
 def range_of(
     name: str,

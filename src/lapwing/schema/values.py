@@ -11,7 +11,7 @@ from lapwing.schema.checks import code_number
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import category_key, quote
 
-__all__ = ["bounds", "category_key", "category_positions", "special_codes", "special_numbers", "step"]
+__all__ = ["bounds", "category_key", "category_positions", "exact_cells", "special_codes", "special_numbers", "step"]
 
 
 def bounds(field: Field) -> tuple[int | float, int | float]:
@@ -24,8 +24,8 @@ def bounds(field: Field) -> tuple[int | float, int | float]:
     Returns
     -------
     lo, hi : int or float
-        Both ints (integer; date in days; datetime in microseconds, `hi` being the start of the last unit of the
-        field's resolution) or both floats (number).
+        Both ints (integer; date in days; datetime in microseconds) or both floats (number). Of ints, `hi` is the
+        last value that rows out show: where the last step, month or year begins.
 
     Raises
     ------
@@ -47,8 +47,9 @@ def step(field: Field) -> int | Fraction | None:
     Returns
     -------
     int, Fraction or None
-        1 for integers and dates; microseconds for datetimes; the resolution of a number as an exact fraction, or
-        None for a number without resolution, whose codes are 2**32 cells of its range.
+        Whole numbers for integers, days for dates, microseconds for datetimes; the resolution of a number as an exact
+        fraction. None for a number without resolution, whose codes are 2**32 cells of its range, and for months and
+        years, whose lengths differ.
 
     Examples
     --------
@@ -88,3 +89,23 @@ def special_codes(field: Field) -> dict[int | float, int]:
     """
     first = field.domain.values if field.special else 0
     return {number: first + position for position, number in enumerate(special_numbers(field))}
+
+
+def exact_cells(field: Field) -> dict[int, float]:
+    """Return the cells of a number without resolution that stand for one exact number, and that number.
+
+    Returns
+    -------
+    dict of int to float
+        The codes that hold the minimum, the maximum and zero, as far as these are in bounds and no special values:
+        tables hold many copies of them. Where zero shares a cell with a bound, the cell is zero's.
+
+    Examples
+    --------
+    >>> exact_cells(Field(name="x", type="number", minimum=-1, maximum=3))
+    {0: -1.0, 4294967295: 3.0, 1073741824: 0.0}
+    """
+    found = field.range
+    special = special_numbers(field)
+    numbers = (float(found.lo), float(found.hi), 0.0)
+    return {found.cell(x): x for x in numbers if found.lo <= x <= found.hi and x not in special}

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 
+from lapwing.schema.calendars import Calendar
 from lapwing.schema.fields import Field
 from lapwing.schema.values import bounds, special_codes, step
 from lapwing.table.categories import category_reader
@@ -155,22 +156,29 @@ def _code_reals(x: np.ndarray, rule: _RealRule) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _StepRule:
-    """How whole numbers become codes: whole steps from `lo`."""
+    """How whole numbers become codes: by the last step that begins at or before them, or the nearest one."""
 
     lo: int
+    top: int
     step: int
+    is_nearest: bool
+    calendar: Calendar | None
     values: int
     specials: tuple[tuple[int, int], ...]
     last: int
 
 
 def _step_rule(field: Field) -> _StepRule:
-    grid = step(field)
-    assert grid is not None
+    found = field.range
+    is_nearest = field.type == "integer"
     return _StepRule(
-        lo=int(bounds(field)[0]),
-        step=int(grid),
-        values=field.domain.values,
+        lo=int(found.lo),
+        # Nothing beyond the last multiple has a nearest one.
+        top=int(found.hi if is_nearest else found.top),
+        step=int(found.step or 1),
+        is_nearest=is_nearest,
+        calendar=found.calendar,
+        values=found.values,
         specials=tuple((int(value), code) for value, code in special_codes(field).items()),
         last=field.domain.last,
     )
@@ -178,13 +186,28 @@ def _step_rule(field: Field) -> _StepRule:
 
 def _code_integers(x: np.ndarray, rule: _StepRule) -> np.ndarray:
     """Return the codes of int64 values."""
-    codes: np.ndarray = np.clip(x, rule.lo, rule.lo + rule.values * rule.step - 1)
-    codes -= rule.lo
-    if rule.step > 1:
-        codes //= rule.step
+    codes: np.ndarray = np.clip(x, rule.lo, rule.top)
+    if rule.calendar is not None:
+        codes = rule.calendar.codes(codes)
+    elif rule.is_nearest and rule.step > 1:
+        codes = _nearest_steps(codes, rule)
+    else:
+        codes -= rule.lo
+        if rule.step > 1:
+            codes //= rule.step
     for value, code in rule.specials:
         codes[x == value] = code
     return codes
+
+
+def _nearest_steps(x: np.ndarray, rule: _StepRule) -> np.ndarray:
+    """Return the nearest whole number of steps from `lo`, of two equally near the even one; exact to 64 bits."""
+    # A difference of two int64 may need 64 bits; modulo 2^64 it is always right, and it is not negative.
+    above = x.astype(np.uint64) - np.uint64(rule.lo % 2**64)
+    codes, rest = np.divmod(above, np.uint64(rule.step))
+    missing = np.uint64(rule.step) - rest
+    codes += (rest > missing) | ((rest == missing) & (codes % np.uint64(2) == 1))
+    return codes.astype(np.int64)
 
 
 def _integer_codes(rule: _StepRule, cells: RawColumn) -> np.ndarray:

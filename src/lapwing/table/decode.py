@@ -11,7 +11,7 @@ import polars as pl
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import parse_date, parse_datetime
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values import bounds, special_numbers, step
+from lapwing.schema.values import bounds, exact_cells, special_numbers, step
 
 _EXACT: Final = 2**53  # integers up to here are exact as floats
 _MOST_DECIMALS: Final = 22  # powers of ten up to here are exact as floats
@@ -43,9 +43,10 @@ def decode(
     Returns
     -------
     polars DataFrame
-        All fields in the schema's order: integers as Int64, numbers as Float64 (within the bounds), categories in
-        their own type, Boolean, Date, Datetime in microseconds. Identifiers are fresh numbers from ``first_row + 1``,
-        as text where the field is a string. Missing is null.
+        All fields in the schema's order: integers as Int64, numbers as Float64 (within the bounds; minimum, maximum
+        and zero exactly in the cells that hold them), categories in their own type, Boolean, Date, Datetime in
+        microseconds (where their week, month, hour or the like begins). Identifiers are fresh numbers from
+        ``first_row + 1``, as text where the field is a string. Missing is null.
 
     Examples
     --------
@@ -93,9 +94,13 @@ def _ranged_column(field: Field, codes: np.ndarray, rng: np.random.Generator) ->
     """Return values of a field with bounds; those of the last code are arbitrary."""
     regular = np.minimum(codes, field.domain.values - 1)
     lo, hi = bounds(field)
-    grid = step(field)
-    if grid is None:
+    grid, calendar = step(field), field.range.calendar
+    if calendar is not None:
+        values = calendar.starts(regular)
+    elif grid is None:
         values = _inside_cells(regular, float(lo), float(hi), rng)
+        for code, value in exact_cells(field).items():
+            values[codes == code] = value
     elif field.type == "number":
         values = _multiples(regular, Fraction(str(field.minimum)), Fraction(grid))
     else:
@@ -118,7 +123,7 @@ def _inside_cells(codes: np.ndarray, lo: float, hi: float, rng: np.random.Genera
         starts = lo + codes * cell
         short = np.round(values, decimals)
         values = np.where((short >= starts) & (short < starts + cell), short, values)
-    return np.asarray(np.clip(values, lo, hi))
+    return np.asarray(np.clip(values, lo, hi)) + 0.0  # no minus zero
 
 
 def _multiples(codes: np.ndarray, first: Fraction, grid: Fraction) -> np.ndarray:
