@@ -25,32 +25,55 @@ def between(draw: st.DrawFn, values: st.SearchStrategy[Any]) -> dict[str, Any]:
 
 
 @st.composite
+def hierarchies(draw: st.DrawFn, categories: list[str]) -> dict[str, Any] | None:
+    kind = draw(st.sampled_from(["none", "prefixes", "parents"]))
+    if kind == "prefixes":
+        return {"prefixes": sorted(draw(st.lists(st.integers(1, 9), min_size=1, max_size=8, unique=True)))}
+    # Parents stand further behind: no circle.
+    parents = {one: draw(st.sampled_from([*categories[at + 1 :], "a branch"])) for at, one in enumerate(categories)}
+    return {"parents": parents | {"a branch": "all"}} if kind == "parents" and "a branch" not in categories else None
+
+
+@st.composite
+def ranges(draw: st.DrawFn, kind: str) -> dict[str, Any]:
+    units = ["day", "month", "year"]
+    if kind == "integer":
+        constraints, steps = between(draw, st.integers(-(2**51), 2**51)), [1, 100, 2**60]
+    elif kind == "number":
+        constraints, steps = between(draw, NUMBERS), [0.01, 1, 2.5]
+    elif kind == "date":
+        constraints = {key: date_text(value) for key, value in between(draw, DAYS).items()}
+        return {"constraints": constraints, "resolution": draw(st.sampled_from([None, "week", *units]))}
+    else:
+        times = between(draw, DAYS.map(lambda day: day * 86_400 * 10**6 + 10**6))
+        constraints = {key: datetime_text(value) for key, value in times.items()}
+        return {"constraints": constraints, "resolution": draw(st.sampled_from([None, "hour", "minute", *units]))}
+    special = st.integers(-(2**62), 2**62) if kind == "integer" else NUMBERS
+    return {
+        "constraints": constraints,
+        "resolution": draw(st.sampled_from([None, *steps])),
+        "scale": draw(st.sampled_from([None, "linear", "log"])),
+        "special": draw(st.lists(special, unique_by=float, max_size=3)),
+    }
+
+
+@st.composite
 def fields(draw: st.DrawFn, name: str) -> dict[str, Any]:
     kind = draw(st.sampled_from(["integer", "number", "string", "boolean", "date", "datetime", "list", "identifier"]))
     field: dict[str, Any] = {"name": name, "type": kind, "description": draw(st.text("ab", max_size=2))}
-    constraints: dict[str, Any] = {}
-    if kind == "integer":
-        constraints = between(draw, st.integers(-(2**51), 2**51))
-        field["special"] = draw(st.lists(st.integers(-(2**62), 2**62), unique=True, max_size=3))
-    elif kind == "number":
-        constraints = between(draw, NUMBERS)
-        field["resolution"] = draw(st.sampled_from([None, 0.01, 1, 2.5]))
-        field["special"] = draw(st.lists(NUMBERS, unique_by=float, max_size=3))
-    elif kind == "date":
-        constraints = {key: date_text(value) for key, value in between(draw, DAYS).items()}
-    elif kind == "datetime":
-        times = between(draw, DAYS.map(lambda day: day * 86_400 * 10**6 + 10**6))
-        constraints = {key: datetime_text(value) for key, value in times.items()}
-        field["resolution"] = draw(st.sampled_from([None, "day", "hour", "minute", "second"]))
+    if kind in ("integer", "number", "date", "datetime"):
+        field |= draw(ranges(kind))
     elif kind == "string":
         field["categories"] = draw(st.lists(TEXTS, min_size=1, max_size=6, unique=True))
         field["categoriesOrdered"] = draw(st.booleans())
+        if not field["categoriesOrdered"]:
+            field["hierarchy"] = draw(hierarchies(field["categories"]))
     elif kind == "list":
         field["type"] = draw(st.sampled_from(["string", "number"]))
         field["categories"] = draw(st.lists(NUMBERS, min_size=1, max_size=6, unique_by=float))
     elif kind == "identifier":
         field |= {"type": draw(st.sampled_from(["integer", "string"])), "role": "identifier"}
-    field["constraints"] = {**constraints, "required": draw(st.booleans())}
+    field["constraints"] = {**field.get("constraints", {}), "required": draw(st.booleans())}
     if draw(st.booleans()):
         field["provenance"] = draw(st.sampled_from(["public", "assumed", "dp"]))
     return field
@@ -101,6 +124,8 @@ def test_bounds_steps_and_domains_agree(table: dict[str, Any]) -> None:
         elif not field.is_categorical:
             (low, high), width = bounds(field), step(field)
             assert low <= high
+            if width is None and not domain.continuous:
+                assert field.resolution in ("month", "year") or low == high
             if width is not None and field.type != "number":
                 assert low + (domain.values - 1) * width == high
         assert sorted(special_codes(field).values()) == list(range(domain.values, domain.last))
@@ -131,7 +156,19 @@ JSON = st.recursive(
     ),
     max_leaves=12,
 )
-KEYS = ["type", "constraints", "categories", "special", "resolution", "role", "missingValues", "description", "format"]
+KEYS = [
+    "type",
+    "constraints",
+    "categories",
+    "special",
+    "resolution",
+    "scale",
+    "hierarchy",
+    "role",
+    "missingValues",
+    "description",
+    "format",
+]
 
 
 @given(value=JSON)

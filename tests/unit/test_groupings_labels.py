@@ -53,6 +53,30 @@ def test_steps_of_a_resolution_are_decimals() -> None:
     assert labelled(shifted(price.domain, 1), price) == ["0-0.1", "0.2-0.3", "0.4-0.5", "-0.5", "missing"]
 
 
+def test_whole_steps_are_the_numbers_that_rows_show() -> None:
+    pay = field(type="integer", minimum=50, maximum=480, resolution=100, special=(0,))
+
+    assert labelled(cut(pay.domain, [1, 3]), pay) == ["50", "150-250", "350-450", "0", "missing"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "resolution", "expected"),
+    [
+        ("date", "week", ["2009-12-31 to 2010-01-14", "2010-01-21 to 2010-02-04", "misfit"]),
+        ("date", "month", ["2009-12", "2010-01 to 2010-02", "misfit"]),
+        ("datetime", "month", ["2009-12", "2010-01 to 2010-02", "misfit"]),
+        ("date", "year", ["2009", "2010", "misfit"]),
+        ("datetime", "year", ["2009", "2010", "misfit"]),
+    ],
+)
+def test_weeks_are_the_days_they_begin_with_and_months_and_years_their_names(
+    kind: Any, resolution: str, expected: list[str]
+) -> None:
+    when = field(type=kind, minimum="2009-12-31", maximum="2010-02-09", resolution=resolution, required=True)
+
+    assert labelled(evenly(when.domain, 2), when) == expected
+
+
 def test_dates_are_dates() -> None:
     day = field(type="date", minimum="2010-01-01", maximum="2010-01-03", special=("1900-01-01",))
 

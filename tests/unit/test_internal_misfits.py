@@ -14,6 +14,14 @@ FIELDS = {
     "sex": {"type": "string", "categories": ["f", "m"]},
     "born": {"type": "date", "constraints": {"minimum": "1900-01-01", "maximum": "2020-12-31"}},
     "seen": {"type": "datetime", "constraints": {"minimum": "2020-01-01", "maximum": "2020-12-31"}},
+    "pay": {"type": "integer", "constraints": {"minimum": -50, "maximum": 1020}, "resolution": 100},
+    "month": {"type": "date", "constraints": {"minimum": "2020-01-10", "maximum": "2020-03-10"}, "resolution": "month"},
+    "year": {
+        "type": "datetime",
+        "constraints": {"minimum": "2019-01-10", "maximum": "2020-03-10"},
+        "resolution": "year",
+    },
+    "week": {"type": "date", "constraints": {"minimum": "2020-01-10", "maximum": "2020-03-10"}, "resolution": "week"},
 }
 
 
@@ -42,6 +50,10 @@ def counts(found):
         ("born", [dt.date(1899, 12, 31), dt.date(1900, 1, 1), dt.date(2020, 12, 31), None], (4, 1, 1, 0)),
         ("born", ["1900-01-01", "2021-01-01", "yesterday"], (3, 0, 1, 1)),
         ("seen", [dt.datetime(2020, 12, 31, 23, 59, 59), dt.datetime(2021, 1, 1), None], (3, 1, 1, 0)),
+        ("pay", [-50, -51, 1020, 1021, 3, None], (6, 1, 2, 0)),
+        ("month", ["2020-01-10", "2020-01-09", "2020-03-10", "2020-03-11", ""], (5, 1, 2, 0)),
+        ("year", ["2019-01-10", "2019-01-09", "2020-03-10T23:59", "2020-03-11", ""], (5, 1, 2, 0)),
+        ("week", ["2020-01-10", "2020-01-09", "2020-03-10", "2020-03-11", ""], (5, 1, 2, 0)),
         ("seen", ["2020-12-31T23:59:59.5", "2019-01-01 00:00", "noon"], (3, 0, 1, 1)),
     ],
 )

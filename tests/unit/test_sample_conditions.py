@@ -28,6 +28,13 @@ FLAG = Field(name="flag", type="boolean")
 SIZE = Field(name="size", type="string", categories=("s", "m", "l"), ordered=True)
 CITY = Field(name="city", type="string", categories=("Oslo", "Rome"), required=True)
 GRADE = Field(name="grade", type="number", categories=(1, 2.5, 3))
+PAY = Field(name="pay", type="integer", minimum=-150, maximum=1020, resolution=100, special=(0,), scale="log")
+WEEK = Field(name="week", type="date", minimum="2020-01-01", maximum="2020-02-01", resolution="week")
+MONTH = Field(name="month", type="date", minimum="2019-12-15", maximum="2020-12-10", resolution="month")
+YEAR = Field(name="year", type="datetime", minimum="1999-06-01T12:00:00", maximum="2020-12-10", resolution="year")
+# Zero lies inside a cell, which begins below it; the other numbers of the cell are never shown.
+DEBT = Field(name="debt", type="number", minimum=-0.1, maximum=0.2)
+ZERO = 1431655765
 FEAST = Field(name="feast", type="date", categories=("2020-12-25", "2020-04-12"))
 
 
@@ -61,6 +68,45 @@ FEAST = Field(name="feast", type="date", categories=("2020-12-25", "2020-04-12")
         (DAY, "2020-01-03", [[2, 3]]),
         (DAY, date(2020, 1, 3), [[2, 3]]),
         (DAY, Between("2019-01-01", date(2020, 1, 2)), [[0, 2]]),
+        (PAY, -150, [[0, 1]]),
+        (PAY, -90, [[1, 2]]),
+        (PAY, 0, [[12, 13]]),
+        (PAY, 1, [[2, 3]]),
+        (PAY, 1020, [[11, 12]]),
+        (PAY, Between(-150, 150), [[0, 4]]),
+        (PAY, Between(950, 5000), [[11, 12]]),
+        (PAY, Between(960, 1040), None),
+        (PAY, 1030, None),
+        (PAY, 99.5, None),
+        (WEEK, "2020-01-08", [[1, 2]]),
+        (WEEK, date(2020, 1, 14), [[1, 2]]),
+        (WEEK, Between("2020-01-02", "2020-01-15"), [[1, 3]]),
+        (WEEK, "2020-02-01", [[4, 5]]),
+        (WEEK, "2020-02-02", None),
+        (MONTH, "2019-12-15", [[0, 1]]),
+        (MONTH, date(2020, 1, 31), [[1, 2]]),
+        (MONTH, "2020-12-10", [[12, 13]]),
+        (MONTH, Between("2020-01-01", "2020-02-29"), [[1, 3]]),
+        (MONTH, Between("2019-01-01", "2020-01-15"), [[0, 2]]),
+        (MONTH, Between("2020-11-02", "2021-01-01"), [[12, 13]]),
+        (MONTH, Between("2020-11-02", "2020-11-30"), None),
+        (MONTH, "2019-12-14", None),
+        (MONTH, "2020-12-11", None),
+        (YEAR, "1999-06-01T12:00:00", [[0, 1]]),
+        (YEAR, "2000-01-01", [[1, 2]]),
+        (YEAR, datetime(2020, 12, 10, 23), [[21, 22]]),
+        (YEAR, Between("1999-12-31", "2001-01-01"), [[1, 3]]),
+        (YEAR, "1999-06-01T11:59:59", None),
+        (YEAR, "2020-12-11", None),
+        (DEBT, 0, [[ZERO, ZERO + 1]]),
+        (DEBT, Between(0, 0), [[ZERO, ZERO + 1]]),
+        (DEBT, Between(0, 0.2), [[ZERO, 2**32]]),
+        (DEBT, Between(-0.1, 0), [[0, ZERO + 1]]),
+        (DEBT, Between(1e-300, 0.2), [[ZERO + 1, 2**32]]),
+        (DEBT, Between(-0.1, -1e-300), [[0, ZERO]]),
+        (DEBT, -0.1, [[0, 1]]),
+        (DEBT, 0.2, [[2**32 - 1, 2**32]]),
+        (DEBT, Between(0.2, 5), [[2**32 - 1, 2**32]]),
         (HOUR, datetime(2020, 1, 1, 5, 30), [[5, 6]]),
         (HOUR, "2020-01-02T23:59:59", [[47, 48]]),
         (HOUR, Between("2020-01-01T00:30", "2020-01-01"), [[1, 24]]),

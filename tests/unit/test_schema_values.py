@@ -9,7 +9,15 @@ import pytest
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import date_text, datetime_text, parse_date, parse_datetime
-from lapwing.schema.values import bounds, category_key, category_positions, special_codes, special_numbers, step
+from lapwing.schema.values import (
+    bounds,
+    category_key,
+    category_positions,
+    exact_cells,
+    special_codes,
+    special_numbers,
+    step,
+)
 
 
 def field(**settings: Any) -> Field:
@@ -50,12 +58,53 @@ def test_datetime_bounds_are_microseconds_and_end_with_the_last_unit() -> None:
         ({"type": "number", "minimum": 0, "maximum": 9}, None),
         ({"type": "number", "minimum": 0, "maximum": 9, "resolution": 0.1}, Fraction(1, 10)),
         ({"type": "date", "minimum": "2010-01-01", "maximum": "2010-01-02"}, 1),
+        ({"type": "integer", "minimum": 0, "maximum": 9, "resolution": 5}, 5),
+        ({"type": "date", "minimum": "2010-01-01", "maximum": "2010-01-02", "resolution": "week"}, 7),
+        ({"type": "date", "minimum": "2010-01-01", "maximum": "2010-01-02", "resolution": "month"}, None),
+        ({"type": "datetime", "minimum": "2010-01-01", "maximum": "2010-01-02", "resolution": "year"}, None),
         ({"type": "datetime", "minimum": "2010-01-01", "maximum": "2010-01-02"}, 10**6),
         ({"type": "datetime", "minimum": "2010-01-01", "maximum": "2010-01-02", "resolution": "day"}, 86_400 * 10**6),
     ],
 )
 def test_steps_are_exact(settings: dict[str, Any], expected: object) -> None:
     assert step(field(**settings)) == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "values", "last"),
+    [
+        ({"type": "integer", "minimum": -50, "maximum": 1020, "resolution": 100}, 11, 950),
+        ({"type": "integer", "minimum": 5, "maximum": 9, "resolution": 100}, 1, 5),
+        ({"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1, "resolution": 2**62}, 4, 2**62),
+        ({"type": "date", "minimum": "1970-01-01", "maximum": "1970-01-14", "resolution": "week"}, 2, 7),
+        ({"type": "date", "minimum": "1970-01-01", "maximum": "1970-01-15", "resolution": "week"}, 3, 14),
+        ({"type": "date", "minimum": "1970-01-31", "maximum": "1970-02-01", "resolution": "month"}, 2, 31),
+        ({"type": "date", "minimum": "1970-01-10", "maximum": "1970-01-11", "resolution": "month"}, 1, 9),
+        ({"type": "date", "minimum": "1969-12-31", "maximum": "1971-01-01", "resolution": "year"}, 3, 365),
+        ({"type": "date", "minimum": "0001-01-01", "maximum": "9999-12-31", "resolution": "month"}, 12 * 9999, 2932866),
+    ],
+)
+def test_the_last_code_is_the_last_step_that_does_not_pass_the_maximum(
+    settings: dict[str, Any], values: int, last: int
+) -> None:
+    own = field(**settings)
+
+    assert (own.domain.values, bounds(own)[1]) == (values, last)
+
+
+def test_bounds_in_one_month_may_be_reversed_no_more_than_others() -> None:
+    with pytest.raises(SchemaError, match="is above maximum"):
+        field(type="date", minimum="2010-01-02", maximum="2010-01-01", resolution="month")
+
+
+def test_exact_cells_are_those_of_the_bounds_and_zero_where_these_are_regular() -> None:
+    one = exact_cells(field(type="number", minimum=-1, maximum=1, special=(1,)))
+    positive = exact_cells(field(type="number", minimum=2, maximum=4))
+    point = exact_cells(field(type="number", minimum=2, maximum=2))
+
+    assert one == {0: -1.0, 2**31: 0.0}
+    assert positive == {0: 2.0, 2**32 - 1: 4.0}
+    assert point == {0: 2.0}
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from lapwing.schema.category_trees import Prefixes
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 from lapwing.table.cells import Numbers
@@ -55,6 +56,62 @@ EXAMPLES = [
         pl.Float64,
     ),
     (Field(name="x", type="number", minimum=2.5, maximum=2.5), [0, 1], [2.5, None], pl.Float64),
+    (
+        Field(name="x", type="number", minimum=-1, maximum=3, special=(-9,)),
+        [0, 2**30, 2**32 - 1, 2**32, 2**32 + 1],
+        [-1.0, 0.0, 3.0, -9.0, None],
+        pl.Float64,
+    ),
+    (
+        Field(name="x", type="integer", minimum=-150, maximum=1020, resolution=100, special=(0,)),
+        [0, 1, 2, 11, 12, 13],
+        [-150, -50, 50, 950, 0, None],
+        pl.Int64,
+    ),
+    (
+        Field(name="x", type="integer", minimum=-(2**63), maximum=2**63 - 1, resolution=2**62),
+        [0, 1, 2, 3, 4],
+        [-(2**63), -(2**62), 0, 2**62, None],
+        pl.Int64,
+    ),
+    (
+        Field(name="x", type="date", minimum="2020-02-26", maximum="2020-03-11", resolution="week"),
+        [0, 1, 2, 3],
+        [dt.date(2020, 2, 26), dt.date(2020, 3, 4), dt.date(2020, 3, 11), None],
+        pl.Date,
+    ),
+    (
+        Field(
+            name="x",
+            type="date",
+            minimum="1969-11-15",
+            maximum="1970-02-11",
+            resolution="month",
+            special=("1900-01-01",),
+        ),
+        [0, 1, 2, 3, 4, 5],
+        [
+            dt.date(1969, 11, 15),
+            dt.date(1969, 12, 1),
+            dt.date(1970, 1, 1),
+            dt.date(1970, 2, 1),
+            dt.date(1900, 1, 1),
+            None,
+        ],
+        pl.Date,
+    ),
+    (
+        Field(name="x", type="datetime", minimum="1969-11-15T12:30:00", maximum="1971-01-01", resolution="year"),
+        [0, 1, 2, 3],
+        [dt.datetime(1969, 11, 15, 12, 30), dt.datetime(1970, 1, 1), dt.datetime(1971, 1, 1), None],
+        pl.Datetime("us"),
+    ),
+    (
+        Field(name="x", type="string", categories=("b1", "a", "b2"), hierarchy=Prefixes((1,))),
+        [0, 1, 2, 3],
+        ["b1", "b2", "a", None],
+        pl.String,
+    ),
 ]
 
 
@@ -80,6 +137,60 @@ def test_real_numbers_are_spread_over_their_cell_and_stay_inside():
     assert inside.max() <= 1
     assert abs(inside.mean() - 0.5) < 0.03  # 4.6 standard errors of 6000 uniform values, plus rounding
     assert values_of(field, [2**32, 2**32 + 1]).to_list() == [5.0, None]
+
+
+EXACT = [
+    (0, 1, ()),
+    (-1, 0, ()),
+    (-0.1, 0.2, ()),
+    (-7.3, 11.9, ()),
+    (5, 6, ()),
+    (-1e308, 7e307, ()),
+    (-1e-300, 1, ()),
+    (-1, 1e-300, ()),
+    (0, 5e-324, ()),
+    (-0.1, 0.2, (0,)),
+    (0, 8, (0, 8)),
+    (-2, -1, (0,)),
+]
+
+
+@pytest.mark.parametrize(("lo", "hi", "special"), EXACT)
+def test_minimum_zero_and_maximum_are_shown_exactly_and_only_where_they_are_regular(lo, hi, special):
+    field = Field(name="x", type="number", minimum=lo, maximum=hi, special=special)
+    known = [float(x) for x in (lo, 0.0, hi) if lo <= x <= hi]
+
+    codes = encode(Numbers(np.array(known)), field).astype(np.int64)
+    values = values_of(field, codes).to_numpy()
+
+    # Where zero shares its cell with a bound, both are shown as zero.
+    cell = (hi - lo) / 2**32
+    near_zero = [
+        0.0 if 0.0 in known and x not in special and abs(x) < cell and codes[at] == codes[known.index(0.0)] else x
+        for at, x in enumerate(known)
+    ]
+    assert values.tolist() == near_zero
+    assert (encode(Numbers(values), field) == codes).all()
+    assert not np.signbit(values[values == 0.0]).any()
+
+
+def test_a_special_zero_leaves_its_cell_to_other_numbers():
+    field = Field(name="x", type="number", minimum=0, maximum=8, special=(0,))
+
+    values = values_of(field, np.zeros(500, dtype=np.int64)).to_numpy()
+
+    assert values.min() > 0.0
+    assert len(set(values)) > 10
+    assert (encode(Numbers(values), field) == 0).all()
+
+
+def test_no_value_is_minus_zero():
+    field = Field(name="x", type="number", minimum=-0.3, maximum=0.1, special=(0,))
+    around = encode(Numbers(np.array([-1e-300])), field).astype(np.int64)[0] + np.arange(-2, 3)
+
+    values = values_of(field, np.repeat(around, 3000)).to_numpy()
+
+    assert not np.signbit(values[values == 0.0]).any()
 
 
 @pytest.mark.parametrize(

@@ -254,16 +254,22 @@ def _code(axis: _Axis, value: object) -> int:
     number = _number(field, value)
     if number is not None and number in axis.specials:
         return axis.specials[number]
-    position = Fraction(-1) if number is None else axis.position(number)
-    is_in_type = field.type != "integer" or Fraction(number or 0).denominator == 1
-    if number is None or not (0 <= position <= axis.limit and is_in_type):
+    if number is None or not _is_inside(axis, number):
         raise ParameterError(
             f"where: column {quote(field.name)} holds {field.type} values from {field.minimum} to {field.maximum}, "
             f"got {_shown(value)}; name a value in its domain"
         )
     if axis.is_continuous:
         return axis.found.cell(float(number))
+    position = axis.position(number)
     return min(round(position) if axis.is_nearest else math.floor(position), axis.values - 1)
+
+
+def _is_inside(axis: _Axis, number: float) -> bool:
+    """Return whether a number is one that the field may hold."""
+    if axis.field.type == "number":
+        return 0 <= axis.position(number) <= axis.limit
+    return axis.found.lo <= number <= axis.found.top and number == math.floor(number)
 
 
 def _range(axis: _Axis, item: Between) -> tuple[int, int]:

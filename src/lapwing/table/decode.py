@@ -98,7 +98,7 @@ def _ranged_column(field: Field, codes: np.ndarray, rng: np.random.Generator) ->
     if calendar is not None:
         values = calendar.starts(regular)
     elif grid is None:
-        values = _inside_cells(regular, float(lo), float(hi), rng)
+        values = _inside_cells(regular, float(lo), float(hi), special_numbers(field), rng)
         for code, value in exact_cells(field).items():
             values[codes == code] = value
     elif field.type == "number":
@@ -112,8 +112,10 @@ def _ranged_column(field: Field, codes: np.ndarray, rng: np.random.Generator) ->
     return pl.Series(values).cast(_PLAIN_TYPES[field.type])
 
 
-def _inside_cells(codes: np.ndarray, lo: float, hi: float, rng: np.random.Generator) -> np.ndarray:
-    """Return a uniform value in each cell, without digits finer than a hundredth of a cell."""
+def _inside_cells(
+    codes: np.ndarray, lo: float, hi: float, special: tuple[float, ...], rng: np.random.Generator
+) -> np.ndarray:
+    """Return a uniform value in each cell, without digits finer than a hundredth of a cell; none that is special."""
     if lo == hi:
         return np.full(len(codes), lo)
     cell = (hi - lo) / 2**32
@@ -122,7 +124,8 @@ def _inside_cells(codes: np.ndarray, lo: float, hi: float, rng: np.random.Genera
     if abs(decimals) <= _MOST_DECIMALS:
         starts = lo + codes * cell
         short = np.round(values, decimals)
-        values = np.where((short >= starts) & (short < starts + cell), short, values)
+        is_inside = (short >= starts) & (short < starts + cell) & ~np.isin(short, special)
+        values = np.where(is_inside, short, values)
     return np.asarray(np.clip(values, lo, hi)) + 0.0  # no minus zero
 
 
