@@ -25,9 +25,10 @@ from lapwing.mechanisms.steps.candidate_tables import (
     rounded_down,
     triple_tables,
 )
-from lapwing.mechanisms.steps.one_way import ask_one_way, pooled_total
+from lapwing.mechanisms.steps.one_way import known_rows
 from lapwing.mechanisms.steps.particle_fit import Fit, finished, fit_as_model, measured, refitted, tree_fit, with_factor
-from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn, one_way_table, resolved_column
+from lapwing.mechanisms.steps.refined_columns import ask_columns
+from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn, resolved_column
 from lapwing.numerics.log_linear import Cells, Factor
 from lapwing.release.curator import Curator
 from lapwing.release.model import ReleasedModel
@@ -170,23 +171,18 @@ class Adaptive:
             With a log-linear part. Nearly uniform where the noisy number of rows is 0 or less.
         """
         wanted = self._wanted(schema)
-        first = self._costs(schema, budget, self.one_way_share)
-        answers = [ask_one_way(curator, schema, first.groupings, first.one_way, first.one_way_shares)]
-        total = pooled_total(answers[0], curator.terms.rows)
-        costs = self._costs(schema, budget, one_way_share(self.one_way_share, total, first, curator.terms))
-        more = costs.one_way - first.one_way
-        if more.amount:
-            answers.append(ask_one_way(curator, schema, costs.groupings, more, costs.one_way_shares))
-            total = pooled_total([table for batch in answers for table in batch], curator.terms.rows)
+        known, left = known_rows(curator, budget)
+        costs = self._shared(schema, left, known, curator.terms)
+        tables, total = ask_columns(curator, schema, costs.one_way_costs)
         records = max(1.0, total)
         columns = tuple(
-            resolved_column(one_way_table(tables), field, records, self.levels_of(schema))
-            for *tables, field in zip(*answers, schema.columns, strict=True)
+            resolved_column(table, field, records, self.levels_of(schema))
+            for table, field in zip(tables, schema.columns, strict=True)
         )
         particles = self.particles or particles_for(total, costs, curator.terms)
 
         asking = _Asking(curator, columns, costs, _exact(self.selection_share), wanted)
-        edges, left = _tree(asking, budget - costs.one_way, records)
+        edges, left = _tree(asking, left - costs.one_way, records)
         fit = tree_fit(columns, edges, records, rng, size=particles)
         fit = _rounds(asking, fit, left, rng)
         fit = finished(fit, rng, size=costs.atoms(total, particles))
@@ -205,14 +201,18 @@ class Adaptive:
             Not needed: nothing is simulated.
         """
         self._wanted(schema)
-        first = self._costs(schema, budget, self.one_way_share)
         rows = float(terms.rows if terms.rows is not None else terms.expected_rows or 1)
-        costs = self._costs(schema, budget, one_way_share(self.one_way_share, rows, first, terms))
-        return planned_release(schema, (first, costs), terms, _exact(self.selection_share), self.levels_of(schema))
+        costs = self._shared(schema, budget, rows, terms)
+        return planned_release(schema, costs, terms, _exact(self.selection_share), self.levels_of(schema))
 
     def levels_of(self, schema: Schema) -> tuple[int, ...]:
         """Return the resolutions: fewer for wide tables, so that they stay quick."""
         return self.resolutions or (RESOLUTIONS if len(schema.columns) <= MOST_TRIPLE_COLUMNS else RESOLUTIONS[1:])
+
+    def _shared(self, schema: Schema, budget: Budget, rows: float, terms: Terms) -> Costs:
+        """Divide the budget, now that a number of rows is known, public, expected or noisy."""
+        first = self._costs(schema, budget, self.one_way_share)
+        return self._costs(schema, budget, one_way_share(self.one_way_share, rows, first, terms))
 
     def _costs(self, schema: Schema, budget: Budget, share: float | None) -> Costs:
         """Divide the budget, given the part for one-way tables."""

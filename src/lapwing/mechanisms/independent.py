@@ -14,11 +14,11 @@ from lapwing.errors import ParameterError
 from lapwing.mechanisms.steps.one_way import (
     ask_one_way,
     fitted_law,
-    one_way_grouping,
     one_way_questions,
     pooled_total,
 )
 from lapwing.mechanisms.steps.one_way_accuracy import expected_variations
+from lapwing.mechanisms.steps.public_cells import one_way_grouping
 from lapwing.release.curator import Curator
 from lapwing.release.model import Indexed, ReleasedModel
 from lapwing.release.planned import Planned

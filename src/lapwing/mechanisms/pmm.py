@@ -5,13 +5,13 @@ ask -> solve -> model: noisy counts of a tree of nested cells, made consistent, 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
 from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
+from lapwing.mechanisms.steps.one_way import known_rows
 from lapwing.mechanisms.steps.tree_accuracy import (
     fitted_statements,
     greedy_statements,
@@ -36,15 +36,12 @@ from lapwing.release.model import ReleasedModel
 from lapwing.release.noise_law import NoiseLaw
 from lapwing.release.packing import MAX_CELLS
 from lapwing.release.planned import Planned
-from lapwing.release.questions import Answer, MarginalCounts
+from lapwing.release.questions import Answer
 from lapwing.release.terms import Relation, Terms
 from lapwing.release.tree_counts import NoisyTree, TreeCounts
 from lapwing.schema.schemas import Schema
 
 Variant = Literal["default", "paper"]
-
-COUNT_SHARE = Fraction(1, 50)
-"""Part of the budget that buys a noisy number of rows where nobody gives a public one; it only chooses the tree."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,14 +232,3 @@ class PMM:
         if self.variant == "paper":
             return greedy_leaves(noisy, terms.rows, self.consistency)
         return fitted_leaves(noisy, terms.rows, rng)
-
-
-def known_rows(curator: Curator, budget: Budget) -> tuple[float, Budget]:
-    """Return a number of rows that may be known, and the budget that is left: public, expected, or bought."""
-    terms = curator.terms
-    known = terms.rows if terms.rows is not None else terms.expected_rows
-    if known is not None:
-        return float(max(1, known)), budget
-    cost, left = budget.split([COUNT_SHARE, 1 - COUNT_SHARE])
-    (noisy,) = curator.ask(MarginalCounts(columns=(), groupings=(), cost=cost))
-    return float(max(1, int(noisy.counts))), left

@@ -80,6 +80,51 @@ def leading_values(counts: np.ndarray, sd: float, groups: int) -> np.ndarray:
     return group
 
 
+def branch_runs(masses: np.ndarray, ranks: np.ndarray, sizes: Sequence[int]) -> tuple[np.ndarray, ...]:
+    """Cut cells into runs at the ends of their branches: the heaviest run first, at the coarsest cut that it holds.
+
+    Parameters
+    ----------
+    masses : ndarray of float64, shape (k,)
+        Positive.
+    ranks : ndarray of intp, shape (k,)
+        How fine the cut before each cell is, 0 for the coarsest; that of the first cell is not looked at.
+    sizes : sequence of int
+        Most runs of each level, decreasing.
+
+    Returns
+    -------
+    tuple of ndarray of intp, shape (k,)
+        The run of each cell at every level, the finest first; a level is listed only where it merges something.
+
+    Examples
+    --------
+    >>> branch_runs(np.ones(4), np.array([0, 1, 0, 1]), (3, 2))[1].tolist()
+    [0, 0, 1, 1]
+    """
+    ends = np.concatenate(([0.0], np.cumsum(masses)))
+    runs = [(float(ends[-1]), 0, masses.size)]
+    cuts: list[int] = []
+    while runs and len(cuts) < sizes[0] - 1:
+        runs.sort()
+        _, first, last = runs.pop()
+        if last - first == 1:
+            continue  # it stays whole
+        inside = ranks[first + 1 : last]
+        coarsest = first + 1 + np.flatnonzero(inside == inside.min())
+        middle = int(coarsest[np.argmin(np.abs(ends[coarsest] - (ends[first] + ends[last]) / 2))])
+        cuts.append(middle)
+        runs += [(float(ends[b] - ends[a]), a, b) for a, b in ((first, middle), (middle, last))]
+    found: list[np.ndarray] = []
+    for size in sizes:
+        is_start = np.zeros(masses.size, dtype=bool)
+        is_start[cuts[: size - 1]] = True
+        level = np.cumsum(is_start, dtype=np.intp)
+        if not found or level[-1] < found[-1][-1]:
+            found.append(level)
+    return tuple(found)
+
+
 def nested(masses: np.ndarray, finest: np.ndarray, sizes: Sequence[int], *, is_ordered: bool) -> tuple[np.ndarray, ...]:
     """Merge groups into fewer and fewer.
 

@@ -1,14 +1,13 @@
 """What an adaptive release costs, step by step: functions of schema, settings, budget and released numbers."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from types import MappingProxyType
 
 from lapwing.budget.budget import Budget
 from lapwing.mechanisms.steps.candidate_tables import MOST_TRIPLE_COLUMNS, selection_epsilon
-from lapwing.mechanisms.steps.one_way import one_way_grouping, one_way_questions
+from lapwing.mechanisms.steps.public_cells import is_refined
+from lapwing.mechanisms.steps.refined_columns import stage_questions
 from lapwing.release.certificate import Statement
 from lapwing.release.chosen_table import ChosenTable
 from lapwing.release.noise_law import NoiseLaw, calibrated, row_sensitivity
@@ -16,14 +15,10 @@ from lapwing.release.planned import Planned
 from lapwing.release.questions import MarginalCounts
 from lapwing.release.select_worst import SelectWorst
 from lapwing.release.terms import Terms
-from lapwing.schema.groupings import Grouping
 from lapwing.schema.schemas import Schema
 
-ONE_WAY_GROUPS = 128
-"""About how many groups the one-way table of a wide ordered column has."""
-
-VALUE_BY_VALUE = 512
-"""Ordered columns of up to so many values are counted value by value: codes may have no meaning as numbers."""
+REFINED_CELLS = 128
+"""Cells that a column counted in stages has as its share of the budget is reckoned."""
 
 ONE_WAY_SHARE = {"zcdp": 0.2, "pure": 0.3}
 """Least part of the budget for one-way tables."""
@@ -62,8 +57,8 @@ class Costs:
 
     Parameters
     ----------
-    groupings : mapping of str to Grouping
-        Of the one-way tables.
+    columns : int
+        Modelled columns.
     one_way : Budget
         For all one-way tables.
     one_way_shares : tuple of Fraction
@@ -78,7 +73,7 @@ class Costs:
         Factor of ``table`` when the model stands still.
     """
 
-    groupings: Mapping[str, Grouping]
+    columns: int
     one_way: Budget
     one_way_shares: tuple[Fraction, ...]
     edge: Budget
@@ -87,9 +82,14 @@ class Costs:
     winners: int
     annealing: int
 
+    @property
+    def one_way_costs(self) -> tuple[Budget, ...]:
+        """Cost of each column's one-way table; they sum to ``one_way``."""
+        return self.one_way.split(self.one_way_shares)
+
     def atoms(self, total: float, particles: int) -> int:
         """Return the number of released atoms: two per row, at least the particles of the fit, at most 400,000."""
-        most = min(MOST_ATOMS, max(particles, ATOM_CELLS // len(self.groupings)))
+        most = min(MOST_ATOMS, max(particles, ATOM_CELLS // self.columns))
         return min(most, max(particles, 2 * round(total)))
 
 
@@ -109,22 +109,19 @@ def costs_of(schema: Schema, budget: Budget, *, one_way: float | None, tree: flo
     rounds : int or None
         As for `Adaptive`.
     """
-    groupings = {
-        column.name: one_way_grouping(
-            column, VALUE_BY_VALUE // 2 if column.domain.values <= VALUE_BY_VALUE else ONE_WAY_GROUPS
-        )
-        for column in schema.columns
-    }
-    columns = len(groupings)
+    columns = len(schema.columns)
     one_way = ONE_WAY_SHARE[budget.notion] if one_way is None else one_way
     share = Fraction(str(one_way)) if columns > 1 else Fraction(1)
     rest, tree_share = budget * (1 - share), Fraction(str(tree))
     winners = winners_of(columns)
     planned = rounds or ROUNDS[budget.notion] // (2 if columns > MOST_TRIPLE_COLUMNS else 1)
     return Costs(
-        groupings=MappingProxyType(groupings),
+        columns=columns,
         one_way=budget * share,
-        one_way_shares=tuple(Fraction(math.isqrt(10_000 * each.groups), 100) for each in groupings.values()),
+        one_way_shares=tuple(
+            Fraction(math.isqrt(10_000 * (REFINED_CELLS if is_refined(column) else column.domain.size)), 100)
+            for column in schema.columns
+        ),
         edge=rest * (tree_share / max(1, columns - 1)),
         table=rest * ((1 - tree_share) / (planned * winners)),
         rounds=planned,
@@ -188,7 +185,7 @@ def particles_for(total: float, costs: Costs, terms: Terms) -> int:
         return LEAST_PARTICLES
     sd = table_law(costs.table, terms).sd
     needed = total**2 / (TYPICAL_CELLS * sd**2) if sd else math.inf
-    most = min(MOST_PARTICLES, max(LEAST_PARTICLES, PARTICLE_CELLS // len(costs.groupings)))
+    most = min(MOST_PARTICLES, max(LEAST_PARTICLES, PARTICLE_CELLS // costs.columns))
     return int(min(max(needed, LEAST_PARTICLES), most))
 
 
@@ -198,7 +195,7 @@ def table_law(cost: Budget, terms: Terms) -> NoiseLaw:
 
 
 def planned_release(
-    schema: Schema, stages: tuple[Costs, Costs], terms: Terms, selection: Fraction, resolutions: tuple[int, ...]
+    schema: Schema, costs: Costs, terms: Terms, selection: Fraction, resolutions: tuple[int, ...]
 ) -> Planned:
     """Return the questions of a release in which nothing is annealed, and the noise of its tables.
 
@@ -206,8 +203,8 @@ def planned_release(
     ----------
     schema, terms
         Of the release; the number of rows is public or expected.
-    stages : tuple of Costs
-        With the one-way share to begin with, and with the final one.
+    costs : Costs
+        Of the release.
     selection : Fraction
         Part of each step that pays for the choice.
     resolutions : tuple of int
@@ -216,13 +213,7 @@ def planned_release(
     columns = len(schema.columns)
     pairs = len(resolutions) * math.comb(columns, 2)
     triples = math.comb(columns, 3) if columns <= MOST_TRIPLE_COLUMNS else 0
-    first, costs = stages
-    questions: list[MarginalCounts | SelectWorst | ChosenTable] = [
-        question
-        for budget in (first.one_way, costs.one_way - first.one_way)
-        if budget.amount
-        for question in one_way_questions(schema, costs.groupings, budget, costs.one_way_shares)
-    ]
+    questions: list[MarginalCounts | SelectWorst | ChosenTable] = [*stage_questions(schema, costs.one_way_costs)]
     steps = [(costs.edge, pairs)] * (columns - 1)
     steps += [(costs.table, pairs + triples)] * (costs.rounds * costs.winners)
     for cost, count in steps if costs.table.amount else ():

@@ -114,8 +114,9 @@ def pair_tables(columns: Sequence[ResolvedColumn]) -> list[Cells]:
 
 
 def triple_tables(columns: Sequence[ResolvedColumn], sets: Iterable[tuple[int, ...]]) -> list[Cells]:
-    """Return triples of columns, all at their coarsest level."""
-    tables = (_at_level(columns, each, max(len(c.groupings) for c in columns)) for each in sets)
+    """Return triples of columns, all at their coarsest level that tells regular values apart."""
+    coarsest = [len(column.groupings) - 1 - int(column.has_presence) for column in columns]
+    tables = (tuple((column, coarsest[column]) for column in each) for each in sets)
     return [table for table in tables if _fits(columns, table)]
 
 

@@ -11,40 +11,22 @@ from lapwing.release.curator import Curator
 from lapwing.release.laws import Laws, laws_from_probabilities, uniform_law
 from lapwing.release.questions import MarginalCounts, NoisyCounts
 from lapwing.schema.domains import Domain
-from lapwing.schema.fields import Field
-from lapwing.schema.groupings import Grouping, cut, evenly, identity
+from lapwing.schema.groupings import Grouping
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values import bounds
+
+COUNT_SHARE = Fraction(1, 50)
+"""Part of the budget that buys a noisy number of rows where nobody gives a public one; it only steers what follows."""
 
 
-def one_way_grouping(field: Field, groups: int) -> Grouping:
-    """Return the public grouping under which a column's one-way table is asked.
-
-    Parameters
-    ----------
-    field : Field
-        A modelled column.
-    groups : int
-        About how many groups an ordered column gets.
-
-    Returns
-    -------
-    Grouping
-        Categories each on their own, and values of ordered columns that have at most ``2 * groups`` of them. Otherwise
-        nearly equal runs, and, for whole numbers, the minimum, zero and the maximum on their own, where real tables
-        keep most of their copies.
-    """
-    domain = field.domain
-    if field.is_categorical or domain.values <= 2 * groups:
-        return identity(domain)
-    even = evenly(domain, groups)
-    if domain.continuous or field.type != "integer":
-        return even
-    starts, _, group = even.pieces()
-    low, high = (int(bound) for bound in bounds(field))
-    single = [code - low for code in (low, 0, high) if low <= code <= high]
-    inner = {int(start) for start in starts[group < even.regular]} | {s for code in single for s in (code, code + 1)}
-    return cut(domain, np.array(sorted(start for start in inner if 0 < start < domain.values), dtype=np.int64))
+def known_rows(curator: Curator, budget: Budget) -> tuple[float, Budget]:
+    """Return a number of rows that may be known, and the budget that is left: public, expected, or bought."""
+    terms = curator.terms
+    known = terms.rows if terms.rows is not None else terms.expected_rows
+    if known is not None:
+        return float(max(1, known)), budget
+    cost, left = budget.split([COUNT_SHARE, 1 - COUNT_SHARE])
+    (noisy,) = curator.ask(MarginalCounts(columns=(), groupings=(), cost=cost))
+    return float(max(1, int(noisy.counts))), left
 
 
 def ask_one_way(

@@ -7,7 +7,7 @@ import numpy as np
 
 from lapwing.numerics.denoising import denoised
 from lapwing.numerics.log_linear import Axis
-from lapwing.numerics.resolutions import even_runs, leading_values, nested
+from lapwing.numerics.resolutions import branch_runs, even_runs, leading_values, nested
 from lapwing.numerics.simplex import project_to_simplex
 from lapwing.release.laws import Laws, laws_from_probabilities
 from lapwing.release.questions import NoisyCounts
@@ -17,6 +17,7 @@ from lapwing.schema.groupings import Grouping, cut, lookup
 
 _FLOOR_RECORDS = 0.3
 _FLOOR_SHARE = 0.01
+_TINY = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,11 +32,14 @@ class OneWayTable:
         Noisy counts.
     sd : float
         Standard deviation of their noise, at least 0.
+    masses : ndarray of float64, shape (cells without misfits,), optional
+        Rows in each cell with the noise taken out already; by default `resolved_column` takes it out.
     """
 
     grouping: Grouping
     counts: np.ndarray
     sd: float
+    masses: np.ndarray | None = None
 
 
 def one_way_table(answers: Sequence[NoisyCounts]) -> OneWayTable:
@@ -66,6 +70,8 @@ class ResolvedColumn:
         The law of the column inside each finest group.
     sd : float
         Standard deviation of the one-way table's noise, for a finest group of average size.
+    has_presence : bool, default False
+        Whether the last level has one group for all regular values, beside those of missing and special values.
     """
 
     name: str
@@ -74,6 +80,7 @@ class ResolvedColumn:
     base: Laws
     within: Laws
     sd: float
+    has_presence: bool = False
 
     @property
     def has_misfit(self) -> bool:
@@ -98,41 +105,72 @@ def resolved_column(table: OneWayTable, field: Field, total: float, sizes: Seque
     Returns
     -------
     ResolvedColumn
-        A function of the answer and the schema. Groups of ordered columns are runs of about equal mass, of others the
-        values that stand out of the noise and one for the rest; missing and special values stay on their own.
+        A function of the answer and the schema. Groups of ordered columns are runs of about equal mass, those of
+        categories with a declared hierarchy runs at the ends of its branches, those of others the values that stand out
+        of the noise and one for the rest. Missing and special values stay on their own; where there are any, the last
+        level tells them from all regular values together.
 
     Notes
     -----
-    Noise is taken out of ordered columns by wavelet shrinkage. No value loses more than noise explains: each keeps at
-    least 0.3 records, or less where that would be more than 1 % of all rows.
+    Noise is taken out of ordered columns that were counted value by value by wavelet shrinkage. No such value, and no
+    group, loses more than noise explains: each keeps at least 0.3 records, or less where that would be more than 1 % of
+    all rows.
     """
     domain, counted, regular = field.domain, table.grouping, table.grouping.regular
-    counts = table.counts if domain.missing else table.counts[:-1]
-    if domain.ordered:
-        counts = np.concatenate((denoised(counts[:regular], table.sd), counts[regular:]))
-    floor = min(_FLOOR_RECORDS, _FLOOR_SHARE * total / counts.size)
-    masses = np.maximum(project_to_simplex(counts, total), floor)
-
-    values = masses[:regular]
-    if domain.ordered:
-        finest = even_runs(values, sizes[0])
-    else:
-        finest = leading_values(counts[:regular], table.sd, sizes[0])
-    levels = nested(values, finest, sizes[1:], is_ordered=domain.ordered)
-    codes = tuple(_with_reserved(level, counts.size - regular) for level in levels)
-    mass = np.bincount(codes[0], masses)
+    floor = min(_FLOOR_RECORDS, _FLOOR_SHARE * total / counted.groups)
+    masses = _masses(table, field, total, floor) if table.masses is None else table.masses
+    levels = _levels(table, field, np.maximum(masses[:regular], _TINY * floor), sizes)
+    has_presence = masses.size > regular and int(levels[-1].max()) > 0
+    if has_presence:
+        levels = (*levels, np.zeros(regular, dtype=np.intp))
+    codes = tuple(_with_reserved(level, masses.size - regular) for level in levels)
+    mass = np.maximum(np.bincount(codes[0], masses), floor)
     starts, stops, cell = counted.pieces()
-    kept = cell < counts.size
+    kept = cell < masses.size
+    widths = np.bincount(cell, stops - starts)[: masses.size]
+    inside = np.where(np.bincount(codes[0], masses)[codes[0]] > 0, masses, widths)
     within = np.zeros((mass.size, int(np.count_nonzero(kept))))
-    within[codes[0][cell[kept]], np.arange(within.shape[1])] = _piece_masses(masses, starts, stops, cell)[kept]
+    within[codes[0][cell[kept]], np.arange(within.shape[1])] = _piece_masses(inside, starts, stops, cell)[kept]
+    shares = within * (mass / within.sum(axis=1))[:, None]
     return ResolvedColumn(
         name=field.name,
         axis=Axis(mass, tuple(_between(codes[0], level) for level in codes)),
         groupings=tuple(_grouping(domain, counted, level) for level in levels),
-        base=laws_from_probabilities(starts[kept], stops[kept], within.sum(axis=0)),
+        base=laws_from_probabilities(starts[kept], stops[kept], shares.sum(axis=0)),
         within=laws_from_probabilities(starts[kept], stops[kept], within),
-        sd=table.sd * max(1.0, counts.size / mass.size) ** 0.5,
+        sd=table.sd * max(1.0, masses.size / mass.size) ** 0.5,
+        has_presence=has_presence,
     )
+
+
+def _masses(table: OneWayTable, field: Field, total: float, floor: float) -> np.ndarray:
+    """Take the noise out of a table that was counted value by value; misfits are left out."""
+    counts = table.counts if field.domain.missing else table.counts[:-1]
+    if field.domain.ordered:
+        regular = table.grouping.regular
+        counts = np.concatenate((denoised(counts[:regular], table.sd), counts[regular:]))
+    masses: np.ndarray = np.maximum(project_to_simplex(counts, total), floor)
+    return masses
+
+
+def _levels(table: OneWayTable, field: Field, values: np.ndarray, sizes: Sequence[int]) -> tuple[np.ndarray, ...]:
+    """Return the group of each cell of regular values at every level, the finest first."""
+    if field.domain.cuts and not field.domain.ordered:
+        starts, _, _ = table.grouping.pieces()
+        return branch_runs(values, _ranks(field.domain, starts[: values.size]), sizes)
+    if field.domain.ordered:
+        finest = even_runs(values, sizes[0])
+    else:
+        finest = leading_values(table.counts[: values.size], table.sd, sizes[0])
+    return nested(values, finest, sizes[1:], is_ordered=field.domain.ordered)
+
+
+def _ranks(domain: Domain, starts: np.ndarray) -> np.ndarray:
+    """Return the tier of the cut before each cell: 0 for the coarsest, the number of tiers for an undeclared one."""
+    ranks = np.full(starts.size, len(domain.cuts), dtype=np.intp)
+    for rank, tier in enumerate(domain.cuts):
+        ranks[np.isin(starts, np.array(tier, dtype=np.int64))] = rank
+    return ranks
 
 
 def _with_reserved(level: np.ndarray, reserved: int) -> np.ndarray:
@@ -156,7 +194,7 @@ def _piece_masses(masses: np.ndarray, starts: np.ndarray, stops: np.ndarray, cel
 
 def _grouping(domain: Domain, counted: Grouping, level: np.ndarray) -> Grouping:
     """Return the public map from codes to the groups of one level."""
-    if not domain.ordered:
+    if not (domain.ordered or domain.cuts):
         return lookup(domain, level)
     starts, _, _ = counted.pieces()
     return cut(domain, starts[np.flatnonzero(np.diff(level)) + 1])

@@ -1,0 +1,153 @@
+"""The cells in which one-way tables are asked before anything is known: functions of the schema alone."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from lapwing.schema.domains import CONTINUOUS_VALUES, Domain
+from lapwing.schema.fields import Field
+from lapwing.schema.groupings import Grouping, cut, evenly, identity
+from lapwing.schema.values import bounds, step
+
+VALUE_BY_VALUE = 512
+"""Ordered columns of up to so many values are counted value by value: codes may have no meaning as numbers."""
+
+FIRST_CELLS = 64
+"""About how many cells a wider column is counted in at first; also categories with a hierarchy, when there are more."""
+
+_MOST_CUTS = 128
+
+
+def one_way_grouping(field: Field, groups: int) -> Grouping:
+    """Return the public grouping under which a column's one-way table is asked.
+
+    Parameters
+    ----------
+    field : Field
+        A modelled column.
+    groups : int
+        About how many groups an ordered column gets.
+
+    Returns
+    -------
+    Grouping
+        Categories each on their own, and values of ordered columns that have at most ``2 * groups`` of them. Otherwise
+        `public_cells`.
+    """
+    domain = field.domain
+    if field.is_categorical or domain.values <= 2 * groups:
+        return identity(domain)
+    return public_cells(field, groups)
+
+
+def is_refined(field: Field) -> bool:
+    """Tell whether a column is counted in cells that become finer where rows are, instead of value by value."""
+    domain = field.domain
+    most = FIRST_CELLS if domain.cuts else VALUE_BY_VALUE
+    return domain.values > most and (domain.ordered or bool(domain.cuts))
+
+
+def public_cells(field: Field, cells: int) -> Grouping:
+    """Return runs of codes: nearly equal ones, or those of a declared hierarchy or scale.
+
+    Parameters
+    ----------
+    field : Field
+        A modelled column.
+    cells : int
+        About how many, at least 1.
+
+    Returns
+    -------
+    Grouping
+        With the minimum, zero and the maximum of numbers on their own, where real tables keep most of their copies.
+
+    Examples
+    --------
+    >>> public_cells(Field(name="x", type="integer", minimum=0, maximum=999), 4).cuts.tolist()
+    [1, 250, 500, 750, 999]
+    """
+    domain = field.domain
+    even = evenly(domain, cells)
+    inner = _declared(domain, max(cells, _MOST_CUTS)) if domain.cuts else even.pieces()[0][: even.regular]
+    alone = [code + after for code in landmark_codes(field) for after in (0, 1)]
+    cuts = np.unique(np.concatenate((inner, np.array(alone, dtype=np.int64))))
+    return cut(domain, cuts[(cuts > 0) & (cuts < domain.values)])
+
+
+def landmark_codes(field: Field) -> tuple[int, ...]:
+    """Return the codes of the minimum, zero and the maximum of a column of numbers; none of other columns.
+
+    Examples
+    --------
+    >>> landmark_codes(Field(name="x", type="integer", minimum=-5, maximum=5))
+    (0, 5, 10)
+    """
+    if field.is_categorical or field.type not in ("integer", "number"):
+        return ()
+    last = field.domain.values - 1
+    low, high = bounds(field)
+    grid = step(field)
+    if not low <= 0 <= high:
+        return 0, last
+    if grid is None:
+        zero = math.floor(-low / (high - low) * CONTINUOUS_VALUES) if high > low else 0
+    else:
+        zero = round(-low / grid)
+    return 0, min(zero, last), last
+
+
+def finer_cells(domain: Domain, starts: np.ndarray, parts: np.ndarray) -> np.ndarray:
+    """Cut cells further.
+
+    Parameters
+    ----------
+    domain : Domain
+        Of the column.
+    starts : ndarray of int64, shape (k,)
+        First code of each cell, increasing from 0.
+    parts : ndarray of int64, shape (k,)
+        Into how many parts each is cut, about: at least 1, at most its codes.
+
+    Returns
+    -------
+    ndarray of int64
+        First codes of the finer cells: even parts, or, where the schema declares a hierarchy or a scale, parts at the
+        coarsest cuts that lie inside.
+
+    Examples
+    --------
+    >>> finer_cells(Domain(100, 0, True, True, False), np.array([0, 50]), np.array([1, 2])).tolist()
+    [0, 50, 75]
+    """
+    stops = np.append(starts[1:], np.int64(domain.values))
+    tiers = [np.array(tier, dtype=np.int64) for tier in domain.cuts]
+    found = [starts]
+    for place in np.flatnonzero(parts > 1):
+        start, stop, wanted = int(starts[place]), int(stops[place]), int(parts[place])
+        found.append(_inside(tiers, start, stop, wanted))
+    return np.unique(np.concatenate(found))
+
+
+def _inside(tiers: Sequence[np.ndarray], start: int, stop: int, parts: int) -> np.ndarray:
+    """Return the cuts of one cell into parts."""
+    for tier in tiers:
+        inner = tier[np.searchsorted(tier, start, "right") : np.searchsorted(tier, stop, "left")]
+        if inner.size:
+            return inner if inner.size <= 2 * parts else inner[np.arange(1, parts) * inner.size // parts]
+    whole, rest = divmod(stop - start, parts)
+    index = np.arange(1, parts, dtype=np.int64)
+    return start + index * whole + index * rest // parts
+
+
+def _declared(domain: Domain, most: int) -> np.ndarray:
+    """Return the cuts of the coarsest tiers, as many as fit; some of the first where it alone has too many."""
+    kept = np.array(domain.cuts[0], dtype=np.int64)
+    if kept.size > most:
+        return kept[np.arange(1, most) * kept.size // most]
+    for tier in domain.cuts[1:]:
+        if kept.size + len(tier) > most:
+            break
+        kept = np.concatenate((kept, np.array(tier, dtype=np.int64)))
+    return kept

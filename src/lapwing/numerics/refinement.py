@@ -1,0 +1,222 @@
+"""One column counted in finer and finer cells: where earlier noisy counts show rows, cells are cut further.
+
+A column is a line of codes. A partition is given by the first code of each of its cells, the first of them 0; each
+partition cuts cells of the one before. Everything here is post-processing of noisy counts.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+EMPTY_DEVIATIONS = 2.0
+"""A half with fewer rows than so many standard deviations of its noise, beside a fuller one, is taken to be empty."""
+
+EVEN_DEVIATIONS = 1.5
+"""Halves closer to an even spread than so many standard deviations of the noise are taken to be spread evenly."""
+
+SPLITS = (0.5, 0.38, 0.62, 0.45, 0.55, 0.33, 0.67, 0.42)
+"""Where the trees over the cells divide them: one tree for each, and their mean counts."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counted:
+    """Hold one partition and its noisy counts.
+
+    Parameters
+    ----------
+    starts : ndarray of int64, shape (k,)
+        First code of each cell, increasing from 0.
+    counts : ndarray of float64, shape (k,)
+        Noisy counts.
+    sd : float
+        Standard deviation of their noise, at least 0.
+    """
+
+    starts: np.ndarray
+    counts: np.ndarray
+    sd: float
+
+
+def settled_masses(stages: Sequence[Counted], codes: int, total: float) -> np.ndarray:
+    """Return the masses of the finest cells that explain all counts, with noise taken out.
+
+    Parameters
+    ----------
+    stages : sequence of Counted
+        Each partition cuts cells of the one before; at least one.
+    codes : int
+        Codes of the column: the last cell ends here.
+    total : float
+        Mass of them all, at least 0.
+
+    Returns
+    -------
+    ndarray of float64, shape (k,)
+        At least 0, summing to ``total``.
+
+    Notes
+    -----
+    Weighted least squares over all partitions says how much is in each finest cell (`least_squares_counts`). Then mass
+    is handed down binary trees over the finest cells: a part gets what the estimates say, unless the noise explains
+    all of it, when it gets nothing (a far and empty part of the domain would else keep rows that ruin means), or the
+    noise explains the difference to an even spread, when it gets that. The mean over trees that divide at different
+    places is smoother and nearer to the truth than one tree. Time ``O(k)`` per tree.
+
+    References
+    ----------
+    Coifman, Donoho (1995), "Translation-invariant de-noising", for the mean over shifted trees.
+
+    Examples
+    --------
+    >>> counted = Counted(np.array([0, 10, 20, 30]), np.array([100.0, 4.0, -3.0, 2.0]), 3.0)
+    >>> settled_masses([counted], 40, 100.0).tolist()
+    [100.0, 0.0, 0.0, 0.0]
+    """
+    starts = stages[-1].starts
+    estimates = np.concatenate(([0.0], np.cumsum(least_squares_counts(stages)))).tolist()
+    places = np.append(starts, codes).astype(np.float64).tolist()
+    coverings = _coverings(stages, codes)
+    masses = np.zeros(starts.size)
+    for number in range(len(SPLITS)):
+        waiting = [(0, starts.size, total, 0)]
+        while waiting:
+            first, last, mass, depth = waiting.pop()
+            if last - first == 1 or mass <= 0.0:
+                masses[first] += mass
+                continue
+            # Every other level divides from the other end of the list, so that no tree leans to one side.
+            share = SPLITS[number if depth % 2 else -number]
+            middle = first + min(max(1, round(share * (last - first))), last - first - 1)
+            halves = estimates[middle] - estimates[first], estimates[last] - estimates[middle]
+            deviations = _deviation(coverings, first, middle), _deviation(coverings, middle, last)
+            even = mass * (places[middle] - places[first]) / (places[last] - places[first])
+            given = _left_share(mass, halves, deviations, even)
+            waiting += [(first, middle, given, depth + 1), (middle, last, mass - given, depth + 1)]
+    return masses / len(SPLITS)
+
+
+def least_squares_counts(stages: Sequence[Counted]) -> np.ndarray:
+    """Return the counts of the finest cells that fit all stages best, by inverse variances.
+
+    Parameters
+    ----------
+    stages : sequence of Counted
+        As for `settled_masses`.
+
+    Returns
+    -------
+    ndarray of float64, shape (k,)
+        May be negative.
+
+    Examples
+    --------
+    >>> coarse = Counted(np.array([0]), np.array([12.0]), 1.0)
+    >>> fine = Counted(np.array([0, 5]), np.array([4.0, 4.0]), 1.0)
+    >>> least_squares_counts([coarse, fine]).round(2).tolist()
+    [5.33, 5.33]
+    """
+    parents = [_parents(above.starts, below.starts) for above, below in pairwise(stages)]
+    variances = [np.full(stage.starts.size, _variance(stage)) for stage in stages]
+    pooled = [stages[-1].counts]
+    spread = [variances[-1]]
+    for stage, own, parent in zip(stages[-2::-1], variances[-2::-1], parents[::-1], strict=True):
+        below = np.bincount(parent, pooled[0], stage.starts.size)
+        below_variance = np.bincount(parent, spread[0], stage.starts.size)
+        pooled.insert(0, (stage.counts / own + below / below_variance) / (1 / own + 1 / below_variance))
+        spread.insert(0, 1 / (1 / own + 1 / below_variance))
+    fitted = pooled[0]
+    for level, parent in enumerate(parents, start=1):
+        own_sum = np.bincount(parent, pooled[level], fitted.size)
+        own_variance = np.bincount(parent, spread[level], fitted.size)
+        fitted = pooled[level] + (fitted - own_sum)[parent] * spread[level] / own_variance[parent]
+    return fitted
+
+
+def cell_deviation(stages: Sequence[Counted]) -> float:
+    """Return the standard deviation of the noise in one finest cell of average size, all stages together."""
+    cells = stages[-1].starts.size
+    return 1 / math.sqrt(sum(cells / (stage.starts.size * _variance(stage)) for stage in stages))
+
+
+def wanted_parts(masses: np.ndarray, widths: np.ndarray, worth: float, most: int) -> np.ndarray:
+    """Return into how many parts each cell is cut next.
+
+    Parameters
+    ----------
+    masses : ndarray of float64, shape (k,)
+        Of the cells.
+    widths : ndarray of int64, shape (k,)
+        Codes of each cell: it has at most so many parts.
+    worth : float, positive
+        A part is worth counting if it has so much mass.
+    most : int
+        Parts of all cut cells together, about.
+
+    Returns
+    -------
+    ndarray of int64, shape (k,)
+        1 for a cell that stays whole.
+
+    Examples
+    --------
+    >>> wanted_parts(np.array([100.0, 5.0, 30.0]), np.array([64, 64, 2]), 10.0, 100).tolist()
+    [10, 1, 2]
+    """
+    parts = np.clip(np.floor(masses / worth), 1, widths).astype(np.int64)
+    total = int(parts[parts > 1].sum())
+    return np.where(parts > 1, np.maximum(1, parts * most // total), 1) if total > most else parts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Covering:
+    """Say, for each finest cell, where one stage's cells open and close, and the variance of its noise."""
+
+    opened: list[int]
+    closed: list[int]
+    variance: float
+
+
+def _coverings(stages: Sequence[Counted], codes: int) -> list[_Covering]:
+    finest = np.append(stages[-1].starts, codes)
+    return [
+        _Covering(
+            np.searchsorted(stage.starts, finest, "right").tolist(),
+            np.searchsorted(stage.starts, finest, "left").tolist(),
+            _variance(stage),
+        )
+        for stage in stages
+    ]
+
+
+def _deviation(coverings: Sequence[_Covering], first: int, last: int) -> float:
+    """Return the noise in the finest cells from first to last - 1; coarse cells that reach out of them count whole."""
+    precisions = [1 / ((each.closed[last] - each.opened[first] + 1) * each.variance) for each in coverings]
+    return 1 / math.sqrt(sum(precisions))
+
+
+def _left_share(mass: float, halves: tuple[float, float], deviations: tuple[float, float], even: float) -> float:
+    """Return how much of a mass the left half gets."""
+    (left, right), (left_sd, right_sd) = halves, deviations
+    given = min(max((mass + left - right) / 2, 0.0), mass)
+    deviation = math.hypot(left_sd, right_sd)
+    if abs(2 * given - 2 * even) < EVEN_DEVIATIONS * deviation:
+        return even
+    if mass > EMPTY_DEVIATIONS * deviation:
+        if right < min(EMPTY_DEVIATIONS * right_sd, left):
+            return mass
+        if left < min(EMPTY_DEVIATIONS * left_sd, right):
+            return 0.0
+    return given
+
+
+def _parents(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """Return the cell of one partition in which each cell of a finer one lies."""
+    return np.searchsorted(above, below, "right") - 1
+
+
+def _variance(stage: Counted) -> float:
+    """Return the variance of a stage's noise; a tiny one where there is none."""
+    return max(stage.sd, 1e-6) ** 2
