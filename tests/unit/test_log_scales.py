@@ -26,6 +26,8 @@ def log(kind="integer", **settings):
         (log(minimum=0, maximum=0), ()),
         (log(minimum=0, maximum=2000, resolution=100), ((1,), (2, 4, 8, 16))),
         (log(minimum=-250, maximum=500, resolution=100), ((2, 3), (1, 4, 6))),
+        (log(minimum=-1050, maximum=49, resolution=100), ((10,), (3, 7, 9))),
+        (log("number", minimum=-0.85, maximum=0, resolution=0.1), ((8,), (1, 5, 7))),
         (log("number", minimum=0, maximum=1, resolution=0.1), ((1,), (2, 4, 8))),
         (log("number", minimum=-0.2, maximum=0.2, resolution=0.1), ((2, 3), (1, 4))),
     ],
@@ -51,6 +53,13 @@ def test_every_run_of_real_numbers_lies_on_one_side_of_zero_and_within_an_octave
         assert (start + 0.5 > zero) == (stop - 0.5 > zero)
         assert far < 2 * near + 2, (start, stop)
     assert len(cuts) <= 2 * 33 + 2
+
+
+def test_a_range_of_real_numbers_that_ends_at_zero_has_zero_in_its_last_cell() -> None:
+    domain = log("number", minimum=-8, maximum=0).domain
+
+    assert domain.cuts[0] == (2**32 - 1,)
+    assert domain.cuts[1][-3:] == (2**32 - 8, 2**32 - 4, 2**32 - 2)
 
 
 def test_the_scale_changes_nothing_else_and_is_written_only_where_it_is_log() -> None:

@@ -35,6 +35,8 @@ YEAR = Field(name="year", type="datetime", minimum="1999-06-01T12:00:00", maximu
 # Zero lies inside a cell, which begins below it; the other numbers of the cell are never shown.
 DEBT = Field(name="debt", type="number", minimum=-0.1, maximum=0.2)
 ZERO = 1431655765
+# Zero is at the end of the cell before, and rounding puts it, for the codec, where the next begins.
+ROUNDED = Field(name="rounded", type="number", minimum=-3.5, maximum=9.3)
 FEAST = Field(name="feast", type="date", categories=("2020-12-25", "2020-04-12"))
 
 
@@ -104,6 +106,8 @@ FEAST = Field(name="feast", type="date", categories=("2020-12-25", "2020-04-12")
         (DEBT, Between(-0.1, 0), [[0, ZERO + 1]]),
         (DEBT, Between(1e-300, 0.2), [[ZERO + 1, 2**32]]),
         (DEBT, Between(-0.1, -1e-300), [[0, ZERO]]),
+        (ROUNDED, 0, [[1174405120, 1174405121]]),
+        (ROUNDED, Between(0, 0), [[1174405120, 1174405121]]),
         (DEBT, -0.1, [[0, 1]]),
         (DEBT, 0.2, [[2**32 - 1, 2**32]]),
         (DEBT, Between(0.2, 5), [[2**32 - 1, 2**32]]),

@@ -143,6 +143,7 @@ EXACT = [
     (0, 1, ()),
     (-1, 0, ()),
     (-0.1, 0.2, ()),
+    (-3.5, 9.3, ()),
     (-7.3, 11.9, ()),
     (5, 6, ()),
     (-1e308, 7e307, ()),
@@ -185,11 +186,13 @@ def test_a_special_zero_leaves_its_cell_to_other_numbers():
 
 
 def test_no_value_is_minus_zero():
-    field = Field(name="x", type="number", minimum=-0.3, maximum=0.1, special=(0,))
-    around = encode(Numbers(np.array([-1e-300])), field).astype(np.int64)[0] + np.arange(-2, 3)
+    # The float that ends the cell below zero's lies above zero, so that minus zero is in that cell.
+    field = Field(name="x", type="number", minimum=-3.5, maximum=9.3)
+    zero = encode(Numbers(np.array([0.0])), field).astype(np.int64)[0]
 
-    values = values_of(field, np.repeat(around, 3000)).to_numpy()
+    values = values_of(field, np.repeat(zero + np.arange(-2, 3), 3000)).to_numpy()
 
+    assert (values == 0.0).sum() > 3000
     assert not np.signbit(values[values == 0.0]).any()
 
 

@@ -287,14 +287,14 @@ def _range(axis: _Axis, item: Between) -> tuple[int, int]:
     first, last = max(axis.position(low), Fraction(0)), min(axis.position(high), axis.limit)
     start, stop = math.ceil(first), min(math.floor(last) + 1, axis.values)
     if axis.is_continuous:
-        # Only cells that lie inside, so that rows out do; a range inside one cell means that cell.
+        # Only cells that lie inside, or show exactly a number that does, so that rows out do.
         stop = math.floor(last)
-        if start >= stop and first <= last:
-            start = min(math.floor(first), axis.values - 1)
-            stop = start + 1
         for code, number in exact_cells(field).items():
             if low <= number <= high:
                 start, stop = min(start, code), max(stop, code + 1)
+        if start >= stop and first <= last:  # a range inside one cell means that cell
+            start = min(math.floor(first), axis.values - 1)
+            stop = start + 1
     if start >= stop:
         raise ParameterError(
             f"where: column {quote(field.name)} has no value from {_shown(item.low)} to {_shown(item.high)}; "

@@ -159,7 +159,7 @@ def octave_cuts(found: Range) -> tuple[tuple[int, ...], ...]:
     """
     zero, values = found.zero, found.values
     farthest = max(abs(zero), abs(values - zero))
-    powers = [2**k for k in range(1, farthest.bit_length() + 1)]
+    powers = [2**k for k in range(1, farthest.bit_length())]
     tiers = ({zero, zero + 1}, {zero + power for power in powers} | {zero + 1 - power for power in powers})
     inside = (tuple(sorted(code for code in tier if 1 <= code < values)) for tier in tiers)
     return tuple(tier for tier in inside if tier)

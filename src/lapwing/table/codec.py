@@ -159,7 +159,7 @@ class _StepRule:
     """How whole numbers become codes: by the last step that begins at or before them, or the nearest one."""
 
     lo: int
-    top: int
+    hi: int
     step: int
     is_nearest: bool
     calendar: Calendar | None
@@ -170,13 +170,11 @@ class _StepRule:
 
 def _step_rule(field: Field) -> _StepRule:
     found = field.range
-    is_nearest = field.type == "integer"
     return _StepRule(
         lo=int(found.lo),
-        # Nothing beyond the last multiple has a nearest one.
-        top=int(found.hi if is_nearest else found.top),
+        hi=int(found.hi),
         step=int(found.step or 1),
-        is_nearest=is_nearest,
+        is_nearest=field.type == "integer",
         calendar=found.calendar,
         values=found.values,
         specials=tuple((int(value), code) for value, code in special_codes(field).items()),
@@ -186,7 +184,7 @@ def _step_rule(field: Field) -> _StepRule:
 
 def _code_integers(x: np.ndarray, rule: _StepRule) -> np.ndarray:
     """Return the codes of int64 values."""
-    codes: np.ndarray = np.clip(x, rule.lo, rule.top)
+    codes: np.ndarray = np.clip(x, rule.lo, rule.hi)
     if rule.calendar is not None:
         codes = rule.calendar.codes(codes)
     elif rule.is_nearest and rule.step > 1:
