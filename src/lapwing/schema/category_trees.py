@@ -125,9 +125,13 @@ def branches(name: str, tree: CategoryTree, keys: Sequence[str]) -> _IntArray:
     if isinstance(tree, Parents):
         return _parent_branches(name, tree, keys)
     found = np.empty((len(keys), len(tree.lengths)), dtype=np.int64)
-    for tier, length in enumerate(tree.lengths):
+    texts, place = keys, np.arange(len(keys))
+    for tier in reversed(range(len(tree.lengths))):
+        # Prefixes of different prefixes: the finest branches are named once per category, all others less often.
         numbers: dict[str, int] = {}
-        found[:, tier] = [numbers.setdefault(key[:length], len(numbers)) for key in keys]
+        own = [numbers.setdefault(text[: tree.lengths[tier]], len(numbers)) for text in texts]
+        found[:, tier] = np.array(own, dtype=np.int64)[place]
+        texts, place = list(numbers), found[:, tier]
     return found
 
 
