@@ -143,7 +143,7 @@ class Changed:
 
     def _whole(self):
         chunks = list(self.source.chunks())
-        return {name: [chunk[name] for chunk in chunks] for name in self.columns}
+        return {name: [np.empty(0, dtype=np.int64), *(chunk[name] for chunk in chunks)] for name in self.columns}
 
     def count(self, tables):
         codes = next(self.chunks())

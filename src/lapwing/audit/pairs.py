@@ -2,7 +2,8 @@
 
 A table is a list of records; a record is a mapping from field name to a Python value, often one that does not fit the
 schema. Units own none, one or more rows than the schema allows, so that truncation is always at work. At times the
-unit that differs is the one whose rows all lack their identifier.
+unit that differs is the one whose rows all lack their identifier. In some rows everything is missing or special
+together. The order of the rows says nothing: it is often another one in the neighbour.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,6 +28,25 @@ _FIELDS: tuple[Mapping[str, Any], ...] = (
         "type": "date",
         "constraints": {"minimum": "2020-01-01", "maximum": "2020-03-01", "required": True},
     },
+    {
+        "name": "pay",
+        "type": "integer",
+        "scale": "log",
+        "constraints": {"minimum": -2, "maximum": 900},
+        "special": [-9, 9999],
+    },
+    {
+        "name": "code",
+        "type": "string",
+        "categories": ["A1", "A2", "B1", "B11", "B2", "C"],
+        "hierarchy": {"prefixes": [1, 2]},
+    },
+    {
+        "name": "month",
+        "type": "date",
+        "resolution": "month",
+        "constraints": {"minimum": "2019-11-15", "maximum": "2020-03-01"},
+    },
 )
 _VALUES: Mapping[str, tuple[Any, ...]] = {
     "kind": ("a", "b", "c", "zzz", "", None),
@@ -34,6 +54,16 @@ _VALUES: Mapping[str, tuple[Any, ...]] = {
     "age": ("-3", "0", "7", "40", "41", "-99999999999999999999", "N/A", "1e400", None),
     "size": ("-1", "1", "0.25", "99", "-0.0", "5e-324", "nan", "inf", "text", None),
     "day": ("2020-01-01", "2020-02-29", "1999-12-31", "not a day", None),
+    "pay": ("-2", "0", "1", "3", "4", "899", "901", "-9", "9999", "4.5", None),
+    "code": ("A1", "B1", "B11", "B2", "C", "D1", "b1", None),
+    "month": ("2019-11-01", "2019-12-31", "2020-03-01", "2020-03-31", "1999-12-31", "no month", None),
+}
+_GAPS: Mapping[str, tuple[Any, ...]] = {
+    "kind": (None, ""),
+    "size": (None, "99"),
+    "pay": (None, "-9", "9999"),
+    "code": (None, "?"),
+    "month": (None, ""),
 }
 
 
@@ -95,23 +125,33 @@ def neighbour_pair(
     changed = _rows(rng, person, most)
     other = [] if relation == "add-remove" else _rows(rng, person, most)
     place = int(rng.integers(0, len(units) + 1))
-    data = form(_frame(schema, [*units[:place], changed, *units[place:]]))
-    neighbour = form(_frame(schema, [*units[:place], other, *units[place:]]))
+    data = form(_frame(rng, schema, [*units[:place], changed, *units[place:]]))
+    neighbour = form(_frame(rng, schema, [*units[:place], other, *units[place:]]))
     return NeighbourPair(schema, data, neighbour) if rng.integers(2) else NeighbourPair(schema, neighbour, data)
 
 
 def _rows(rng: np.random.Generator, person: str | None, most: int) -> list[Record]:
     """Draw between 1 and ``most`` rows of one unit; every other unit repeats one row."""
     count = int(rng.integers(1, most + 1))
-    rows = [{name: values[rng.integers(len(values))] for name, values in _VALUES.items()} for _ in range(count)]
+    rows = [_row(rng) for _ in range(count)]
     if rng.integers(2):
         rows = [rows[0]] * count
     return [{**row, "person": person} for row in rows]
 
 
-def _frame(schema: Schema, units: list[list[Record]]) -> pl.DataFrame:
-    """Put all rows in one frame of texts."""
+def _row(rng: np.random.Generator) -> Record:
+    """Draw a row; in every sixth one, all that can be missing or special is so together."""
+    drawn = {name: values[rng.integers(len(values))] for name, values in _VALUES.items()}
+    if rng.integers(6):
+        return drawn
+    return drawn | {name: values[rng.integers(len(values))] for name, values in _GAPS.items()}
+
+
+def _frame(rng: np.random.Generator, schema: Schema, units: list[list[Record]]) -> pl.DataFrame:
+    """Put all rows in one frame of texts: unit by unit, or in any order."""
     rows = [row for unit in units for row in unit]
+    if rng.integers(2):
+        rows = [rows[place] for place in rng.permutation(len(rows))]
     return pl.DataFrame(
         {field.name: pl.Series([row[field.name] for row in rows], dtype=pl.String) for field in schema.fields}
     )
