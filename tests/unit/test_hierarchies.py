@@ -11,12 +11,25 @@ from hypothesis import strategies as st
 from lapwing.errors import ParameterError
 from lapwing.schema.domains import Domain
 from lapwing.schema.fields import Field
-from lapwing.schema.hierarchies import Hierarchy, diameters, full_depth, hierarchy
+from lapwing.schema.hierarchies import Hierarchy, diameters, hierarchy
 from lapwing.schema.labels import run_labels
 
-DOMAINS = st.builds(
-    Domain, st.integers(1, 40), st.integers(0, 5), st.booleans(), st.booleans(), continuous=st.booleans()
-)
+@st.composite
+def cuts_of(draw, values):
+    """Return up to three tiers of distinct cuts within 1 to values - 1."""
+    places = draw(st.lists(st.integers(1, max(1, values - 1)), unique=True, max_size=values - 1))
+    tiers = [sorted(places[part::3]) for part in range(3)]
+    return tuple(tuple(tier) for tier in tiers if tier)
+
+
+@st.composite
+def domains(draw):
+    values = draw(st.integers(1, 40))
+    rest = draw(st.integers(0, 5)), draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
+    return Domain(values, *rest, draw(cuts_of(values)) if values > 1 and draw(st.booleans()) else ())
+
+
+DOMAINS = domains()
 
 
 def covered(domain):
@@ -30,11 +43,19 @@ def halved(domain, depth):
         runs = []
         for run in levels[-1]:
             middle = len(run) // 2
+            inside = [[cut for cut in tier if run[0] < cut <= run[-1]] for tier in domain.cuts]
+            for cuts in [each for each in inside if each][:1]:
+                middle = cuts[len(cuts) // 2] - run[0]
             if level == 1 and len(run) > domain.values:
                 middle = domain.values
             runs += [run[:middle], run[middle:]] if len(run) > 1 else [run]
         levels.append(runs)
     return levels
+
+
+def full_depth(domain):
+    """Return the levels after which every code is alone, by the rule as it is written."""
+    return next(level for level, runs in enumerate(halved(domain, 64)) if all(len(run) == 1 for run in runs))
 
 
 @given(DOMAINS, st.integers(0, 9))

@@ -261,6 +261,8 @@ def test_a_run_that_was_not_cut_from_its_missing_codes_stands_for_the_regular_on
         (Domain(2**32, 0, False, True, True), Domain(2**32, 1, True, True, True)),
         (Domain(7, 2, True, True, False), Domain(5, 0, False, False, False), Domain(2, 0, False, True, False)),
         (Domain(1, 0, False, True, True), Domain(3, 1, False, True, False)),
+        (Domain(9, 1, True, False, False, ((4, 7), (1, 2, 8))), Domain(2, 0, True, False, False)),
+        (Domain(2**32, 0, False, True, True, ((5, 6), tuple(5 + 2**bits for bits in range(1, 32)))),),
     ],
 )
 def test_the_shape_of_a_tree_agrees_with_its_cells(domains, order):

@@ -12,7 +12,7 @@ from typing import Final
 
 from lapwing.api.settings import Settings
 from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.steps.adaptive_costs import costs_of, particles_for
+from lapwing.mechanisms.steps.adaptive_costs import particles_for
 from lapwing.release.chosen_table import ChosenTable
 from lapwing.release.questions import MarginalCounts
 from lapwing.release.select_worst import SelectWorst
@@ -89,13 +89,7 @@ def effort_of(settings: Settings, questions: Questions, terms: Terms, rows: int)
 def _adaptive_effort(mechanism: Adaptive, settings: Settings, tables: int, terms: Terms, rows: int) -> Effort:
     """Return what the selections, the rounds and the particles take."""
     columns = settings.schema.columns
-    costs = costs_of(
-        settings.schema,
-        settings.request.budget,
-        one_way=mechanism.one_way_share,
-        tree=mechanism.tree_share,
-        rounds=mechanism.rounds,
-    )
+    costs = mechanism.costs_of(settings.schema, settings.request.budget, float(rows), terms)
     particles = mechanism.particles or particles_for(rows, costs, terms)
     atoms = costs.atoms(rows, particles)
     middle = (tables + len(columns) - 1) / 2 if tables else 0.0

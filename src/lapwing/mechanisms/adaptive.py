@@ -12,7 +12,7 @@ import numpy as np
 
 from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.mechanisms.steps.adaptive_costs import Costs, costs_of, one_way_share, particles_for, planned_release
+from lapwing.mechanisms.steps.adaptive_costs import Costs, Shares, divided, particles_for, planned_release
 from lapwing.mechanisms.steps.candidate_tables import (
     MOST_TRIPLE_COLUMNS,
     Candidates,
@@ -60,12 +60,14 @@ class Adaptive:
     ----------
     one_way_share : float or None, default None
         Least part of the budget for the one-way tables, 0.001 to 0.999: by default 0.2, or 0.3 under pure ε. Where the
-        noisy number of rows shows that tables of two columns would drown in noise, one-way tables are measured again
-        with more, up to all of it.
+        number of rows (public, expected, or bought with 2 % of the budget) shows that tables of two columns would drown
+        in noise, they get more, up to all of it; then up to a quarter buys a tree of tables which tell only what is
+        missing or special in two columns, if these would not drown.
     tree_share : float, default 0.3
         Part of the rest for the spanning tree of pairs, 0.001 to 0.999.
-    selection_share : float, default 0.05
-        Part of each later step that pays for choosing the table; the rest measures it; 0.001 to 0.999.
+    selection_share : float or None, default None
+        Part of each later step that pays for choosing the table, 0.001 to 0.999; the rest measures it. By default 0.05,
+        or 0.2 under pure ε, and 0.4 in a tree of what is missing together (see ``one_way_share``).
     resolutions : tuple of int or None, default None
         Most groups of a column at each level, 2 to 64, decreasing to at most 16, at most 6 levels: by default
         (32, 16, 8, 4), and (16, 8, 4) for more than 30 columns. Missing and special values are groups of their own
@@ -117,7 +119,7 @@ class Adaptive:
 
     one_way_share: float | None = None
     tree_share: float = 0.3
-    selection_share: float = 0.05
+    selection_share: float | None = None
     resolutions: tuple[int, ...] | None = None
     particles: int | None = None
     rounds: int | None = None
@@ -127,7 +129,7 @@ class Adaptive:
     def __post_init__(self) -> None:
         for key in ("one_way_share", "tree_share", "selection_share"):
             share = getattr(self, key)
-            if share is None and key == "one_way_share":
+            if share is None and key != "tree_share":
                 continue
             if isinstance(share, bool) or not isinstance(share, int | float) or not 0.001 <= share <= 0.999:
                 raise ParameterError(f"{key} must be a number from 0.001 to 0.999, got {share!r}; leave it out")
@@ -172,7 +174,7 @@ class Adaptive:
         """
         wanted = self._wanted(schema)
         known, left = known_rows(curator, budget)
-        costs = self._shared(schema, left, known, curator.terms)
+        costs = self.costs_of(schema, left, known, curator.terms)
         tables, total = ask_columns(curator, schema, costs.one_way_costs)
         records = max(1.0, total)
         columns = tuple(
@@ -181,7 +183,7 @@ class Adaptive:
         )
         particles = self.particles or particles_for(total, costs, curator.terms)
 
-        asking = _Asking(curator, columns, costs, _exact(self.selection_share), wanted)
+        asking = _Asking(curator, columns, costs, wanted)
         edges, left = _tree(asking, left - costs.one_way, records)
         fit = tree_fit(columns, edges, records, rng, size=particles)
         fit = _rounds(asking, fit, left, rng)
@@ -202,21 +204,23 @@ class Adaptive:
         """
         self._wanted(schema)
         rows = float(terms.rows if terms.rows is not None else terms.expected_rows or 1)
-        costs = self._shared(schema, budget, rows, terms)
-        return planned_release(schema, costs, terms, _exact(self.selection_share), self.levels_of(schema))
+        costs = self.costs_of(schema, budget, rows, terms)
+        return planned_release(schema, costs, terms, self.levels_of(schema))
 
     def levels_of(self, schema: Schema) -> tuple[int, ...]:
         """Return the resolutions: fewer for wide tables, so that they stay quick."""
         return self.resolutions or (RESOLUTIONS if len(schema.columns) <= MOST_TRIPLE_COLUMNS else RESOLUTIONS[1:])
 
-    def _shared(self, schema: Schema, budget: Budget, rows: float, terms: Terms) -> Costs:
-        """Divide the budget, now that a number of rows is known, public, expected or noisy."""
-        first = self._costs(schema, budget, self.one_way_share)
-        return self._costs(schema, budget, one_way_share(self.one_way_share, rows, first, terms))
-
-    def _costs(self, schema: Schema, budget: Budget, share: float | None) -> Costs:
-        """Divide the budget, given the part for one-way tables."""
-        return costs_of(schema, budget, one_way=share, tree=self.tree_share, rounds=self.rounds)
+    def costs_of(self, schema: Schema, budget: Budget, rows: float, terms: Terms) -> Costs:
+        """Divide the budget, now that a number of rows is known."""
+        shares = Shares(
+            one_way=self.one_way_share,
+            tree=self.tree_share,
+            selection=self.selection_share,
+            rounds=self.rounds,
+            levels=self.levels_of(schema),
+        )
+        return divided(schema, budget, rows, terms, shares)
 
     def _wanted(self, schema: Schema) -> _Wanted:
         """Return the columns and tables that matter more, by position; refuse names that the schema lacks."""
@@ -233,21 +237,20 @@ class Adaptive:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asking:
-    """Whom a step asks, about which columns, at which cost, and which part of it pays for the choice."""
+    """Whom a step asks, about which columns, at which costs, and what matters more."""
 
     curator: Curator
     columns: tuple[ResolvedColumn, ...]
     costs: Costs
-    share: Fraction
     wanted: _Wanted
 
     def choose(self, candidates: Candidates, counts: np.ndarray, cost: Budget) -> tuple[int, Budget]:
         """Choose a table that a model with these counts fits worst; return its number and what is left of ``cost``."""
         terms = self.curator.terms
-        law = measurement(self.columns, candidates.tables[0], cost * (1 - self.share)).noise(
+        law = measurement(self.columns, candidates.tables[0], cost * (1 - self.costs.selection)).noise(
             terms.relation, terms.max_rows
         )
-        question: SelectWorst = candidates.question(counts, law.mean_absolute, cost * self.share)
+        question: SelectWorst = candidates.question(counts, law.mean_absolute, cost * self.costs.selection)
         (selected,) = self.curator.ask(question)
         return selected.choice, cost - question.cost
 
@@ -261,10 +264,10 @@ def _tree(asking: _Asking, left: Budget, total: float) -> tuple[list[Factor], Bu
     """Choose and measure pairs until they span all columns; return them and the budget that is left."""
     columns, edge = asking.columns, asking.costs.edge
     group = list(range(len(columns)))
-    pairs = pair_tables(columns)
+    pairs = pair_tables(columns, asking.costs.most_cells)
     counts = {table: product_counts(columns, table, total) for table in pairs}
     edges: list[Factor] = []
-    for _ in range(len(columns) - 1 if left.amount else 0):
+    for _ in range(asking.costs.edges if left.amount else 0):
         open_pairs = [table for table in pairs if group[table[0][0]] != group[table[1][0]]]
         if not open_pairs:  # pairs of columns with very many special values are too large to compete
             break
@@ -282,11 +285,12 @@ def _tree(asking: _Asking, left: Budget, total: float) -> tuple[list[Factor], Bu
 def _rounds(asking: _Asking, fit: Fit, left: Budget, rng: np.random.Generator) -> Fit:
     """Choose, measure and fit until the budget is spent; a table gets more of it once the model stands still."""
     columns = asking.columns
-    pairs = pair_tables(columns)
+    most = asking.costs.most_cells
+    pairs = pair_tables(columns, most)
     step, done = asking.costs.table, 0
     while pairs and left.amount > 0:
         known = [tuple(column for column, _ in factor.table) for factor in fit.factors if len(factor.table) == 2]
-        tables = [*pairs, *triple_tables(columns, competing_triples(len(columns), known))]
+        tables = [*pairs, *triple_tables(columns, competing_triples(len(columns), known), most)]
         new, left = _measured_round(asking, fit, tables, step, left, wanted=asking.wanted if done % 2 else _NOBODY)
         done += 1
         for factor in new:
@@ -338,8 +342,3 @@ def _entry(entry: object) -> str | tuple[str, ...]:
     if isinstance(entry, list | tuple) and entry and all(isinstance(name, str) for name in entry):
         return tuple(entry)
     raise ParameterError(f"workload must list columns, or tables as lists of columns, got {entry!r}; name columns")
-
-
-def _exact(share: float) -> Fraction:
-    """Return a share as it is written."""
-    return Fraction(str(share))

@@ -1,6 +1,6 @@
 """Nested cuts of the codes of one column: the public, serialisable tree that a `TreeCounts` question counts over."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -142,7 +142,8 @@ def hierarchy(domain: Domain, depth: int) -> Hierarchy:
     """Return the hierarchy that halves a column's codes.
 
     Where a special value or missing can occur, level 1 separates these from the regular codes; then both runs are
-    halved in the middle, level by level, until every code is alone. The misfit code is left out.
+    halved, level by level, until every code is alone: at the middle one of the domain's coarsest cuts that lie inside,
+    and in the middle where none does. The misfit code is left out.
 
     Parameters
     ----------
@@ -165,29 +166,49 @@ def hierarchy(domain: Domain, depth: int) -> Hierarchy:
     covered = domain.size if domain.missing else domain.last
     starts = np.zeros(1, dtype=np.int64)
     born = np.zeros(1, dtype=np.int64)
-    for level in range(1, min(depth, full_depth(domain)) + 1):
-        lengths = np.diff(starts, append=covered)
-        middles = starts + lengths // 2
+    tiers = [np.array(tier, dtype=np.int64) for tier in domain.cuts]
+    for level in range(1, depth + 1):
+        stops = np.append(starts[1:], np.int64(covered))
+        middles = cut_places(tiers, starts, stops)
         if level == 1 and covered > domain.values:
             middles[0] = domain.values
-        new = middles[lengths > 1]
+        new = middles[stops - starts > 1]
+        if not new.size:
+            break
         order = np.argsort(np.concatenate((starts, new)), kind="stable")
         starts = np.concatenate((starts, new))[order]
         born = np.concatenate((born, np.full(new.size, level)))[order]
     return Hierarchy(domain.values, domain.reserved, covered, starts[1:], born[1:])
 
 
-def full_depth(domain: Domain) -> int:
-    """Return the levels after which `hierarchy` has every code alone.
+def cut_places(tiers: Sequence[_Array], starts: _Array, stops: _Array) -> _Array:
+    """Return where each run of regular codes is cut next.
+
+    Parameters
+    ----------
+    tiers : sequence of ndarray of int64
+        Public cuts of the domain, the coarsest first.
+    starts, stops : ndarray of int64, shape (k,)
+        Run i is the codes ``starts[i] <= code < stops[i]``.
+
+    Returns
+    -------
+    ndarray of int64, shape (k,)
+        The middle one of the cuts inside, of the first tier that has any there, or halfway.
 
     Examples
     --------
-    >>> full_depth(Domain(2**32, 0, False, True, True)), full_depth(Domain(5, 1, True, False, False))
-    (32, 4)
+    >>> cut_places([np.array([1]), np.array([3, 5])], np.array([0, 1, 3]), np.array([8, 8, 5])).tolist()
+    [1, 5, 4]
     """
-    extra = (domain.size if domain.missing else domain.last) - domain.values
-    deepest = max(domain.values - 1, extra - 1).bit_length()
-    return deepest + (1 if extra else 0)
+    middles = starts + (stops - starts) // 2
+    is_open = np.ones(starts.size, dtype=bool)
+    for tier in tiers:
+        first, last = np.searchsorted(tier, starts, "right"), np.searchsorted(tier, stops, "left")
+        found = is_open & (last > first)
+        middles[found] = tier[(first + last)[found] // 2]
+        is_open &= ~found
+    return middles
 
 
 def diameters(nested: Hierarchy, domain: Domain, level: int) -> npt.NDArray[np.float64]:

@@ -1,11 +1,14 @@
 """What an adaptive release costs, step by step: functions of schema, settings, budget and released numbers."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
+import numpy as np
+
 from lapwing.budget.budget import Budget
-from lapwing.mechanisms.steps.candidate_tables import MOST_TRIPLE_COLUMNS, selection_epsilon
+from lapwing.mechanisms.steps.candidate_tables import MOST_CELLS, MOST_TRIPLE_COLUMNS, rounded_down, selection_epsilon
 from lapwing.mechanisms.steps.public_cells import is_refined
 from lapwing.mechanisms.steps.refined_columns import stage_questions
 from lapwing.release.certificate import Statement
@@ -15,6 +18,7 @@ from lapwing.release.planned import Planned
 from lapwing.release.questions import MarginalCounts
 from lapwing.release.select_worst import SelectWorst
 from lapwing.release.terms import Terms
+from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
 REFINED_CELLS = 128
@@ -22,6 +26,9 @@ REFINED_CELLS = 128
 
 ONE_WAY_SHARE = {"zcdp": 0.2, "pure": 0.3}
 """Least part of the budget for one-way tables."""
+
+SELECTION_SHARE = {"zcdp": 0.05, "pure": 0.2}
+"""Part of each step that pays for choosing the table: under pure ε a share buys less of a choice."""
 
 ROUNDS = {"zcdp": 50, "pure": 24}
 """Rounds that are planned: under pure ε the cost of a table grows with its noise's scale, so there are fewer."""
@@ -39,12 +46,23 @@ PARTICLE_CELLS = 6_000_000
 TYPICAL_CELLS = 256
 """Cells of a typical table."""
 
-COARSE_CELLS = 16
+MOST_COARSE_CELLS = 16
 DROWNING = {"zcdp": (0.05, 0.5), "pure": (0.01, 0.1)}
 """Part of the rows that the noise of a coarse table moves: where one-way tables begin to get more, and get all.
 
 Under pure ε a share of the budget costs a one-way table more: its noise grows with 1 / share, not with the root.
 """
+
+PRESENCE_SHARE = Fraction(1, 4)
+"""Most of the budget for tables of what is missing together, where others would drown."""
+
+PRESENCE_SELECTION = Fraction(2, 5)
+
+PRESENCE_NOISE, PRESENCE_DROWNING = 0.03, 0.1
+"""Part of the rows that the noise of such a table need not stay below, and that it must."""
+
+LEAST_CELLS = 4
+"""Cells of the smallest table of two columns."""
 
 MOST_ATOMS = 400_000
 ATOM_CELLS = 8_000_000
@@ -63,24 +81,33 @@ class Costs:
         For all one-way tables.
     one_way_shares : tuple of Fraction
         How they share it: in proportion to the square root of their cells.
+    edges : int
+        Pairs of the tree.
     edge : Budget
-        For choosing and measuring one pair of the tree.
+        For choosing and measuring one of them.
+    most_cells : int
+        Most cells of a table that competes.
     table : Budget
         For choosing and measuring one table of a round.
     rounds, winners : int
         Rounds planned, and tables of each.
     annealing : int
         Factor of ``table`` when the model stands still.
+    selection : Fraction
+        Part of an edge or a table that pays for choosing it.
     """
 
     columns: int
     one_way: Budget
     one_way_shares: tuple[Fraction, ...]
+    edges: int
     edge: Budget
+    most_cells: int
     table: Budget
     rounds: int
     winners: int
     annealing: int
+    selection: Fraction
 
     @property
     def one_way_costs(self) -> tuple[Budget, ...]:
@@ -93,7 +120,18 @@ class Costs:
         return min(most, max(particles, 2 * round(total)))
 
 
-def costs_of(schema: Schema, budget: Budget, *, one_way: float | None, tree: float, rounds: int | None) -> Costs:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """What the settings of `Adaptive` say about the budget; parameters as there, ``levels`` for its resolutions."""
+
+    one_way: float | None
+    tree: float
+    selection: float | None
+    rounds: int | None
+    levels: tuple[int, ...]
+
+
+def costs_of(schema: Schema, budget: Budget, shares: Shares) -> Costs:
     """Divide the budget of a release.
 
     Parameters
@@ -102,19 +140,16 @@ def costs_of(schema: Schema, budget: Budget, *, one_way: float | None, tree: flo
         Gives the columns; a single one gets everything.
     budget : Budget
         Pure ε or zCDP.
-    one_way : float or None
-        Share of the one-way tables; None for the one to begin with.
-    tree : float
-        As for `Adaptive`.
-    rounds : int or None
-        As for `Adaptive`.
+    shares : Shares
+        Where they leave something open, what suits the notion.
     """
     columns = len(schema.columns)
-    one_way = ONE_WAY_SHARE[budget.notion] if one_way is None else one_way
+    one_way = ONE_WAY_SHARE[budget.notion] if shares.one_way is None else shares.one_way
+    selection = SELECTION_SHARE[budget.notion] if shares.selection is None else shares.selection
     share = Fraction(str(one_way)) if columns > 1 else Fraction(1)
-    rest, tree_share = budget * (1 - share), Fraction(str(tree))
+    rest, tree_share = budget * (1 - share), Fraction(str(shares.tree))
     winners = winners_of(columns)
-    planned = rounds or ROUNDS[budget.notion] // (2 if columns > MOST_TRIPLE_COLUMNS else 1)
+    planned = shares.rounds or ROUNDS[budget.notion] // (2 if columns > MOST_TRIPLE_COLUMNS else 1)
     return Costs(
         columns=columns,
         one_way=budget * share,
@@ -122,11 +157,14 @@ def costs_of(schema: Schema, budget: Budget, *, one_way: float | None, tree: flo
             Fraction(math.isqrt(10_000 * (REFINED_CELLS if is_refined(column) else column.domain.size)), 100)
             for column in schema.columns
         ),
+        edges=columns - 1,
         edge=rest * (tree_share / max(1, columns - 1)),
+        most_cells=MOST_CELLS,
         table=rest * ((1 - tree_share) / (planned * winners)),
         rounds=planned,
         winners=winners,
         annealing=ANNEALING[budget.notion],
+        selection=Fraction(str(selection)),
     )
 
 
@@ -135,7 +173,75 @@ def winners_of(columns: int) -> int:
     return max(1, (2 if columns > MOST_TRIPLE_COLUMNS else 1) * columns // COLUMNS_PER_WINNER)
 
 
-def one_way_share(share: float | None, total: float, costs: Costs, terms: Terms) -> float:
+def divided(schema: Schema, budget: Budget, rows: float, terms: Terms, shares: Shares) -> Costs:
+    """Divide the budget, now that a number of rows is known: public, expected or noisy.
+
+    Parameters
+    ----------
+    schema, budget, terms
+        Of the release.
+    rows : float
+        At least 1.
+    shares : Shares
+        As for `costs_of`.
+
+    Returns
+    -------
+    Costs
+        More for one-way tables where pairs would drown in noise. Where they get all: up to a quarter of it for a tree
+        of the smallest tables, which tell what is missing together, unless these would drown too.
+    """
+    first = costs_of(schema, budget, shares)
+    share = one_way_share(shares.one_way, rows, first, terms, coarse_cells(schema, shares.levels))
+    final = costs_of(schema, budget, replace(shares, one_way=share))
+    return (share == 1 and _presence_tree(final, schema, budget, rows, terms)) or final
+
+
+def coarse_cells(schema: Schema, resolutions: Sequence[int]) -> int:
+    """Return the cells of a typical pair at the coarsest level, from the schema alone; at most 16.
+
+    Examples
+    --------
+    >>> fields = [{"name": name, "type": "boolean", "constraints": {"required": True}} for name in "ab"]
+    >>> coarse_cells(Schema.from_dict({"fields": fields}), (16, 4))
+    4
+    """
+    sides = [min(resolutions[-1], column.domain.values) + _reserved(column) for column in schema.columns]
+    return min(MOST_COARSE_CELLS, round(float(np.median(sides)) ** 2))
+
+
+def _reserved(column: Field) -> int:
+    """Return the groups beside those of regular values."""
+    return column.domain.specials + int(column.domain.missing)
+
+
+def _presence_tree(usual: Costs, schema: Schema, budget: Budget, rows: float, terms: Terms) -> Costs | None:
+    """Return costs of a tree over what is missing or special; None where it too would drown, or there is nothing."""
+    columns = sum(_reserved(column) in (1, 2) for column in schema.columns)
+    if columns < 2:
+        return None
+    edge = budget * (PRESENCE_SHARE / (columns - 1))
+    moved = table_law(edge, terms).mean_absolute * LEAST_CELLS / (2 * rows)
+    if moved > PRESENCE_DROWNING:
+        return None
+    if moved < PRESENCE_NOISE:  # it need not be better than that
+        saved = Fraction(math.ceil(1000 * (moved / PRESENCE_NOISE) ** (1 if budget.notion == "pure" else 2)), 1000)
+        edge = edge * saved
+    edge = Budget(budget.notion, rounded_down(edge.amount))
+    most = max(LEAST_CELLS, math.floor(LEAST_CELLS * PRESENCE_DROWNING / max(moved, PRESENCE_NOISE)))
+    return replace(
+        usual,
+        one_way=budget - edge * (columns - 1),
+        edges=columns - 1,
+        edge=edge,
+        most_cells=most,
+        table=edge,
+        rounds=0,
+        selection=PRESENCE_SELECTION,
+    )
+
+
+def one_way_share(share: float | None, total: float, costs: Costs, terms: Terms, cells: int) -> float:
     """Return the part of the budget for one-way tables, now that the number of rows is known: more where pairs drown.
 
     Parameters
@@ -146,18 +252,20 @@ def one_way_share(share: float | None, total: float, costs: Costs, terms: Terms)
         Noisy number of rows, at least 0.
     costs, terms
         Of the release, with that share.
+    cells : int
+        Of a coarse table.
 
     Returns
     -------
     float
-        At least ``share``: just that while the noise of a table of 16 cells moves at most 5 % of the rows (pure ε:
+        At least ``share``: just that while the noise of a coarse table moves at most 5 % of the rows (pure ε:
         1 %); 1 from 50 % on (10 %), where tables of two columns would tell little; in between in proportion to the
         logarithm, rounded to hundredths, and 1 where the noise that the rest of the budget buys moves more than that.
     """
     if not costs.table.amount:
         return 1.0
     share = ONE_WAY_SHARE[costs.table.notion] if share is None else share
-    moved = table_law(costs.table, terms).mean_absolute * COARSE_CELLS / (2 * max(1.0, total))
+    moved = table_law(costs.table, terms).mean_absolute * cells / (2 * max(1.0, total))
     first, last = DROWNING[costs.table.notion]
     drowned = math.log(max(moved, first) / first) / math.log(last / first)
     found = max(share, min(1.0, round(share + (1 - share) * drowned, 2)))
@@ -194,9 +302,7 @@ def table_law(cost: Budget, terms: Terms) -> NoiseLaw:
     return calibrated(row_sensitivity(terms.relation, terms.max_rows), cost)
 
 
-def planned_release(
-    schema: Schema, costs: Costs, terms: Terms, selection: Fraction, resolutions: tuple[int, ...]
-) -> Planned:
+def planned_release(schema: Schema, costs: Costs, terms: Terms, resolutions: tuple[int, ...]) -> Planned:
     """Return the questions of a release in which nothing is annealed, and the noise of its tables.
 
     Parameters
@@ -205,8 +311,6 @@ def planned_release(
         Of the release; the number of rows is public or expected.
     costs : Costs
         Of the release.
-    selection : Fraction
-        Part of each step that pays for the choice.
     resolutions : tuple of int
         Levels of the columns.
     """
@@ -214,7 +318,7 @@ def planned_release(
     pairs = len(resolutions) * math.comb(columns, 2)
     triples = math.comb(columns, 3) if columns <= MOST_TRIPLE_COLUMNS else 0
     questions: list[MarginalCounts | SelectWorst | ChosenTable] = [*stage_questions(schema, costs.one_way_costs)]
-    steps = [(costs.edge, pairs)] * (columns - 1)
+    steps = [(costs.edge, pairs)] * costs.edges
     steps += [(costs.table, pairs + triples)] * (costs.rounds * costs.winners)
     for cost, count in steps if costs.table.amount else ():
         select = SelectWorst(
@@ -223,27 +327,28 @@ def planned_release(
             candidates=(),
             estimates=None,
             penalties=None,
-            epsilon=selection_epsilon(cost * selection),
+            epsilon=selection_epsilon(cost * costs.selection),
             notion=cost.notion,
             candidate_count=count,
         )
         questions += [select, ChosenTable(cost - select.cost)]
-    return Planned(questions=tuple(questions), accuracy=_expected_noise(costs, terms, selection))
+    return Planned(questions=tuple(questions), accuracy=_expected_noise(costs, terms))
 
 
-def _expected_noise(costs: Costs, terms: Terms, selection: Fraction) -> tuple[Statement, ...]:
+def _expected_noise(costs: Costs, terms: Terms) -> tuple[Statement, ...]:
     """Say how large the noise on a table is beside the rows."""
     rows = max(1, terms.rows if terms.rows is not None else terms.expected_rows or 1)
     chosen = [("a table of a round", costs.table), ("a pair of the tree", costs.edge)] if costs.table.amount else []
-    steps = [(what, cost * (1 - selection)) for what, cost in chosen]
+    steps = [(what, cost * (1 - costs.selection)) for what, cost in chosen]
     widest = max(costs.one_way_shares)
     steps.append(("the widest one-way table", costs.one_way * (widest / sum(costs.one_way_shares))))
     laws = [(what, table_law(cost, terms)) for what, cost in steps]
+    cells = min(TYPICAL_CELLS, costs.most_cells)
     summary = Statement(
         kind="expected error",
-        text=f"total variation distance that the noise of {laws[0][0]} with {TYPICAL_CELLS} cells makes on its own at "
+        text=f"total variation distance that the noise of {laws[0][0]} with {cells} cells makes on its own at "
         f"{rows} rows, before the fit takes most of it out; no bound is proved for the whole",
-        value=min(1.0, laws[0][1].mean_absolute * TYPICAL_CELLS / (2 * rows)),
+        value=min(1.0, laws[0][1].mean_absolute * cells / (2 * rows)),
     )
     each = [
         Statement(kind="expected noise", text=f"standard deviation of each count of {what}, in records", value=law.sd)

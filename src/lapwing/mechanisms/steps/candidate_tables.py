@@ -101,23 +101,25 @@ def _inner(shape: tuple[int, ...], extra: tuple[int, ...]) -> tuple[np.ndarray, 
     return places, math.prod(whole)
 
 
-def pair_tables(columns: Sequence[ResolvedColumn]) -> list[Cells]:
-    """Return all pairs of columns at every common level, each shape once, the finest first."""
+def pair_tables(columns: Sequence[ResolvedColumn], most_cells: int = MOST_CELLS) -> list[Cells]:
+    """Return all pairs of at most so many cells at every common level, each shape once, the finest first."""
     found: list[Cells] = []
     for one, two in combinations(range(len(columns)), 2):
         deepest = max(len(columns[one].groupings), len(columns[two].groupings))
         for level in range(deepest):
             table = _at_level(columns, (one, two), level)
-            if _fits(columns, table):
+            if _cells(columns, table) <= most_cells:
                 found.append(table)
     return found
 
 
-def triple_tables(columns: Sequence[ResolvedColumn], sets: Iterable[tuple[int, ...]]) -> list[Cells]:
+def triple_tables(
+    columns: Sequence[ResolvedColumn], sets: Iterable[tuple[int, ...]], most_cells: int = MOST_CELLS
+) -> list[Cells]:
     """Return triples of columns, all at their coarsest level that tells regular values apart."""
     coarsest = [len(column.groupings) - 1 - int(column.has_presence) for column in columns]
     tables = (tuple((column, coarsest[column]) for column in each) for each in sets)
-    return [table for table in tables if _fits(columns, table)]
+    return [table for table in tables if _cells(columns, table) <= most_cells]
 
 
 def competing_triples(columns: int, pairs: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
@@ -205,6 +207,6 @@ def _at_level(columns: Sequence[ResolvedColumn], chosen: tuple[int, ...], level:
     return tuple((column, min(level, len(columns[column].groupings) - 1)) for column in chosen)
 
 
-def _fits(columns: Sequence[ResolvedColumn], table: Cells) -> bool:
-    """Tell whether a table is small enough to compete."""
-    return math.prod(columns[column].groupings[level].groups for column, level in table) <= MOST_CELLS
+def _cells(columns: Sequence[ResolvedColumn], table: Cells) -> int:
+    """Return the cells of a table, misfits included."""
+    return math.prod(columns[column].groupings[level].groups for column, level in table)

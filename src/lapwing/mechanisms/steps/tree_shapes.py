@@ -7,11 +7,13 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, Self
+
+import numpy as np
 
 from lapwing.release.packing import MAX_CELLS
 from lapwing.schema.domains import Domain
-from lapwing.schema.hierarchies import MAX_LEVELS
+from lapwing.schema.hierarchies import MAX_LEVELS, cut_places
 
 Kind = Literal["whole", "regular", "reserved"]
 Run = tuple[Kind, int]
@@ -98,18 +100,69 @@ def _levels(domain: Domain) -> list[Runs]:
     extra = domain.specials + (1 if domain.missing else 0)
     root: Run = ("whole", domain.values + extra) if extra else ("regular", domain.values)
     levels: list[Runs] = [Counter({root: 1})]
+    plain, declared = levels[0], _Declared.of(domain)
+    if declared.starts.size:
+        plain = Counter({("reserved", extra): 1} if extra else {})
+        levels += [plain + declared.runs] if extra else []
     while len(levels) <= MAX_LEVELS and any(size > 1 for _, size in levels[-1]):
-        below: Runs = Counter()
-        for (kind, size), count in levels[-1].items():
-            if kind == "whole":
-                below.update({("regular", domain.values): 1, ("reserved", extra): 1})
-            elif size == 1:
-                below[kind, size] += count
-            else:
-                below[kind, size // 2] += count
-                below[kind, size - size // 2] += count
-        levels.append(below)
+        below = _halved(plain, domain, extra)
+        declared, leaving = declared.cut()
+        plain = below + leaving
+        levels.append(plain + declared.runs)
     return levels
+
+
+def _halved(runs: Runs, domain: Domain, extra: int) -> Runs:
+    """Return the runs one level below, halved."""
+    below: Runs = Counter()
+    for (kind, size), count in runs.items():
+        if kind == "whole":
+            below.update({("regular", domain.values): 1, ("reserved", extra): 1})
+        elif size == 1:
+            below[kind, size] += count
+        else:
+            below[kind, size // 2] += count
+            below[kind, size - size // 2] += count
+    return below
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Declared:
+    """Runs of regular codes that still hold cuts of the domain: only these need their places, not just their sizes."""
+
+    tiers: tuple[np.ndarray, ...]
+    starts: np.ndarray
+    stops: np.ndarray
+
+    @classmethod
+    def of(cls, domain: Domain) -> Self:
+        """Return the one run of all regular codes; none where the domain has no cuts."""
+        tiers = tuple(np.array(tier, dtype=np.int64) for tier in domain.cuts)
+        ends = np.array([[0, domain.values]] if tiers else np.empty((0, 2)), dtype=np.int64)
+        return cls(tiers, ends[:, 0], ends[:, 1])
+
+    @property
+    def runs(self) -> Runs:
+        """The runs as sizes."""
+        return _sized(self.stops - self.starts)
+
+    def cut(self) -> "tuple[_Declared, Runs]":
+        """Return the runs one level below that still hold cuts, and the sizes of the others."""
+        places = cut_places(self.tiers, self.starts, self.stops)
+        starts, stops = np.concatenate((self.starts, places)), np.concatenate((places, self.stops))
+        holds = np.zeros(starts.size, dtype=bool)
+        for tier in self.tiers:
+            holds |= np.searchsorted(tier, stops, "left") > np.searchsorted(tier, starts, "right")
+        return _Declared(self.tiers, starts[holds], stops[holds]), _sized((stops - starts)[~holds])
+
+
+def _sized(lengths: np.ndarray) -> Runs:
+    """Return runs of regular codes as how many there are of each size."""
+    sizes, counts = np.unique(lengths, return_counts=True)
+    runs: Runs = Counter()
+    for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
+        runs["regular", size] = count
+    return runs
 
 
 def _length(domain: Domain, kind: Kind, size: int) -> float:
