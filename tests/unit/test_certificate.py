@@ -235,8 +235,9 @@ def test_the_public_number_of_rows_of_units_is_that_of_the_units():
     of_rows = _certificate(lines=(line,), relation="replace-one", public_rows=7, released_rows=7)
     of_units = replace(of_rows, privacy_unit="patient:1")
 
+    assert "The model stands for 48842 rows, a noisy number of those used.\n" in _certificate(privacy_unit="p:1").text()
     assert "The model stands for 7 rows, a public number.\n" in of_rows.text()
-    assert "The model stands for 7 rows, a public number: one row for each value of patient.\n" in of_units.text()
+    assert "The model stands for 7 rows, a public number: one for each value of patient.\n" in of_units.text()
 
 
 def test_the_file_says_what_is_protected_in_words_that_are_never_read_back():

@@ -31,7 +31,10 @@ def test_init_opens_an_account(book):
     said = init(book)
 
     assert (said.status, said.out) == (0, "")
-    assert "'adult' may spend epsilon 2" in said.err
+    assert said.err.splitlines() == [
+        f"lapwing: data set 'adult' may spend epsilon 2; ledger: {book}",
+        "lapwing: Protected: whether any one row is in the table, and what it says (add-remove neighbours).",
+    ]
     assert Ledger.open(book).balance("adult").limit == 2
 
 

@@ -38,11 +38,20 @@ def test_check_summarizes_a_schema(schema_file):
         "people",
         "complete",
         "2 modelled, 1 identifiers",
-        "id:3",
+        "id:3: all rows that share one value of id, of which at most 3 are used",
         "1 fields: sex",
         "0 to 120, may be missing",
     ):
         assert part in said.out
+
+
+def test_check_says_that_without_a_unit_each_row_is_protected_by_itself(schema_file):
+    without_unit(schema_file)
+
+    assert (
+        "row: each by itself; name a privacyUnit if a person may own several"
+        in lapwing("schema", "check", schema_file).out
+    )
 
 
 def test_check_of_a_long_schema_fits_one_screen(tmp_path):
@@ -79,7 +88,7 @@ def test_check_with_data_shows_the_rows_of_units_and_what_each_max_rows_keeps(sc
 
     lines = lapwing("schema", "check", schema_file, tmp_path / "people.parquet").out.splitlines()
 
-    assert lines[-13:] == [
+    assert lines[-14:] == [
         "units (values of id)     4",
         "rows                     13",
         "rows per unit, mean      3.25",
@@ -94,6 +103,8 @@ def test_check_with_data_shows_the_rows_of_units_and_what_each_max_rows_keeps(sc
         "10                       13         0.00%",
         "The schema's maxRows of 3 drops 30.77% of the rows. A choice made from these counts tells of them: choose "
         "maxRows from public knowledge where you can.",
+        "Of the 4 rows without identifier only 3 are used. Where each is another person's, give each a value of id of "
+        "its own.",
     ]
 
 

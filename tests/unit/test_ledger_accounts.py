@@ -129,7 +129,11 @@ def test_a_zcdp_release_cannot_be_paid_in_pure_epsilon(pure: Ledger) -> None:
     ("terms", "sentence"),
     [
         ({"relation": "replace-one"}, "under the neighbour relation add-remove and this release asks for replace-one"),
-        ({"privacy_unit": "person_id:3"}, "under the privacy unit row and this release asks for person_id:3"),
+        (
+            {"privacy_unit": "person_id:3"},
+            "under the privacy unit row and this release asks for person_id:3; take privacyUnit out of the schema, or "
+            "use another data set name",
+        ),
     ],
 )
 def test_a_release_under_other_terms_is_refused(pure: Ledger, terms: dict[str, str], sentence: str) -> None:
@@ -137,6 +141,19 @@ def test_a_release_under_other_terms_is_refused(pure: Ledger, terms: dict[str, s
         pure.debit("adult", "release", Budget.pure("0.1"), **(RELEASE | terms))
 
     assert pure.balance("adult").spent == 0
+
+
+@pytest.mark.parametrize("asked", ["row", "person_id:3", "other:5"])
+def test_a_release_of_another_unit_is_told_what_its_schema_must_name(pure: Ledger, asked: str) -> None:
+    pure.init("visits", unit="pure", limit=1, relation="add-remove", privacy_unit='person "id":5')
+
+    with pytest.raises(BudgetError) as refused:
+        pure.debit("visits", "release", Budget.pure(1), relation="add-remove", privacy_unit=asked, description={})
+
+    assert str(refused.value).endswith(
+        f'asks for {asked}; give the schema "privacyUnit": {{"field": "person \\"id\\"", "maxRows": 5}}, or use '
+        "another data set name"
+    )
 
 
 def test_a_paid_release_is_not_returned_under_other_terms(pure: Ledger) -> None:

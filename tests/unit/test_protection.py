@@ -6,49 +6,45 @@ from lapwing.release.protection import origin_lines, protection_lines, unit_fiel
 
 
 @pytest.mark.parametrize(
-    ("relation", "unit", "max_rows", "first"),
+    ("relation", "unit", "first"),
     [
-        ("add-remove", "row", 1, "Protected: whether any one row is in the table, and what it says"),
-        ("replace-one", "row", 1, "Protected: what any one row says, not how many rows there are"),
+        ("add-remove", "row", "Protected: whether any one row is in the table, and what it says"),
+        ("replace-one", "row", "Protected: what any one row says, not how many rows there are"),
         (
             "add-remove",
             "p:1",
-            1,
             "Protected: all rows that share one value of p, of which only 1 is used: whether they are in the table, "
             "and what they say",
         ),
         (
             "replace-one",
             "p:1",
-            1,
             "Protected: all rows that share one value of p, of which only 1 is used: how many they are and what they "
             "say, but not how many different values of p there are",
         ),
         (
             "add-remove",
             "p:5",
-            5,
             "Protected: all rows that share one value of p, of which at most 5 are used: whether they are in the "
             "table, and what they say",
         ),
         (
             "replace-one",
             "p:5",
-            5,
             "Protected: all rows that share one value of p, of which at most 5 are used: how many they are and what "
             "they say, but not how many different values of p there are",
         ),
     ],
 )
-def test_the_first_line_says_what_is_protected_under_which_relation(relation, unit, max_rows, first):
-    lines = protection_lines(relation, unit, max_rows)
+def test_the_first_line_says_what_is_protected_under_which_relation(relation, unit, first):
+    lines = protection_lines(relation, unit)
 
     assert lines[0] == f"{first} ({relation} neighbours)."
     assert len(lines) == (1 if unit == "row" else 3)
 
 
 def test_units_have_lines_about_rows_without_identifier_and_about_rows_out():
-    _, without, out = protection_lines("add-remove", "p:5", 5)
+    _, without, out = protection_lines("add-remove", "p:5")
 
     assert without == "Rows without p are protected together only, as if they shared one more value."
     assert out == "Rows out are drawn one by one: how many rows share one value of p cannot be counted in them."

@@ -82,7 +82,7 @@ def error_lines(statements: Sequence[Statement]) -> list[str]:
 
 def unit_lines(relation: Relation, privacy_unit: str, max_rows: int) -> list[str]:
     """Say what is protected, and what it costs that one unit may own several rows."""
-    lines = protection_lines(relation, privacy_unit, max_rows)
+    lines = protection_lines(relation, privacy_unit)
     if privacy_unit == ROW:
         return [
             *lines,

@@ -1,5 +1,6 @@
 """The accounts of the ledger: their terms, their whole-number units, and the refusals."""
 
+import json
 import math
 import re
 import sqlite3
@@ -142,15 +143,24 @@ def debit_details(budget: Budget, description: Mapping[str, object]) -> dict[str
 
 def check_release_terms(account: Balance, relation: str, privacy_unit: str) -> None:
     """Refuse a release under other terms than the account's: their costs would not add up to one guarantee."""
-    for name, agreed, asked in (
-        ("neighbour relation", account.relation, relation),
-        ("privacy unit", account.privacy_unit, privacy_unit),
-    ):
-        if agreed != asked:
-            raise BudgetError(
-                f"data set {account.dataset!r} is accounted under the {name} {agreed} and this release asks for "
-                f"{asked}; use {agreed}, or another data set name"
-            )
+    if account.relation != relation:
+        raise BudgetError(
+            f"data set {account.dataset!r} is accounted under the neighbour relation {account.relation} and this "
+            f"release asks for {relation}; use {account.relation}, or another data set name"
+        )
+    if account.privacy_unit != privacy_unit:
+        raise BudgetError(
+            f"data set {account.dataset!r} is accounted under the privacy unit {account.privacy_unit} and this release "
+            f"asks for {privacy_unit}; {_how_to_name(account.privacy_unit)}, or use another data set name"
+        )
+
+
+def _how_to_name(privacy_unit: str) -> str:
+    """Say what the schema of a release must name as privacy unit."""
+    if privacy_unit == "row":
+        return "take privacyUnit out of the schema"
+    field, _, max_rows = privacy_unit.rpartition(":")
+    return f'give the schema "privacyUnit": {{"field": {json.dumps(field, ensure_ascii=False)}, "maxRows": {max_rows}}}'
 
 
 def same_release(paid: Entry, details: Mapping[str, object]) -> Entry:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -14,6 +14,9 @@ from lapwing.budget.ledger_accounts import Balance
 from lapwing.cli.console import speaker
 from lapwing.cli.options import Quiet
 from lapwing.cli.text import aligned
+
+if TYPE_CHECKING:
+    from lapwing.release.terms import Relation
 
 ledger_app = typer.Typer(name="ledger", help="Keep account of the privacy budget spent.", rich_markup_mode=None)
 
@@ -55,7 +58,12 @@ def init(
     balance = Ledger.create_or_open(ledger).init(
         name, unit=notion, limit=limit, delta=terms["delta"], relation=neighbours, privacy_unit=privacy_unit
     )
-    speaker(context, quiet)(f"data set {name!r} may spend {balance.describe(balance.limit)}; ledger: {ledger}")
+
+    from lapwing.release.protection import protection_lines  # noqa: PLC0415
+
+    say = speaker(context, quiet)
+    say(f"data set {name!r} may spend {balance.describe(balance.limit)}; ledger: {ledger}")
+    say(protection_lines(cast("Relation", balance.relation), balance.privacy_unit)[0])
 
 
 @ledger_app.command()

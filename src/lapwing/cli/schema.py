@@ -91,7 +91,7 @@ def _summary(schema: "Schema") -> str:
         ("state", "draft: refused until its owner edits it" if schema.is_draft else "complete"),
         ("columns", f"{len(schema.columns)} modelled, {len(identifiers)} identifiers"),
         ("cells", f"about 10^{cells:.1f} in the full table"),
-        ("privacy unit", schema.unit_label),
+        ("privacy unit", f"{schema.unit_label}: {_unit(schema)}"),
         ("assumed", _listed(assumed) if assumed else "no field"),
     ]
     lines = [
@@ -100,6 +100,14 @@ def _summary(schema: "Schema") -> str:
     shown = [("column", "type", "values", "codes", "provenance"), *lines[:_SHOWN]]
     more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
     return "\n".join([aligned(facts), "", aligned(shown, right=[3]), *more])
+
+
+def _unit(schema: "Schema") -> str:
+    """Say whose rows are protected together."""
+    unit = schema.privacy_unit
+    if unit is None:
+        return "each by itself; name a privacyUnit if a person may own several"
+    return f"all rows that share one value of {unit.field}, of which at most {unit.max_rows} are used"
 
 
 def _domain(field: "Field") -> str:
@@ -143,13 +151,16 @@ def _units(found: "UnitFit") -> list[str]:
         )
         for limit, kept in found.kept
     ]
-    return [
-        aligned(facts),
-        "",
-        aligned([("maxRows", "rows kept", "rows dropped"), *lines], right=[1, 2]),
+    said = [
         f"The schema's maxRows of {found.max_rows} drops {found.dropped_share:.2%} of the rows. A choice made from "
         "these counts tells of them: choose maxRows from public knowledge where you can.",
     ]
+    if found.rows_without > found.max_rows:
+        said.append(
+            f"Of the {found.rows_without} rows without identifier only {found.max_rows} are used. Where each is "
+            f"another person's, give each a value of {found.field} of its own."
+        )
+    return [aligned(facts), "", aligned([("maxRows", "rows kept", "rows dropped"), *lines], right=[1, 2]), *said]
 
 
 def _remarks(fits: "Sequence[FieldFit]", schema: "Schema") -> list[str]:

@@ -146,7 +146,7 @@ def _say_what_delta_gains(say: Say, certificate: "Certificate", epsilon: str) ->
     """Say by how much a δ would lower the noise on the first table; a tree is `lapwing plan`'s matter."""
     from lapwing.release.noise_law import calibrated  # noqa: PLC0415
 
-    line = certificate.lines[0]
+    line = next(each for each in certificate.lines if each.columns)
     if line.noise is None or any(each.level is not None for each in certificate.lines):
         return
     try:

@@ -182,7 +182,7 @@ class Certificate:
 
     def text(self) -> str:
         """Return a short plain summary: what is protected, under which relation, at which cost, what was assumed."""
-        lines = [*protection_lines(self.relation, self.privacy_unit, self.max_rows), self._price()]
+        lines = [*protection_lines(self.relation, self.privacy_unit), self._price()]
         lines += origin_lines(self.assumed_fields, self.dp_fields)
         lines.append(f"The model stands for {self.released_rows} rows, {self._source_of_rows()}.")
         if self.ledger is None:
@@ -194,10 +194,10 @@ class Certificate:
 
     def _source_of_rows(self) -> str:
         """Say why the number of rows may be shown."""
-        if self.public_rows is None:
-            return "a noisy number"
         field = unit_field(self.privacy_unit)
-        return "a public number" + ("" if field is None else f": one row for each value of {field}")
+        if self.public_rows is None:
+            return "a noisy number" + ("" if field is None else " of those used")
+        return "a public number" + ("" if field is None else f": one for each value of {field}")
 
     def _price(self) -> str:
         """Say what the release cost."""
@@ -227,7 +227,7 @@ class Certificate:
             "relation": self.relation,
             "privacy_unit": self.privacy_unit,
             "max_rows": self.max_rows,
-            "protected": " ".join(protection_lines(self.relation, self.privacy_unit, self.max_rows)),
+            "protected": " ".join(protection_lines(self.relation, self.privacy_unit)),
             "assumed_fields": list(self.assumed_fields),
             "dp_fields": list(self.dp_fields),
             "public_rows": self.public_rows,

@@ -23,7 +23,7 @@ def unit_field(privacy_unit: str) -> str | None:
     return None if privacy_unit == ROW else privacy_unit.rpartition(":")[0]
 
 
-def protection_lines(relation: Relation, privacy_unit: str, max_rows: int) -> list[str]:
+def protection_lines(relation: Relation, privacy_unit: str) -> list[str]:
     """Say what is protected, under which relation, and what this means for rows without identifier and for rows out.
 
     Parameters
@@ -32,8 +32,6 @@ def protection_lines(relation: Relation, privacy_unit: str, max_rows: int) -> li
         The neighbour relation.
     privacy_unit : str
         ``row``, or ``FIELD:MAXROWS``.
-    max_rows : int, at least 1
-        How many rows of one unit are used.
 
     Returns
     -------
@@ -42,7 +40,7 @@ def protection_lines(relation: Relation, privacy_unit: str, max_rows: int) -> li
 
     Examples
     --------
-    >>> protection_lines("add-remove", "patient:5", 5)[0]
+    >>> protection_lines("add-remove", "patient:5")[0]
     'Protected: all rows that share one value of patient, of which at most 5 are used: whether they are in the table, \
 and what they say (add-remove neighbours).'
     """
@@ -51,7 +49,8 @@ and what they say (add-remove neighbours).'
         if relation == "add-remove":
             return ["Protected: whether any one row is in the table, and what it says (add-remove neighbours)."]
         return ["Protected: what any one row says, not how many rows there are (replace-one neighbours)."]
-    used = "only 1 is used" if max_rows == 1 else f"at most {max_rows} are used"
+    max_rows = privacy_unit.rpartition(":")[2]
+    used = "only 1 is used" if max_rows == "1" else f"at most {max_rows} are used"
     what = (
         "whether they are in the table, and what they say"
         if relation == "add-remove"
