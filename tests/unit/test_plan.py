@@ -119,7 +119,7 @@ def test_the_bound_of_independent_columns_follows_the_noise_law():
 
     planned = lw.plan(schema, expected_rows=100_000, epsilon=1, mechanism=lw.Independent(groups=64))
 
-    groups, deviation = 65, planned.lines[0].noise.sd
+    groups, deviation = 67, planned.lines[0].noise.sd
     total = deviation * math.sqrt(groups / 4)
     assert planned.accuracy[0].value == pytest.approx((groups * deviation / 2 + total) / 100_000, rel=1e-9)
     assert deviation == pytest.approx(math.sqrt(2) * 4, rel=0.01)
@@ -127,11 +127,13 @@ def test_the_bound_of_independent_columns_follows_the_noise_law():
 
 
 def test_more_rows_per_unit_multiply_the_noise_and_the_plan_says_by_how_much():
-    one, three = (lw.plan(schema, expected_rows=ROWS, rho=1) for schema in (MIXED, OWNED))
+    settings = {"expected_rows": ROWS, "rho": 1, "mechanism": "Independent"}
+
+    one, three = (lw.plan(schema, **settings) for schema in (MIXED, OWNED))
 
     assert three.lines[0].noise.sd == pytest.approx(3 * one.lines[0].noise.sd)
-    assert "noise on every count is 3 times" in three.text()
-    assert "noise on every count is" not in one.text()
+    assert "At the same cost, the noise on a count is 3 times that for one row per unit." in three.text()
+    assert "At the same cost" not in one.text()
 
 
 def owned(max_rows, fields=MIXED["fields"]):
@@ -151,10 +153,12 @@ def test_the_plan_shows_what_another_max_rows_would_cost(mechanism, neighbours, 
         alone = lw.plan(owned(effect.max_rows), **settings)
         assert effect.noise_sd == alone.lines[0].noise.sd
         assert effect.noise_times == pytest.approx(effect.noise_sd / planned.lines[0].noise.sd)
-        assert (effect.what, effect.error) == (alone.accuracy[0].kind, alone.accuracy[0].value)
-        if effect.error_times is not None:
-            assert effect.error_times == pytest.approx(effect.error / planned.accuracy[0].value)
-            assert alone.accuracy[0].text == planned.accuracy[0].text
+        (stated,) = (each for each in alone.accuracy if f"{each.kind}: {each.text}" == effect.what)
+        assert effect.error == stated.value
+    (own_figure,) = (each.error for each in planned.max_rows_effects if each.max_rows == own)
+    assert [each.error_times for each in planned.max_rows_effects] == pytest.approx(
+        [each.error / own_figure for each in planned.max_rows_effects]
+    )
 
 
 def test_the_effect_of_max_rows_is_a_table_that_marks_the_schemas_own():
@@ -162,22 +166,25 @@ def test_the_effect_of_max_rows_is_a_table_that_marks_the_schemas_own():
 
     lines = planned.text().splitlines()
     start = next(place for place, line in enumerate(lines) if line.startswith("If maxRows were another"))
-    assert " ".join(lines[start + 1].split()) == ("maxRows noise (sd) relative expected error at 1000000 rows relative")
+    assert lines[start + 1].split() == ["maxRows", "noise", "(sd)", "relative", "expected", "error", "relative"]
     assert [line.split()[0] for line in lines[start + 2 : start + 6]] == ["1", "2", "5", "10"]
     assert lines[start + 4].startswith("5 (the schema's)  21.21")
     assert " 1.00 " in lines[start + 4]
-    assert "rows: those of a unit beyond it are dropped. How many that are is private" in lines[start + 6]
+    assert lines[start + 6].startswith("Expected error here: in expectation over the noise, the total variation")
+    assert "rows: those of a unit beyond it are dropped. How many that are is private" in lines[start + 7]
     assert json.loads(json.dumps(planned.to_dict()))["max_rows_effects"][0]["noise_times"] == pytest.approx(0.2, 0.01)
 
 
-def test_figures_about_something_else_are_not_compared():
+def test_a_figure_is_compared_that_all_plans_state_and_that_differs():
     schema = owned(5, [MIXED["fields"][0], *wide(30)["fields"]])
 
     planned = lw.plan(schema, expected_rows=20_000, epsilon=1)
 
-    text = planned.text()
-    assert [effect.error_times is None for effect in planned.max_rows_effects] == [True, True, False, False]
-    assert "-: the first figure there is about something else." in text
+    errors = [effect.error for effect in planned.max_rows_effects]
+    assert {effect.what for effect in planned.max_rows_effects} != {
+        f"{planned.accuracy[0].kind}: {planned.accuracy[0].text}"
+    }
+    assert errors == sorted(set(errors))
 
 
 def test_without_a_unit_the_plan_says_that_one_row_is_what_is_protected():
@@ -338,10 +345,14 @@ def test_equal_lines_of_selections_and_chosen_tables_are_shown_once():
     assert "the total is as planned" in text
 
 
-def test_tables_that_are_not_as_many_with_a_delta_are_compared_by_the_first_table():
-    gain = lw.plan(wide(8), expected_rows=10**6, epsilon=1).delta_gain
+def test_plans_of_other_tables_with_a_delta_are_compared_by_a_figure_that_both_state():
+    many = {"fields": [{"name": f"c{i}", "type": "boolean"} for i in range(40)]}
 
-    assert gain.what == "noise on each count of the first table (sd in records)"
+    planned = lw.plan(many, expected_rows=10_000, epsilon=1)
+
+    gain, (stated,) = planned.delta_gain, [each for each in planned.accuracy if each.text == planned.delta_gain.what]
+    assert gain.what != planned.accuracy[0].text
+    assert gain.pure == stated.value
     assert gain.with_delta < gain.pure
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from lapwing.api.plan_effort import MACHINE, Effort, effort_of
 from lapwing.api.plan_text import cost_table, effort_text, error_lines, max_rows_lines, unit_lines
 from lapwing.api.plan_units import MaxRowsEffect, max_rows_effects
-from lapwing.api.planning import expected_terms, first_deviation, planned
+from lapwing.api.planning import common_figure, expected_terms, planned
 from lapwing.api.settings import Settings, read_settings
 from lapwing.budget.budget import Budget, BudgetRequest, Number, read_request
 from lapwing.errors import ParameterError
@@ -34,8 +34,8 @@ class DeltaGain:
     Parameters
     ----------
     what : str
-        What is compared: the first accuracy statement, or, where that is not the same with and without δ (another
-        number of tables, an error at its largest), the noise on the first table.
+        What is compared: the first accuracy statement, or, where that is about something else with and without δ, or
+        at its largest in both, the first one that can be compared.
     delta : float
         The δ compared with.
     pure, with_delta : float
@@ -127,7 +127,7 @@ class Plan:
                     "",
                     *cost_table(self.lines),
                     "",
-                    *max_rows_lines(self.max_rows_effects, self.max_rows, self.expected_rows),
+                    *max_rows_lines(self.max_rows_effects, self.max_rows),
                     *error_lines(self.accuracy),
                     *self._gain_lines(),
                     effort_text(self.effort, self.expected_rows),
@@ -279,10 +279,8 @@ def _delta_gain(settings: Settings, terms: Terms, plan: Planned) -> DeltaGain | 
         changed = planned(replace(settings, request=other), terms)
     except ParameterError:
         return None  # too little budget for a δ
-    here, there = plan.accuracy[0].value or 0.0, changed.accuracy[0].value or 0.0
-    what = plan.accuracy[0].kind
-    if here == there or len(plan.questions) != len(changed.questions):
-        what = "noise on each count of the first table (sd in records)"
-        here, there = (first_deviation(each, terms) for each in (plan, changed))
-    pure, with_delta = (here, there) if request.delta is None else (there, here)
+    here, there = common_figure([(plan, terms), (changed, terms)])
+    what = here.kind if here.text == plan.accuracy[0].text else here.text
+    values = (here.value or 0.0, there.value or 0.0)
+    pure, with_delta = values if request.delta is None else reversed(values)
     return DeltaGain(what=what, delta=float(request.delta or SUGGESTED_DELTA), pure=pure, with_delta=with_delta)

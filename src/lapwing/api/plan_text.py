@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from lapwing.api.plan_effort import MACHINE, Effort
-from lapwing.api.plan_units import OTHER_FIGURE, MaxRowsEffect, effect_table
+from lapwing.api.plan_units import MaxRowsEffect, effect_table
 from lapwing.release.certificate import CostLine, Statement
 from lapwing.release.cost_lines import CHOSEN
 from lapwing.release.protection import ROW, protection_lines
@@ -90,18 +90,18 @@ def unit_lines(relation: Relation, privacy_unit: str, max_rows: int) -> list[str
         ]
     if max_rows == 1:
         return lines
-    return [*lines, f"The noise on every count is {max_rows} times that of one row per unit."]
+    return [*lines, f"At the same cost, the noise on a count is {max_rows} times that for one row per unit."]
 
 
-def max_rows_lines(effects: Sequence[MaxRowsEffect], own: int, rows: int) -> list[str]:
+def max_rows_lines(effects: Sequence[MaxRowsEffect], own: int) -> list[str]:
     """Show what another ``maxRows`` would change, and say what it loses on the other side."""
     if not effects:
         return []
-    is_all_comparable = all(effect.error_times is not None for effect in effects)
+    figure = effects[0].what.partition(":")
     return [
-        "If maxRows were another, all else equal: the noise on the first table, and the first figure below.",
-        *_aligned(effect_table(effects, own, rows)),
-        *([] if is_all_comparable else [f"{OTHER_FIGURE}: the first figure there is about something else."]),
+        "If maxRows were another, all else equal (noise: on the first table):",
+        *_aligned(effect_table(effects, own)),
+        f"{figure[0][:1].upper()}{figure[0][1:]} here:{figure[2]}.",
         "A smaller maxRows uses fewer rows: those of a unit beyond it are dropped. How many that are is private; "
         "`lapwing schema check S.json DATA` shows it to the owner of the table.",
         "",

@@ -2,15 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
-from lapwing.api.planning import expected_terms, first_deviation, planned
+from lapwing.api.planning import common_figure, expected_terms, first_deviation, planned
 from lapwing.api.settings import Settings
 from lapwing.release.planned import Planned
 from lapwing.release.terms import Terms
-
-OTHER_FIGURE: Final = "-"
-"""Stands for the first figure of a plan that is about something else than the one it is compared with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +22,11 @@ class MaxRowsEffect:
     noise_times : float
         The same relative to the ``maxRows`` of the schema.
     what : str
-        What the mechanism's first accuracy figure is.
+        A figure about the accuracy that all plans state, in its own words.
     error : float
-        That figure.
-    error_times : float or None
-        The same relative to the ``maxRows`` of the schema; None where the plan there has another kind of figure.
+        The figure.
+    error_times : float
+        The same relative to the ``maxRows`` of the schema.
     """
 
     max_rows: int
@@ -38,7 +34,7 @@ class MaxRowsEffect:
     noise_times: float
     what: str
     error: float
-    error_times: float | None
+    error_times: float
 
 
 def max_rows_effects(settings: Settings, terms: Terms, plan: Planned, rows: int) -> tuple[MaxRowsEffect, ...]:
@@ -63,30 +59,26 @@ def max_rows_effects(settings: Settings, terms: Terms, plan: Planned, rows: int)
     if settings.schema.privacy_unit is None:
         return ()
     own = terms.max_rows
-    found = []
-    for max_rows in sorted({1, 2, max(1, own // 2), own, 2 * own}):
+    plans = {own: (plan, terms)}
+    for max_rows in {1, 2, max(1, own // 2), 2 * own} - {own}:
         there = expected_terms(settings.relation, max_rows, rows)
-        other = plan if max_rows == own else planned(settings, there)
-        found.append(_effect((plan, terms), (other, there)))
-    return tuple(found)
-
-
-def _effect(own: tuple[Planned, Terms], other: tuple[Planned, Terms]) -> MaxRowsEffect:
-    """Compare two plans."""
-    here, there = own[0].accuracy[0], other[0].accuracy[0]
-    sd, error = first_deviation(*other), there.value or 0.0
-    is_same_figure = (here.kind, here.text) == (there.kind, there.text)
-    return MaxRowsEffect(
-        max_rows=other[1].max_rows,
-        noise_sd=sd,
-        noise_times=sd / first_deviation(*own),
-        what=there.kind,
-        error=error,
-        error_times=error / here.value if is_same_figure and here.value else None,
+        plans[max_rows] = (planned(settings, there), there)
+    figures = dict(zip(plans, common_figure(list(plans.values())), strict=True))
+    sds = {max_rows: first_deviation(*each) for max_rows, each in plans.items()}
+    return tuple(
+        MaxRowsEffect(
+            max_rows=max_rows,
+            noise_sd=sds[max_rows],
+            noise_times=sds[max_rows] / sds[own],
+            what=f"{figures[own].kind}: {figures[own].text}",
+            error=figures[max_rows].value or 0.0,
+            error_times=(figures[max_rows].value or 0.0) / (figures[own].value or 1.0),
+        )
+        for max_rows in sorted(plans)
     )
 
 
-def effect_table(effects: Sequence[MaxRowsEffect], own: int, rows: int) -> list[tuple[str, ...]]:
+def effect_table(effects: Sequence[MaxRowsEffect], own: int) -> list[tuple[str, ...]]:
     """Return the effects as rows of text, the heading first.
 
     Parameters
@@ -95,11 +87,8 @@ def effect_table(effects: Sequence[MaxRowsEffect], own: int, rows: int) -> list[
         At least one.
     own : int
         The ``maxRows`` of the schema.
-    rows : int
-        The number of rows that are used in all.
     """
-    what = next(effect.what for effect in effects if effect.max_rows == own)
-    heading = ("maxRows", "noise (sd)", "relative", f"{what} at {rows} rows", "relative")
+    heading = ("maxRows", "noise (sd)", "relative", effects[0].what.partition(":")[0], "relative")
     return [heading, *(_cells(effect, own) for effect in effects)]
 
 
@@ -109,6 +98,6 @@ def _cells(effect: MaxRowsEffect, own: int) -> tuple[str, ...]:
         f"{effect.max_rows} (the schema's)" if effect.max_rows == own else str(effect.max_rows),
         f"{effect.noise_sd:.4g}",
         f"{effect.noise_times:.2f}",
-        OTHER_FIGURE if effect.error_times is None else f"{effect.error:.3g}",
-        OTHER_FIGURE if effect.error_times is None else f"{effect.error_times:.2f}",
+        f"{effect.error:.3g}",
+        f"{effect.error_times:.2f}",
     )
