@@ -37,6 +37,7 @@ DEBT = Field(name="debt", type="number", minimum=-0.1, maximum=0.2)
 ZERO = 1431655765
 # Zero is at the end of the cell before, and rounding puts it, for the codec, where the next begins.
 ROUNDED = Field(name="rounded", type="number", minimum=-3.5, maximum=9.3)
+ROUNDED_DOWN = Field(name="rounded", type="number", minimum=-0.1170025918390808, maximum=0.9158478740507359)
 FEAST = Field(name="feast", type="date", categories=("2020-12-25", "2020-04-12"))
 
 
@@ -107,6 +108,14 @@ FEAST = Field(name="feast", type="date", categories=("2020-12-25", "2020-04-12")
         (DEBT, Between(1e-300, 0.2), [[ZERO + 1, 2**32]]),
         (DEBT, Between(-0.1, -1e-300), [[0, ZERO]]),
         (ROUNDED, 0, [[1174405120, 1174405121]]),
+        (ROUNDED, Between(1e-300, 9.3), [[1174405121, 2**32]]),
+        (ROUNDED, Between(-3.5, -1e-300), [[0, 1174405119]]),
+        (ROUNDED, Between(0, 9.3), [[1174405120, 2**32]]),
+        (ROUNDED, Between(-3.5, 0), [[0, 1174405121]]),
+        (ROUNDED_DOWN, 0, [[486539263, 486539264]]),
+        (ROUNDED_DOWN, Between(1e-300, 0.5), [[486539265, 2565720828]]),
+        (ROUNDED_DOWN, Between(-0.1, -1e-300), [[70702952, 486539263]]),
+        (ROUNDED_DOWN, Between(0, 0), [[486539263, 486539264]]),
         (ROUNDED, Between(0, 0), [[1174405120, 1174405121]]),
         (DEBT, -0.1, [[0, 1]]),
         (DEBT, 0.2, [[2**32 - 1, 2**32]]),

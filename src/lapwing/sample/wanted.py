@@ -285,21 +285,32 @@ def _range(axis: _Axis, item: Between) -> tuple[int, int]:
         high += MICROSECONDS["day"] - 1  # a day without a time is the whole day, as in the schema
     _check_order(field, item, low, high)
     first, last = max(axis.position(low), Fraction(0)), min(axis.position(high), axis.limit)
-    start, stop = math.ceil(first), min(math.floor(last) + 1, axis.values)
     if axis.is_continuous:
-        # Only cells that lie inside, or show exactly a number that does, so that rows out do.
-        stop = math.floor(last)
-        for code, number in exact_cells(field).items():
-            if low <= number <= high:
-                start, stop = min(start, code), max(stop, code + 1)
-        if start >= stop and first <= last:  # a range inside one cell means that cell
-            start = min(math.floor(first), axis.values - 1)
-            stop = start + 1
+        start, stop = _cells(axis, (low, high), (first, last))
+    else:
+        start, stop = math.ceil(first), min(math.floor(last) + 1, axis.values)
     if start >= stop:
         raise ParameterError(
             f"where: column {quote(field.name)} has no value from {_shown(item.low)} to {_shown(item.high)}; "
             f"its domain goes from {field.minimum} to {field.maximum}"
         )
+    return start, stop
+
+
+def _cells(axis: _Axis, ends: tuple[float, float], positions: tuple[Fraction, Fraction]) -> tuple[int, int]:
+    """Return the run of cells that lie inside a range, or show exactly a number that does, so that rows out do."""
+    start, stop = math.ceil(positions[0]), math.floor(positions[1])
+    for code, number in exact_cells(axis.field).items():
+        if ends[0] <= number <= ends[1]:
+            start, stop = min(start, code), max(stop, code + 1)
+        # Rounding may put a number into the cell beside its own.
+        elif code == start and number < ends[0]:
+            start += 1
+        elif code == stop - 1 and number > ends[1]:
+            stop -= 1
+    if start >= stop and positions[0] <= positions[1]:  # a range inside one cell means that cell
+        start = min(math.floor(positions[0]), axis.values - 1)
+        stop = start + 1
     return start, stop
 
 
