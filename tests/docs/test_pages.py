@@ -16,7 +16,7 @@ from helpers.source_tree import ROOT
 
 EXAMPLES = ROOT / "src" / "lapwing" / "examples"
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
-RUN = ["quickstart.md", "after-the-release.md", "adaptive.md", "schema.md", "evaluate.md"]
+RUN = ["quickstart.md", "after-the-release.md", "adaptive.md", "schema.md", "evaluate.md", "people-with-many-rows.md"]
 FIRST_SCREEN_LINES = 24
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lapwing.api.planning import common_figure, expected_terms, first_deviation, planned
+from lapwing.api.planning import common_figure, expected_terms, first_deviation, noisy_tables, planned
 from lapwing.api.settings import Settings
 from lapwing.release.planned import Planned
 from lapwing.release.terms import Terms
@@ -17,6 +17,8 @@ class MaxRowsEffect:
     ----------
     max_rows : int
         The number of rows.
+    tables : int
+        How many tables would be measured.
     noise_sd : float
         Standard deviation of the noise on the first table, in records.
     noise_times : float
@@ -30,6 +32,7 @@ class MaxRowsEffect:
     """
 
     max_rows: int
+    tables: int
     noise_sd: float
     noise_times: float
     what: str
@@ -68,6 +71,7 @@ def max_rows_effects(settings: Settings, terms: Terms, plan: Planned, rows: int)
     return tuple(
         MaxRowsEffect(
             max_rows=max_rows,
+            tables=noisy_tables(*plans[max_rows]),
             noise_sd=sds[max_rows],
             noise_times=sds[max_rows] / sds[own],
             what=f"{figures[own].kind}: {figures[own].text}",
@@ -88,7 +92,7 @@ def effect_table(effects: Sequence[MaxRowsEffect], own: int) -> list[tuple[str, 
     own : int
         The ``maxRows`` of the schema.
     """
-    heading = ("maxRows", "noise (sd)", "relative", effects[0].what.partition(":")[0], "relative")
+    heading = ("maxRows", "tables", "noise (sd)", "relative", effects[0].what.partition(":")[0], "relative")
     return [heading, *(_cells(effect, own) for effect in effects)]
 
 
@@ -96,6 +100,7 @@ def _cells(effect: MaxRowsEffect, own: int) -> tuple[str, ...]:
     """Return one line of the table."""
     return (
         f"{effect.max_rows} (the schema's)" if effect.max_rows == own else str(effect.max_rows),
+        str(effect.tables),
         f"{effect.noise_sd:.4g}",
         f"{effect.noise_times:.2f}",
         f"{effect.error:.3g}",

@@ -12,6 +12,11 @@ from lapwing.release.terms import Relation, Terms
 _SEED: Final = 0
 """Every plan starts from the same public seed."""
 
+NOISE: Final = "expected noise"
+"""Kind of the figures of a plan that say how large the noise on a count is."""
+
+_MUCH_THE_SAME: Final = 1.01
+
 
 def expected_terms(relation: Relation, max_rows: int, rows: int) -> Terms:
     """Return the terms of a release of that many rows, as `lapwing.curator.opening.public_terms` gives them."""
@@ -30,20 +35,30 @@ def first_deviation(plan: Planned, terms: Terms) -> float:
     return 0.0 if law is None else law.sd
 
 
+def noisy_tables(plan: Planned, terms: Terms) -> int:
+    """Return how many tables get noise."""
+    return sum(line.noise is not None for each in plan.questions for line in CostLine.planned(each, terms))
+
+
 def common_figure(plans: Sequence[tuple[Planned, Terms]]) -> tuple[Statement, ...]:
     """Return the first figure that all plans state in the same words, one statement for each plan.
 
-    Figures that are the same for all plans, such as an error at its largest, are passed over where another one differs.
-    The noise on the first table is the last resort.
+    An error that stays the same says little where the noise does not: a mechanism may measure more tables instead. Then
+    it is a figure about the noise, or the noise on the first table where an error is the same because it is at its
+    largest.
     """
-    stated = [{(each.kind, each.text): each for each in _figures(*plan)} for plan in plans]
+    stated = [{(each.kind, each.text): each for each in plan.accuracy} for plan, _ in plans]
     common = [tuple(each[words] for each in stated) for words in stated[0] if all(words in each for each in stated)]
-    different = [figures for figures in common if len({figure.value for figure in figures}) > 1]
-    return (different or common)[0]
-
-
-def _figures(plan: Planned, terms: Terms) -> tuple[Statement, ...]:
-    """Return the statements that have a number, and the noise on the first table."""
+    noises = [figures for figures in common if figures[0].kind == NOISE]
+    telling = [figures for figures in (*common[:1], *noises) if _is_spread([each.value or 0.0 for each in figures])]
+    if telling:
+        return telling[0]
+    if common and len({each.value for each in common[0]}) > 1:
+        return common[0]
     text = "standard deviation of each count of the first table, in records"
-    noise = Statement(kind="expected noise", text=text, value=first_deviation(plan, terms))
-    return (*(each for each in plan.accuracy if each.value is not None), noise)
+    return tuple(Statement(kind=NOISE, text=text, value=first_deviation(*each)) for each in plans)
+
+
+def _is_spread(values: Sequence[float]) -> bool:
+    """Return whether numbers differ by more than a percent."""
+    return max(values) > _MUCH_THE_SAME * min(values)
