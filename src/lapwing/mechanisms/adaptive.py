@@ -67,7 +67,7 @@ class Adaptive:
         Part of the rest for the spanning tree of pairs, 0.001 to 0.999.
     selection_share : float or None, default None
         Part of each later step that pays for choosing the table, 0.001 to 0.999; the rest measures it. By default 0.05,
-        or 0.2 under pure ε, and 0.4 in a tree of what is missing together (see ``one_way_share``).
+        or 0.15 under pure ε, and 0.4 in a tree of what is missing together (see ``one_way_share``).
     resolutions : tuple of int or None, default None
         Most groups of a column at each level, 2 to 64, decreasing to at most 16, at most 6 levels: by default
         (32, 16, 8, 4), and (16, 8, 4) for more than 30 columns. Missing and special values are groups of their own
@@ -212,7 +212,21 @@ class Adaptive:
         return self.resolutions or (RESOLUTIONS if len(schema.columns) <= MOST_TRIPLE_COLUMNS else RESOLUTIONS[1:])
 
     def costs_of(self, schema: Schema, budget: Budget, rows: float, terms: Terms) -> Costs:
-        """Divide the budget, now that a number of rows is known."""
+        """Divide the budget, now that a number of rows is known.
+
+        Parameters
+        ----------
+        schema, budget
+            As for `run`, less what the number of rows cost.
+        rows : float
+            Public, expected or noisy; at least 1.
+        terms : Terms
+            Of the release.
+
+        Returns
+        -------
+        Costs
+        """
         shares = Shares(
             one_way=self.one_way_share,
             tree=self.tree_share,

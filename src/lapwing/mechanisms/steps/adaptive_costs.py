@@ -27,7 +27,7 @@ REFINED_CELLS = 128
 ONE_WAY_SHARE = {"zcdp": 0.2, "pure": 0.3}
 """Least part of the budget for one-way tables."""
 
-SELECTION_SHARE = {"zcdp": 0.05, "pure": 0.2}
+SELECTION_SHARE = {"zcdp": 0.05, "pure": 0.15}
 """Part of each step that pays for choosing the table: under pure ε a share buys less of a choice."""
 
 ROUNDS = {"zcdp": 50, "pure": 24}
