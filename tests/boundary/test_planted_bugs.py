@@ -9,6 +9,7 @@ import pytest
 import lapwing.audit.replay
 import lapwing.curator.marginal_counts as answering
 from helpers.audits import flags_of
+from helpers.changed_source import Changed
 from lapwing.curator.room import Room
 from lapwing.errors import DataError
 from lapwing.mechanisms.independent import Independent
@@ -129,32 +130,6 @@ def the_private_number_of_rows_in_the_terms(patch):
         return Terms(relation=relation, max_rows=schema.max_rows, expected_rows=source.rows + 1)
 
     patch.setattr(lapwing.audit.replay, "public_terms", change)
-
-
-class Changed:
-    """A source that counts wrongly; its chunks and its counts agree, as they would in a real bug."""
-
-    def __init__(self, source, change):
-        self.source, self.change = source, change
-        self.columns, self.rows, self.units = source.columns, source.rows, source.units
-
-    def chunks(self):
-        return iter([self.change({name: np.concatenate(parts) for name, parts in self._whole().items()})])
-
-    def _whole(self):
-        chunks = list(self.source.chunks())
-        return {name: [np.empty(0, dtype=np.int64), *(chunk[name] for chunk in chunks)] for name in self.columns}
-
-    def count(self, tables):
-        codes = next(self.chunks())
-        rows = len(next(iter(codes.values())))
-        counts = []
-        for table in tables:
-            cell = np.zeros(rows, dtype=np.int64)
-            for name, grouping in table:
-                cell = cell * grouping.groups + grouping.apply(codes[name])
-            counts.append(np.bincount(cell, minlength=int(np.prod([g.groups for _, g in table], dtype=int))))
-        return counts
 
 
 def _with_source(patch, change):

@@ -6,9 +6,9 @@ from functools import partial
 
 import numpy as np
 import pytest
-from test_planted_bugs import Changed
 
 import lapwing.table.source as sources
+from helpers.changed_source import Changed
 from lapwing.audit import replay
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import audit_pair

@@ -2,10 +2,31 @@
 
 import json
 
+import polars as pl
 import pytest
-from test_plan import MIXED, OWNED, ROWS, table, wide
 
 import lapwing as lw
+
+ROWS = 300
+MIXED = {
+    "fields": [
+        {"name": "id", "type": "integer", "role": "identifier"},
+        {"name": "kind", "type": "string", "categories": ["a", "b", "c"]},
+        {"name": "size", "type": "number", "constraints": {"minimum": -1, "maximum": 1}, "special": [99]},
+        {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 30, "required": True}},
+    ]
+}
+OWNED = {**MIXED, "privacyUnit": {"field": "id", "maxRows": 3}}
+
+
+def table():
+    return pl.DataFrame({"id": [1, 2, 2], "kind": ["a", "b", "c"], "size": [0.5, 99.0, -1.0], "age": [3, 4, 5]})
+
+
+def wide(columns):
+    return [
+        {"name": f"c{i}", "type": "string", "categories": [str(each) for each in range(2 + i)]} for i in range(columns)
+    ]
 
 
 def test_more_rows_per_unit_multiply_the_noise_and_the_plan_says_by_how_much():
@@ -68,7 +89,7 @@ def test_the_effect_of_max_rows_is_a_table_that_marks_the_schemas_own():
 
 
 def test_a_figure_is_compared_that_all_plans_state_and_that_differs():
-    schema = owned(5, [MIXED["fields"][0], *wide(30)["fields"]])
+    schema = owned(5, [MIXED["fields"][0], *wide(30)])
 
     planned = lw.plan(schema, expected_rows=20_000, epsilon=1)
 
