@@ -54,6 +54,15 @@ def test_check_says_that_without_a_unit_each_row_is_protected_by_itself(schema_f
     )
 
 
+def test_check_says_when_the_field_of_the_unit_is_modelled(schema_file):
+    schema_file.write_text(json.dumps({**SCHEMA, "privacyUnit": {"field": "age", "maxRows": 2}}))
+
+    assert (
+        'at most 2 are used; modelled too, though usually its role is "identifier"'
+        in lapwing("schema", "check", schema_file).out
+    )
+
+
 def test_check_of_a_long_schema_fits_one_screen(tmp_path):
     fields = [{"name": f"column {number}", "type": "boolean"} for number in range(300)]
     (tmp_path / "s.json").write_text(json.dumps({"fields": fields}))
@@ -133,6 +142,7 @@ def test_a_draft_is_blank_and_says_how_it_was_made(tmp_path, data):
 
     assert (said.status, said.out) == (0, "")
     assert "looking at the private table's column names and types" in said.err
+    assert "if a person may own several rows, protect them together" in said.err
     drafted = json.loads((tmp_path / "draft.json").read_text())
     assert drafted["draft"] is True
     assert drafted["fields"][1]["constraints"] == {"minimum": None, "maximum": None}

@@ -40,7 +40,7 @@ def test_the_first_line_says_what_is_protected_under_which_relation(relation, un
     lines = protection_lines(relation, unit)
 
     assert lines[0] == f"{first} ({relation} neighbours)."
-    assert len(lines) == (1 if unit == "row" else 3)
+    assert len(lines) == (2 if unit == "row" else 3)
 
 
 def test_units_have_lines_about_rows_without_identifier_and_about_rows_out():
@@ -48,6 +48,12 @@ def test_units_have_lines_about_rows_without_identifier_and_about_rows_out():
 
     assert without == "Rows without p are protected together only, as if they shared one more value."
     assert out == "Rows out are drawn one by one: how many rows share one value of p cannot be counted in them."
+
+
+def test_a_row_has_a_line_about_people_with_several():
+    (_, people) = protection_lines("replace-one", "row")
+
+    assert people == "A person with several rows is not protected as a whole: each row is, by itself."
 
 
 def test_a_field_may_have_any_name():

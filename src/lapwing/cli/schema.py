@@ -43,6 +43,10 @@ def draft(
         "(of a CSV file: guessed from its cells; check each `type`); "
         'fill in every null from public knowledge, say where it is from in "provenance", and remove "draft"'
     )
+    note(
+        'if a person may own several rows, protect them together: give the column that names the person "role": '
+        '"identifier", and the schema "privacyUnit": {"field": that column, "maxRows": 5} or another number'
+    )
 
 
 @schema_app.command()
@@ -107,7 +111,8 @@ def _unit(schema: "Schema") -> str:
     unit = schema.privacy_unit
     if unit is None:
         return "each by itself; name a privacyUnit if a person may own several"
-    return f"all rows that share one value of {unit.field}, of which at most {unit.max_rows} are used"
+    modelled = "" if schema.field(unit.field).identifier else '; modelled too, though usually its role is "identifier"'
+    return f"all rows that share one value of {unit.field}, of which at most {unit.max_rows} are used{modelled}"
 
 
 def _domain(field: "Field") -> str:

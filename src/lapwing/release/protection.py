@@ -36,7 +36,7 @@ def protection_lines(relation: Relation, privacy_unit: str) -> list[str]:
     Returns
     -------
     list of str
-        One sentence where a row is protected; three where a unit is.
+        Two sentences where a row is protected; three where a unit is.
 
     Examples
     --------
@@ -46,9 +46,15 @@ and what they say (add-remove neighbours).'
     """
     field = unit_field(privacy_unit)
     if field is None:
-        if relation == "add-remove":
-            return ["Protected: whether any one row is in the table, and what it says (add-remove neighbours)."]
-        return ["Protected: what any one row says, not how many rows there are (replace-one neighbours)."]
+        what = (
+            "whether any one row is in the table, and what it says"
+            if relation == "add-remove"
+            else "what any one row says, not how many rows there are"
+        )
+        return [
+            f"Protected: {what} ({relation} neighbours).",
+            "A person with several rows is not protected as a whole: each row is, by itself.",
+        ]
     max_rows = privacy_unit.rpartition(":")[2]
     used = "only 1 is used" if max_rows == "1" else f"at most {max_rows} are used"
     what = (
