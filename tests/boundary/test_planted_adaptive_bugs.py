@@ -4,17 +4,20 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import polars as pl
 import pytest
 
 from helpers.audits import flags_of
 from lapwing.audit.bits import PlaybackBits, RecordingBits
+from lapwing.audit.replay import audit_pair
 from lapwing.budget.budget import Budget
 from lapwing.curator import room as rooms
 from lapwing.curator.select_worst import misfit_scores
 from lapwing.mechanisms import adaptive
 from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.steps.resolved_columns import one_way_table
+from lapwing.mechanisms.steps import adaptive_costs, refined_columns
 from lapwing.release.select_worst import SelectWorst
+from mechanism_checks import settings_for
 
 TIMES = 1000
 """Times a budget of one: with less, noise drowns the generated tables, and no pair is measured."""
@@ -25,13 +28,13 @@ PAIRS = 64
 def peeking(patch):
     """Let a mechanism keep hold of its curator; return a function that gives the private rows."""
     held = []
-    honest = adaptive.ask_one_way
+    honest = adaptive.known_rows
 
-    def ask(curator, *rest):
+    def known(curator, budget):
         held.append(curator)
-        return honest(curator, *rest)
+        return honest(curator, budget)
 
-    patch.setattr(adaptive, "ask_one_way", ask)
+    patch.setattr(adaptive, "known_rows", known)
     return lambda: held[-1]._source
 
 
@@ -45,13 +48,27 @@ def scores(asking, question):
 
 
 def the_one_way_share_follows_the_true_number_of_rows(patch):
-    source, honest = peeking(patch), adaptive.one_way_share
-    patch.setattr(adaptive, "one_way_share", lambda share, _, *rest: honest(share, float(source().rows), *rest))
+    source, honest = peeking(patch), adaptive.divided
+    patch.setattr(
+        adaptive,
+        "divided",
+        lambda schema, budget, _, *rest: honest(schema, budget, float(max(1, source().rows)), *rest),
+    )
+
+
+def a_number_of_rows_is_bought_and_the_true_one_used(patch):
+    source, honest = peeking(patch), adaptive.known_rows
+
+    def known(curator, budget):
+        _, left = honest(curator, budget)
+        return float(max(1, source().rows)), left
+
+    patch.setattr(adaptive, "known_rows", known)
 
 
 def the_true_number_of_rows_is_released(patch):
-    source = peeking(patch)
-    patch.setattr(adaptive, "pooled_total", lambda tables, public_rows: float(source().rows))
+    source, honest = peeking(patch), adaptive.ask_columns
+    patch.setattr(adaptive, "ask_columns", lambda *given: (honest(*given)[0], float(source().rows)))
 
 
 def particles_follow_the_true_number_of_rows(patch):
@@ -68,15 +85,38 @@ def public_randomness_follows_the_rows(patch):
     patch.setattr(adaptive, "tree_fit", fit)
 
 
+def exactly(answer, source):
+    """Return what an answer would be without noise."""
+    question = answer.question
+    (exact,) = source.count([tuple(zip(question.columns, question.groupings, strict=True))])
+    return replace(answer, counts=exact)
+
+
 def groups_are_made_from_exact_one_way_tables(patch):
-    source = peeking(patch)
+    source, honest = peeking(patch), refined_columns.one_way_table
+    patch.setattr(
+        refined_columns, "one_way_table", lambda answers: honest([exactly(each, source()) for each in answers])
+    )
 
-    def table(answers):
-        question = answers[0].question
-        (exact,) = source().count([tuple(zip(question.columns, question.groupings, strict=True))])
-        return replace(one_way_table(answers), counts=exact.astype(np.float64))
 
-    patch.setattr(adaptive, "one_way_table", table)
+def cells_of_the_second_stage_are_made_from_exact_counts(patch):
+    source, honest = peeking(patch), refined_columns._next_grouping
+
+    def following(field, answers, total):
+        return honest(field, [exactly(each, source()) for each in answers], total)
+
+    patch.setattr(refined_columns, "_next_grouping", following)
+
+
+def the_empty_part_of_a_domain_is_looked_up(patch):
+    source, honest = peeking(patch), refined_columns.settled_masses
+
+    def settled(stages, codes, total):
+        seen = {name: chunk[name].max(initial=0) for chunk in source().chunks() for name in chunk}
+        masses = honest(stages, codes, total)
+        return np.where(stages[-1].starts > max(map(int, seen.values()), default=0), 0.0, masses)
+
+    patch.setattr(refined_columns, "settled_masses", settled)
 
 
 def exact_tables_of_the_room_become_estimates(patch):
@@ -135,6 +175,14 @@ def the_last_question_pays_more_than_is_left(patch):
     patch.setattr(adaptive._Asking, "measure", lambda self, table, cost: honest(self, table, cost * Fraction(9, 8)))
 
 
+def each_stage_of_a_wide_column_costs_as_much_as_all(patch):
+    without_refusals(patch)
+    honest = refined_columns._question
+    patch.setattr(
+        refined_columns, "_question", lambda field, grouping, cost: replace(honest(field, grouping, cost), cost=cost)
+    )
+
+
 def a_selection_is_drawn_with_the_sensitivity_of_one_row(patch):
     honest = rooms.answer_select_worst
 
@@ -185,31 +233,80 @@ class Again:
 
 BUGS = [
     the_one_way_share_follows_the_true_number_of_rows,
+    a_number_of_rows_is_bought_and_the_true_one_used,
     the_true_number_of_rows_is_released,
     particles_follow_the_true_number_of_rows,
     public_randomness_follows_the_rows,
     groups_are_made_from_exact_one_way_tables,
+    cells_of_the_second_stage_are_made_from_exact_counts,
+    the_empty_part_of_a_domain_is_looked_up,
     exact_tables_of_the_room_become_estimates,
     rounds_stop_early_on_an_exact_score,
     the_runner_up_of_one_draw_is_measured_too,
     selections_are_not_charged,
     the_last_question_pays_more_than_is_left,
+    each_stage_of_a_wide_column_costs_as_much_as_all,
     a_selection_is_drawn_with_the_sensitivity_of_one_row,
     a_selection_stays_out_of_the_record,
     noise_of_a_selection_is_used_again,
 ]
 
 
+SHARES = (the_one_way_share_follows_the_true_number_of_rows, a_number_of_rows_is_bought_and_the_true_one_used)
+
+
 @pytest.mark.parametrize("plant", BUGS, ids=lambda plant: plant.__name__)
 def test_a_bug_in_adaptive_is_flagged(plant, monkeypatch):
     # The share moves with the rows where noise is about as large as they are.
-    times = 30 if plant is the_one_way_share_follows_the_true_number_of_rows else TIMES
+    times = 30 if plant in SHARES else TIMES
+    rows = {"expected_rows": None} if plant is a_number_of_rows_is_bought_and_the_true_one_used else {}
     plant(monkeypatch)
 
-    flags = flags_of(Adaptive.small(), pairs=PAIRS, times=times)
+    flags = flags_of(Adaptive.small(), pairs=PAIRS, times=times, **rows)
 
     assert flags
 
 
-def test_honest_releases_are_not_flagged_on_the_same_pairs():
-    assert flags_of(Adaptive.small(), pairs=PAIRS, times=TIMES) == ()
+@pytest.mark.parametrize(("times", "rows", "pairs"), [(TIMES, 50, PAIRS), (30, None, PAIRS // 2)])
+def test_honest_releases_are_not_flagged_on_the_same_pairs(times, rows, pairs):
+    assert flags_of(Adaptive.small(), pairs=pairs, times=times, expected_rows=rows) == ()
+
+
+# ------------------------------------------------------------------------------------ what is missing together
+
+GAPS = {
+    "fields": [
+        {"name": name, "type": "integer", "constraints": {"minimum": 0, "maximum": 9}} for name in ("one", "two")
+    ]
+}
+
+
+def gap_flags():
+    """Return the flags of two tables, in one of which a value is missing, where only tables of gaps are affordable."""
+    whole = pl.DataFrame({"one": ["1"] * 30, "two": ["2"] * 30}, schema_overrides={"one": pl.String, "two": pl.String})
+    with_gap = pl.concat([whole, pl.DataFrame({"one": [None], "two": ["2"]}, schema_overrides={"one": pl.String})])
+    settings = settings_for(Adaptive.small(), GAPS, "add-remove", pure=True, times=2)
+    return [audit_pair(*pair, settings) for pair in ((whole, with_gap), (with_gap, whole))]
+
+
+def test_tables_of_gaps_are_asked_only_where_something_is_missing_is_flagged(monkeypatch):
+    source, honest = peeking(monkeypatch), adaptive_costs._presence_tree
+
+    def tree(usual, schema, *rest):
+        places = {field.name: field.domain.last for field in schema.columns}
+        gaps = sum(int((chunk[name] == last).sum()) for chunk in source().chunks() for name, last in places.items())
+        return honest(usual, schema, *rest) if gaps else None
+
+    monkeypatch.setattr(adaptive_costs, "_presence_tree", tree)
+
+    assert all(gap_flags())
+
+
+def test_tables_of_gaps_that_follow_the_schema_are_not_flagged(monkeypatch):
+    asked, honest = [], adaptive._Asking.measure
+    monkeypatch.setattr(
+        adaptive._Asking, "measure", lambda self, table, cost: asked.append(table) or honest(self, table, cost)
+    )
+
+    assert gap_flags() == [(), ()]
+    assert asked

@@ -1,11 +1,12 @@
 """Columns of every kind, their noisy one-way tables, and the resolved columns made of them."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from lapwing.budget.budget import Budget
-from lapwing.mechanisms.steps.one_way import one_way_grouping
+from lapwing.mechanisms.steps.public_cells import one_way_grouping
 from lapwing.mechanisms.steps.resolved_columns import one_way_table, resolved_column
 from lapwing.release.noise_law import NoiseLaw
 from lapwing.release.questions import MarginalCounts, NoisyCounts
@@ -66,8 +67,7 @@ def column_of(field, *, total=5000.0, sizes=SIZES, **how):
 
 def named(field, name):
     """Return a field like another, under a name of its own."""
-    settings = {key: getattr(field, key) for key in field.__dataclass_fields__}
-    return Field(**{**settings, "name": name})
+    return replace(field, name=name)
 
 
 def dense_laws(laws, edges):

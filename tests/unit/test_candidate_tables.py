@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -124,11 +125,13 @@ def wide_fields(specials):
     """Return columns whose special values are groups of their own at every level."""
     field = FIELDS["integer, special"]
     special = tuple(range(1000, 1000 + specials))
-    settings = {key: getattr(field, key) for key in field.__dataclass_fields__} | {"special": special}
-    return tuple(column_of(type(field)(**{**settings, "name": f"x{place}"}), seed=place) for place in range(2))
+    return tuple(column_of(replace(field, special=special, name=f"x{place}"), seed=place) for place in range(2))
 
 
-@pytest.mark.parametrize(("specials", "levels"), [(47, [0, 1, 2]), (48, [1, 2]), (55, [1, 2]), (56, [2]), (60, [])])
+@pytest.mark.parametrize(
+    ("specials", "levels"),
+    [(47, [0, 1, 2, 3]), (48, [1, 2, 3]), (55, [1, 2, 3]), (56, [2, 3]), (60, [3]), (62, [3]), (63, [])],
+)
 def test_tables_of_more_than_4096_cells_do_not_compete(specials: int, levels: list[int]) -> None:
     columns = wide_fields(specials)
 
@@ -139,13 +142,50 @@ def test_tables_of_more_than_4096_cells_do_not_compete(specials: int, levels: li
     assert all(size <= tables.MOST_CELLS for size in sizes)
 
 
-def test_triples_compete_at_their_coarsest_level() -> None:
+def test_triples_compete_at_their_coarsest_level_that_tells_regular_values_apart() -> None:
     columns = columns_of()
 
     found = tables.triple_tables(columns, tables.competing_triples(len(columns), ()))
 
     assert [tuple(column for column, _ in table) for table in found] == list(itertools.combinations(range(5), 3))
-    assert all(level == len(columns[column].groupings) - 1 for table in found for column, level in table)
+    for column, level in {each for table in found for each in table}:
+        groupings = columns[column].groupings
+        assert groupings[level].regular > 1
+        assert [grouping.regular for grouping in groupings[level + 1 :]] in ([], [1])
+    assert any(column.has_presence for column in columns)
+    assert not all(column.has_presence for column in columns)
+
+
+def test_fewer_cells_may_be_asked_for_than_compete_by_default() -> None:
+    columns = columns_of()
+
+    found = tables.pair_tables(columns, 9)
+
+    sizes = [math.prod(columns[column].groupings[level].groups for column, level in table) for table in found]
+    assert 0 < len(found) < len(tables.pair_tables(columns))
+    assert max(sizes) <= 9
+    assert {frozenset(table) for table in found} == {
+        frozenset(table)
+        for table in tables.pair_tables(columns)
+        if math.prod(columns[column].groupings[level].groups for column, level in table) <= 9
+    }
+    assert tables.triple_tables(columns, [(0, 1, 2)], 9) == []
+
+
+def test_the_smallest_pair_of_columns_with_gaps_tells_only_where_they_are() -> None:
+    columns = columns_of(("integer, wide", "date"))
+
+    (table,) = tables.pair_tables(columns, 4)
+
+    question = tables.measurement(columns, table, Budget.pure(1))
+    codes = [
+        np.array([0, domain.values // 2, domain.values])
+        for domain in (FIELDS["integer, wide"].domain, FIELDS["date"].domain)
+    ]
+    assert question.shape == (2, 2)
+    assert [grouping.apply(each).tolist() for grouping, each in zip(question.groupings, codes, strict=True)] == [
+        [0, 0, 1]
+    ] * 2
 
 
 @pytest.mark.parametrize("columns", [2, 3, 30])

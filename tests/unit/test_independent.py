@@ -10,7 +10,8 @@ import lapwing as lw
 from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
 from lapwing.mechanisms.registry import MECHANISMS, default_mechanism, make_mechanism, settings_of
-from lapwing.mechanisms.steps.one_way import fitted_law, one_way_grouping, pooled_total
+from lapwing.mechanisms.steps.one_way import fitted_law, pooled_total
+from lapwing.mechanisms.steps.public_cells import one_way_grouping
 from lapwing.release.noise_law import NoiseLaw
 from lapwing.release.questions import MarginalCounts, NoisyCounts
 from lapwing.schema.fields import Field

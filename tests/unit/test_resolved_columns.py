@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from helpers.resolved import FIELDS, SIZES, answer_of, column_of, dense_laws
-from lapwing.mechanisms.steps.one_way import one_way_grouping
+from lapwing.mechanisms.steps.public_cells import one_way_grouping
+from lapwing.mechanisms.steps.resolved_columns import OneWayTable, resolved_column
 from lapwing.schema.groupings import Grouping
 
 EVERY_FIELD = pytest.mark.parametrize("field", FIELDS.values(), ids=FIELDS.keys())
@@ -109,7 +110,7 @@ def test_laws_of_groups_mixed_by_their_masses_are_the_law_of_the_column(field, h
 def test_every_code_keeps_some_mass_and_the_masses_are_records(field, how) -> None:
     column, total = column_of(field, **how), how.get("total", 5000.0)
 
-    cells = one_way_grouping(field, 128).groups - int(field.required)
+    cells = one_way_grouping(field, 128).groups
     assert column.axis.base.min() >= min(0.3, 0.01 * total / cells) * (1 - 1e-9)
     assert total * (1 - 1e-9) <= column.axis.base.sum() <= 1.01 * total
     assert dense_laws(column.base, run_edges(column)).min() > 0
@@ -125,6 +126,24 @@ def test_without_noise_the_law_is_the_table(seed) -> None:
 
     assert column.axis.base.tolist() == pytest.approx(answer.counts[:-1].tolist())
     assert column.base.probabilities.tolist() == pytest.approx((answer.counts[:-1] / total).tolist())
+
+
+def test_masses_that_are_given_are_taken_as_they_are() -> None:
+    field = FIELDS["date"]
+    answer = answer_of(field, sd=200.0)
+    masses = np.zeros(answer.counts.size)
+    masses[[3, 4, 77]], masses[-1] = (1000.0, 500.0, 2500.0), 1000.0
+    table = OneWayTable(answer.question.groupings[0], answer.counts.astype(np.float64), 200.0, masses)
+
+    column = resolved_column(table, field, 5000.0, SIZES)
+
+    starts, _, _ = table.grouping.pieces()
+    edges = np.unique(np.concatenate((starts, column.base.starts, column.base.stops)))
+    found = dense_laws(column.base, edges)[0]
+    shares = [found[np.searchsorted(edges, starts[place])] for place in (3, 4, 77, -1)]
+    # Groups that got nothing keep 0.3 records each: 16 of them at most.
+    assert shares == pytest.approx([0.2, 0.1, 0.5, 0.2], abs=16 * 0.3 / 5000)
+    assert column.sd == pytest.approx(200.0 * (masses.size / column.axis.base.size) ** 0.5)
 
 
 @pytest.mark.parametrize(("name", "is_smoother"), [("date", True), ("integer categories", False)])
@@ -169,8 +188,36 @@ def test_the_noise_of_a_group_grows_with_the_cells_it_holds() -> None:
 def test_levels_are_as_coarse_as_asked_for(name, sizes) -> None:
     column = column_of(FIELDS[name], sizes=sizes)
 
-    assert 1 <= len(column.groupings) <= len(sizes)
-    assert column.groupings[-1].regular <= sizes[-1]
+    assert 1 <= len(column.groupings) - int(column.has_presence) <= len(sizes)
+    assert column.groupings[-1 - int(column.has_presence)].regular <= sizes[-1]
+
+
+@EVERY_FIELD
+def test_the_last_level_tells_only_what_is_missing_or_special_where_anything_can_be(field) -> None:
+    column = column_of(field)
+
+    others = field.domain.reserved - int(field.required)
+    assert column.has_presence == (others > 0 and field.domain.values > 1)
+    assert [grouping.regular == 1 for grouping in column.groupings[:-1]] == [False] * (len(column.groupings) - 1)
+    if column.has_presence:
+        assert column.groupings[-1].regular == 1
+        assert column.axis.sizes[-1] == 1 + others
+
+
+@pytest.mark.parametrize("sizes", [(1,), (2, 1)])
+def test_levels_that_already_have_one_regular_group_get_no_other(sizes) -> None:
+    column = column_of(FIELDS["date"], sizes=sizes)
+
+    assert [grouping.regular for grouping in column.groupings] == list(sizes)
+    assert not column.has_presence
+
+
+def test_numbers_keep_their_ends_and_zero_on_their_own_also_between_the_cells_of_real_ones() -> None:
+    grouping = one_way_grouping(FIELDS["number, continuous"], 128)
+
+    starts, stops, _ = grouping.pieces()
+    zero = int(1.5 / (1e6 + 1.5) * 2**32)
+    assert {0, zero, 2**32 - 1} <= set(starts[stops - starts == 1].tolist())
 
 
 def test_whole_numbers_keep_their_ends_and_zero_on_their_own() -> None:
