@@ -7,8 +7,9 @@
 Each release is made in a process of its own on one thread; time and memory are of the whole command, reading, writing
 and imports included. ``--rows-to`` keeps the rows, as ``DIR/E/NAME.parquet`` (``NAME.SEED.parquet`` for later runs),
 and ``DIR/timing.csv``; ``--rows-from`` compares rows that were made earlier, by whatever version. With several runs,
-of seeds 1, 2, ..., figures are means over the runs, and names are of the first. ``--schemas`` gives schemas under which
-rows are made instead, as ``DIR/NAME.json``; rows are always compared under the table's own.
+of seeds 1, 2, ..., errors are means over the runs, time and memory their least, and names those of the first.
+``--schemas`` gives schemas under which rows are made instead, as ``DIR/NAME.json``; rows are always compared under the
+table's own.
 
 Figures are those of `lapwing.evaluate` with seed 0: tv1, tv2, tv3 are mean total variations of all one-way, all two-way
 and 128 three-way tables, beside those of independently shuffled columns and of a bootstrap of the real rows;
@@ -122,17 +123,21 @@ def compared(folders: list[Path], rows: Path) -> Iterable[Line]:
         if not own:
             continue
         line: Line = {"table": folder.name, "epsilon": epsilon, "runs": len(done)}
-        line |= {key: mean([float(run[key]) for run in own]) for key in ("wall_s", "cpu_s", "peak_mb")}
+        line |= {key: min(float(run[key]) for run in own) for key in ("wall_s", "cpu_s", "peak_mb")}
         outs = [rows_of(rows, epsilon, folder.name, int(run.get("seed") or 1)) for run in done]
         line |= averaged([figures(folder, out) for out in outs])
         yield line | {"refused": next((run["refused"] for run in own if run["refused"]), "")}
 
 
 def figures(folder: Path, out: Path) -> Line:
-    """Return how far rows are from the real ones."""
+    """Return how far rows are from the real ones; nothing else where there is none."""
+    import polars as pl
+
     import lapwing as lw
     from lapwing.schema.schemas import Schema
 
+    if not pl.scan_parquet(out).select(pl.len()).collect().item():
+        return {"rows_out": 0}
     schema = Schema.load(folder / "schema.json")
     found = lw.evaluate(folder / "data.parquet", out, schema)
     certificate = out.with_name(f"{out.name}.certificate.json")
@@ -184,14 +189,14 @@ def mean(values: Iterable[float]) -> float:
 
 
 def averaged(lines: list[Line]) -> Line:
-    """Return the mean of every number over runs, and the rest of the first; True where all are."""
-    merged = dict(lines[0]) if lines else {}
-    for key, value in merged.items():
+    """Return the mean of every number over the runs that have it, and the rest of the first; True where all are."""
+    merged: Line = {}
+    for key in dict.fromkeys(key for line in lines for key in line):
         every = [line[key] for line in lines if key in line]
-        if isinstance(value, bool):
+        if isinstance(every[0], bool):
             merged[key] = all(every)
-        elif isinstance(value, int | float):
-            merged[key] = type(value)(mean(every))
+        else:
+            merged[key] = type(every[0])(mean(every)) if isinstance(every[0], int | float) else every[0]
     return merged
 
 
