@@ -14,6 +14,7 @@ from lapwing.schema.fields import Field
 from lapwing.schema.hierarchies import Hierarchy, diameters, hierarchy
 from lapwing.schema.labels import run_labels
 
+
 @st.composite
 def cuts_of(draw, values):
     """Return up to three tiers of distinct cuts within 1 to values - 1."""
