@@ -289,7 +289,7 @@ def _tree(asking: _Asking, left: Budget, total: float) -> tuple[list[Factor], Bu
         expected = np.concatenate([counts[table] for table in open_pairs])
         choice, rest = asking.choose(candidates, expected, edge)
         table, cost = open_pairs[choice], Budget(rest.notion, rounded_down(rest.amount))
-        edges.append(measured(columns, table, asking.measure(table, cost)))
+        edges.append(measured(columns, table, asking.measure(table, cost), counts[table]))
         left = left - (edge - rest) - cost
         one, two = group[table[0][0]], group[table[1][0]]
         group = [one if each == two else each for each in group]
@@ -335,7 +335,8 @@ def _measured_round(
         cost = left if is_last else step
         choice, rest = asking.choose(candidates, counts, cost)
         paid = rest if is_last else Budget(rest.notion, rounded_down(rest.amount))
-        new.append(measured(asking.columns, candidates.tables[choice], asking.measure(candidates.tables[choice], paid)))
+        table, expected = candidates.tables[choice], candidates.counts_of(counts, [choice])
+        new.append(measured(asking.columns, table, asking.measure(table, paid), expected))
         left = left - (cost - rest) - paid
     return new, left
 

@@ -1,5 +1,6 @@
 """Fit a cloud of particles to noisy tables: raking, resampling, Gibbs sweeps with a guard, and the released model."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -94,10 +95,26 @@ def tree_fit(
     return Fit(columns=columns, cloud=cloud, factors=factors, total=total)
 
 
-def measured(columns: Sequence[ResolvedColumn], table: Cells, answer: NoisyCounts) -> Factor:
-    """Return an answered table as a factor that the model does not know yet."""
-    target = without_misfits(columns, table, answer.counts)
-    return Factor(table=table, target=target, sd=answer.noise.sd, theta=np.zeros(target.size))
+def measured(
+    columns: Sequence[ResolvedColumn], table: Cells, answer: NoisyCounts, expected: np.ndarray | None = None
+) -> Factor:
+    """Return an answered table as a factor that the model does not know yet.
+
+    Parameters
+    ----------
+    columns, table, answer
+        What was asked, and the answer.
+    expected : ndarray of float64, shape (k,), optional
+        What the model says of it. Where noise alone explains how far the answer is from that, the answer tells nothing
+        new, and this is the factor's target: a table of noise would only pull the model away.
+    """
+    target, sd = without_misfits(columns, table, answer.counts), answer.noise.sd
+    if expected is not None:
+        # The sum of squares of k Laplace noises: mean k sd**2, variance 5 k sd**4 (Gaussian: 2 k sd**4).
+        noise = sd**2 * (target.size + math.sqrt(5 * target.size))
+        if float(np.square(target - expected).sum()) <= noise:
+            target = expected
+    return Factor(table=table, target=target, sd=sd, theta=np.zeros(target.size))
 
 
 def with_factor(fit: Fit, new: Factor) -> Fit:

@@ -1,14 +1,12 @@
 """The cells in which one-way tables are asked before anything is known: functions of the schema alone."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from lapwing.schema.domains import CONTINUOUS_VALUES, Domain
+from lapwing.schema.domains import Domain
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings import Grouping, cut, evenly, identity
-from lapwing.schema.values import bounds, step
 
 VALUE_BY_VALUE = 512
 """Ordered columns of up to so many values are counted value by value: codes may have no meaning as numbers."""
@@ -86,16 +84,8 @@ def landmark_codes(field: Field) -> tuple[int, ...]:
     """
     if field.is_categorical or field.type not in ("integer", "number"):
         return ()
-    last = field.domain.values - 1
-    low, high = bounds(field)
-    grid = step(field)
-    if not low <= 0 <= high:
-        return 0, last
-    if grid is None:
-        zero = math.floor(-low / (high - low) * CONTINUOUS_VALUES) if high > low else 0
-    else:
-        zero = round(-low / grid)
-    return 0, min(zero, last), last
+    last, zero = field.domain.values - 1, field.range.zero
+    return (0, zero, last) if 0 <= zero <= last else (0, last)
 
 
 def finer_cells(domain: Domain, starts: np.ndarray, parts: np.ndarray) -> np.ndarray:

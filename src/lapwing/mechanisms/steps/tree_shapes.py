@@ -102,7 +102,8 @@ def _levels(domain: Domain) -> list[Runs]:
     levels: list[Runs] = [Counter({root: 1})]
     plain, declared = levels[0], _Declared.of(domain)
     if declared.starts.size:
-        plain = Counter({("reserved", extra): 1} if extra else {})
+        reserved: Run = ("reserved", extra)
+        plain = Counter({reserved: 1} if extra else {})
         levels += [plain + declared.runs] if extra else []
     while len(levels) <= MAX_LEVELS and any(size > 1 for _, size in levels[-1]):
         below = _halved(plain, domain, extra)
