@@ -281,16 +281,19 @@ def _tree(asking: _Asking, left: Budget, total: float) -> tuple[list[Factor], Bu
     pairs = pair_tables(columns, asking.costs.most_cells)
     counts = {table: product_counts(columns, table, total) for table in pairs}
     edges: list[Factor] = []
-    for _ in range(asking.costs.edges if left.amount else 0):
+    for number in range(asking.costs.edges if left.amount else 0):
         open_pairs = [table for table in pairs if group[table[0][0]] != group[table[1][0]]]
         if not open_pairs:  # pairs of columns with very many special values are too large to compete
             break
         candidates = candidates_of(columns, open_pairs)
         expected = np.concatenate([counts[table] for table in open_pairs])
-        choice, rest = asking.choose(candidates, expected, edge)
-        table, cost = open_pairs[choice], Budget(rest.notion, rounded_down(rest.amount))
+        is_last = not asking.costs.rounds and number == asking.costs.edges - 1
+        price = left if is_last else edge
+        choice, rest = asking.choose(candidates, expected, price)
+        table = open_pairs[choice]
+        cost = rest if is_last else Budget(rest.notion, rounded_down(rest.amount))
         edges.append(measured(columns, table, asking.measure(table, cost), counts[table]))
-        left = left - (edge - rest) - cost
+        left = left - (price - rest) - cost
         one, two = group[table[0][0]], group[table[1][0]]
         group = [one if each == two else each for each in group]
     return edges, left

@@ -61,8 +61,8 @@ PRESENCE_SELECTION = Fraction(2, 5)
 PRESENCE_NOISE, PRESENCE_DROWNING = 0.03, 0.1
 """Part of the rows that the noise of such a table need not stay below, and that it must."""
 
-LEAST_CELLS = 4
-"""Cells of the smallest table of two columns."""
+PRESENCE_GROUPS = (3, 2)
+"""Most groups of a column in such a table: all regular values, those missing (or misfits), and a special value."""
 
 MOST_ATOMS = 400_000
 ATOM_CELLS = 8_000_000
@@ -194,7 +194,7 @@ def divided(schema: Schema, budget: Budget, rows: float, terms: Terms, shares: S
     first = costs_of(schema, budget, shares)
     share = one_way_share(shares.one_way, rows, first, terms, coarse_cells(schema, shares.levels))
     final = costs_of(schema, budget, replace(shares, one_way=share))
-    return (share == 1 and _presence_tree(final, schema, budget, rows, terms)) or final
+    return (share == 1 and _presence_tree(final, schema, budget, rows, terms=terms, shares=shares)) or final
 
 
 def coarse_cells(schema: Schema, resolutions: Sequence[int]) -> int:
@@ -215,30 +215,36 @@ def _reserved(column: Field) -> int:
     return column.domain.specials + int(column.domain.missing)
 
 
-def _presence_tree(usual: Costs, schema: Schema, budget: Budget, rows: float, terms: Terms) -> Costs | None:
+def _presence_tree(
+    usual: Costs, schema: Schema, budget: Budget, rows: float, *, terms: Terms, shares: Shares
+) -> Costs | None:
     """Return costs of a tree over what is missing or special; None where it too would drown, or there is nothing."""
-    columns = sum(_reserved(column) in (1, 2) for column in schema.columns)
-    if columns < 2:
-        return None
-    edge = budget * (PRESENCE_SHARE / (columns - 1))
-    moved = table_law(edge, terms).mean_absolute * LEAST_CELLS / (2 * rows)
-    if moved > PRESENCE_DROWNING:
-        return None
-    if moved < PRESENCE_NOISE:  # it need not be better than that
-        saved = Fraction(math.ceil(1000 * (moved / PRESENCE_NOISE) ** (1 if budget.notion == "pure" else 2)), 1000)
-        edge = edge * saved
-    edge = Budget(budget.notion, rounded_down(edge.amount))
-    most = max(LEAST_CELLS, math.floor(LEAST_CELLS * PRESENCE_DROWNING / max(moved, PRESENCE_NOISE)))
-    return replace(
-        usual,
-        one_way=budget - edge * (columns - 1),
-        edges=columns - 1,
-        edge=edge,
-        most_cells=most,
-        table=edge,
-        rounds=0,
-        selection=PRESENCE_SELECTION,
-    )
+    most = min(PRESENCE_SHARE, 1 - Fraction(str(shares.one_way or 0)))
+    selection = PRESENCE_SELECTION if shares.selection is None else Fraction(str(shares.selection))
+    groups = [2 + column.domain.specials for column in schema.columns if _reserved(column)]
+    for largest in PRESENCE_GROUPS:
+        columns = sum(size <= largest for size in groups)
+        if columns < 2:
+            continue
+        edge, cells = budget * (most / (columns - 1)), largest**2
+        moved = table_law(edge, terms).mean_absolute * cells / (2 * rows)
+        if moved > PRESENCE_DROWNING:
+            continue
+        if moved < PRESENCE_NOISE:  # it need not be better than that
+            saved = (moved / PRESENCE_NOISE) ** (1 if budget.notion == "pure" else 2)
+            edge = edge * Fraction(math.ceil(1000 * saved), 1000)
+        edge = Budget(budget.notion, rounded_down(edge.amount))
+        return replace(
+            usual,
+            one_way=budget - edge * (columns - 1),
+            edges=columns - 1,
+            edge=edge,
+            most_cells=max(cells, math.floor(cells * PRESENCE_DROWNING / max(moved, PRESENCE_NOISE))),
+            table=edge,
+            rounds=0,
+            selection=selection,
+        )
+    return None
 
 
 def one_way_share(share: float | None, total: float, costs: Costs, terms: Terms, cells: int) -> float:

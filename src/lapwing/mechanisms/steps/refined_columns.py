@@ -70,12 +70,12 @@ def ask_columns(curator: Curator, schema: Schema, costs: Sequence[Budget]) -> tu
     total = 0.0
     refined = [place for place, field in enumerate(columns) if is_refined(field)]
     asked = list(range(len(columns)))
-    for _ in range(STAGES):
+    for stage in range(STAGES):
         questions = [_question(columns[place], cells[place], costs[place]) for place in asked]
         for place, answer in zip(asked, curator.ask(*questions), strict=True):
             answers[place].append(answer)
         total = pooled_total([answer for each in answers for answer in each], curator.terms.rows)
-        if not refined:
+        if not refined or stage == STAGES - 1:
             break
         asked = refined
         for place in refined:
