@@ -1,0 +1,232 @@
+"""One-way tables in stages: who pays what, what later stages ask, and what all answers say together."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers.bits import SeededBits, ZeroNoiseBits
+from helpers.pmm_runs import Kept
+from lapwing.budget.budget import Budget
+from lapwing.curator.room import Room
+from lapwing.mechanisms.steps.public_cells import is_refined
+from lapwing.mechanisms.steps.refined_columns import STAGES, ask_columns, first_grouping, stage_questions
+from lapwing.mechanisms.steps.resolved_columns import resolved_column
+from lapwing.numerics.refinement import Counted, cell_deviation
+from lapwing.release.replay import ReplayCurator
+from lapwing.release.terms import Terms
+from lapwing.schema.schemas import Schema
+from lapwing.table.source import code_table
+
+AMOUNT = {"name": "amount", "type": "integer", "constraints": {"minimum": -1000, "maximum": 10**6}, "special": [-9999]}
+OWED = {"name": "owed", "type": "integer", "constraints": {"minimum": 0, "maximum": 10**6, "required": True}}
+SIZE = {
+    "name": "size",
+    "type": "number",
+    "constraints": {"minimum": 0, "maximum": 1e6, "required": True},
+    "scale": "log",
+}
+KIND = {"name": "kind", "type": "string", "categories": ["a", "b", "c"]}
+COLUMNS = [AMOUNT, OWED, SIZE, KIND]
+WIDE = {"amount", "owed", "size"}
+
+
+def schema_of(*fields):
+    return Schema.from_dict({"fields": list(fields)})
+
+
+SCHEMA = schema_of(*COLUMNS)
+
+
+def table(rows, seed=1):
+    """Return rows: most amounts 0, some missing or special, a peak at 123,456; misfits among what is owed."""
+    rng = np.random.default_rng(seed)
+    amount = rng.choice([0, 0, 0, 0, 123_456, -9999, None], rows)
+    owed = np.where(rng.random(rows) < 0.1, "?", rng.integers(0, 500, rows).astype(str))
+    return pl.DataFrame(
+        {
+            "amount": [None if each is None else str(each) for each in amount],
+            "owed": owed.tolist(),
+            "size": np.exp(rng.normal(3, 1, rows)).astype(str).tolist(),
+            "kind": rng.choice(["a", "b"], rows).tolist(),
+        },
+        schema=dict.fromkeys(("amount", "owed", "size", "kind"), pl.String),
+    )
+
+
+def asked(data, schema=SCHEMA, *, costs=None, bits=None, terms=None):
+    """Return tables, total and all answers."""
+    kept, terms = Kept(), terms or Terms(relation="add-remove")
+    costs = costs or [Budget.pure(1)] * len(schema.columns)
+    budget = Budget(costs[0].notion, sum(cost.amount for cost in costs))
+    room = Room(code_table(data, schema), schema, terms, budget, bits=bits or SeededBits(3), sink=kept)
+    return *ask_columns(room, schema, costs), kept.answers
+
+
+def answers_of(answers, name):
+    return [answer for answer in answers if answer.question.columns == (name,)]
+
+
+# ------------------------------------------------------------------------------------------------------ what is asked
+
+
+@settings(max_examples=40)
+@given(st.lists(st.fractions(Fraction(1, 10**6), 50, max_denominator=10**9), min_size=4, max_size=4), st.booleans())
+def test_stages_of_a_column_cost_what_the_column_costs_exactly(amounts: list[Fraction], is_pure: bool) -> None:
+    costs = [Budget("pure" if is_pure else "zcdp", amount) for amount in amounts]
+
+    _, _, answers = asked(table(30), costs=costs)
+
+    for field, cost in zip(COLUMNS, costs, strict=True):
+        spent = [answer.question.cost.amount for answer in answers_of(answers, field["name"])]
+        assert sum(spent) == cost.amount
+        assert len(spent) == (STAGES if field["name"] in WIDE else 1)
+    planned = stage_questions(SCHEMA, costs)
+    assert [(each.columns, each.cost) for each in planned] == [
+        (each.question.columns, each.question.cost) for each in answers
+    ]
+
+
+def test_the_first_stage_is_public_and_each_later_one_cuts_its_cells() -> None:
+    _, _, answers = asked(table(2000))
+
+    for field in SCHEMA.columns:
+        groupings = [answer.question.groupings[0] for answer in answers_of(answers, field.name)]
+        starts = [set(grouping.pieces()[0].tolist()) for grouping in groupings]
+        assert groupings[0] == first_grouping(field)
+        assert all(above <= below for above, below in itertools.pairwise(starts))
+        assert all(grouping.groups - grouping.regular == field.domain.reserved for grouping in groupings)
+        assert (len(starts[-1]) > len(starts[0])) == is_refined(field)
+
+
+def test_questions_and_tables_follow_from_the_answers_alone() -> None:
+    tables, total, answers = asked(table(2000))
+
+    curator = ReplayCurator(Terms(relation="add-remove"), answers)
+    again, same = ask_columns(curator, SCHEMA, [Budget.pure(1)] * 4)
+
+    assert curator.is_exhausted
+    assert same == total
+    for one, two in zip(tables, again, strict=True):
+        assert one.grouping == two.grouping
+        assert one.counts.tolist() == two.counts.tolist()
+        assert one.sd == two.sd
+        assert (one.masses is None) == (two.masses is None)
+        assert one.masses is None or one.masses.tolist() == two.masses.tolist()
+
+
+def test_other_answers_of_the_first_stage_are_followed_by_other_questions() -> None:
+    (few, many) = (answers_of(asked(table(rows))[-1], "size")[-1].question for rows in (20, 5000))
+
+    assert few.groupings[0].regular < many.groupings[0].regular
+
+
+def test_cells_become_fine_where_rows_are_and_stay_coarse_elsewhere() -> None:
+    tables, _, _ = asked(table(5000), bits=ZeroNoiseBits())
+
+    starts, stops, _ = tables[0].grouping.pieces()
+    cell = int(np.searchsorted(starts, 123_456 + 1000, "right")) - 1
+    assert stops[cell] - starts[cell] < 10**6 / 64 / 20
+    assert tables[0].masses[cell] == pytest.approx(5000 / 7, rel=0.2)
+    regular = tables[0].grouping.regular
+    assert (stops - starts)[:regular].max() > 10**6 / 100
+    assert regular < 64 + 6 + 128 + 10
+
+
+# ------------------------------------------------------------------------------------------------- what answers say
+
+
+@pytest.mark.parametrize("rows", [0, 1, 40, 3000])
+@pytest.mark.parametrize("epsilon", ["0.001", 1, 1000])
+@pytest.mark.parametrize("public", [False, True])
+def test_masses_are_the_rows_whatever_the_noise(rows, epsilon, public) -> None:
+    terms = Terms(relation="replace-one", rows=rows) if public else Terms(relation="add-remove")
+
+    tables, total, answers = asked(table(rows), costs=[Budget.pure(epsilon)] * 4, terms=terms)
+
+    assert total == rows if public else total >= 0
+    for field, found in zip(SCHEMA.columns, tables, strict=True):
+        if found.masses is None:
+            continue
+        last = answers_of(answers, field.name)[-1]
+        assert found.masses.size == last.counts.size - int(field.required)
+        assert np.isfinite(found.masses).all()
+        assert found.masses.min() >= 0
+        assert found.masses.sum() == pytest.approx(total, abs=1e-6)
+        assert found.counts.tolist() == last.counts.tolist()
+    for field, found in zip(SCHEMA.columns, tables, strict=True):
+        column = resolved_column(found, field, max(1.0, total), (8, 4))
+        assert column.base.probabilities.min() > 0
+        assert column.has_misfit == field.required
+
+
+def test_reserved_codes_get_the_mean_of_both_stages() -> None:
+    data = table(4000)
+    tables, total, answers = asked(data, costs=[Budget.pure("0.1")] * 4)
+
+    stages = [answer.counts[answer.question.groupings[0].regular :] for answer in answers_of(answers, "amount")]
+
+    # What the whole lacks is shared out too: at most the noise of the totals, about 20 * 2**0.5 * 100**0.5 / 100 each.
+    special, missing = tables[0].masses[-2:]
+    assert [special, missing] == pytest.approx(np.mean(stages, axis=0).tolist(), abs=25)
+    assert total == pytest.approx(4000, abs=400)
+
+
+def test_without_noise_missing_and_special_values_are_counted_exactly() -> None:
+    data = table(4000)
+
+    tables, total, _ = asked(data, bits=ZeroNoiseBits(), costs=[Budget.pure(1000)] * 4)
+
+    exact = [(data["amount"] == "-9999").sum(), data["amount"].is_null().sum()]
+    assert tables[0].masses[-2:].tolist() == pytest.approx(exact)
+    assert total == 4000
+
+
+def test_rows_of_misfits_are_shared_out_among_the_regular_cells() -> None:
+    data = table(4000)
+
+    tables, _, answers = asked(data, bits=ZeroNoiseBits(), costs=[Budget.pure(1000)] * 4)
+
+    misfits = int((data["owed"] == "?").sum())
+    assert [int(answer.counts[-1]) for answer in answers_of(answers, "owed")] == [misfits] * STAGES
+    assert misfits > 300
+    assert tables[1].masses.size == tables[1].grouping.groups - 1
+    assert tables[1].masses.sum() == pytest.approx(4000)
+
+
+def test_the_noise_that_is_stated_is_that_of_all_stages() -> None:
+    tables, _, answers = asked(table(3000))
+
+    for field, found in zip(SCHEMA.columns, tables, strict=True):
+        own = answers_of(answers, field.name)
+        stages = [
+            Counted(a.question.groupings[0].pieces()[0][: a.question.groupings[0].regular], a.counts, a.noise.sd)
+            for a in own
+        ]
+        assert found.sd == pytest.approx(cell_deviation(stages) if is_refined(field) else own[0].noise.sd)
+
+
+def test_schemas_without_a_wide_column_are_asked_once() -> None:
+    batches = []
+
+    class Counting:
+        terms = Terms(relation="add-remove")
+
+        def __init__(self, room):
+            self.room = room
+
+        def ask(self, *questions):
+            batches.append(len(questions))
+            return self.room.ask(*questions)
+
+    schema = schema_of(KIND, {**KIND, "name": "other"})
+    data = table(50).select("kind", other="kind")
+    room = Room(code_table(data, schema), schema, Counting.terms, Budget.pure(2), bits=SeededBits(1), sink=Kept())
+
+    ask_columns(Counting(room), schema, [Budget.pure(1)] * 2)
+
+    assert batches == [2]
