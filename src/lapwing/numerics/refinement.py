@@ -11,6 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from lapwing.numerics.simplex import project_to_simplex
+
 EMPTY_DEVIATIONS = 2.0
 """A half with fewer rows than so many standard deviations of its noise, beside a fuller one, is taken to be empty."""
 
@@ -98,6 +100,43 @@ def settled_masses(stages: Sequence[Counted], codes: int, total: float) -> np.nd
     return masses / len(SPLITS)
 
 
+def branch_masses(stages: Sequence[Counted], total: float) -> np.ndarray:
+    """Return the masses of the finest cells where neighbours have nothing in common but their branch.
+
+    Parameters
+    ----------
+    stages : sequence of Counted
+        Levels of branches, the coarsest first, and last the finest cells.
+    total : float
+        Mass of them all, at least 0.
+
+    Returns
+    -------
+    ndarray of float64, shape (k,)
+        At least 0, summing to ``total``: from the coarsest level down, what a branch has is divided among its parts by
+        projecting their pooled counts on the simplex.
+
+    Examples
+    --------
+    >>> branches = Counted(np.array([0, 2]), np.array([10.0, 0.0]), 1.0)
+    >>> codes = Counted(np.array([0, 1, 2, 3]), np.array([9.0, -1.0, 1.0, 1.0]), 1.0)
+    >>> branch_masses([branches, codes], 10.0).round(1).tolist()
+    [9.3, 0.0, 0.3, 0.3]
+    """
+    parents = _all_parents(stages)
+    pooled, _ = _pooled(stages, parents)
+    masses = project_to_simplex(pooled[0], total)
+    for counts, parent in zip(pooled[1:], parents, strict=True):
+        ends = np.searchsorted(parent, np.arange(masses.size + 1))
+        masses = np.concatenate(
+            [
+                project_to_simplex(counts[first:last], mass)
+                for first, last, mass in zip(ends[:-1], ends[1:], masses, strict=True)
+            ]
+        )
+    return masses
+
+
 def least_squares_counts(stages: Sequence[Counted]) -> np.ndarray:
     """Return the counts of the finest cells that fit all stages best, by inverse variances.
 
@@ -118,20 +157,13 @@ def least_squares_counts(stages: Sequence[Counted]) -> np.ndarray:
     >>> least_squares_counts([coarse, fine]).round(2).tolist()
     [5.33, 5.33]
     """
-    parents = [_parents(above.starts, below.starts) for above, below in pairwise(stages)]
-    variances = [np.full(stage.starts.size, _variance(stage)) for stage in stages]
-    pooled = [stages[-1].counts]
-    spread = [variances[-1]]
-    for stage, own, parent in zip(stages[-2::-1], variances[-2::-1], parents[::-1], strict=True):
-        below = np.bincount(parent, pooled[0], stage.starts.size)
-        below_variance = np.bincount(parent, spread[0], stage.starts.size)
-        pooled.insert(0, (stage.counts / own + below / below_variance) / (1 / own + 1 / below_variance))
-        spread.insert(0, 1 / (1 / own + 1 / below_variance))
+    parents = _all_parents(stages)
+    pooled, spread = _pooled(stages, parents)
     fitted = pooled[0]
-    for level, parent in enumerate(parents, start=1):
-        own_sum = np.bincount(parent, pooled[level], fitted.size)
-        own_variance = np.bincount(parent, spread[level], fitted.size)
-        fitted = pooled[level] + (fitted - own_sum)[parent] * spread[level] / own_variance[parent]
+    for counts, variances, parent in zip(pooled[1:], spread[1:], parents, strict=True):
+        own_sum = np.bincount(parent, counts, fitted.size)
+        own_variance = np.bincount(parent, variances, fitted.size)
+        fitted = counts + (fitted - own_sum)[parent] * variances / own_variance[parent]
     return fitted
 
 
@@ -212,9 +244,21 @@ def _left_share(mass: float, halves: tuple[float, float], deviations: tuple[floa
     return given
 
 
-def _parents(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """Return the cell of one partition in which each cell of a finer one lies."""
-    return np.searchsorted(above, below, "right") - 1
+def _all_parents(stages: Sequence[Counted]) -> list[np.ndarray]:
+    """Return, for each partition but the first, the cell of the one before in which each of its cells lies."""
+    return [np.searchsorted(above.starts, below.starts, "right") - 1 for above, below in pairwise(stages)]
+
+
+def _pooled(stages: Sequence[Counted], parents: Sequence[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Return each cell's count pooled with the sum of what lies below it, and its variance, stage by stage."""
+    variances = [np.full(stage.starts.size, _variance(stage)) for stage in stages]
+    pooled, spread = [stages[-1].counts], [variances[-1]]
+    for stage, own, parent in zip(stages[-2::-1], variances[-2::-1], parents[::-1], strict=True):
+        below = np.bincount(parent, pooled[0], stage.starts.size)
+        below_variance = np.bincount(parent, spread[0], stage.starts.size)
+        pooled.insert(0, (stage.counts / own + below / below_variance) / (1 / own + 1 / below_variance))
+        spread.insert(0, 1 / (1 / own + 1 / below_variance))
+    return pooled, spread
 
 
 def _variance(stage: Counted) -> float:

@@ -11,10 +11,14 @@ from lapwing.schema.groupings import Grouping, cut, evenly, identity
 VALUE_BY_VALUE = 512
 """Ordered columns of up to so many values are counted value by value: codes may have no meaning as numbers."""
 
-FIRST_CELLS = 64
-"""About how many cells a wider column is counted in at first; also categories with a hierarchy, when there are more."""
+FIRST_CELLS = 48
+"""About how many even cells a wider column is counted in at first."""
+
+BRANCH_LEVELS = 3
+"""Most levels of branches that are counted beside the categories of a hierarchy."""
 
 _MOST_CUTS = 128
+_OCTAVES = 16
 
 
 def one_way_grouping(field: Field, groups: int) -> Grouping:
@@ -41,9 +45,58 @@ def one_way_grouping(field: Field, groups: int) -> Grouping:
 
 def is_refined(field: Field) -> bool:
     """Tell whether a column is counted in cells that become finer where rows are, instead of value by value."""
+    return field.domain.ordered and field.domain.values > VALUE_BY_VALUE
+
+
+def branch_groupings(field: Field) -> tuple[Grouping, ...]:
+    """Return the levels of a declared hierarchy that are counted beside its categories, the coarsest first.
+
+    Examples
+    --------
+    >>> codes = {"name": "code", "type": "string", "categories": ["a1", "a2", "b1", "b2"],
+    ...          "hierarchy": {"prefixes": [1]}}
+    >>> from lapwing.schema.schemas import Schema
+    >>> (field,) = Schema.from_dict({"fields": [codes]}).columns
+    >>> [grouping.cuts.tolist() for grouping in branch_groupings(field)]
+    [[2]]
+    """
     domain = field.domain
-    most = FIRST_CELLS if domain.cuts else VALUE_BY_VALUE
-    return domain.values > most and (domain.ordered or bool(domain.cuts))
+    if domain.ordered:
+        return ()
+    found, cuts = [], np.empty(0, dtype=np.int64)
+    for tier in domain.cuts[:BRANCH_LEVELS]:
+        cuts = np.sort(np.concatenate((cuts, np.array(tier, dtype=np.int64))))
+        if 2 * (cuts.size + 1) <= domain.values:  # finer ones say hardly more than the categories
+            found.append(cut(domain, cuts))
+    return tuple(found)
+
+
+def first_cells(field: Field) -> Grouping:
+    """Return the cells in which a wide column is counted first.
+
+    Parameters
+    ----------
+    field : Field
+        An ordered column.
+
+    Returns
+    -------
+    Grouping
+        `public_cells`, and smaller and smaller ones towards zero, where real numbers crowd.
+
+    Examples
+    --------
+    >>> first_cells(Field(name="x", type="integer", minimum=0, maximum=1919)).cuts[:9].tolist()
+    [1, 2, 4, 8, 16, 32, 40, 80, 120]
+    """
+    domain, cells = field.domain, public_cells(field, FIRST_CELLS)
+    if domain.cuts or field.is_categorical or field.type not in ("integer", "number"):
+        return cells
+    zero, width = field.range.zero, max(1, domain.values // FIRST_CELLS)
+    powers = [1 << bits for bits in range(width.bit_length()) if width <= 1 << bits + _OCTAVES and 1 << bits < width]
+    near = [code for power in powers for code in (zero + power, zero - power + 1)] if 0 <= zero < domain.values else []
+    cuts = np.union1d(cells.cuts, np.array(near, dtype=np.int64))
+    return cut(domain, cuts[(cuts > 0) & (cuts < domain.values)])
 
 
 def public_cells(field: Field, cells: int) -> Grouping:

@@ -1,4 +1,4 @@
-"""One-way tables of all columns: value by value, or, for wide ones, in cells that become finer where rows are."""
+"""One-way tables of all columns: value by value, by branches too, or in cells that become finer where rows are."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,9 +8,16 @@ import numpy as np
 
 from lapwing.budget.budget import Budget
 from lapwing.mechanisms.steps.one_way import pooled_total
-from lapwing.mechanisms.steps.public_cells import FIRST_CELLS, finer_cells, is_refined, public_cells
+from lapwing.mechanisms.steps.public_cells import branch_groupings, finer_cells, first_cells, is_refined
 from lapwing.mechanisms.steps.resolved_columns import OneWayTable, one_way_table
-from lapwing.numerics.refinement import Counted, cell_deviation, least_squares_counts, settled_masses, wanted_parts
+from lapwing.numerics.refinement import (
+    Counted,
+    branch_masses,
+    cell_deviation,
+    least_squares_counts,
+    settled_masses,
+    wanted_parts,
+)
 from lapwing.numerics.simplex import project_to_simplex
 from lapwing.release.curator import Curator
 from lapwing.release.questions import MarginalCounts, NoisyCounts
@@ -21,13 +28,21 @@ from lapwing.schema.schemas import Schema
 STAGES = 2
 """How often a wide column is counted, each time with the same part of its budget."""
 
+BRANCH_SHARE = Fraction(1, 10)
+"""Part of a column's budget for each level of branches of its hierarchy; the categories get the rest."""
+
 _WORTH_DEVIATIONS = 6.0  # a part is worth counting if it holds so many standard deviations of the noise
 _MOST_PARTS = 128
 
 
-def first_grouping(field: Field) -> Grouping:
-    """Return the cells in which a column is counted first."""
-    return public_cells(field, FIRST_CELLS) if is_refined(field) else identity(field.domain)
+def first_questions(field: Field, cost: Budget) -> tuple[MarginalCounts, ...]:
+    """Return what is asked of a column before anything is known: its values, branches, or first cells."""
+    if is_refined(field):
+        return (_question(field, first_cells(field), cost * Fraction(1, STAGES)),)
+    branches = branch_groupings(field)
+    shares = [*[BRANCH_SHARE] * len(branches), 1 - BRANCH_SHARE * len(branches)]
+    groupings = (*branches, identity(field.domain))
+    return tuple(_question(field, each, part) for each, part in zip(groupings, cost.split(shares), strict=True))
 
 
 def stage_questions(schema: Schema, costs: Sequence[Budget]) -> tuple[MarginalCounts, ...]:
@@ -40,9 +55,9 @@ def stage_questions(schema: Schema, costs: Sequence[Budget]) -> tuple[MarginalCo
     costs : sequence of Budget
         One per column.
     """
-    first = [_question(field, first_grouping(field), cost) for field, cost in zip(schema.columns, costs, strict=True)]
+    first = [first_questions(field, cost) for field, cost in zip(schema.columns, costs, strict=True)]
     wide = [each for each, field in zip(first, schema.columns, strict=True) if is_refined(field)]
-    return (*first, *(wide * (STAGES - 1)))
+    return tuple(question for each in (*first, *(wide * (STAGES - 1))) for question in each)
 
 
 def ask_columns(curator: Curator, schema: Schema, costs: Sequence[Budget]) -> tuple[tuple[OneWayTable, ...], float]:
@@ -65,26 +80,21 @@ def ask_columns(curator: Curator, schema: Schema, costs: Sequence[Budget]) -> tu
         The number of rows: the public one, or as all answers together tell, at least 0.
     """
     columns = schema.columns
-    cells = [first_grouping(field) for field in columns]
+    asked = [first_questions(field, cost) for field, cost in zip(columns, costs, strict=True)]
     answers: list[list[NoisyCounts]] = [[] for _ in columns]
     total = 0.0
-    refined = [place for place, field in enumerate(columns) if is_refined(field)]
-    asked = list(range(len(columns)))
     for stage in range(STAGES):
-        questions = [_question(columns[place], cells[place], costs[place]) for place in asked]
-        for place, answer in zip(asked, curator.ask(*questions), strict=True):
+        places = [place for place, questions in enumerate(asked) for _ in questions]
+        found = curator.ask(*[question for questions in asked for question in questions]) if places else ()
+        for place, answer in zip(places, found, strict=True):
             answers[place].append(answer)
         total = pooled_total([answer for each in answers for answer in each], curator.terms.rows)
-        if not refined or stage == STAGES - 1:
-            break
-        asked = refined
-        for place in refined:
-            cells[place] = _next_grouping(columns[place], answers[place], total)
-    tables = tuple(
-        _refined_table(field, each, total) if is_refined(field) else one_way_table(each)
-        for field, each in zip(columns, answers, strict=True)
-    )
-    return tables, total
+        if stage < STAGES - 1:
+            asked = [
+                _next_questions(field, each, total) if is_refined(field) else ()
+                for field, each in zip(columns, answers, strict=True)
+            ]
+    return tuple(_table(field, each, total) for field, each in zip(columns, answers, strict=True)), total
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,23 +107,25 @@ class _Settled:
 
 
 def _question(field: Field, grouping: Grouping, cost: Budget) -> MarginalCounts:
-    """Return one stage of a wide column, or the only table of another."""
-    share = cost * Fraction(1, STAGES) if is_refined(field) else cost
-    return MarginalCounts(columns=(field.name,), groupings=(grouping,), cost=share)
+    """Return the question for one column's counts in some cells."""
+    return MarginalCounts(columns=(field.name,), groupings=(grouping,), cost=cost)
 
 
-def _next_grouping(field: Field, answers: Sequence[NoisyCounts], total: float) -> Grouping:
-    """Return the cells of the next stage."""
+def _next_questions(field: Field, answers: Sequence[NoisyCounts], total: float) -> tuple[MarginalCounts, ...]:
+    """Return the next stage of a wide column, of the same cost as the last."""
     domain = field.domain
     found = _settled(field, answers, total)
     starts, sd = found.stages[-1].starts, found.stages[-1].sd
     widths = np.diff(np.append(starts, np.int64(domain.values)))
     parts = wanted_parts(found.regular, widths, max(_WORTH_DEVIATIONS * sd, 1.0), _MOST_PARTS)
-    return cut(domain, finer_cells(domain, starts, parts)[1:])
+    finer = cut(domain, finer_cells(domain, starts, parts)[1:])
+    return (_question(field, finer, answers[-1].question.cost),)
 
 
-def _refined_table(field: Field, answers: Sequence[NoisyCounts], total: float) -> OneWayTable:
-    """Return what all stages say of a wide column."""
+def _table(field: Field, answers: Sequence[NoisyCounts], total: float) -> OneWayTable:
+    """Return what all answers say of a column."""
+    if not is_refined(field) and len(answers) == 1:
+        return one_way_table(answers)
     found = _settled(field, answers, total)
     return OneWayTable(
         grouping=answers[-1].question.groupings[0],
@@ -128,14 +140,17 @@ def _settled(field: Field, answers: Sequence[NoisyCounts], total: float) -> _Set
     domain = field.domain
     stages = tuple(_counted(answer) for answer in answers)
     kept = domain.reserved if domain.missing else domain.reserved - 1
-    reserved = np.mean([_reserved(answer)[:kept] for answer in answers], axis=0)
+    precisions = np.array([1.0 / max(stage.sd, 1e-6) ** 2 for stage in stages])
+    reserved = np.average([_reserved(answer)[:kept] for answer in answers], axis=0, weights=precisions)
     regular = least_squares_counts(stages).sum()
     # One known total: what the estimates lack of it is theirs in proportion to their variances.
-    spread = np.full(kept + 1, 1.0 / len(stages))
-    spread[0] = 1.0 / sum(1.0 / stage.starts.size for stage in stages)
+    spread = np.full(kept + 1, 1.0 / precisions.sum())
+    spread[0] = 1.0 / (precisions / [stage.starts.size for stage in stages]).sum()
     estimates = np.concatenate(([regular], reserved))
     masses = project_to_simplex(estimates + (total - estimates.sum()) * spread / spread.sum(), total)
-    return _Settled(stages, settled_masses(stages, domain.values, float(masses[0])), masses[1:])
+    mass = float(masses[0])
+    inside = settled_masses(stages, domain.values, mass) if domain.ordered else branch_masses(stages, mass)
+    return _Settled(stages, inside, masses[1:])
 
 
 def _counted(answer: NoisyCounts) -> Counted:
