@@ -224,7 +224,7 @@ def _presence_tree(
     groups = [2 + column.domain.specials for column in schema.columns if _reserved(column)]
     for largest in PRESENCE_GROUPS:
         columns = sum(size <= largest for size in groups)
-        if columns < 2:
+        if columns < 2 or largest not in groups:
             continue
         edge, cells = budget * (most / (columns - 1)), largest**2
         moved = table_law(edge, terms).mean_absolute * cells / (2 * rows)
