@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lapwing.numerics.refinement import Counted, cell_deviation, least_squares_counts, settled_masses, wanted_parts
+from lapwing.numerics.refinement import (
+    Counted,
+    branch_masses,
+    cell_deviation,
+    least_squares_counts,
+    settled_masses,
+    wanted_parts,
+)
 
 
 @st.composite
@@ -41,6 +48,27 @@ def test_masses_are_never_negative_and_sum_to_the_total(made, total: float) -> N
     assert np.isfinite(masses).all()
     assert masses.min() >= 0
     assert masses.sum() == pytest.approx(total, rel=1e-9)
+
+
+@given(staged(), st.sampled_from([0.0, 1e-9, 1.0, 57.5, 1e4, 1e12]))
+def test_masses_of_branches_are_never_negative_and_sum_to_the_total(made, total: float) -> None:
+    stages, _, _ = made
+
+    masses = branch_masses(stages, total)
+
+    assert masses.shape == stages[-1].starts.shape
+    assert np.isfinite(masses).all()
+    assert masses.min() >= 0
+    assert masses.sum() == pytest.approx(total, rel=1e-9)
+
+
+@given(staged(sd=0.0))
+def test_branches_without_noise_give_the_truth_back(made) -> None:
+    stages, _, truth = made
+
+    masses = branch_masses(stages, float(truth.sum()))
+
+    assert np.abs(masses - truth).max() <= 1e-6 * max(1.0, float(truth.sum()))
 
 
 @given(staged())

@@ -13,8 +13,13 @@ from helpers.bits import SeededBits, ZeroNoiseBits
 from helpers.pmm_runs import Kept
 from lapwing.budget.budget import Budget
 from lapwing.curator.room import Room
-from lapwing.mechanisms.steps.public_cells import is_refined
-from lapwing.mechanisms.steps.refined_columns import STAGES, ask_columns, first_grouping, stage_questions
+from lapwing.mechanisms.steps.refined_columns import (
+    BRANCH_SHARE,
+    STAGES,
+    ask_columns,
+    first_questions,
+    stage_questions,
+)
 from lapwing.mechanisms.steps.resolved_columns import resolved_column
 from lapwing.numerics.refinement import Counted, cell_deviation
 from lapwing.release.replay import ReplayCurator
@@ -31,7 +36,15 @@ SIZE = {
     "scale": "log",
 }
 KIND = {"name": "kind", "type": "string", "categories": ["a", "b", "c"]}
-COLUMNS = [AMOUNT, OWED, SIZE, KIND]
+CODE = {
+    "name": "code",
+    "type": "string",
+    "categories": [f"{one}{two}{three}" for one in "AB" for two in "0123" for three in "0123456789"],
+    "hierarchy": {"prefixes": [1, 2]},
+    "constraints": {"required": True},
+}
+COLUMNS = [AMOUNT, OWED, SIZE, KIND, CODE]
+TIMES = {"amount": STAGES, "owed": STAGES, "size": STAGES, "kind": 1, "code": 3}
 WIDE = {"amount", "owed", "size"}
 
 
@@ -53,8 +66,9 @@ def table(rows, seed=1):
             "owed": owed.tolist(),
             "size": np.exp(rng.normal(3, 1, rows)).astype(str).tolist(),
             "kind": rng.choice(["a", "b"], rows).tolist(),
+            "code": rng.choice(["A00", "A01", "B35", "?"], rows, p=[0.5, 0.3, 0.1, 0.1]).tolist(),
         },
-        schema=dict.fromkeys(("amount", "owed", "size", "kind"), pl.String),
+        schema=dict.fromkeys(("amount", "owed", "size", "kind", "code"), pl.String),
     )
 
 
@@ -75,7 +89,7 @@ def answers_of(answers, name):
 
 
 @settings(max_examples=40)
-@given(st.lists(st.fractions(Fraction(1, 10**6), 50, max_denominator=10**9), min_size=4, max_size=4), st.booleans())
+@given(st.lists(st.fractions(Fraction(1, 10**6), 50, max_denominator=10**9), min_size=5, max_size=5), st.booleans())
 def test_stages_of_a_column_cost_what_the_column_costs_exactly(amounts: list[Fraction], is_pure: bool) -> None:
     costs = [Budget("pure" if is_pure else "zcdp", amount) for amount in amounts]
 
@@ -84,7 +98,7 @@ def test_stages_of_a_column_cost_what_the_column_costs_exactly(amounts: list[Fra
     for field, cost in zip(COLUMNS, costs, strict=True):
         spent = [answer.question.cost.amount for answer in answers_of(answers, field["name"])]
         assert sum(spent) == cost.amount
-        assert len(spent) == (STAGES if field["name"] in WIDE else 1)
+        assert len(spent) == TIMES[field["name"]]
     planned = stage_questions(SCHEMA, costs)
     assert [(each.columns, each.cost) for each in planned] == [
         (each.question.columns, each.question.cost) for each in answers
@@ -97,17 +111,27 @@ def test_the_first_stage_is_public_and_each_later_one_cuts_its_cells() -> None:
     for field in SCHEMA.columns:
         groupings = [answer.question.groupings[0] for answer in answers_of(answers, field.name)]
         starts = [set(grouping.pieces()[0].tolist()) for grouping in groupings]
-        assert groupings[0] == first_grouping(field)
+        first = first_questions(field, Budget.pure(1))
+        assert groupings[: len(first)] == [question.groupings[0] for question in first]
         assert all(above <= below for above, below in itertools.pairwise(starts))
         assert all(grouping.groups - grouping.regular == field.domain.reserved for grouping in groupings)
-        assert (len(starts[-1]) > len(starts[0])) == is_refined(field)
+        assert (len(starts[-1]) > len(starts[0])) == (field.name != "kind")
+
+
+def test_levels_of_branches_cost_a_tenth_each_and_the_categories_the_rest() -> None:
+    _, _, answers = asked(table(100))
+
+    codes = [answer.question for answer in answers_of(answers, "code")]
+
+    assert [question.cost.amount for question in codes] == [BRANCH_SHARE, BRANCH_SHARE, 1 - 2 * BRANCH_SHARE]
+    assert [question.groupings[0].regular for question in codes] == [2, 8, 80]
 
 
 def test_questions_and_tables_follow_from_the_answers_alone() -> None:
     tables, total, answers = asked(table(2000))
 
     curator = ReplayCurator(Terms(relation="add-remove"), answers)
-    again, same = ask_columns(curator, SCHEMA, [Budget.pure(1)] * 4)
+    again, same = ask_columns(curator, SCHEMA, [Budget.pure(1)] * 5)
 
     assert curator.is_exhausted
     assert same == total
@@ -130,11 +154,11 @@ def test_cells_become_fine_where_rows_are_and_stay_coarse_elsewhere() -> None:
 
     starts, stops, _ = tables[0].grouping.pieces()
     cell = int(np.searchsorted(starts, 123_456 + 1000, "right")) - 1
-    assert stops[cell] - starts[cell] < 10**6 / 64 / 20
+    assert stops[cell] - starts[cell] < 10**6 / 48 / 20
     assert tables[0].masses[cell] == pytest.approx(5000 / 7, rel=0.2)
     regular = tables[0].grouping.regular
     assert (stops - starts)[:regular].max() > 10**6 / 100
-    assert regular < 64 + 6 + 128 + 10
+    assert regular < 48 + 6 + 2 * 17 + 128 + 10
 
 
 # ------------------------------------------------------------------------------------------------- what answers say
@@ -146,7 +170,7 @@ def test_cells_become_fine_where_rows_are_and_stay_coarse_elsewhere() -> None:
 def test_masses_are_the_rows_whatever_the_noise(rows, epsilon, public) -> None:
     terms = Terms(relation="replace-one", rows=rows) if public else Terms(relation="add-remove")
 
-    tables, total, answers = asked(table(rows), costs=[Budget.pure(epsilon)] * 4, terms=terms)
+    tables, total, answers = asked(table(rows), costs=[Budget.pure(epsilon)] * 5, terms=terms)
 
     assert total == rows if public else total >= 0
     for field, found in zip(SCHEMA.columns, tables, strict=True):
@@ -166,7 +190,7 @@ def test_masses_are_the_rows_whatever_the_noise(rows, epsilon, public) -> None:
 
 def test_reserved_codes_get_the_mean_of_both_stages() -> None:
     data = table(4000)
-    tables, total, answers = asked(data, costs=[Budget.pure("0.1")] * 4)
+    tables, total, answers = asked(data, costs=[Budget.pure("0.1")] * 5)
 
     stages = [answer.counts[answer.question.groupings[0].regular :] for answer in answers_of(answers, "amount")]
 
@@ -179,23 +203,35 @@ def test_reserved_codes_get_the_mean_of_both_stages() -> None:
 def test_without_noise_missing_and_special_values_are_counted_exactly() -> None:
     data = table(4000)
 
-    tables, total, _ = asked(data, bits=ZeroNoiseBits(), costs=[Budget.pure(1000)] * 4)
+    tables, total, _ = asked(data, bits=ZeroNoiseBits(), costs=[Budget.pure(1000)] * 5)
 
     exact = [(data["amount"] == "-9999").sum(), data["amount"].is_null().sum()]
     assert tables[0].masses[-2:].tolist() == pytest.approx(exact)
-    assert total == 4000
+    assert total == pytest.approx(4000)
 
 
 def test_rows_of_misfits_are_shared_out_among_the_regular_cells() -> None:
     data = table(4000)
 
-    tables, _, answers = asked(data, bits=ZeroNoiseBits(), costs=[Budget.pure(1000)] * 4)
+    tables, _, answers = asked(data, bits=ZeroNoiseBits(), costs=[Budget.pure(1000)] * 5)
 
     misfits = int((data["owed"] == "?").sum())
     assert [int(answer.counts[-1]) for answer in answers_of(answers, "owed")] == [misfits] * STAGES
     assert misfits > 300
     assert tables[1].masses.size == tables[1].grouping.groups - 1
     assert tables[1].masses.sum() == pytest.approx(4000)
+
+
+def test_categories_of_an_empty_branch_get_nothing_and_those_of_a_full_one_keep_their_shares() -> None:
+    tables, _, answers = asked(table(3000), costs=[Budget.pure("0.1")] * 5)
+
+    masses, found = tables[4].masses, table(3000)["code"]
+
+    # Noise of scale 12.5 on 80 codes: alone, empty codes would keep some 500 rows; of three branches they keep few.
+    assert masses.sum() == pytest.approx(3000, abs=300)
+    assert masses[:2].tolist() == pytest.approx([(found == "A00").sum(), (found == "A01").sum()], rel=0.15)
+    assert masses[10:40].sum() < 150
+    assert len(answers_of(answers, "code")) == 3
 
 
 def test_the_noise_that_is_stated_is_that_of_all_stages() -> None:
@@ -207,7 +243,7 @@ def test_the_noise_that_is_stated_is_that_of_all_stages() -> None:
             Counted(a.question.groupings[0].pieces()[0][: a.question.groupings[0].regular], a.counts, a.noise.sd)
             for a in own
         ]
-        assert found.sd == pytest.approx(cell_deviation(stages) if is_refined(field) else own[0].noise.sd)
+        assert found.sd == pytest.approx(cell_deviation(stages))
 
 
 def test_schemas_without_a_wide_column_are_asked_once() -> None:

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from lapwing.numerics.refinement import Counted, cell_deviation, least_squares_counts, settled_masses, wanted_parts
+from lapwing.numerics.refinement import (
+    Counted,
+    branch_masses,
+    cell_deviation,
+    least_squares_counts,
+    settled_masses,
+    wanted_parts,
+)
 
 
 def counted(starts, counts, sd):
@@ -88,6 +95,19 @@ def test_exact_counts_are_kept_where_no_even_spread_explains_them() -> None:
     counts = [0, 500, 20, 3, 0, 7, 0, 0, 470]
 
     assert settled_masses([counted(range(9), counts, 0.0)], 9, 1000.0).tolist() == pytest.approx(counts, abs=1e-4)
+
+
+def test_branches_share_what_they_have_and_no_more() -> None:
+    branches, codes = counted([0, 2, 4], [100, 3, -3], 1.0), counted(range(6), [60, 44, 9, -9, 8, 8], 4.0)
+
+    masses = branch_masses([branches, codes], 100.0)
+
+    # Each branch of variance 1 pooled with its two codes of 16 each: 100 + 4 / 33, 3 - 3 / 33, and -3 + 19 / 33, which
+    # is nothing on the simplex: the others lose half of what they have too much.
+    first, second = 100 + 4 / 33, 3 - 3 / 33
+    over = (first + second - 100) / 2
+    assert masses[:2].tolist() == pytest.approx([(first - over) / 2 + 8, (first - over) / 2 - 8])
+    assert masses[2:].tolist() == pytest.approx([second - over, 0, 0, 0])
 
 
 # ----------------------------------------------------------------------------------------------------------- parts
