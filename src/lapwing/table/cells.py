@@ -6,6 +6,7 @@ These objects hold private values: they have no ``repr`` and are dropped as soon
 import datetime as dt
 import decimal
 import re
+import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,6 +17,7 @@ import polars as pl
 UNREADABLE = "\x00unreadable"
 """Text that stands for a cell of a type that no field can hold; it is no number, no date and no category."""
 
+_MOST_BITS: Final = 1000  # of a whole number that is written out; as a float it is still finite
 _TRAILING_ZEROS: Final = r"(\.[0-9]*[1-9])0+$|\.0+$"
 
 
@@ -93,7 +95,8 @@ def texts(cells: Iterable[object]) -> Texts:
     try:
         return Texts(pl.Series(values, dtype=pl.String))
     except UnicodeEncodeError:
-        clean = [None if value is None else value.encode("utf-8", "replace").decode() for value in values]
+        # Half surrogate pairs keep their numbers, so that two texts that differ name two privacy units.
+        clean = [None if value is None else value.encode("utf-8", "backslashreplace").decode() for value in values]
     return Texts(pl.Series(clean, dtype=pl.String))
 
 
@@ -118,8 +121,8 @@ def text_of(cell: object) -> str | None:
     Returns
     -------
     str or None
-        Numbers and Booleans as their literal, dates and moments in ISO form (in UTC when they have a time zone);
-        `UNREADABLE` for any other type.
+        Numbers and Booleans as their literal, dates and moments in ISO form (in UTC when they have a time zone), bytes
+        as the text that they are in UTF-8, UUIDs in their usual form; `UNREADABLE` for any other type.
     """
     if cell is None or type(cell).__name__ in {"NAType", "NaTType"}:
         return None
@@ -131,9 +134,9 @@ def text_of(cell: object) -> str | None:
 
 def _integer(cell: int | np.integer) -> str:
     value = int(cell)
-    if value.bit_length() <= 64:
+    if value.bit_length() <= _MOST_BITS:
         return str(value)
-    # Longer literals may be refused by int-to-text conversion; all that matters is that they lie beyond every bound.
+    # Longer literals may be refused by int-to-text conversion, and as floats they lie beyond every bound.
     return "-1e400" if value < 0 else "1e400"
 
 
@@ -150,7 +153,7 @@ def _moment(cell: dt.datetime) -> str:
     if cell.tzinfo is not None:
         try:
             cell = cell.astimezone(dt.UTC).replace(tzinfo=None)
-        except OverflowError:
+        except (OverflowError, ValueError, TypeError):
             return UNREADABLE
     return cell.isoformat()
 
@@ -161,6 +164,14 @@ def _numpy_moment(cell: np.datetime64) -> str | None:
 
 def _numpy_duration(cell: np.timedelta64) -> str | None:
     return None if np.isnat(cell) else UNREADABLE
+
+
+def _bytes(cell: bytes) -> str:
+    try:
+        return cell.decode()
+    except UnicodeDecodeError:
+        # No text and no category, but the same text for the same bytes only: they may name a privacy unit.
+        return f"\x00bytes {cell.hex()}"
 
 
 # In this order: bool is an int, datetime is a date, and NumPy's duration is one of its integers.
@@ -174,5 +185,6 @@ _RULES: tuple[tuple[tuple[type, ...], Callable[[Any], str | None]], ...] = (
     ((dt.datetime,), _moment),
     ((dt.date,), dt.date.isoformat),
     ((np.datetime64,), _numpy_moment),
-    ((bytes,), lambda cell: cell.decode("utf-8", "replace")),
+    ((uuid.UUID,), uuid.UUID.__str__),
+    ((bytes,), _bytes),
 )
