@@ -7,7 +7,7 @@ import pytest
 
 from helpers.resolved import FIELDS, column_of, named
 from lapwing.budget.budget import Budget
-from lapwing.mechanisms.steps.candidate_tables import measurement
+from lapwing.mechanisms.steps.candidate_tables import measurement, without_misfits
 from lapwing.mechanisms.steps.particle_fit import (
     finished,
     fit_as_model,
@@ -96,6 +96,23 @@ def test_an_answer_becomes_a_factor_without_misfits() -> None:
     assert factor.sd == 2.0
     assert factor.target.tolist() == [float(count) for count in range(15)]
     assert not factor.theta.any()
+
+
+@pytest.mark.parametrize(("apart", "is_new"), [(0.0, False), (1.0, False), (1.4, True), (30.0, True)])
+def test_an_answer_that_noise_alone_explains_leaves_the_model_as_it_is(apart, is_new) -> None:
+    _, fit, _ = setting(("few categories", "boolean"))
+    question = measurement(fit.columns, PAIR, Budget.zcdp("0.125"))
+    expected = np.linspace(1.0, 90.0, 15)
+    counts = np.zeros((6, 3))
+    # Each of 15 cells is so many standard deviations of 2 away; noise explains a mean square of 1 + (5 / 15)**0.5.
+    counts[:5] = (expected + 2.0 * apart * np.where(np.arange(15) % 2, 1, -1)).reshape(5, 3)
+    answer = NoisyCounts(question, np.rint(counts).astype(np.int64), question.noise("add-remove", 1))
+
+    factor = measured(fit.columns, PAIR, answer, expected)
+
+    own = without_misfits(fit.columns, PAIR, answer.counts)
+    assert factor.target.tolist() == (own if is_new else expected).tolist()
+    assert factor.sd == 2.0
 
 
 def test_another_table_is_added_behind_the_others() -> None:
