@@ -1,7 +1,7 @@
 """Shares, means and gaps that a release of Adaptive keeps where plain tables lose them.
 
 The noise comes from a seeded source, so that no test can flicker; the bounds are wide besides. Of 200 seeds, the worst
-column of zeros missed its mean by 0.21 standard deviations and its zeros by 0.002 (bounds: 0.5 and 0.02); of 48, the
+column of zeros missed its mean by 0.21 standard deviations and its zeros by 0.002 (bounds: 0.5 and 0.02); of 32, the
 worst small table missed what is missing together by 0.031 (bound: 0.05).
 """
 

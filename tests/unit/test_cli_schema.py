@@ -86,8 +86,8 @@ def test_check_with_data_counts_misfits_and_says_that_this_is_internal(schema_fi
     assert said.status == 0
     assert "internal" in said.err
     assert "\ninternal - do not publish\n" in said.out
-    assert said.out.splitlines()[-2].split() == ["age", "3", "1", "1", "0"]
-    assert said.out.splitlines()[-1].split() == ["sex", "3", "0", "0", "1"]
+    assert said.out.splitlines()[-2].split() == ["age", "3", "1", "0", "1", "0"]
+    assert said.out.splitlines()[-1].split() == ["sex", "3", "0", "0", "0", "1"]
     assert "canary" not in said.out + said.err
 
 
@@ -124,7 +124,7 @@ def test_a_column_most_of_whose_cells_fit_nothing_is_remarked(schema_file, tmp_p
 
     lines = lapwing("schema", "check", schema_file, tmp_path / "people.csv").out.splitlines()
 
-    assert lines[-4].split() == ["column", "cells", "missing", "out", "of", "bounds", "misfit"]
+    assert lines[-4].split() == ["column", "cells", "missing", "special", "out", "of", "bounds", "misfit"]
     assert lines[-1] == "age: 3 of 4 cells fit no integer (format?)"
     schema_file.write_text(schema_file.read_text().replace('"f", "m"', '"female", "male"'))
     again = lapwing("schema", "check", schema_file, tmp_path / "people.csv").out.splitlines()

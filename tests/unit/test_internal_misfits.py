@@ -66,7 +66,7 @@ def test_a_text_for_missing_is_missing():
 
     (found,) = check_table(pl.DataFrame({"sex": ["f", "?", "x"]}), schema).value
 
-    assert found == FieldFit(name="sex", cells=3, missing=1, clamped=0, misfit=1)
+    assert found == FieldFit(name="sex", cells=3, missing=1, clamped=0, special=0, misfit=1)
 
 
 def test_columns_come_in_the_order_of_the_schema_and_others_are_not_read():

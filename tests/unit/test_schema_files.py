@@ -102,6 +102,7 @@ def test_an_unknown_field_is_answered_with_close_matches() -> None:
         (table(feilds=[]), 'the schema: unknown key "feilds"; did you mean "fields"'),
         (table(privacy_unit={}), 'did you mean "privacyUnit"'),
         (table(missing_values=[]), 'did you mean "missingValues"'),
+        (table(maxRows=3), 'unknown key "maxRows"; did you mean "privacyUnit"'),
         (table(Draft=True), 'did you mean "draft"'),
         (table(draft="yes"), "the schema's draft must be true or false"),
         (table(name=5), "the schema's name must be a text, got 5"),

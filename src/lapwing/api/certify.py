@@ -1,5 +1,6 @@
 """Write the certificate of a release from its settings, answers and model."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
@@ -14,10 +15,12 @@ from lapwing.mechanisms.registry import accuracy_statements, settings_of
 from lapwing.release.certificate import Certificate, CostLine, LedgerEntry, Statement
 from lapwing.release.model import ReleasedModel
 from lapwing.release.protection import fields_of_origin
-from lapwing.release.questions import Answer
+from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts
 from lapwing.release.terms import Terms
 from lapwing.release.version import VERSION
 
+_MISFIT_SHARE, _MISSING_SHARE = 0.05, 0.95
+_SURE_DEVIATIONS = 4
 _WEAK_EPSILON = 10
 _WEAK_DELTA = Fraction(1, 1000)
 
@@ -72,6 +75,7 @@ def certify(
         ),
         warnings=(
             *_noise_warnings(answers, model, terms),
+            *_misfit_warnings(settings, answers),
             *_promise_warnings(total, epsilons),
             *_caveats(settings, answers),
         ),
@@ -143,8 +147,46 @@ def _caveats(settings: Settings, answers: Sequence[Answer]) -> tuple[str, ...]:
     if len(settings.schema.columns) == 1:
         return ()
     caveat = getattr(settings.mechanism, "caveat", "")
-    if isinstance(settings.mechanism, Adaptive) and all(len(answer.question.columns) == 1 for answer in answers):
-        caveat = (
-            "tables of two columns would be mostly noise, and none was measured: no relation between columns is kept"
-        )
+    if isinstance(settings.mechanism, Adaptive):
+        joint = [answer.question for answer in answers if len(answer.question.columns) > 1]
+        tables = [question for question in joint if isinstance(question, MarginalCounts)]
+        if not joint:
+            caveat = (
+                "tables of two columns would be mostly noise, and none was measured: no relation between columns is "
+                "kept"
+            )
+        elif all(grouping.regular == 1 for table in tables for grouping in table.groupings):
+            caveat = (
+                "other tables of two columns would be mostly noise, and only what is missing or special in two columns "
+                "was measured: no other relation between columns is kept"
+            )
     return (caveat,) if caveat else ()
+
+
+def _misfit_warnings(settings: Settings, answers: Sequence[Answer]) -> tuple[str, ...]:
+    """Say where the noisy counts show that cells do not fit the schema, or that nearly none are there."""
+    fields = {field.name: field for field in settings.schema.columns}
+    found = {}
+    for answer in answers:
+        if not isinstance(answer, NoisyCounts) or len(answer.question.columns) != 1:
+            continue
+        field = fields[answer.question.columns[0]]
+        share = _surely_last(answer)
+        if field.required and share > _MISFIT_SHARE:
+            found[field.name] = (
+                f"column {field.name!r}: at least about {share:.0%} of its cells do not fit the schema, by the noisy "
+                "counts, and rows out stand for the others only; look with `lapwing schema check`"
+            )
+        elif not field.required and share > _MISSING_SHARE:
+            found[field.name] = (
+                f"column {field.name!r}: at least about {share:.0%} of its cells are missing or do not fit the schema, "
+                "by the noisy counts; look with `lapwing schema check`"
+            )
+    return tuple(found.values())
+
+
+def _surely_last(answer: NoisyCounts) -> float:
+    """Return the share of missing cells or misfits, less what noise explains: four standard deviations."""
+    sure = _SURE_DEVIATIONS * answer.noise.sd
+    most = float(answer.counts.sum()) + sure * math.sqrt(answer.counts.size)
+    return (float(answer.counts[-1]) - sure) / max(most, 1.0)

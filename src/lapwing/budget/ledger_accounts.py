@@ -146,12 +146,12 @@ def check_release_terms(account: Balance, relation: str, privacy_unit: str) -> N
     if account.relation != relation:
         raise BudgetError(
             f"data set {account.dataset!r} is accounted under the neighbour relation {account.relation} and this "
-            f"release asks for {relation}; use {account.relation}, or another data set name"
+            f"release asks for {relation}; use {account.relation}"
         )
     if account.privacy_unit != privacy_unit:
         raise BudgetError(
             f"data set {account.dataset!r} is accounted under the privacy unit {account.privacy_unit} and this release "
-            f"asks for {privacy_unit}; {_how_to_name(account.privacy_unit)}, or use another data set name"
+            f"asks for {privacy_unit}; {_how_to_name(account.privacy_unit)}"
         )
 
 

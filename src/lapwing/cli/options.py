@@ -5,6 +5,16 @@ from typing import Annotated
 
 import typer
 
+
+def whole(text: str) -> int:
+    """Return a whole number; 100.000 is none, which would else be read as 100."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    raise typer.BadParameter(f"{text!r} is not a whole number; write it as digits alone, such as 100000")
+
+
 Data = Annotated[
     Path, typer.Argument(metavar="DATA", help="The private table: a Parquet or CSV file.", show_default=False)
 ]
@@ -16,11 +26,15 @@ RowsOut = Annotated[
 ]
 Rows = Annotated[
     int | None,
-    typer.Option("--rows", metavar="N", help="Rows to write, at least 1. Default: the released (noisy) number."),
+    typer.Option(
+        "--rows", metavar="N", parser=whole, help="Rows to write, at least 1. Default: the released (noisy) number."
+    ),
 ]
 Seed = Annotated[
     int | None,
-    typer.Option("--seed", metavar="K", help="Seed of the rows drawn, 0 to 2^128 - 1. The noise has no seed."),
+    typer.Option(
+        "--seed", metavar="K", parser=whole, help="Seed of the rows drawn, 0 to 2^128 - 1. The noise has no seed."
+    ),
 ]
 ModelOut = Annotated[
     Path | None, typer.Option("--model", metavar="M.lapwing", help="Also save the model here, to draw more rows later.")

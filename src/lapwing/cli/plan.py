@@ -4,13 +4,16 @@ from typing import Annotated
 
 import typer
 
-from lapwing.cli.options import SchemaFile
+from lapwing.cli.options import SchemaFile, whole
 from lapwing.cli.synthesize import Delta, Epsilon, MechanismName, Neighbours, Rho, Settings, mechanism_with
 
 Rows = Annotated[
     int,
     typer.Option(
-        "--expected-rows", metavar="N", help="Your public guess of the number of rows, made without the data."
+        "--expected-rows",
+        metavar="N",
+        parser=whole,
+        help="Your public guess of the number of rows, made without the data.",
     ),
 ]
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lapwing.schema.schemas import Schema
 
 _SHOWN = 40
+_SPECIAL_SHOWN = 4
 
 schema_app = typer.Typer(name="schema", help="Draft and check the description of a table.", rich_markup_mode=None)
 
@@ -123,8 +124,22 @@ def _domain(field: "Field") -> str:
         text = "true, false"
     else:
         text = f"{field.minimum} to {field.maximum}"
-    special = f", {len(field.special)} special" if field.special else ""
-    return f"{text}{special}{'' if field.required else ', may be missing'}"
+    return "".join([text, *(f", {part}" for part in _details(field))])
+
+
+def _details(field: "Field") -> list[str]:
+    """Return what else a field says of its values, in a few words each."""
+    by = f"by {field.resolution}" if isinstance(field.resolution, str) else f"in steps of {field.resolution}"
+    shown = ", ".join(map(str, field.special[:_SPECIAL_SHOWN]))
+    more = f" and {len(field.special) - _SPECIAL_SHOWN} more" if len(field.special) > _SPECIAL_SHOWN else ""
+    said = [
+        (field.resolution is not None, by),
+        (field.scale == "log", "log scale"),
+        (field.hierarchy is not None, "in branches"),
+        (bool(field.special), f"special {shown}{more}"),
+        (not field.required, "may be missing"),
+    ]
+    return [part for is_so, part in said if is_so]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -135,8 +150,12 @@ def _listed(names: Sequence[str]) -> str:
 
 def _fits(fits: "Sequence[FieldFit]") -> str:
     """Return how a table fits, one line per column."""
-    lines = [(fit.name, str(fit.cells), str(fit.missing), str(fit.clamped), str(fit.misfit)) for fit in fits]
-    return aligned([("column", "cells", "missing", "out of bounds", "misfit"), *lines], right=[1, 2, 3, 4])
+    lines = [
+        (fit.name, str(fit.cells), str(fit.missing), str(fit.special), str(fit.clamped), str(fit.misfit))
+        for fit in fits
+    ]
+    names = ("column", "cells", "missing", "special", "out of bounds", "misfit")
+    return aligned([names, *lines], right=[1, 2, 3, 4, 5])
 
 
 def _units(found: "UnitFit") -> list[str]:
@@ -174,6 +193,7 @@ def _remarks(fits: "Sequence[FieldFit]", schema: "Schema") -> list[str]:
     for fit in fits:
         field = schema.field(fit.name)
         wanted = "no category (spelling or case?)" if field.is_categorical else f"no {field.type} (format?)"
-        if 2 * fit.misfit > fit.cells:
-            found.append(f"{fit.name}: {fit.misfit} of {fit.cells} cells fit {wanted}")
+        there = fit.cells - fit.missing
+        if 2 * fit.misfit > there:
+            found.append(f"{fit.name}: {fit.misfit} of {there} cells fit {wanted}")
     return found

@@ -8,7 +8,18 @@ import typer
 
 from lapwing.budget.budget import requested_budget
 from lapwing.cli.console import Say, is_quiet, speaker
-from lapwing.cli.options import CertificateOut, Data, ModelOut, NoCertificate, Quiet, Rows, RowsOut, SchemaFile, Seed
+from lapwing.cli.options import (
+    CertificateOut,
+    Data,
+    ModelOut,
+    NoCertificate,
+    Quiet,
+    Rows,
+    RowsOut,
+    SchemaFile,
+    Seed,
+    whole,
+)
 from lapwing.cli.outputs import check_rows, produce, read_targets, resume_line, summarize
 from lapwing.errors import ParameterError
 
@@ -35,7 +46,10 @@ MechanismName = Annotated[
 ExpectedRows = Annotated[
     int | None,
     typer.Option(
-        "--expected-rows", metavar="N", help="Your public guess of the number of rows, made without the data."
+        "--expected-rows",
+        metavar="N",
+        parser=whole,
+        help="Your public guess of the number of rows, made without the data.",
     ),
 ]
 Neighbours = Annotated[

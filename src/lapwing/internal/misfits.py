@@ -31,6 +31,8 @@ class FieldFit:
         Empty cells, NaN, and the schema's texts for missing.
     clamped : int
         Numbers and dates outside the bounds; a release treats them as the nearest bound.
+    special : int
+        Values that the schema declares special.
     misfit : int
         Unknown categories, text that is no number or date, infinities; a release treats them as missing, and as misfits
         where missing is not allowed.
@@ -40,6 +42,7 @@ class FieldFit:
     cells: int
     missing: int
     clamped: int
+    special: int
     misfit: int
 
 
@@ -67,27 +70,28 @@ def check_table(data: object, schema: Schema) -> Internal[tuple[FieldFit, ...]]:
     schema.check_complete()
     names = [field.name for field in schema.columns]
     encoders = [encoder(field) for field in schema.columns]
-    counts = np.zeros((len(names), 4), dtype=np.int64)
+    counts = np.zeros((len(names), 5), dtype=np.int64)
     for chunk in open_table(data, schema).chunks(names, _CHUNK_ROWS):
         for row, (field, encode) in enumerate(zip(schema.columns, encoders, strict=True)):
             cells = chunk[field.name]
             counts[row] += _counts(cells, field, encode(cells))
     return Internal(
         tuple(
-            FieldFit(name=name, cells=int(cells), missing=int(missing), clamped=int(clamped), misfit=int(misfit))
-            for name, (cells, missing, clamped, misfit) in zip(names, counts, strict=True)
+            FieldFit(name=name, cells=cells, missing=missing, clamped=clamped, special=special, misfit=misfit)
+            for name, (cells, missing, clamped, special, misfit) in zip(names, counts.tolist(), strict=True)
         )
     )
 
 
-def _counts(cells: RawColumn, field: Field, codes: np.ndarray) -> tuple[int, int, int, int]:
-    """Return all, missing, clamped and misfit cells of one chunk."""
+def _counts(cells: RawColumn, field: Field, codes: np.ndarray) -> tuple[int, ...]:
+    """Return all, missing, clamped, special and misfit cells of one chunk."""
     is_last = codes == field.domain.last
     missing = int(np.count_nonzero(is_last & _is_missing(cells, field)))
     clamped = 0
     if not field.is_categorical:
         clamped = int(np.count_nonzero((codes < field.domain.values) & _is_outside(cells, field)))
-    return len(codes), missing, clamped, int(np.count_nonzero(is_last)) - missing
+    special = int(np.count_nonzero((codes >= field.domain.values) & ~is_last))
+    return len(codes), missing, clamped, special, int(np.count_nonzero(is_last)) - missing
 
 
 def _is_missing(cells: RawColumn, field: Field) -> np.ndarray:

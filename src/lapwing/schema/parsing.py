@@ -31,6 +31,18 @@ _KNOWN_ELSEWHERE: Final = frozenset(
     }
 )
 _SIMILAR: Final = 0.8
+
+# Words that people use for our keys; read past, they would change in silence what cells mean or who is protected.
+_OTHER_WORDS: Final = {
+    **dict.fromkeys(("specialvalues", "specials", "sentinel", "sentinels", "sentinelvalues"), "special"),
+    **dict.fromkeys(("nullvalues", "navalues", "nulls", "missing"), "missingValues"),
+    **dict.fromkeys(("step", "precision", "granularity"), "resolution"),
+    **dict.fromkeys(("ordered", "isordered"), "categoriesOrdered"),
+    **dict.fromkeys(("category", "levels", "choices"), "categories"),
+    **dict.fromkeys(("max", "upper", "high"), "maximum"),
+    **dict.fromkeys(("min", "lower", "low"), "minimum"),
+    **dict.fromkeys(("maxrows", "unit", "units", "group", "userid"), "privacyUnit"),
+}
 _MAX_UNKNOWN_KEYS: Final = 1000
 
 # Reading rules of Table Schema that Lapwing's codec does not follow, with the values that change nothing.
@@ -251,7 +263,7 @@ def _check_keys(
     if len(unknown) > _MAX_UNKNOWN_KEYS:
         raise SchemaError(f"{where}: there are more than {_MAX_UNKNOWN_KEYS} unknown keys; remove them")
     for key in unknown:
-        if inner is not None and key in inner[1]:
+        if inner is not None and (key in inner[1] or _OTHER_WORDS.get(key.casefold()) in inner[1]):
             raise SchemaError(f'{where}: {quote(key)} belongs inside "{inner[0]}"; move it there')
         close = _similar(key, known)
         if close is not None:
@@ -259,11 +271,13 @@ def _check_keys(
 
 
 def _similar(key: str, known: frozenset[str]) -> str | None:
-    """Return the known key that a key is a near miss of, or None."""
+    """Return the known key that a key is a near miss of, or another word for, or None."""
     if len(key) > 2 * max(map(len, known)):
         return None
     by_folded = {other.casefold(): other for other in sorted(known)}
     folded = key.casefold().replace("_", "").replace("-", "").replace(" ", "")
+    if _OTHER_WORDS.get(folded) in known:
+        return _OTHER_WORDS[folded]
     for text in (folded, key.casefold()):
         for other in difflib.get_close_matches(text, by_folded, n=1, cutoff=_SIMILAR):
             return by_folded[other]

@@ -1,0 +1,49 @@
+"""Warnings of a certificate about cells that do not fit the schema, made from noisy counts alone."""
+
+import polars as pl
+import pytest
+
+import lapwing as lw
+
+AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99, "required": True}}
+PAID = {"name": "paid", "type": "number", "constraints": {"minimum": 0, "maximum": 500}}
+SEX = {"name": "sex", "type": "string", "categories": ["f", "m"], "constraints": {"required": True}}
+SCHEMA = {"fields": [AGE, PAID, SEX]}
+
+
+def warnings_of(ages, paid, mechanism):
+    rows = len(ages)
+    table = pl.DataFrame({"age": ages, "paid": paid, "sex": ["f", "m"] * (rows // 2)}, schema_overrides={"age": str})
+    return lw.synthesize(table, SCHEMA, epsilon=5, mechanism=mechanism).certificate.warnings
+
+
+@pytest.mark.parametrize("mechanism", ["Independent", "Adaptive"])
+def test_a_column_in_another_format_is_warned_of(mechanism):
+    ages, paid = ["3 years"] * 1000 + ["40"] * 1000, ["7,50"] * 2000
+
+    said = warnings_of(ages, paid, mechanism)
+
+    assert any(each.startswith("column 'age': at least about ") and "do not fit the schema" in each for each in said)
+    assert any(each.startswith("column 'paid': at least about 9") and "missing or do not fit" in each for each in said)
+    assert not any("3 years" in each or "7,50" in each for each in said)
+
+
+@pytest.mark.parametrize("mechanism", ["Independent", "Adaptive"])
+def test_few_misfits_and_usual_gaps_are_no_news(mechanism):
+    ages, paid = ["?"] * 20 + ["40"] * 1980, ["7.5"] * 1000 + [None] * 1000
+
+    said = warnings_of(ages, paid, mechanism)
+
+    assert not any("fit" in each for each in said)
+
+
+def test_only_what_is_missing_together_is_said_to_be_kept():
+    fields = [{**PAID, "name": name} for name in "abc"]
+    table = pl.DataFrame({name: [1.0] * 200 + [None] * 200 for name in "abc"})
+
+    release = lw.synthesize(table, {"fields": fields}, epsilon=1, expected_rows=400)
+
+    assert {len(line.columns) for line in release.certificate.lines} == {1, 2}
+    assert any(
+        "only what is missing or special in two columns was measured" in each for each in release.certificate.warnings
+    )
