@@ -43,3 +43,13 @@ def test_identifiers_that_cannot_be_read_are_one_unit_together():
     table = pd.DataFrame({"id": pd.Series([(1, number) for number in range(5)], dtype=object), "x": np.arange(5)})
 
     assert code_table(table, SCHEMA).units == 1
+
+
+def test_names_in_a_file_of_another_encoding_stay_apart(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_bytes("id,x\nMüller,1\nMöller,2\nMäller,3\nMüller,4\n".encode("latin-1"))
+
+    source = code_table(path, SCHEMA)
+
+    assert source.units == 3
+    assert source.rows == 3

@@ -174,7 +174,7 @@ class _CsvFile:
 
 
 def _open_text(path: Path) -> io.TextIOBase:
-    """Open a text file, zipped or not; bytes that are no text become the replacement character."""
+    """Open a text file, zipped or not; bytes that are no text keep their numbers, so that no two names become one."""
     with contextlib.ExitStack() as opened:
         raw: gzip.GzipFile | io.BufferedReader
         if path.name.lower().endswith(".gz"):
@@ -184,7 +184,7 @@ def _open_text(path: Path) -> io.TextIOBase:
         start = raw.read(2)
         raw.seek(0)
         encoding = "utf-16" if start in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
-        stream = io.TextIOWrapper(raw, encoding=encoding, errors="replace", newline="")
+        stream = io.TextIOWrapper(raw, encoding=encoding, errors="backslashreplace", newline="")
         opened.pop_all()
     return stream
 

@@ -188,7 +188,7 @@ def arrow_cells(column: "pa.ChunkedArray") -> RawColumn:
 
 
 def _arrow_texts(column: "pa.ChunkedArray") -> Texts:
-    """Return text; cells whose bytes are no text get the replacement character, as everywhere else."""
+    """Return text; cells whose bytes are no text stand for these bytes."""
     import pyarrow as pa  # noqa: PLC0415 - the user's own
 
     if _is_text(column):
