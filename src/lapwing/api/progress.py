@@ -9,6 +9,7 @@ from fractions import Fraction
 from lapwing.api.settings import Settings
 from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.steps.adaptive_costs import winners_of
+from lapwing.mechanisms.steps.refined_columns import one_way_tables
 from lapwing.release.questions import Answer
 from lapwing.release.select_worst import Selected
 from lapwing.release.transcript import AnswerSink
@@ -65,13 +66,14 @@ class ProgressSink:
         Answers of an interrupted run.
     """
 
-    __slots__ = ("_chosen", "_settings", "_sink", "_spent", "_watch")
+    __slots__ = ("_chosen", "_one_way", "_settings", "_sink", "_spent", "_watch")
 
     def __init__(self, sink: AnswerSink, settings: Settings, recorded: Sequence[Answer]) -> None:
         self._sink = sink
         self._settings = settings
         self._watch = _WATCH.get()
         self._spent = Fraction(0)
+        self._one_way = 0  # tables of one column
         self._chosen: int | None = None  # tables since the first selection
         self._add(recorded)
 
@@ -84,6 +86,7 @@ class ProgressSink:
         """Count the answers, and tell."""
         for answer in answers:
             self._spent += answer.question.cost.amount
+            self._one_way += len(answer.question.columns) == 1
             if isinstance(answer, Selected):
                 self._chosen = self._chosen or 0
             elif self._chosen is not None:
@@ -97,9 +100,10 @@ class ProgressSink:
             return "fitting"
         if not isinstance(self._settings.mechanism, Adaptive):
             return "counting and adding noise"
-        if not self._spent:
+        schema = self._settings.schema
+        if self._one_way < one_way_tables(schema):
             return "one-way tables"
-        columns = len(self._settings.schema.columns)
+        columns = len(schema.columns)
         edges, chosen = columns - 1, self._chosen or 0
         if chosen < edges:
             return f"tree, pair {chosen + 1} of {edges}"

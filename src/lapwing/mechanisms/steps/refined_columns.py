@@ -45,6 +45,12 @@ def first_questions(field: Field, cost: Budget) -> tuple[MarginalCounts, ...]:
     return tuple(_question(field, each, part) for each, part in zip(groupings, cost.split(shares), strict=True))
 
 
+def one_way_tables(schema: Schema) -> int:
+    """Return how many tables of one column `ask_columns` asks for."""
+    fields = schema.columns
+    return sum(STAGES if is_refined(field) else 1 + len(branch_groupings(field)) for field in fields)
+
+
 def stage_questions(schema: Schema, costs: Sequence[Budget]) -> tuple[MarginalCounts, ...]:
     """Return the questions of all stages, for a plan: cells of later stages stand as those of the first.
 
