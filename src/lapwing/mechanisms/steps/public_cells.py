@@ -11,7 +11,7 @@ from lapwing.schema.groupings import Grouping, cut, evenly, identity
 VALUE_BY_VALUE = 512
 """Ordered columns of up to so many values are counted value by value: codes may have no meaning as numbers."""
 
-FIRST_CELLS = 48
+FIRST_CELLS = 64
 """About how many even cells a wider column is counted in at first."""
 
 BRANCH_LEVELS = 3
@@ -87,7 +87,7 @@ def first_cells(field: Field) -> Grouping:
     Examples
     --------
     >>> first_cells(Field(name="x", type="integer", minimum=0, maximum=1919)).cuts[:9].tolist()
-    [1, 2, 4, 8, 16, 32, 40, 80, 120]
+    [1, 2, 4, 8, 16, 30, 60, 90, 120]
     """
     domain, cells = field.domain, public_cells(field, FIRST_CELLS)
     if domain.cuts or field.is_categorical or field.type not in ("integer", "number"):
