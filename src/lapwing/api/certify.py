@@ -34,7 +34,7 @@ def certify(
     ----------
     settings, terms, records
         What is public about the release, and where it is recorded.
-    answers : sequence of NoisyCounts, NoisyTree or Selected
+    answers : sequence of answers
         Every answer that was given; their costs sum to the certificate's total.
     model : ReleasedModel
         What was released.

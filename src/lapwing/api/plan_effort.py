@@ -14,8 +14,8 @@ from lapwing.api.settings import Settings
 from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.steps.adaptive_costs import particles_for
 from lapwing.release.chosen_table import ChosenTable
+from lapwing.release.planned import PlannedQuestion
 from lapwing.release.questions import MarginalCounts
-from lapwing.release.select_worst import SelectWorst
 from lapwing.release.terms import Terms
 from lapwing.release.tree_counts import TreeCounts
 from lapwing.table.source import CACHE_BYTES
@@ -55,7 +55,7 @@ class Effort:
     memory_bytes: int
 
 
-Questions = Sequence[MarginalCounts | TreeCounts | SelectWorst | ChosenTable]
+Questions = Sequence[PlannedQuestion]
 
 
 def effort_of(settings: Settings, questions: Questions, terms: Terms, rows: int) -> Effort:
@@ -65,7 +65,7 @@ def effort_of(settings: Settings, questions: Questions, terms: Terms, rows: int)
     ----------
     settings : Settings
         Give mechanism, budget, columns and the width of a row.
-    questions : sequence of MarginalCounts, TreeCounts, SelectWorst or ChosenTable
+    questions : sequence of questions
         All that will be asked.
     terms : Terms
         Of the release.
@@ -103,11 +103,11 @@ def _adaptive_effort(mechanism: Adaptive, settings: Settings, tables: int, terms
     )
 
 
-def _noisy_counts(question: MarginalCounts | TreeCounts | SelectWorst | ChosenTable) -> int:
+def _noisy_counts(question: PlannedQuestion) -> int:
     """Return how many noisy counts the answer has."""
     if isinstance(question, MarginalCounts):
         return math.prod(question.shape)
-    if isinstance(question, SelectWorst | ChosenTable):
+    if not isinstance(question, TreeCounts):
         return 0
     released = zip(question.shapes, question.costs, strict=True)
     return sum(math.prod(shape) for shape, cost in released if cost is not None)

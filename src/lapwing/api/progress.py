@@ -62,7 +62,7 @@ class ProgressSink:
         Gets the answers first.
     settings : Settings
         Of the release.
-    recorded : sequence of NoisyCounts, NoisyTree or Selected
+    recorded : sequence of answers
         Answers of an interrupted run.
     """
 

@@ -86,7 +86,7 @@ class AccountedSink:
         Where answers become durable.
     records : Records
         The release's ledger entry, if it has one.
-    recorded : sequence of NoisyCounts, NoisyTree or Selected, optional
+    recorded : sequence of answers, optional
         Answers that a resumed transcript holds already; None for a new release.
     """
 

@@ -35,7 +35,7 @@ class Release:
         The mixture of products that rows are drawn from.
     certificate : Certificate
         What was spent on what, and what was assumed.
-    noisy : tuple of NoisyCounts, NoisyTree or Selected
+    noisy : tuple of answers
         Every answer that the mechanism saw.
     kind : {"pandas", "polars", "pyarrow", "path"}
         The frame kind of the input; rows come back in it.

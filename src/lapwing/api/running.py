@@ -42,7 +42,7 @@ def run_release(
         Where answers become durable.
     secret_bits : callable
         Makes the source of secret randomness, after the debit.
-    recorded : sequence of NoisyCounts, NoisyTree or Selected
+    recorded : sequence of answers
         Answers of an interrupted run, given again without a draw.
 
     Returns

@@ -51,7 +51,7 @@ class Recording:
 
     Parameters
     ----------
-    answers : tuple of NoisyCounts, NoisyTree or Selected
+    answers : tuple of answers
         All answers, also of a run that failed.
     output : bytes
         Saved release and sampled rows; empty when the run failed.

@@ -1,22 +1,36 @@
 """The audited room: charge, count, perturb, record, return. Nothing else leaves it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any, NoReturn, overload
 
 from lapwing.budget.budget import Budget
 from lapwing.curator.marginal_counts import answer_marginal_counts
 from lapwing.curator.select_worst import ExactTables, answer_select_worst
+from lapwing.curator.sparse_counts import answer_sparse_counts
+from lapwing.curator.split_decisions import answer_split_decisions
 from lapwing.curator.tree_counts import answer_tree_counts
 from lapwing.errors import BudgetError, ParameterError
 from lapwing.noise.bits import BitSource
 from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts, Question, same_question
 from lapwing.release.select_worst import Selected, SelectWorst
+from lapwing.release.sparse_counts import NoisyCells, SparseCounts
+from lapwing.release.split_decisions import SplitDecisions, Splits
 from lapwing.release.terms import Terms
 from lapwing.release.transcript import AnswerSink
 from lapwing.release.tree_counts import NoisyTree, TreeCounts
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import CodedSource
+
+_ANSWERS: Mapping[type[Any], Callable[..., Sequence[Answer]]] = MappingProxyType(
+    {
+        MarginalCounts: answer_marginal_counts,
+        TreeCounts: answer_tree_counts,
+        SplitDecisions: answer_split_decisions,
+        SparseCounts: answer_sparse_counts,
+    }
+)
 
 
 class Room:
@@ -36,7 +50,7 @@ class Room:
         Secret randomness.
     sink : AnswerSink
         Where answers become durable before they are returned.
-    recorded : sequence of NoisyCounts, NoisyTree or Selected
+    recorded : sequence of answers
         Answers of an interrupted run of the same release. They are given again, in order, without a new draw; their
         cost counts as spent.
 
@@ -81,6 +95,10 @@ class Room:
     @overload
     def ask(self, *questions: SelectWorst) -> tuple[Selected, ...]: ...
     @overload
+    def ask(self, *questions: SplitDecisions) -> tuple[Splits, ...]: ...
+    @overload
+    def ask(self, *questions: SparseCounts) -> tuple[NoisyCells, ...]: ...
+    @overload
     def ask(self, *questions: Question) -> tuple[Answer, ...]: ...
 
     def ask(self, *questions: Any) -> Any:
@@ -110,17 +128,18 @@ class Room:
             if kind is SelectWorst:
                 answers += answer_select_worst(asked, self._source, self._terms, self._bits, self._counted)
                 continue
-            answer: Any = answer_tree_counts if kind is TreeCounts else answer_marginal_counts
-            answers += answer(asked, self._source, self._terms, self._bits)
+            answers += _ANSWERS[kind](asked, self._source, self._terms, self._bits)
         return tuple(answers)
 
     def _check(self, question: Question) -> None:
         """Refuse a question that is outside the closed set or does not fit the schema."""
-        if type(question) not in (MarginalCounts, TreeCounts, SelectWorst):
+        if type(question) not in (*_ANSWERS, SelectWorst):
             raise ParameterError(
-                f"{type(question).__name__} is no question of the closed set; ask MarginalCounts, TreeCounts or "
-                "SelectWorst"
+                f"{type(question).__name__} is no question of the closed set; ask "
+                f"{', '.join(kind.__name__ for kind in _ANSWERS)} or {SelectWorst.__name__}"
             )
+        if isinstance(question, SparseCounts | SplitDecisions):
+            question.check_capacity(self._terms.relation, self._terms.max_rows)
         if isinstance(question, SelectWorst) and question.estimates is None:
             raise ParameterError("a SelectWorst without estimates is only a record or a plan; ask one that has them")
         for column, grouping in zip(question.columns, question.groupings, strict=True):

@@ -12,6 +12,8 @@ from lapwing.release.noise_law import NoiseLaw, Sensitivity, calibrated, row_sen
 from lapwing.release.plain import rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.release.questions import Answer, MarginalCounts, Question
 from lapwing.release.select_worst import Selected, SelectWorst
+from lapwing.release.sparse_counts import SparseCounts
+from lapwing.release.split_decisions import SplitDecisions, Splits
 from lapwing.release.terms import Relation, Terms
 from lapwing.release.tree_counts import TreeCounts
 
@@ -76,16 +78,20 @@ class CostLine:
         question = answer.question
         if isinstance(answer, Selected):
             return tuple(replace(line, columns=answer.chosen) for line in cls.planned(answer.question, terms))
+        if isinstance(answer, Splits):
+            return cls.planned(answer.question, terms)
         return tuple(cls._line(question, terms, table.noise, table.cost, level=table.level) for table in answer.tables)
 
     @classmethod
     def planned(
-        cls, question: MarginalCounts | TreeCounts | SelectWorst | ChosenTable, terms: Terms
+        cls,
+        question: MarginalCounts | TreeCounts | SelectWorst | SplitDecisions | SparseCounts | ChosenTable,
+        terms: Terms,
     ) -> tuple[Self, ...]:
         """Return the lines that the answer to a question would have under these terms."""
         if isinstance(question, ChosenTable):
             return (cls._chosen(question.cost, terms),)
-        if isinstance(question, MarginalCounts):
+        if isinstance(question, MarginalCounts | SplitDecisions | SparseCounts):
             noise = question.noise(terms.relation, terms.max_rows)
             return (cls._line(question, terms, noise, question.cost),)
         if isinstance(question, SelectWorst):
@@ -171,7 +177,9 @@ class CostLine:
 def counted_lines(lines: Sequence[CostLine]) -> str:
     """Say how many noisy tables and selections cost lines stand for, such as ``3 noisy tables and 1 selection``."""
     selections = sum(line.candidates is not None for line in lines)
-    counts = [(len(lines) - selections, "noisy table"), (selections, "selection")]
+    decided = sum(line.question == SplitDecisions.kind for line in lines)
+    tables = len(lines) - selections - decided
+    counts = [(tables, "noisy table"), (decided, "noisily split tree"), (selections, "selection")]
     named = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts if count or name == "noisy table"]
     return " and ".join(named)
 

@@ -4,6 +4,8 @@ from typing import Any, Protocol, overload
 
 from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts, Question
 from lapwing.release.select_worst import Selected, SelectWorst
+from lapwing.release.sparse_counts import NoisyCells, SparseCounts
+from lapwing.release.split_decisions import SplitDecisions, Splits
 from lapwing.release.terms import Terms
 from lapwing.release.tree_counts import NoisyTree, TreeCounts
 
@@ -25,6 +27,10 @@ class Curator(Protocol):
     def ask(self, *questions: TreeCounts) -> tuple[NoisyTree, ...]: ...
     @overload
     def ask(self, *questions: SelectWorst) -> tuple[Selected, ...]: ...
+    @overload
+    def ask(self, *questions: SplitDecisions) -> tuple[Splits, ...]: ...
+    @overload
+    def ask(self, *questions: SparseCounts) -> tuple[NoisyCells, ...]: ...
     @overload
     def ask(self, *questions: Question) -> tuple[Answer, ...]: ...
 

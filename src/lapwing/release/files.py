@@ -20,8 +20,17 @@ from lapwing.release.laws import Laws
 from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, check_groupings
 from lapwing.release.noise_law import NoiseLaw
 from lapwing.release.plain import read_key, read_list, read_optional
-from lapwing.release.questions import Answer, NoisyCounts, Question, question_from_dict
+from lapwing.release.questions import (
+    Answer,
+    MarginalCounts,
+    NoisyCounts,
+    Question,
+    answer_from_dict,
+    question_from_dict,
+)
 from lapwing.release.select_worst import Selected, SelectWorst
+from lapwing.release.sparse_counts import NoisyCells
+from lapwing.release.split_decisions import Splits
 from lapwing.release.tree_counts import NoisyTree, TreeCounts
 from lapwing.schema.groupings import Grouping
 from lapwing.schema.schemas import Schema
@@ -47,7 +56,7 @@ class SavedRelease:
         Of this schema.
     certificate : Certificate
         Of this release.
-    answers : tuple of NoisyCounts, NoisyTree or Selected
+    answers : tuple of answers
         Every answer, in order.
 
     Raises
@@ -211,8 +220,9 @@ def _answers_to_tree(answers: tuple[Answer, ...]) -> list[object]:
 
 def _answer_to_tree(answer: Answer) -> dict[str, object]:
     """Return one answer as JSON values and arrays."""
-    if isinstance(answer, Selected):
-        return answer.to_dict()
+    if isinstance(answer, Selected | Splits | NoisyCells):
+        whole = answer.to_dict()
+        return {"question": _lifted(whole["question"]), "answer": whole["answer"]}
     return {
         "question": _lifted(answer.question.to_dict()),
         "tables": [{"noise": table.noise.to_dict(), "counts": table.counts} for table in answer.tables],
@@ -276,15 +286,16 @@ def _answers_from_tree(tree: object) -> tuple[Answer, ...]:
 
 def _answer_from_tree(entry: object) -> Answer:
     """Read back one answer."""
-    question = question_from_dict(cast("dict[str, Any]", _lowered(read_key(entry, "question", dict))))
-    if isinstance(question, SelectWorst):
-        return Selected.from_dict(question, read_key(entry, "answer", dict))
+    asked = cast("dict[str, Any]", _lowered(read_key(entry, "question", dict)))
+    if isinstance(entry, dict) and "answer" in entry:
+        return answer_from_dict({"question": asked, "answer": read_key(entry, "answer", dict)})
+    question = question_from_dict(asked)
     tables = read_list(entry, "tables", dict)
     counts = [read_key(table, "counts", np.ndarray) for table in tables]
     laws = [NoiseLaw.from_dict(read_key(table, "noise", dict)) for table in tables]
     if isinstance(question, TreeCounts):
         return NoisyTree.of(question, counts, laws)
-    if len(tables) != 1:
+    if len(tables) != 1 or not isinstance(question, MarginalCounts):
         raise ParameterError(f"a table over {question.columns} must have one answer, got {len(tables)}")
     return NoisyCounts(question, counts[0], laws[0])
 

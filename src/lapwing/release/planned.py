@@ -6,7 +6,12 @@ from lapwing.release.certificate import Statement
 from lapwing.release.chosen_table import ChosenTable
 from lapwing.release.questions import MarginalCounts
 from lapwing.release.select_worst import SelectWorst
+from lapwing.release.sparse_counts import SparseCounts
+from lapwing.release.split_decisions import SplitDecisions
 from lapwing.release.tree_counts import TreeCounts
+
+PlannedQuestion = MarginalCounts | TreeCounts | SelectWorst | SplitDecisions | SparseCounts | ChosenTable
+"""What a plan knows will be asked; of tables that earlier answers choose, only the cost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,11 +20,12 @@ class Planned:
 
     Parameters
     ----------
-    questions : tuple of MarginalCounts, TreeCounts, SelectWorst or ChosenTable
-        Everything that will be asked, in order; selections without estimates.
+    questions : tuple of questions
+        Everything that will be asked, in order; selections without estimates, the leaves of a tree that is not yet
+        split for those of the split one.
     accuracy : tuple of Statement
         What is proved about the expected error. The first one sums the release up in one number.
     """
 
-    questions: tuple[MarginalCounts | TreeCounts | SelectWorst | ChosenTable, ...]
+    questions: tuple[PlannedQuestion, ...]
     accuracy: tuple[Statement, ...]

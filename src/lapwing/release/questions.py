@@ -21,6 +21,8 @@ from lapwing.release.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibra
 from lapwing.release.packing import MAX_CELLS, pack_counts, unpack_counts
 from lapwing.release.plain import read_key, read_list, read_rational
 from lapwing.release.select_worst import Selected, SelectWorst
+from lapwing.release.sparse_counts import NoisyCells, SparseCounts
+from lapwing.release.split_decisions import SplitDecisions, Splits
 from lapwing.release.terms import Relation
 from lapwing.release.tree_counts import NoisyTree, TreeCounts
 from lapwing.schema.groupings import Grouping
@@ -193,7 +195,9 @@ class NoisyCounts:
         }
 
 
-def question_from_dict(values: Mapping[str, Any]) -> MarginalCounts | TreeCounts | SelectWorst:
+def question_from_dict(
+    values: Mapping[str, Any],
+) -> MarginalCounts | TreeCounts | SelectWorst | SplitDecisions | SparseCounts:
     """Read back a question that ``to_dict`` wrote.
 
     Raises
@@ -201,15 +205,13 @@ def question_from_dict(values: Mapping[str, Any]) -> MarginalCounts | TreeCounts
     ParameterError
         If the kind is not in the closed set.
     """
-    if values.get("kind") == TreeCounts.kind:
-        return TreeCounts.from_dict(values)
-    if values.get("kind") == SelectWorst.kind:
-        return SelectWorst.from_dict(values)
-    if values.get("kind") != MarginalCounts.kind:
-        raise ParameterError(
-            f"unknown question kind {values.get('kind')!r}; the closed set is {MarginalCounts.kind}, "
-            f"{TreeCounts.kind}, {SelectWorst.kind}"
-        )
+    kind = values.get("kind")
+    for each in (TreeCounts, SelectWorst, SplitDecisions, SparseCounts):
+        if kind == each.kind:
+            return each.from_dict(values)
+    if kind != MarginalCounts.kind:
+        known = ", ".join(each.kind for each in (MarginalCounts, TreeCounts, SelectWorst, SplitDecisions, SparseCounts))
+        raise ParameterError(f"unknown question kind {kind!r}; the closed set is {known}")
     return MarginalCounts(
         columns=read_list(values, "columns", str),
         groupings=tuple(Grouping.from_dict(grouping) for grouping in read_key(values, "groupings", list)),
@@ -217,15 +219,20 @@ def question_from_dict(values: Mapping[str, Any]) -> MarginalCounts | TreeCounts
     )
 
 
-def answer_from_dict(values: Mapping[str, Any]) -> NoisyCounts | NoisyTree | Selected:
+def answer_from_dict(values: Mapping[str, Any]) -> NoisyCounts | NoisyTree | Selected | Splits | NoisyCells:
     """Read back an answer that ``to_dict`` wrote; the size is checked before memory is taken."""
-    question = question_from_dict(values["question"])
-    if isinstance(question, TreeCounts):
-        return NoisyTree.from_dict(question, values["answer"])
-    if isinstance(question, SelectWorst):
-        return Selected.from_dict(question, values["answer"])
-    counts = unpack_counts(values["answer"]["counts"], question.shape)
-    return NoisyCounts(question, counts, NoiseLaw.from_dict(values["answer"]["noise"]))
+    question, answer = question_from_dict(values["question"]), values["answer"]
+    match question:
+        case TreeCounts():
+            return NoisyTree.from_dict(question, answer)
+        case SelectWorst():
+            return Selected.from_dict(question, answer)
+        case SplitDecisions():
+            return Splits.from_dict(question, answer)
+        case SparseCounts():
+            return NoisyCells.from_dict(question, answer)
+    counts = unpack_counts(answer["counts"], question.shape)
+    return NoisyCounts(question, counts, NoiseLaw.from_dict(answer["noise"]))
 
 
 def same_question(one: Question, other: Question) -> bool:

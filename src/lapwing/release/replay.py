@@ -6,6 +6,8 @@ from typing import Any, overload
 from lapwing.errors import ParameterError
 from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts, Question, same_question
 from lapwing.release.select_worst import Selected, SelectWorst
+from lapwing.release.sparse_counts import NoisyCells, SparseCounts
+from lapwing.release.split_decisions import SplitDecisions, Splits
 from lapwing.release.terms import Terms
 from lapwing.release.tree_counts import NoisyTree, TreeCounts
 
@@ -17,7 +19,7 @@ class ReplayCurator:
     ----------
     terms : Terms
         The public terms of the recorded release.
-    answers : iterable of NoisyCounts, NoisyTree or Selected
+    answers : iterable of answers
         The record.
 
     Notes
@@ -49,6 +51,10 @@ class ReplayCurator:
     def ask(self, *questions: TreeCounts) -> tuple[NoisyTree, ...]: ...
     @overload
     def ask(self, *questions: SelectWorst) -> tuple[Selected, ...]: ...
+    @overload
+    def ask(self, *questions: SplitDecisions) -> tuple[Splits, ...]: ...
+    @overload
+    def ask(self, *questions: SparseCounts) -> tuple[NoisyCells, ...]: ...
     @overload
     def ask(self, *questions: Question) -> tuple[Answer, ...]: ...
 

@@ -117,7 +117,7 @@ def continue_transcript(path: Path) -> tuple[TranscriptFile, dict[str, Any], tup
         Its open end.
     header : dict
         The public settings of the release.
-    answers : tuple of NoisyCounts, NoisyTree or Selected
+    answers : tuple of answers
         In the order in which they were given.
 
     Raises

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -14,6 +15,25 @@ Table = tuple[tuple[str, Grouping], ...]
 Codes = dict[str, np.ndarray]
 """The codes of one chunk of rows, by column."""
 
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyedColumn:
+    """A column seen through a grouping, and what each of its groups adds to the key of a row.
+
+    Parameters
+    ----------
+    name : str
+    grouping : Grouping
+    keys : ndarray of uint64, shape (covered, words)
+        Of the first `covered` groups; a row with a later one has no key. No two columns use the same bit.
+    """
+
+    name: str
+    grouping: Grouping
+    keys: np.ndarray
+
+
+_COMPACT_ROWS: Final = 2**22  # keys that wait to be merged with those before
 _COUNT_ROWS: Final = 2**16  # rows counted at a time: their groups stay in the processor's cache
 
 
@@ -46,6 +66,68 @@ def count_tables(chunks: Iterable[Codes], tables: Sequence[Table]) -> list[np.nd
             else:
                 np.add(total, height, out=total)
     return counts
+
+
+def count_keys(chunks: Iterable[Codes], columns: Sequence[KeyedColumn]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct keys of coded rows, and how many rows have each.
+
+    Parameters
+    ----------
+    chunks : iterable of dict of str to ndarray
+        The rows.
+    columns : sequence of KeyedColumn
+        At least one; all with the same number of words.
+
+    Returns
+    -------
+    keys : ndarray of uint64, shape (words, k)
+        Distinct, increasing; the first word counts most.
+    counts : ndarray of int64, shape (k,)
+
+    Notes
+    -----
+    Time ``O(n d)`` and a sort; memory 8 bytes per distinct key and word, and the same for four million more.
+    """
+    words = columns[0].keys.shape[1]
+    keys, counts = np.empty((words, 0), dtype=np.uint64), np.empty(0, dtype=np.int64)
+    waiting: list[np.ndarray] = []
+    for block in _blocks(chunks):
+        waiting.append(_row_keys(block, columns))
+        if sum(part.shape[1] for part in waiting) > _COMPACT_ROWS + counts.size:
+            keys, counts = _merged(keys, counts, waiting)
+            waiting = []
+    return _merged(keys, counts, waiting)
+
+
+def _row_keys(block: Codes, columns: Sequence[KeyedColumn]) -> np.ndarray:
+    """Return the keys of the rows that have one: ndarray of uint64, shape (words, rows)."""
+    groups = [column.grouping.apply(block[column.name]) for column in columns]
+    is_inside = np.ones(len(groups[0]), dtype=bool)
+    for column, each in zip(columns, groups, strict=True):
+        is_inside &= each < len(column.keys)
+    if not is_inside.all():
+        groups = [each[is_inside] for each in groups]
+    keys = np.zeros((columns[0].keys.shape[1], len(groups[0])), dtype=np.uint64)
+    for column, each in zip(columns, groups, strict=True):
+        for word in range(len(keys)):
+            keys[word] |= column.keys[:, word][each]
+    return keys
+
+
+def _merged(keys: np.ndarray, counts: np.ndarray, waiting: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return distinct keys with their counts, and keys of single rows, as distinct keys with their counts."""
+    rows = np.concatenate(waiting, axis=1) if waiting else keys[:, :0]
+    if len(rows) == 1 and not counts.size:
+        every = np.sort(rows)
+        totals = np.arange(1, every.shape[1] + 1)
+    else:
+        every = np.concatenate((keys, rows), axis=1)
+        order = np.lexsort(every[::-1])
+        every = every[:, order]
+        totals = np.cumsum(np.concatenate((counts, np.ones(rows.shape[1], dtype=np.int64)))[order])
+    is_last = np.ones(every.shape[1], dtype=bool)
+    is_last[:-1] = (every[:, 1:] != every[:, :-1]).any(axis=0)
+    return every[:, is_last], np.diff(totals[is_last], prepend=0)
 
 
 def _key(name: str, grouping: Grouping) -> tuple[object, ...]:

@@ -14,7 +14,7 @@ from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 from lapwing.table.cells import RawColumn
 from lapwing.table.codec import Encoder, encoder
-from lapwing.table.counting import Codes, Table, count_tables
+from lapwing.table.counting import Codes, KeyedColumn, Table, count_keys, count_tables
 from lapwing.table.frames import unreadable
 from lapwing.table.guard import guarded
 from lapwing.table.readers import RowReader, open_table
@@ -69,6 +69,10 @@ class CodedSource(Protocol):
         list of ndarray of int64, shape (cells,)
             In C order over the groups of the columns; for the table () the one number of rows.
         """
+        ...
+
+    def count_keys(self, columns: Sequence[KeyedColumn]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distinct keys of the rows and how many rows have each, as `lapwing.table.counting.count_keys`."""
         ...
 
 
@@ -139,6 +143,10 @@ class _Cached:
         """Return the contingency tables."""
         return count_tables(self._parts, tables)
 
+    def count_keys(self, columns: Sequence[KeyedColumn]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distinct keys of the rows and their counts."""
+        return count_keys(self._parts, columns)
+
 
 class _Streamed:
     """Codes made anew by every pass over the table."""
@@ -171,6 +179,10 @@ class _Streamed:
     def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
         """Return the contingency tables."""
         return count_tables(self.chunks(), tables)
+
+    def count_keys(self, columns: Sequence[KeyedColumn]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distinct keys of the rows and their counts."""
+        return count_keys(self.chunks(), columns)
 
 
 class _Rows:
