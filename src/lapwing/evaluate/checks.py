@@ -21,6 +21,14 @@ def finite_array(name: str, values: npt.ArrayLike, axes: int) -> Floats:
     return array
 
 
+def same_space(points: npt.ArrayLike, others: npt.ArrayLike) -> tuple[Floats, Floats]:
+    """Return two samples as arrays of shapes (n, d) and (m, d)."""
+    left, right = finite_array("points", points, 2), finite_array("others", others, 2)
+    if left.shape[1] != right.shape[1]:
+        raise ParameterError(f"both samples need the same columns, got {left.shape[1]} and {right.shape[1]} columns")
+    return left, right
+
+
 def shares(name: str, masses: npt.ArrayLike | None, count: int) -> Floats:
     """Return non-negative masses scaled to sum 1; equal ones for None."""
     array = np.ones(count) if masses is None else finite_array(name, masses, 1)

@@ -15,7 +15,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.evaluate.checks import Floats, finite_array
+from lapwing.evaluate.checks import Floats, same_space
 from lapwing.evaluate.wasserstein_line import wasserstein_line
 
 Metric = Literal["linf", "l1", "l2"]
@@ -28,14 +28,15 @@ _SCIPY_NAMES: Final = {"linf": "chebyshev", "l1": "cityblock", "l2": "euclidean"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """Hold the mean of repeated draws and how far it may be from its expectation.
+    """Hold an estimate from repeated draws and how far it may be from its expectation.
 
     Parameters
     ----------
     value : float
-        Mean over the draws, in the unit of the ground metric.
+        Of a Wasserstein distance: the mean over the draws, in the unit of the ground metric.
     standard_error : float
-        Sample standard deviation of the draws over the root of their number, in the same unit.
+        Of the value, in the same unit: for a mean the sample standard deviation of the draws over the root of their
+        number.
     """
 
     value: float
@@ -78,16 +79,46 @@ def wasserstein_assignment(points: npt.ArrayLike, others: npt.ArrayLike, *, metr
     >>> wasserstein_assignment([[0.0, 0.0], [1.0, 1.0]], [[1.0, 1.0], [0.0, 0.5]])
     0.25
     """
-    left, right = _same_space(points, others)
-    _check_metric(metric)
+    left, right = same_space(points, others)
     if len(left) != len(right):
         raise ParameterError(
             "an assignment needs equally many points on both sides; use wasserstein_subsampled or wasserstein_sliced"
         )
     _check_assigned(len(left))
-    distances = cdist(left, right, _SCIPY_NAMES[metric])
+    distances = ground_distances(left, right, metric)
     rows, columns = linear_sum_assignment(distances)
     return float(distances[rows, columns].mean())
+
+
+def ground_distances(points: Floats, others: Floats, metric: Metric) -> Floats:
+    """Return the distance of each point from each other one.
+
+    Parameters
+    ----------
+    points : ndarray of float64, shape (n, d)
+        Finite.
+    others : ndarray of float64, shape (m, d)
+        Finite.
+    metric : {"linf", "l1", "l2"}
+        As for `wasserstein_assignment`.
+
+    Returns
+    -------
+    ndarray of float64, shape (n, m)
+
+    Raises
+    ------
+    ParameterError
+        If the metric is unknown.
+
+    Examples
+    --------
+    >>> ground_distances(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]]), "linf")
+    array([[4.]])
+    """
+    if metric not in get_args(Metric):
+        raise ParameterError(f"metric must be one of {', '.join(get_args(Metric))}, got {metric!r}")
+    return np.asarray(cdist(points, others, _SCIPY_NAMES[metric]))
 
 
 def wasserstein_subsampled(
@@ -140,7 +171,7 @@ def wasserstein_subsampled(
     >>> wasserstein_subsampled(grid, grid + 2.0, np.random.default_rng(1), size=50, repeats=3).value
     2.0
     """
-    left, right = _same_space(points, others)
+    left, right = same_space(points, others)
     if not 1 <= size <= min(len(left), len(right)):
         raise ParameterError(
             f"size must lie between 1 and the number of points on each side, got {size}; choose a smaller size"
@@ -233,7 +264,7 @@ def wasserstein_sliced(
     >>> round(wasserstein_sliced(grid, grid + 2.0, np.random.default_rng(1), directions=3).value, 12)
     2.0
     """
-    left, right = _same_space(points, others)
+    left, right = same_space(points, others)
     if directions < 2:
         raise ParameterError(f"directions must be at least 2 for a standard error, got {directions}")
     drawn = random_directions(left.shape[1], directions, rng)
@@ -243,20 +274,6 @@ def wasserstein_sliced(
 def _estimate(draws: Floats) -> Estimate:
     """Return the mean of at least two draws and its standard error."""
     return Estimate(value=float(draws.mean()), standard_error=float(draws.std(ddof=1)) / math.sqrt(draws.size))
-
-
-def _same_space(points: npt.ArrayLike, others: npt.ArrayLike) -> tuple[Floats, Floats]:
-    """Return two samples as arrays of shapes (n, d) and (m, d)."""
-    left, right = finite_array("points", points, 2), finite_array("others", others, 2)
-    if left.shape[1] != right.shape[1]:
-        raise ParameterError(f"both samples need the same columns, got {left.shape[1]} and {right.shape[1]} columns")
-    return left, right
-
-
-def _check_metric(metric: str) -> None:
-    """Refuse an unknown ground metric."""
-    if metric not in get_args(Metric):
-        raise ParameterError(f"metric must be one of {', '.join(get_args(Metric))}, got {metric!r}")
 
 
 def _check_assigned(size: int) -> None:
