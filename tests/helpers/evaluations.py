@@ -57,6 +57,9 @@ _GAPS = {
     ]
 }
 
+_SIZE = {"type": "number", "minimum": 0}
+_DISTANCES = dict.fromkeys(("synthetic", "bootstrap", "independent"), _form(mmd=_SIZE, standard_error=_SIZE))
+
 METRICS = _form(
     notice={"const": "internal - do not publish"},
     lapwing={"type": "string"},
@@ -65,6 +68,7 @@ METRICS = _form(
     total_variation=_form(synthetic=_VARIATIONS, bootstrap=_VARIATIONS, independent=_VARIATIONS),
     columns=_form(synthetic=_COLUMNS, bootstrap=_COLUMNS),
     missing=_form(together=_GAPS, given=_GAPS),
+    kernel={"anyOf": [{"type": "null"}, _form(columns=_COUNT, gamma={"type": "number"}, **_DISTANCES)]},
     downstream={
         "anyOf": [{"type": "null"}, _form(target={"type": "string"}, auc=_SHARE, ceiling=_SHARE, floor=_SHARE)]
     },

@@ -75,6 +75,17 @@ def test_columns_that_fit_worst_are_shown(synthetic, tmp_path):
     assert "missing cells" not in said.out, "no cell of adult may be missing"
 
 
+def test_the_distance_of_all_ordered_columns_at_once_is_shown(synthetic, tmp_path):
+    said = evaluate(synthetic, "--json", tmp_path / "metrics.json")
+
+    found = json.loads((tmp_path / "metrics.json").read_text())["kernel"]
+    sizes = [found[name]["mmd"] for name in ("synthetic", "bootstrap", "independent")]
+    shown = ["MMD", "7", *(f"{size:.4f}" for size in sizes)]
+    assert shown in [re.split(r"  +", line) for line in said.out.splitlines()]
+    # The independent mechanism at epsilon 10: the columns fit, and what they have to do with each other is lost.
+    assert sizes[1] < sizes[2] / 3 < sizes[0]
+
+
 def test_gaps_are_shown_where_cells_may_be_missing(tmp_path):
     fields = [{"name": name, "type": "integer", "constraints": {"minimum": 0, "maximum": 9}} for name in ("a", "b")]
     (tmp_path / "schema.json").write_text(json.dumps({"fields": [fields[0] | {"special": [-1]}, fields[1]]}))

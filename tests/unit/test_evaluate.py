@@ -110,6 +110,23 @@ def test_columns_that_are_always_there_have_nothing_missing_together():
     assert figures["missing"] == {"together": None, "given": None}
 
 
+def test_all_ordered_columns_at_once_are_compared_beside_reference_rows():
+    real = table(1)
+    synthetic = real.with_columns(rich=pl.col("rich").reverse())
+
+    found = lw.evaluate(real, synthetic, SCHEMA).kernel
+
+    assert (found.columns, found.gamma) == (3, 1.0)
+    sizes = {name: each.value for name, each in found.distances.items()}
+    assert sizes["bootstrap"] < sizes["independent"] / 2
+    # Shuffled by itself, or only the column that the others tell of: about the same is lost.
+    assert sizes["synthetic"] == pytest.approx(sizes["independent"], rel=0.3)
+
+
+def test_a_table_without_order_has_no_distance_of_all_columns():
+    assert lw.evaluate(table(1), table(2), {"fields": SCHEMA["fields"][1:2]}).to_dict()["kernel"] is None
+
+
 def test_a_target_is_predicted_from_synthetic_rows_and_from_real_ones():
     synthetic = table(2).with_columns(rich=pl.Series(np.random.default_rng(3).random(600) < 0.5))
 

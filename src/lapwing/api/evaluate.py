@@ -31,7 +31,8 @@ def evaluate(
         Real rows that the synthetic table was not made from, to test the prediction on. Without them a fifth of the
         real rows is held back: it tests, and the ceiling is trained on the others.
     seed : int or None, default 0
-        Chooses 3-way tables and pairs, and draws the reference rows; None for a fresh one. The result holds it.
+        Chooses 3-way tables and pairs, draws reference rows and random features; None for a fresh one. The result
+        holds it.
 
     Returns
     -------
@@ -39,7 +40,8 @@ def evaluate(
         Total variation distances of all 1-way, all 2-way and 128 3-way tables, and of the same tables between the real
         rows and a bootstrap of them (the sampling floor) and their independently shuffled columns; errors of single
         columns (missing and special shares, mean, deviation, quantiles, W1), and of what is missing together and given
-        other columns; test AUC, if a target is given. `to_dict` gives plain JSON values.
+        other columns; MMD of all ordered columns at once; test AUC, if a target is given. `to_dict` gives plain JSON
+        values.
 
     Raises
     ------

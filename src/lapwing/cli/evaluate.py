@@ -23,6 +23,7 @@ _EXPLAINED = (
     "independent: mean between the real rows and the same with every column shuffled by itself",
     "missing, special: difference in the share of such cells; quantiles: error in rank; sd: real standard deviations",
     "missing together, given: total variation of two columns of which one or both are taken as missing or not",
+    "MMD: distance of all ordered columns at once, 0 to 1.41, with a Gaussian kernel",
 )
 _COLUMN_LINES = {
     "missing": "missing cells",
@@ -91,7 +92,13 @@ def _text(found: "Evaluation") -> str:
         )
         for each, floor, lazy in zip(found.synthetic, found.bootstrap, found.independent, strict=True)
     ]
-    parts = [found.to_dict()["notice"], "", aligned([heading, *lines], right=[1, 2, 3, 4, 5]), *_columns(found)]
+    parts = [
+        found.to_dict()["notice"],
+        "",
+        aligned([heading, *lines], right=[1, 2, 3, 4, 5]),
+        *_columns(found),
+        *_kernel(found),
+    ]
     parts += ["", *_EXPLAINED]
     return "\n".join(parts + ([] if found.downstream is None else ["", _predictions(found.downstream)]))
 
@@ -115,6 +122,15 @@ def _columns(found: "Evaluation") -> list[str]:
             lines.append((name, compared, *_shown(figures), " x ".join(each.worst(1)[0][0])))
     heading = ("columns", "compared", "mean", "max", "bootstrap", "worst")
     return ["", aligned([heading, *lines], right=[1, 2, 3, 4])] if lines else []
+
+
+def _kernel(found: "Evaluation") -> list[str]:
+    """Return how far all ordered columns together are from the real ones; nothing where there are none."""
+    if found.kernel is None:
+        return []
+    heading = ("all at once", "columns", "synthetic", "bootstrap", "independent")
+    figures = [found.kernel.distances[name].value for name in heading[2:]]
+    return ["", aligned([heading, ("MMD", str(found.kernel.columns), *_shown(figures))], right=[1, 2, 3, 4])]
 
 
 def _shown(figures: Sequence[float]) -> list[str]:

@@ -30,4 +30,4 @@ def merged(points: Floats, masses: Floats) -> tuple[Floats, Floats]:
     spots, numbers = np.unique(points, axis=0, return_inverse=True)
     # Each side is summed by itself, so that equal samples cancel exactly.
     sides = [np.bincount(numbers.ravel(), np.maximum(sign * masses, 0), len(spots)) for sign in (1, -1)]
-    return spots, np.asarray(sides[0] - sides[1])
+    return np.asarray(spots), np.asarray(sides[0] - sides[1], dtype=np.float64)

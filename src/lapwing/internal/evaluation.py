@@ -10,6 +10,7 @@ from lapwing.errors import DataError
 from lapwing.evaluate.columns import PERCENTS, ColumnErrors, NumberErrors, compare_columns
 from lapwing.evaluate.downstream import Downstream, check_target, trained_auc
 from lapwing.evaluate.gaps import missing_given, missing_together, pairs_given, pairs_together
+from lapwing.evaluate.table_kernels import KernelDistances, compare_kernels
 from lapwing.evaluate.variation import (
     Variation,
     bootstrap_rows,
@@ -51,6 +52,9 @@ class Evaluation:
         values: of the ``synthetic``, ``bootstrap`` and ``independent`` rows. None where there is no pair.
     given : dict of str to Variation, or None
         Where on another column the cells of a column are missing, likewise.
+    kernel : KernelDistances or None
+        MMD of all ordered columns at once: of the ``synthetic``, ``bootstrap`` and ``independent`` rows. None where no
+        column is ordered.
     downstream : Downstream or None
         How well the target is predicted; None where none was given.
     rows, synthetic_rows : int
@@ -66,6 +70,7 @@ class Evaluation:
     bootstrap_columns: tuple[ColumnErrors, ...]
     together: dict[str, Variation] | None
     given: dict[str, Variation] | None
+    kernel: KernelDistances | None
     downstream: Downstream | None
     rows: int
     synthetic_rows: int
@@ -79,7 +84,7 @@ class Evaluation:
         compared = {"synthetic": self.synthetic, "bootstrap": self.bootstrap, "independent": self.independent}
         columns = {"synthetic": self.columns, "bootstrap": self.bootstrap_columns}
         missing = {"together": self.together, "given": self.given}
-        area = self.downstream
+        area, kernel = self.downstream, self.kernel
         return {
             "notice": NOTICE,
             "lapwing": VERSION,
@@ -91,6 +96,7 @@ class Evaluation:
                 name: None if found is None else {rows: _as_dict(each) for rows, each in found.items()}
                 for name, found in missing.items()
             },
+            "kernel": None if kernel is None else _kernel_as_dict(kernel),
             "downstream": None if area is None else asdict(area),
         }
 
@@ -122,7 +128,7 @@ def evaluate_tables(
     seed : int
         That the generator was made from.
     rng : Generator
-        Chooses 3-way tables, pairs and the fifth, draws the reference rows, seeds the classifiers.
+        Chooses 3-way tables, pairs and the fifth, draws the reference rows and random features, seeds the classifiers.
 
     Returns
     -------
@@ -166,6 +172,7 @@ def evaluate_tables(
             bootstrap_columns=compare_columns(rows, against["bootstrap"], schema),
             together=together,
             given=given,
+            kernel=compare_kernels(rows, against, schema, rng=rng),
             downstream=found,
             rows=_height(rows),
             synthetic_rows=_height(others),
@@ -229,6 +236,14 @@ def _as_dict(variation: Variation) -> dict[str, Any]:
         "max": variation.maximum,
         "worst": [{"columns": list(columns), "distance": distance} for columns, distance in variation.worst()],
     }
+
+
+def _kernel_as_dict(found: KernelDistances) -> dict[str, Any]:
+    """Return the figures of all ordered columns at once as plain JSON values."""
+    distances = {
+        name: {"mmd": each.value, "standard_error": each.standard_error} for name, each in found.distances.items()
+    }
+    return {"columns": found.columns, "gamma": found.gamma, **distances}
 
 
 def _column_as_dict(errors: ColumnErrors) -> dict[str, Any]:

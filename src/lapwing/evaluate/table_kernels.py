@@ -1,0 +1,121 @@
+"""How far coded tables are from each other in all ordered columns at once: MMD with a Gaussian kernel.
+
+What is computed from private rows is private: nothing here adds noise.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from lapwing.evaluate.checks import Floats
+from lapwing.evaluate.kernel_distances import mean_features, mmd, mmd_from_features, random_frequencies
+from lapwing.evaluate.wasserstein import Estimate
+from lapwing.schema.fields import Field
+from lapwing.schema.schemas import Schema
+
+Codes = Mapping[str, npt.NDArray[np.integer]]
+
+GAMMA: Final = 3.0
+"""Gamma of the kernel, times the number of columns. The median heuristic without data: the mean squared distance of two
+uniform rows is a sixth for each column of length 1, and gamma is one over twice that."""
+
+EXACT: Final = 10_000
+"""Most rows of every table for which distances are exact."""
+
+FEATURES: Final = 256
+"""Random frequencies where a table has more rows."""
+
+MOST_ROWS: Final = 2**19
+"""Rows of a table that are compared; of more, so many are drawn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelDistances:
+    """Hold how far several tables are from the real one in all ordered columns at once.
+
+    Parameters
+    ----------
+    columns : int
+        Ordered columns, at least 1.
+    gamma : float
+        Of the kernel ``exp(-gamma * distance**2)``, on columns of length 1.
+    distances : dict of str to Estimate
+        By the name of the table, the MMD (not its square), 0 to sqrt(2), and its standard error: 0 where it is exact.
+    """
+
+    columns: int
+    gamma: float
+    distances: dict[str, Estimate]
+
+
+def compare_kernels(
+    real_codes: Codes, others: Mapping[str, Codes], schema: Schema, *, rng: np.random.Generator
+) -> KernelDistances | None:
+    """Return the MMD between the real table and others, over all ordered columns with at least two values.
+
+    Parameters
+    ----------
+    real_codes : mapping of str to ndarray of integers, shape (n,)
+        Codes of every modelled column of the schema, at least one row.
+    others : mapping of str to such mappings
+        The other tables by name.
+    schema : Schema
+        Gives the columns and their public bounds.
+    rng : Generator
+        Draws frequencies, and rows of tables with more than 2**19.
+
+    Returns
+    -------
+    KernelDistances or None
+        None where no column is ordered.
+
+    Notes
+    -----
+    The regular codes of a column lie on [0, 1]. A cell that is missing, special or a misfit lies in the middle, one
+    length away in a direction of its own, so that the whole range and being missing weigh alike. Exact up to 10,000
+    rows in every table, else by 256 random features. Time ``O(d n**2)`` up to there, then 3 microseconds a row and table.
+
+    Examples
+    --------
+    >>> schema = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}]})
+    >>> real, other = {"a": np.array([0, 1])}, {"a": np.array([1, 1])}
+    >>> found = compare_kernels(real, {"other": other}, schema, rng=np.random.default_rng(0))
+    >>> round(found.distances["other"].value, 4)
+    0.6893
+    """
+    columns = [column for column in schema.columns if column.domain.ordered and column.domain.values > 1]
+    if not columns:
+        return None
+    gamma = GAMMA / len(columns)
+    real, *rest = _points([real_codes, *others.values()], columns, rng)
+    if max(map(len, (real, *rest))) <= EXACT:
+        found = [Estimate(value=mmd(real, points, gamma=gamma), standard_error=0.0) for points in rest]
+    else:
+        frequencies = random_frequencies(real.shape[1], FEATURES, rng, gamma=gamma)
+        features = mean_features(real, frequencies)
+        found = [mmd_from_features(features, mean_features(points, frequencies)) for points in rest]
+    return KernelDistances(columns=len(columns), gamma=gamma, distances=dict(zip(others, found, strict=True)))
+
+
+def _points(tables: Sequence[Codes], columns: Sequence[Field], rng: np.random.Generator) -> list[Floats]:
+    """Return the rows of each table as points: places on [0, 1], then whether a cell is none of the regular ones."""
+    found = []
+    for codes in tables:
+        places = np.column_stack([_places(codes[column.name], column) for column in columns])
+        if len(places) > MOST_ROWS:
+            places = places[rng.choice(len(places), MOST_ROWS, replace=False)]
+        is_apart = np.isnan(places)
+        found.append(np.column_stack((np.where(is_apart, 0.5, places), is_apart)))
+    # A coordinate that is 0 everywhere costs time and changes no distance.
+    is_used = np.any([points.any(axis=0) for points in found], axis=0)
+    return [points[:, is_used] for points in found]
+
+
+def _places(codes: npt.NDArray[np.integer], column: Field) -> Floats:
+    """Return where the regular codes of a column lie on [0, 1]; nan for the others."""
+    domain = column.domain
+    offset, length = (0.5, domain.values) if domain.continuous else (0.0, domain.values - 1)
+    return np.where(codes < domain.values, (codes + offset) / length, np.nan)
