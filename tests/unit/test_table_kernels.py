@@ -41,7 +41,7 @@ def test_cells_lie_on_a_line_of_length_1_or_apart_from_it(code: int, other: int,
     assert found.distances["other"].standard_error == 0
 
 
-def test_misfits_lie_apart_and_real_codes_in_the_middle_of_their_interval() -> None:
+def test_real_columns_have_length_1_and_misfits_lie_apart() -> None:
     first, last, misfit = 0, 2**32 - 1, 2**32
 
     ends = distance([HEIGHT], [[first]], [[last]]).distances["other"].value

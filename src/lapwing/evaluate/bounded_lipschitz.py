@@ -108,7 +108,7 @@ def _transport(costs: Floats, sent: Floats, wanted: Floats, bound: float) -> flo
 
 def _least_cost(costs: Floats, sent: Floats, wanted: Floats) -> float:
     """Return the cost of an optimal transport between equal masses, by a linear program."""
-    # Imported when needed: SciPy's optimisers take a while to load, and most runs need none.
+    # Imported when needed: SciPy's optimisers take a while to load.
     from scipy.optimize import linprog  # noqa: PLC0415
     from scipy.sparse import eye_array, kron, vstack  # noqa: PLC0415
 

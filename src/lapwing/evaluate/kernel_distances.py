@@ -16,8 +16,8 @@ from scipy.spatial.distance import cdist
 
 from lapwing.errors import ParameterError
 from lapwing.evaluate.checks import Floats, finite_array, same_space, shares
+from lapwing.evaluate.estimates import Estimate
 from lapwing.evaluate.point_masses import merged
-from lapwing.evaluate.wasserstein import Estimate
 
 Complexes = npt.NDArray[np.complex128]
 

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lapwing.evaluate.checks import Floats
+from lapwing.evaluate.estimates import Estimate
 from lapwing.evaluate.kernel_distances import mean_features, mmd, mmd_from_features, random_frequencies
-from lapwing.evaluate.wasserstein import Estimate
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
@@ -76,7 +76,8 @@ def compare_kernels(
     -----
     The regular codes of a column lie on [0, 1]. A cell that is missing, special or a misfit lies in the middle, one
     length away in a direction of its own, so that the whole range and being missing weigh alike. Exact up to 10,000
-    rows in every table, else by 256 random features. Time ``O(d n**2)`` up to there, then 3 microseconds a row and table.
+    rows in every table, else by 256 random features. Time ``O(d n**2)`` up to there, then 3
+    microseconds a row and table.
 
     Examples
     --------
@@ -117,5 +118,4 @@ def _points(tables: Sequence[Codes], columns: Sequence[Field], rng: np.random.Ge
 def _places(codes: npt.NDArray[np.integer], column: Field) -> Floats:
     """Return where the regular codes of a column lie on [0, 1]; nan for the others."""
     domain = column.domain
-    offset, length = (0.5, domain.values) if domain.continuous else (0.0, domain.values - 1)
-    return np.where(codes < domain.values, (codes + offset) / length, np.nan)
+    return np.where(codes < domain.values, codes / (domain.values - 1), np.nan)

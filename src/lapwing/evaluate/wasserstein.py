@@ -6,16 +6,15 @@ nothing here adds noise.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.evaluate.checks import Floats, same_space
+from lapwing.evaluate.estimates import Estimate
 from lapwing.evaluate.wasserstein_line import wasserstein_line
 
 Metric = Literal["linf", "l1", "l2"]
@@ -24,23 +23,6 @@ MAX_ASSIGNED: Final = 2048
 """Most points that are assigned to each other: 32 MiB of distances, 2 to 6 seconds."""
 
 _SCIPY_NAMES: Final = {"linf": "chebyshev", "l1": "cityblock", "l2": "euclidean"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
-    """Hold an estimate from repeated draws and how far it may be from its expectation.
-
-    Parameters
-    ----------
-    value : float
-        Of a Wasserstein distance: the mean over the draws, in the unit of the ground metric.
-    standard_error : float
-        Of the value, in the same unit: for a mean the sample standard deviation of the draws over the root of their
-        number.
-    """
-
-    value: float
-    standard_error: float
 
 
 def wasserstein_assignment(points: npt.ArrayLike, others: npt.ArrayLike, *, metric: Metric = "linf") -> float:
@@ -79,6 +61,9 @@ def wasserstein_assignment(points: npt.ArrayLike, others: npt.ArrayLike, *, metr
     >>> wasserstein_assignment([[0.0, 0.0], [1.0, 1.0]], [[1.0, 1.0], [0.0, 0.5]])
     0.25
     """
+    # Imported when needed: SciPy's optimisers take a while to load.
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415
+
     left, right = same_space(points, others)
     if len(left) != len(right):
         raise ParameterError(
