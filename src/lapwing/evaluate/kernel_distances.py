@@ -12,7 +12,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial.distance import cdist
 
 from lapwing.errors import ParameterError
 from lapwing.evaluate.checks import Floats, finite_array, same_space, shares
@@ -341,6 +340,9 @@ def _difference(
 
 def _densities(places: Floats, points: Floats, masses: Floats, gamma: float) -> Floats:
     """Return the sum over points of mass times kernel, at each place."""
+    # Imported when needed: SciPy's geometry takes a while to load.
+    from scipy.spatial.distance import cdist  # noqa: PLC0415
+
     # From differences of coordinates: |x|^2 + |y|^2 - 2 x.y would lose the digits of what lies far from 0.
     kernel = cdist(places, points, "sqeuclidean")
     kernel *= -gamma
