@@ -29,6 +29,7 @@ __all__ = [  # noqa: RUF022 - sorted as Python sorts
     "LapwingError",
     "LapwingWarning",
     "PMM",
+    "PSMM",
     "ParameterError",
     "Plan",
     "Release",

@@ -9,10 +9,12 @@ from lapwing.api.synthesizer import Synthesizer
 from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.independent import Independent
 from lapwing.mechanisms.pmm import PMM
+from lapwing.mechanisms.psmm import PSMM
 from lapwing.sample.conditions import Between as between  # noqa: N813
 
 __all__ = [
     "PMM",
+    "PSMM",
     "Adaptive",
     "Independent",
     "Plan",

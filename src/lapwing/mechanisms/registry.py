@@ -13,6 +13,7 @@ from lapwing.errors import ParameterError
 from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.independent import Independent
 from lapwing.mechanisms.pmm import PMM
+from lapwing.mechanisms.psmm import PSMM
 from lapwing.release.certificate import Statement
 from lapwing.release.curator import Curator
 from lapwing.release.model import ReleasedModel
@@ -42,8 +43,8 @@ class Mechanism(Protocol):
         ...
 
 
-MECHANISMS: Mapping[str, type[Adaptive] | type[Independent] | type[PMM]] = MappingProxyType(
-    {"adaptive": Adaptive, "independent": Independent, "pmm": PMM}
+MECHANISMS: Mapping[str, type[Adaptive] | type[Independent] | type[PMM] | type[PSMM]] = MappingProxyType(
+    {"adaptive": Adaptive, "independent": Independent, "pmm": PMM, "psmm": PSMM}
 )
 """Mechanism classes by lower-case name."""
 
@@ -131,7 +132,7 @@ def accuracy_statements(
     rng : numpy.random.Generator
         Public randomness for simulations.
     """
-    return mechanism.statements(schema, terms, answers, model, rng) if isinstance(mechanism, PMM) else ()
+    return mechanism.statements(schema, terms, answers, model, rng) if isinstance(mechanism, PMM | PSMM) else ()
 
 
 def _read(key: str, value: object, kind: object) -> object:

@@ -1,0 +1,207 @@
+"""What is proved about the accuracy of a private signed measure: before anything is asked, and of a release."""
+
+import math
+from typing import Final
+
+import numpy as np
+
+from lapwing.mechanisms.steps.box_cells import BoxCells
+from lapwing.numerics.noise_transport import noise_transport
+from lapwing.numerics.tree_bounds import check_rows
+from lapwing.numerics.tree_simulation import drawn_noise, noise_variance
+from lapwing.release.certificate import Statement
+from lapwing.release.noise_law import NoiseLaw
+
+GAMMA: Final = 0.05
+"""Failure probability of the stated distance."""
+
+SIMULATED_CELLS: Final = 2**21
+SIMULATIONS: Final = (199, 99, 39)
+"""The most of these that stay within so many simulated cells, else 19, the fewest that state a quantile."""
+
+FACTOR_OF_THEOREM: Final = 2.0
+"""Of the published algorithm, which knows the number of rows and returns a measure of just that sum."""
+
+FACTOR_OF_NOISY_SUM: Final = 3.0
+"""Where the released measure sums to the noisy counts."""
+
+
+def theorem_3_6(diameter: float, complexity: float, *, rows: float, factor: float = FACTOR_OF_THEOREM) -> float:
+    """Return the bound on the expected 1-Wasserstein distance between a table and its private signed measure.
+
+    Parameters
+    ----------
+    diameter : float
+        Of the largest cell.
+    complexity : float
+        The discrete Laplacian complexity in records: the expected bounded-Lipschitz norm of the noise, or a bound of it
+        (`expected_complexity`).
+    rows : float
+        Public number of rows in the cells, above 0.
+    factor : float, default 2
+        2 where the measure sums to the number of rows, 3 where it sums to the noisy counts.
+
+    Returns
+    -------
+    float
+        ``diameter + factor * complexity / rows``.
+
+    Notes
+    -----
+    Write n for the counts and their sum, Z for the noise, N for the sum of the measure, ``|.|`` for the
+    bounded-Lipschitz norm, which on measures of sum 0 is the transport. Between points of two cells the distance is at
+    most the diameter plus that of their centres; the rest is about counts.
+
+    N = n: the measure is nearest to n + Z, so it is no further from it than n is, ``|Z|``; together ``2 |Z| / n``.
+
+    N = the sum T of n + Z: compare with ``n T / n``, the counts scaled. Then ``|n + Z - n T / n|`` is the largest
+    ``sum (f - mean of f in the table) Z`` over 1-Lipschitz f, at most ``|Z|`` because ``|f - mean| <= 1``. So the
+    distance is at most ``2 |Z| / T`` (that is 2 n / T times ``|Z| / n``). If ``T >= 2 n / 3`` this is at most
+    ``3 |Z| / n``. If not, ``|Z| >= |sum Z| > n / 3``, and ``3 |Z| / n`` is above 1, which no distance is.
+
+    References
+    ----------
+    He, Vershynin, Zhu, "Algorithmically Effective Differentially Private Synthetic Data", Theorem 3.6.
+
+    Examples
+    --------
+    >>> theorem_3_6(0.25, 100.0, rows=1000)
+    0.45
+    """
+    check_rows(rows)
+    return diameter + factor * complexity / rows
+
+
+def expected_complexity(cells: BoxCells, noise: NoiseLaw) -> float:
+    """Bound the expected bounded-Lipschitz norm of the noise on cells, in records times distance, without simulation.
+
+    Parameters
+    ----------
+    cells : BoxCells
+    noise : NoiseLaw
+        Independent from cell to cell.
+    """
+    variances = np.full((1, *cells.shape), noise_variance(noise.kind, float(noise.parameter)))
+    return float(noise_transport(cells.layers(variances), cells.unit, "variances")[0])
+
+
+def simulated_norms(cells: BoxCells, noise: NoiseLaw, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Simulate the noise and bound its bounded-Lipschitz norm.
+
+    Parameters
+    ----------
+    cells : BoxCells
+    noise : NoiseLaw
+        Independent from cell to cell.
+    rng : numpy.random.Generator
+        Public randomness.
+
+    Returns
+    -------
+    norms, sums : ndarray of float64, shape (simulations,)
+        The bounds, and what the noise sums to.
+    """
+    count = next((each for each in SIMULATIONS if each * cells.cells <= SIMULATED_CELLS), 19)
+    together = max(1, min(count, SIMULATED_CELLS // 8 // cells.cells))
+    norms, sums = [], []
+    for start in range(0, count, together):
+        shape = (min(together, count - start), *cells.shape)
+        drawn = drawn_noise(noise.kind, float(noise.parameter), shape, rng)
+        norms.append(noise_transport(cells.layers(drawn), cells.unit))
+        sums.append(drawn.reshape(shape[0], -1).sum(axis=1))
+    return np.concatenate(norms), np.concatenate(sums)
+
+
+def released_statements(
+    cells: BoxCells, noise: NoiseLaw, counts: np.ndarray, measure: np.ndarray | None, rng: np.random.Generator
+) -> tuple[Statement, ...]:
+    """State how far a released measure is from the table.
+
+    Parameters
+    ----------
+    cells : BoxCells
+    noise : NoiseLaw
+        Of the counts.
+    counts : ndarray of int64, shape ``cells.shape``
+        Noisy.
+    measure : ndarray of float64, shape ``cells.shape``, or None
+        What was released; None where the model is uniform for want of counts.
+    rng : numpy.random.Generator
+        Simulates noise.
+
+    Returns
+    -------
+    tuple of Statement
+        A distance that holds with 95 % probability, and the diameter of the largest cell, which it includes.
+
+    Notes
+    -----
+    The norm of the noise and M simulated bounds of it: the bound of the real noise is exchangeable with those, so it
+    exceeds the k-th largest, Q, with probability at most ``k / (M + 1)``. The proof of `theorem_3_6` holds without
+    expectations, with the sum of the released measure, which is public, as the divisor: the measure is at most Q and at
+    most the bound of the difference that is seen from the noisy counts, and these at most Q from the table.
+    """
+    if measure is None:
+        nothing = f"the noisy counts sum to 0 or less: the model is uniform, and {_distance(cells)} may be this large"
+        return Statement(kind="distance", text=nothing, value=1.0), _largest(cells)
+    norms, _ = simulated_norms(cells, noise, rng)
+    rank = math.floor(GAMMA * (norms.size + 1))
+    largest = float(np.sort(norms)[-rank])
+    moved = float(noise_transport(cells.layers((counts - measure)[None]), cells.unit)[0])
+    bound = cells.diameter + (largest + min(largest, moved)) / float(measure.sum())
+    text = f"with 95 % probability, {_distance(cells)} is at most this"
+    return Statement(kind="distance", text=text, value=min(1.0, bound)), _largest(cells)
+
+
+def planned_statements(
+    cells: BoxCells, noise: NoiseLaw, rows: float, rng: np.random.Generator, *, is_sum_public: bool
+) -> tuple[Statement, ...]:
+    """State what is expected of a release before it is made.
+
+    Parameters
+    ----------
+    cells : BoxCells
+    noise : NoiseLaw
+        Of the counts.
+    rows : float
+        A public number of rows, above 0.
+    rng : numpy.random.Generator
+        Simulates noise.
+    is_sum_public : bool
+        Whether the measure will sum to the number of rows, not to the noisy counts.
+    """
+    norms, sums = simulated_norms(cells, noise, rng)
+    totals = np.full(norms.size, rows) if is_sum_public else rows + sums
+    is_empty = totals <= 0
+    bounds = cells.diameter + FACTOR_OF_THEOREM * norms / np.where(is_empty, 1.0, totals)
+    bounds = np.where(is_empty, 1.0, np.minimum(1.0, bounds))
+    error = float(bounds.std(ddof=1)) / math.sqrt(bounds.size)
+    factor = FACTOR_OF_THEOREM if is_sum_public else FACTOR_OF_NOISY_SUM
+    proved = theorem_3_6(cells.diameter, expected_complexity(cells, noise), rows=rows, factor=factor)
+    text = (
+        f"in expectation over the noise, {_distance(cells)} is at most this at {rows:.0f} rows, simulated "
+        f"{bounds.size} times; standard error {error:.1g}"
+    )
+    theorem = f"the same by Theorem 3.6, without simulation, with the factor {factor:.0f} (above 1 it says nothing)"
+    return (
+        Statement(kind="expected error", text=text, value=float(bounds.mean())),
+        Statement(kind="published bound", text=theorem, value=proved),
+        _largest(cells),
+    )
+
+
+def _largest(cells: BoxCells) -> Statement:
+    """State the resolution, and the distance in which the measure is nearest."""
+    text = f"the largest cell of the {cells.cells} has this diameter, if each column has 1"
+    if not cells.is_exact:
+        text += "; the measure is nearest in a distance of steps between cells, which is never below the stated one"
+    return Statement(kind="largest cell", text=text, value=cells.diameter)
+
+
+def _distance(cells: BoxCells) -> str:
+    """Name the distance that is bounded."""
+    columns = ", ".join(cells.columns)
+    return (
+        f"the 1-Wasserstein distance between the released model and the rows without misfits, over {columns}, each "
+        "column scaled to length 1 and the largest difference counting,"
+    )
