@@ -9,6 +9,7 @@ import polars as pl
 from lapwing.api.queries import free_name
 from lapwing.release.noise_law import NoisyTable
 from lapwing.release.questions import Answer
+from lapwing.release.sparse_counts import NoisyCells
 from lapwing.release.tree_counts import NoisyTree
 from lapwing.schema.labels import labels, run_labels
 from lapwing.schema.schemas import Schema
@@ -28,7 +29,7 @@ def answer_table(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFr
 
     Parameters
     ----------
-    answer : NoisyCounts or NoisyTree
+    answer : NoisyCounts, NoisyTree or NoisyCells
         A released answer.
     table : NoisyTable
         One of its tables.
@@ -40,6 +41,8 @@ def answer_table(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFr
     polars.DataFrame
         One line per cell: the fields, ``noisy_count``, ``noise_sd``.
     """
+    if isinstance(answer, NoisyCells):
+        return _listed_table(answer, schema)
     cells = np.indices(table.counts.shape).reshape(table.counts.ndim, table.counts.size)
     named = {
         name: pl.Series(texts, dtype=pl.String).gather(cell)
@@ -47,6 +50,22 @@ def answer_table(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFr
     }
     count, sd = (free_name(name, answer.question.columns) for name in ("noisy_count", "noise_sd"))
     return pl.DataFrame({**named, count: table.counts.ravel()}).with_columns(pl.lit(table.noise.sd).alias(sd))
+
+
+def _listed_table(answer: NoisyCells, schema: Schema) -> pl.DataFrame:
+    """Return the leaves of a tree of cells that were released, each column with the labels of its own level."""
+    tree = answer.question.tree
+    levels, cells = answer.leaves
+    named = {}
+    for place, (name, nested) in enumerate(zip(tree.columns, tree.hierarchies, strict=True)):
+        depths = np.array([tree.depths(level)[place] for level in range(tree.depth + 1)])[levels]
+        texts = np.empty(len(cells), dtype=np.object_)
+        for depth in np.unique(depths).tolist():
+            at = depths == depth
+            texts[at] = np.array(run_labels(nested, depth, schema.field(name)), dtype=np.object_)[cells[at, place]]
+        named[name] = pl.Series(texts.tolist(), dtype=pl.String)
+    count, sd = (free_name(name, tree.columns) for name in ("noisy_count", "noise_sd"))
+    return pl.DataFrame({**named, count: answer.counts}).with_columns(pl.lit(answer.noise.sd).alias(sd))
 
 
 def _labels(answer: Answer, table: NoisyTable, schema: Schema) -> list[list[str]]:

@@ -7,7 +7,9 @@ from lapwing.api.schema_draft import Schema
 from lapwing.api.synthesize import resume, synthesize
 from lapwing.api.synthesizer import Synthesizer
 from lapwing.mechanisms.adaptive import Adaptive
+from lapwing.mechanisms.grid import Grid
 from lapwing.mechanisms.independent import Independent
+from lapwing.mechanisms.kd_tree import KDTree
 from lapwing.mechanisms.pmm import PMM
 from lapwing.mechanisms.psmm import PSMM
 from lapwing.sample.conditions import Between as between  # noqa: N813
@@ -16,7 +18,9 @@ __all__ = [
     "PMM",
     "PSMM",
     "Adaptive",
+    "Grid",
     "Independent",
+    "KDTree",
     "Plan",
     "Release",
     "Schema",

@@ -8,13 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from lapwing.curator.cell_rows import CellRows, complement
-from lapwing.errors import CapacityError
 from lapwing.noise.bits import BitSource
 from lapwing.noise.enclosures import LaplaceTail
 from lapwing.noise.geometric import survivors
 from lapwing.noise.laplace import discrete_laplace
+from lapwing.release.cells import check_listed
 from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.packing import MAX_CELLS
 from lapwing.release.split_decisions import SplitDecisions, Splits
 from lapwing.release.terms import Terms
 from lapwing.table.source import CodedSource
@@ -44,7 +43,7 @@ def answer_split_decisions(
     Raises
     ------
     CapacityError
-        If the noisy tree lists more than ``2**26`` cells, which depends on the decisions alone.
+        If the noisy tree lists more than ``2**26`` numbers, which depends on the decisions alone.
 
     Notes
     -----
@@ -65,9 +64,8 @@ def _decided(question: SplitDecisions, rows: CellRows, terms: Terms, bits: BitSo
             break
         cells, starts, stops, parents = rows.below(level - 1, cells, starts, stops)
         depths = (depths + decided_here)[parents]
-        listed += len(cells)
-        if listed > MAX_CELLS:
-            raise CapacityError(f"the noisy tree lists more than {MAX_CELLS} cells; raise tau or use fewer levels")
+        listed += cells.size
+        check_listed(listed)
         is_open = tree.divisible(level, cells)
         split = _splits(question, rows.counts(starts, stops)[is_open], depths[is_open], law, bits)
         decisions.append(split)

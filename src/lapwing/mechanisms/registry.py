@@ -4,14 +4,16 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol, cast, get_args, get_origin
+from typing import Any, ClassVar, Literal, Protocol, cast, get_args, get_origin
 
 import numpy as np
 
 from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
 from lapwing.mechanisms.adaptive import Adaptive
+from lapwing.mechanisms.grid import Grid
 from lapwing.mechanisms.independent import Independent
+from lapwing.mechanisms.kd_tree import KDTree
 from lapwing.mechanisms.pmm import PMM
 from lapwing.mechanisms.psmm import PSMM
 from lapwing.release.certificate import Statement
@@ -43,8 +45,10 @@ class Mechanism(Protocol):
         ...
 
 
-MECHANISMS: Mapping[str, type[Adaptive] | type[Independent] | type[PMM] | type[PSMM]] = MappingProxyType(
-    {"adaptive": Adaptive, "independent": Independent, "pmm": PMM, "psmm": PSMM}
+MECHANISMS: Mapping[str, type[Adaptive] | type[Independent] | type[PMM] | type[PSMM] | type[Grid] | type[KDTree]] = (
+    MappingProxyType(
+        {"adaptive": Adaptive, "independent": Independent, "pmm": PMM, "psmm": PSMM, "grid": Grid, "kdtree": KDTree}
+    )
 )
 """Mechanism classes by lower-case name."""
 
@@ -143,6 +147,8 @@ def _read(key: str, value: object, kind: object) -> object:
     if lists:
         return _read_list(key, value, int if get_args(lists[0])[0] is int else str)
     choices = get_args(kind) or (kind,)
+    if any(value in get_args(choice) for choice in choices if get_origin(choice) is Literal):
+        return value
     if str in choices or all(isinstance(choice, str) for choice in choices):
         return value
     try:

@@ -49,7 +49,7 @@ class CellTree:
     ParameterError
         If the parts do not go together.
     CapacityError
-        If more than ``2**26`` cells are listed.
+        If the cells that are listed, times columns, are more than ``2**26``.
 
     Notes
     -----
@@ -75,12 +75,12 @@ class CellTree:
     decisions: tuple[np.ndarray, ...] = ()
 
     def __post_init__(self) -> None:
-        self._check_columns()
         if not 0 <= self.first <= len(self.schedule) <= MAX_DEPTH:
             raise ParameterError(
                 f"the first level of a tree of cells must lie from 0 to its {len(self.schedule)} levels, at most "
                 f"{MAX_DEPTH}, got {self.first}; use fewer levels"
             )
+        self._check_columns()
         chosen = np.empty((0, len(self.columns)), dtype=np.int64) if self.chosen is None else self.chosen
         if chosen.dtype != np.int64 or chosen.ndim != 2 or chosen.shape[1] != len(self.columns):
             raise ParameterError(f"split cells must be int64 with {len(self.columns)} columns, got {chosen.dtype}")
@@ -111,8 +111,7 @@ class CellTree:
 
     def _check_cells(self, cells: np.ndarray) -> None:
         """Refuse cells of the first level that do not exist, repeat or are out of order."""
-        if len(cells) > MAX_CELLS:
-            raise CapacityError(f"a tree of cells splits {len(cells)} of its first cells, above {MAX_CELLS}")
+        check_listed(cells.size)
         if len(cells) and ((cells < 0) | (cells >= np.array(self.shape))).any():
             raise ParameterError("a split cell lies outside its level; the record is damaged")
         ranks = self.ranks_of(cells)
@@ -121,17 +120,14 @@ class CellTree:
 
     def _check_decisions(self) -> None:
         """Refuse decisions that are not one per cell that can be divided."""
-        listed = 0
-        for level, cells in self.levels():
-            listed += len(cells)
-            if listed > MAX_CELLS:
-                raise CapacityError(f"a tree lists {listed} cells, above {MAX_CELLS}; use fewer levels")
-            wanted = int(np.count_nonzero(self.divisible(level, cells)))
-            given = self._decision(level)
-            if given is not None and (given.ndim != 1 or given.size != wanted):
-                raise ParameterError(f"level {level} of a tree of cells needs {wanted} decisions, got {given.size}")
-        if len(self.decisions) > max(0, len(self.schedule) - self.first - 1):
-            raise ParameterError("a tree of cells has more lists of decisions than levels that can decide")
+        levels = self.levels()
+        wanted = [int(np.count_nonzero(self.divisible(*each))) for each in levels if each[0] < self.depth]
+        given = [each.size for each in self.decisions]
+        if given != wanted:
+            raise ParameterError(
+                f"a tree of cells needs {sum(wanted)} decisions on {len(wanted)} levels, one per cell that can be "
+                f"divided, got {sum(given)} on {len(given)}; the record is damaged"
+            )
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -224,19 +220,17 @@ class CellTree:
         Returns
         -------
         ndarray of bool or None
-            None where nothing was decided on this level or it is the last.
+            None on the last level, or where the decisions do not fit the cells.
         """
-        split = self._decision(level)
-        if split is None or level == self.depth:
-            return None
-        goes_on = ~self.divisible(level, cells)
-        goes_on[~goes_on] = split
-        return goes_on
-
-    def _decision(self, level: int) -> np.ndarray | None:
-        """Return the decisions of a level after the first, None where there are none."""
         place = level - self.first - 1
-        return self.decisions[place] if place < len(self.decisions) else None
+        if not 0 <= place < len(self.decisions):
+            return None
+        is_open, split = self.divisible(level, cells), self.decisions[place]
+        if np.count_nonzero(is_open) != split.size:
+            return None
+        goes_on = ~is_open
+        goes_on[is_open] = split
+        return goes_on
 
     def levels(self) -> Sequence[tuple[int, np.ndarray]]:
         """Return the listed cells of each level after the first: pairs of level and ndarray of int64, shape (k, d)."""
@@ -250,6 +244,7 @@ class CellTree:
             cells, _ = self.children(level, cells[goes_on])
             level += 1
             found.append((level, cells))
+            check_listed(sum(each.size for _, each in found))
         return found
 
     def leaves(self) -> list[tuple[int, np.ndarray]]:
@@ -297,10 +292,20 @@ class CellTree:
     def with_splits(self, values: Mapping[str, Any]) -> "CellTree":
         """Return the tree split as `splits_to_dict` wrote; sizes are checked before memory is taken."""
         split, sizes = read_key(values, "split", int), read_list(values, "sizes", int)
-        if not 0 <= split <= MAX_CELLS or not 0 <= sum(sizes) <= MAX_CELLS or min(sizes, default=0) < 0:
-            raise ParameterError(f"a tree of cells must list from 0 to {MAX_CELLS} cells; the record is damaged")
+        if min([split, *sizes]) < 0:
+            raise ParameterError("a tree of cells must list 0 cells or more; the record is damaged")
+        check_listed(split * len(self.columns) + sum(sizes))
         packed = zip(read_list(values, "decisions", str), sizes, strict=True)
         return self.grown(
             unpack_counts(read_key(values, "chosen", str), (split, len(self.columns))),
             [unpack_counts(text, (size,)) != 0 for text, size in packed],
+        )
+
+
+def check_listed(numbers: int) -> None:
+    """Refuse lists of cells that hold more than ``2**26`` numbers: 512 MiB."""
+    if numbers > MAX_CELLS:
+        raise CapacityError(
+            f"a tree of cells lists more than {MAX_CELLS} numbers, one per cell and column; use fewer levels, a larger "
+            "threshold or fewer columns"
         )

@@ -4,6 +4,7 @@ With q = exp(-1 / scale): P[Z = z] = (1 - q) / (1 + q) q^|z|, and P[Z >= x] = q^
 1 - q^(1 - x) / (1 + q) for x <= 0.
 """
 
+import math
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from typing import Final
@@ -55,9 +56,25 @@ def tail_ratio(scale: Fraction, threshold: int, other: int) -> Fraction:
         return Fraction(0)
     if min(threshold, other) >= 0:
         return Fraction(other - threshold) / scale
-    with localcontext(Context(prec=_DIGITS)):
+    largest = int(max(abs(threshold), abs(other)) / scale)
+    with localcontext(Context(prec=_DIGITS + len(str(largest)))):
         ratio = Fraction(_log_tail(scale, threshold) - _log_tail(scale, other))
     return ratio + _SLACK if threshold < other else ratio - _SLACK
+
+
+def log_tail(scale: Fraction, threshold: int) -> float:
+    """Return ``ln P[Z >= threshold]`` in floating point, for plans and capacity.
+
+    Examples
+    --------
+    >>> round(log_tail(Fraction(1), 800), 2), round(log_tail(Fraction(1), 0), 4)
+    (-800.31, -0.3133)
+    """
+    rate = float(min(1 / scale, Fraction(2**1000)))
+    whole = math.log1p(math.exp(-rate))
+    if threshold >= 1:
+        return -rate * threshold - whole
+    return math.log1p(-math.exp(-rate * (1 - threshold) - whole))
 
 
 def _log_tail(scale: Fraction, threshold: int) -> Decimal:

@@ -1,5 +1,6 @@
 """The question for the well filled leaves of a tree of cells, of which there may be more than can be written out."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,8 +10,8 @@ import numpy as np
 
 from lapwing.budget.budget import Budget, Notion
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.release.cells import CellTree
-from lapwing.release.laplace_events import tail_ratio, value_ratio
+from lapwing.release.cells import CellTree, check_listed
+from lapwing.release.laplace_events import log_tail, tail_ratio, value_ratio
 from lapwing.release.laws import read_only
 from lapwing.release.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity
 from lapwing.release.packing import MAX_CELLS, pack_counts, unpack_counts
@@ -20,7 +21,6 @@ from lapwing.release.split_decisions import (
     check_epsilon,
     laplace_cost,
     laplace_noise,
-    tail_probability,
 )
 from lapwing.release.terms import Relation
 from lapwing.schema.groupings import Grouping
@@ -102,12 +102,13 @@ class SparseCounts:
 
     def check_capacity(self, relation: Relation, max_rows: int) -> None:
         """Refuse a grid of which more than ``2**26`` empty cells are expected to reach the threshold by noise alone."""
-        cells, noise = float(min(self.tree.cells, 2**1000)), self.noise(relation, max_rows)
-        expected = cells if self.threshold is None else cells * tail_probability(noise, self.threshold)
-        if expected > MAX_CELLS:
+        log_kept = math.log(self.tree.cells)
+        if self.threshold is not None:
+            log_kept += log_tail(self.noise(relation, max_rows).parameter, self.threshold)
+        if log_kept + math.log(len(self.columns)) > math.log(MAX_CELLS):
             raise CapacityError(
-                f"of {cells:.3g} cells about {expected:.3g} would reach the threshold {self.threshold} by noise "
-                f"alone, above {MAX_CELLS}; raise the threshold or use wider cells"
+                f"of 2**{math.log2(self.tree.cells):.1f} cells about 2**{log_kept / math.log(2):.1f} would be released "
+                f"with the threshold {self.threshold} though they are empty; raise it or use wider cells"
             )
 
     def to_dict(self) -> dict[str, Any]:
@@ -179,6 +180,8 @@ class NoisyCells:
             ranks, split = tree.ranks_of(self.firsts), tree.ranks_of(tree.split_cells)
             inside = bool((ranks[1:] > ranks[:-1]).all()) and not np.isin(ranks, split).any()
         ends = np.concatenate(([-1], self.places, [listed]))
+        every = tree.cells - len(tree.split_cells) + listed
+        inside = inside and (self.question.threshold is not None or self.counts.size == every)
         if not inside or not (ends[1:] > ends[:-1]).all():
             raise ParameterError("noisy cells must be distinct leaves of the tree, in its order; the record is damaged")
 
@@ -240,8 +243,9 @@ class NoisyCells:
     def from_dict(cls, question: SparseCounts, answer: Mapping[str, Any]) -> "NoisyCells":
         """Read back the answer to a question that ``to_dict`` wrote; sizes are checked before memory is taken."""
         firsts, places = read_key(answer, "firsts", int), read_key(answer, "places", int)
-        if not 0 <= min(firsts, places) <= max(firsts, places) <= MAX_CELLS:
-            raise ParameterError(f"an answer must hold from 0 to {MAX_CELLS} cells; the record is damaged")
+        if min(firsts, places) < 0:
+            raise ParameterError("an answer must hold 0 cells or more; the record is damaged")
+        check_listed(firsts * len(question.columns) + places)
         return cls(
             question,
             unpack_counts(read_key(answer, "first_cells", str), (firsts, len(question.columns))),

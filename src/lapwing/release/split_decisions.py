@@ -1,5 +1,6 @@
 """The question which cells of a public tree to split, level by level, and its answer."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,7 +11,7 @@ import numpy as np
 from lapwing.budget.budget import Budget, Notion
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.release.cells import CellTree
-from lapwing.release.laplace_events import tail_ratio
+from lapwing.release.laplace_events import log_tail, tail_ratio
 from lapwing.release.noise_law import MAX_SD, NoiseLaw, NoisyTable, Sensitivity, row_sensitivity
 from lapwing.release.packing import MAX_CELLS
 from lapwing.release.plain import read_key, read_rational
@@ -120,13 +121,11 @@ class SplitDecisions:
 
     def check_capacity(self, relation: Relation, max_rows: int) -> None:
         """Refuse a tree whose empty cells alone, expected over the noise, split more than ``2**26`` times."""
-        noise = self.noise(relation, max_rows)
-        cells = float(min(self.tree.cells, 2**1000))
-        expected = cells * self._empty_splits(noise)
-        if expected > MAX_CELLS:
+        splits = self._log_empty_splits(self.noise(relation, max_rows))
+        if splits + math.log(len(self.columns)) > math.log(MAX_CELLS):
             raise CapacityError(
-                f"a tree of {cells:.3g} first cells and {self.deciding} levels below would split about "
-                f"{expected:.3g} empty cells, above {MAX_CELLS}; raise tau or use fewer levels"
+                f"a tree of 2**{math.log2(self.tree.cells):.1f} first cells and {self.deciding} levels below splits "
+                f"about 2**{splits / math.log(2):.1f} empty cells; raise tau or use fewer levels"
             )
 
     def step(self, noise: NoiseLaw) -> int:
@@ -155,18 +154,16 @@ class SplitDecisions:
         step = self.step(noise)
         return np.asarray(np.maximum(self.threshold - step, counts - step * decided))
 
-    def _empty_splits(self, noise: NoiseLaw) -> float:
-        """Return how many splits are expected below one empty cell of the first level, itself included."""
-        reached, splits = 1.0, 0.0
+    def _log_empty_splits(self, noise: NoiseLaw) -> float:
+        """Return the logarithm of how many empty cells are expected to be split, all others being empty too."""
+        reached, splits = math.log(self.tree.cells), []
         for decided in range(self.deciding):
             none, depth = np.zeros(1, dtype=np.int64), np.full(1, decided)
             needed = self.threshold + 1 - int(self.biased(none, depth, noise)[0])
-            reached *= tail_probability(noise, needed)
-            splits += reached
-            if splits > MAX_CELLS:
-                break
-            reached *= 2
-        return splits
+            splits.append(reached + log_tail(noise.parameter, needed))
+            reached = splits[-1] + math.log(2)
+        most = max(splits)
+        return most + math.log(sum(math.exp(each - most) for each in splits))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the question as plain JSON values."""
@@ -294,16 +291,3 @@ def laplace_noise(bound: Sensitivity, epsilon: Fraction) -> NoiseLaw:
     if noise.sd > MAX_SD:
         raise ParameterError(f"a cost of {epsilon} gives noise above 2**50 records; give a larger budget")
     return noise
-
-
-def tail_probability(noise: NoiseLaw, threshold: int) -> float:
-    """Return P[Z >= threshold] in floating point, for plans and capacity.
-
-    Examples
-    --------
-    >>> tail_probability(NoiseLaw("laplace", Fraction(1)), 0)
-    0.7310585786300049
-    """
-    q = float(np.exp(-1.0 / float(noise.parameter)))
-    upper = float(np.exp(-max(threshold, 1 - threshold) / float(noise.parameter))) / (1.0 + q)
-    return upper if threshold >= 1 else 1.0 - upper

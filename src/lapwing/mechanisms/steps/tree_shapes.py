@@ -95,6 +95,18 @@ def tree_shape(domains: Sequence[Domain], order: Order, max_nodes: int) -> TreeS
     return TreeShape(schedule=tuple(schedule), deltas=tuple(deltas), resolutions=tuple(resolutions), is_complete=False)
 
 
+def longest_edges(domain: Domain) -> tuple[float, ...]:
+    """Return the length of the longest run on each level of a column's hierarchy, each column having length 1.
+
+    Examples
+    --------
+    >>> longest_edges(Domain(values=4, specials=0, missing=False, ordered=False, continuous=False))
+    (1.0, 1.0, 0.0)
+    """
+    lengths = [{_length(domain, kind, size) for kind, size in runs} for runs in _levels(domain)]
+    return tuple(max(each) for each in lengths)
+
+
 def _levels(domain: Domain) -> list[Runs]:
     """Return the runs of each level that `lapwing.schema.hierarchies.hierarchy` has, as sizes."""
     extra = domain.specials + (1 if domain.missing else 0)
