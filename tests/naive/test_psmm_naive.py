@@ -1,0 +1,279 @@
+"""PSMM against the paper's dense linear program, and against loops over rows."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.optimize import linprog
+
+from helpers.bits import SeededBits, ZeroNoiseBits
+from helpers.pmm_runs import frame_of, run, unit_columns
+from lapwing.mechanisms.psmm import PSMM
+from lapwing.mechanisms.steps.box_cells import box_cells
+from lapwing.mechanisms.steps.measure_fit import fitted_measure
+from lapwing.numerics.cell_flow import Steps, cover_deficits
+from lapwing.numerics.simplex import project_to_simplex
+from lapwing.sample.marginals import marginal
+from lapwing.schema.groupings import identity
+from lapwing.schema.schemas import Schema
+
+
+def number(name, **more):
+    return {"name": name, "type": "number", "constraints": {"minimum": 0, "maximum": 1, **more}}
+
+
+def integer(name, largest, **more):
+    return {"name": name, "type": "integer", "constraints": {"minimum": 0, "maximum": largest, **more}}
+
+
+KIND = {"name": "kind", "type": "string", "categories": ["a", "b", "c"]}
+NEEDED = {"required": True}
+
+TABLES = {
+    "line": ([number("x", **NEEDED)], 24),
+    "line of whole numbers in uneven runs": ([integer("x", 30, **NEEDED)], 13),
+    "line with a missing cell": ([number("x")], 17),
+    "lines by category": ([KIND, number("x") | {"special": [99]}], 40),
+    "square": ([number("x", **NEEDED), number("y", **NEEDED)], 49),
+    "uneven sides": ([number("x", **NEEDED), integer("y", 4, **NEEDED)], 50),
+    "uneven runs": ([integer("x", 30, **NEEDED), integer("y", 8, **NEEDED)], 42),
+    "squares by category": ([KIND, number("x", **NEEDED), number("y") | {"special": [99]}], 60),
+    "cube": ([number("x", **NEEDED), number("y", **NEEDED), number("z", **NEEDED)], 27),
+    "cube with missing": ([number("x"), number("y", **NEEDED), number("z")], 60),
+    "categories": ([KIND, {"name": "flag", "type": "boolean"}], 12),
+}
+
+
+def cells_of_table(name, wanted=None):
+    fields, cells = TABLES[name]
+    schema = Schema.from_dict({"fields": fields})
+    return schema, box_cells(schema, wanted or cells, 10**4)
+
+
+# ------------------------------------------------------------------------------------------------ distances by loops
+
+
+def centre(domain, grouping, group):
+    """Return where a group lies in its column: a place on [0, 1], or a category of its own."""
+    starts, stops, groups = grouping.pieces()
+    (piece,) = np.flatnonzero(groups == group)
+    start, stop = int(starts[piece]), int(stops[piece])
+    if not domain.ordered or start >= domain.values:
+        return f"code {start}"
+    if domain.continuous:
+        return (start + stop) / 2 / domain.values
+    return (start + stop - 1) / 2 / max(1, domain.values - 1)
+
+
+def between(one, other):
+    """Return the distance of two places in a column."""
+    if isinstance(one, str) or isinstance(other, str):
+        return float(one != other)
+    return abs(one - other)
+
+
+def distances(schema, cells):
+    """Return the distance of every two cells: the largest of their columns, or along steps where sides are uneven."""
+    groups = list(itertools.product(*map(range, cells.shape)))
+    places = [
+        tuple(centre(c.domain, g, i) for c, g, i in zip(schema.columns, cells.groupings, cell, strict=True))
+        for cell in groups
+    ]
+    result = np.array([[max(map(between, one, other)) for other in places] for one in places])
+    if cells.is_exact:
+        return result
+    for i, j in itertools.product(range(len(groups)), repeat=2):
+        is_step = max(abs(a - b) for a, b in zip(groups[i], groups[j], strict=True)) <= 1
+        unit = cells.unit
+        result[i, j] = unit * np.ceil(result[i, j] / unit) if is_step and result[i, j] < 1 else 1.0 * (i != j)
+    for middle in range(len(groups)):
+        result = np.minimum(result, result[:, middle, None] + result[None, middle])
+    return result
+
+
+# --------------------------------------------------------------------------------------- the paper's linear program
+
+
+def program(counts, far, *, total=None, measure=None):
+    """Return the bounded-Lipschitz distance of counts to the nearest measure of this total, or to this measure.
+
+    One variable per ordered pair of cells for what moves, two per cell for what is made and removed at the price 1, and
+    one per cell for the measure.
+    """
+    size = counts.size
+    out = np.kron(np.eye(size), np.ones(size)) - np.kron(np.ones(size), np.eye(size))
+    equalities = np.hstack([out, -np.eye(size), np.eye(size), np.eye(size)])
+    values = counts.astype(float)
+    fixed = [(0, None)] * size if measure is None else [(each, each) for each in measure.reshape(-1)]
+    if measure is None:
+        equalities = np.vstack([equalities, np.concatenate((np.zeros(size**2 + 2 * size), np.ones(size)))])
+        values = np.append(values, total)
+    prices = np.concatenate((far.reshape(-1), np.ones(2 * size), np.zeros(size)))
+    solved = linprog(prices, A_eq=equalities, b_eq=values, bounds=[(0, None)] * (size**2 + 2 * size) + fixed)
+    assert solved.status == 0, solved.message
+    return solved.fun
+
+
+def noisy(cells, rng, mean):
+    """Return counts that are mostly noise, in a part of the cells more."""
+    counts = np.rint(rng.laplace(0, 2, cells.shape)).astype(np.int64)
+    lump = rng.random(cells.shape) < 0.2
+    return counts + np.where(lump, rng.poisson(5 * mean, cells.shape), 0)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_measure_is_as_near_as_the_papers_linear_program_finds(name):
+    schema, cells = cells_of_table(name)
+    far, rng = distances(schema, cells), np.random.default_rng(3)
+    for mean in (0.4, 2.0):
+        counts = noisy(cells, rng, mean)
+        summed = int(counts.sum())
+        for total in {summed, summed + 9, max(1, summed - 4)} - set(range(-100, 1)):
+            measure = fitted_measure(counts, cells, None if total == summed else total)
+
+            assert measure.min() >= 0
+            assert measure.sum() == pytest.approx(total)
+            flat = counts.reshape(-1)
+            assert program(flat, far, measure=measure) == pytest.approx(program(flat, far, total=total), abs=1e-7)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", TABLES)
+def test_larger_measures_are_as_near_as_the_papers_linear_program_finds(name):
+    schema, cells = cells_of_table(name, 200)
+    counts = noisy(cells, np.random.default_rng(4), 1.0)
+
+    measure = fitted_measure(counts, cells, None)
+
+    far, flat = distances(schema, cells), counts.reshape(-1)
+    best = program(flat, far, total=int(counts.sum()))
+    assert program(flat, far, measure=measure) == pytest.approx(best, abs=1e-6)
+
+
+def test_a_negative_sum_that_a_public_number_makes_up_for_is_covered_as_cheaply():
+    schema, cells = cells_of_table("squares by category")
+    counts = noisy(cells, np.random.default_rng(5), 0.0) - 1
+
+    measure = fitted_measure(counts, cells, 30)
+
+    far, flat = distances(schema, cells), counts.reshape(-1)
+    assert counts.sum() < 0
+    assert program(flat, far, measure=measure) == pytest.approx(program(flat, far, total=30))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_steps_and_layers_make_the_distances_of_all_cells(name):
+    schema, cells = cells_of_table(name)
+    steps = cells.steps()
+
+    found = np.where(np.eye(cells.cells, dtype=bool), 0.0, 1.0)
+    for tail, head, cost in zip(steps.tails, steps.heads, steps.costs, strict=True):
+        found[tail, head] = found[head, tail] = min(found[tail, head], cost * cells.unit)
+    for middle in range(cells.cells):
+        found = np.minimum(found, found[:, middle, None] + found[None, middle])
+
+    assert found == pytest.approx(distances(schema, cells), abs=1e-6)
+
+
+def test_distances_along_steps_are_never_below_the_largest_difference_of_a_coordinate():
+    for name in ("uneven sides", "uneven runs"):
+        schema, cells = cells_of_table(name)
+        along = distances(schema, cells)
+
+        largest = distances(schema, replace(cells, is_exact=True))
+
+        assert not cells.is_exact
+        assert (along >= largest - 1e-12).all()
+        assert (along <= 2.3 * largest).all()
+
+
+# ---------------------------------------------------------------------------------------------------- planted errors
+
+
+def without_diagonals(cells, steps):
+    places = np.array(np.unravel_index(np.stack([steps.tails, steps.heads]), cells.shape))
+    straight = np.abs(places[:, 0] - places[:, 1]).sum(axis=0) == 1
+    return Steps(steps.tails[straight], steps.heads[straight], steps.costs[straight])
+
+
+def as_they_are(_, steps):
+    return steps
+
+
+def with_other_costs(_, steps):
+    return Steps(steps.tails, steps.heads, np.arange(steps.tails.size) % 3 + 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "spoil", "price", "is_seen"),
+    [
+        ("square", as_they_are, 1.0, False),
+        ("squares by category", as_they_are, 1.0, False),
+        ("square", without_diagonals, 1.0, True),
+        ("cube", without_diagonals, 1.0, True),
+        ("square", with_other_costs, 1.0, True),
+        ("squares by category", as_they_are, 0.3, True),
+    ],
+)
+def test_a_planted_error_in_steps_or_price_is_seen_in_the_objective(name, spoil, price, is_seen):
+    schema, cells = cells_of_table(name)
+    far, excess = distances(schema, cells), []
+    for seed in range(10):
+        counts = noisy(cells, np.random.default_rng(seed), 1.0).reshape(-1)
+        left = cover_deficits(counts, spoil(cells, cells.steps()), price=price / cells.unit)
+        measure = project_to_simplex(left, float(counts.sum()))
+        excess.append(program(counts, far, measure=measure) - program(counts, far, total=int(counts.sum())))
+
+    assert (max(excess) > 1e-6) is is_seen
+
+
+# ------------------------------------------------------------------------------------------------------- whole runs
+
+
+MIXED = Schema.from_dict({"fields": [integer("size", 6) | {"special": [99]}, KIND | {"constraints": NEEDED}]})
+ROWS = pl.DataFrame(
+    {"size": ["0", "6", "6", "99", None, "3", "x"] * 9, "kind": ["a", "b", "c", "c", "a", "b", "zz"] * 9}
+)
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("surplus", ["rescale", "lp"])
+def test_without_noise_the_model_is_the_table_of_the_cells(relation, surplus):
+    model, _ = run(PSMM(cells=30, surplus=surplus), ROWS, MIXED, bits=ZeroNoiseBits(), relation=relation)
+
+    table = marginal(model, ["size", "kind"], [identity(column.domain) for column in MIXED.columns])
+    expected = np.zeros((9, 4))
+    for size, kind in [(0, 0), (6, 1), (6, 2), (7, 2), (8, 0), (3, 1)]:
+        expected[size, kind] = 1 / 6
+    assert table / table.sum() == pytest.approx(expected)
+    assert model.rows == (63 if relation == "replace-one" else 54)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_run_returns_the_measure_of_counts_by_loops_and_the_dense_program(seed):
+    rng = np.random.default_rng(seed)
+    points = rng.beta(2, 5, (80, 2))
+    schema, side = unit_columns(2), 5
+
+    model, (answer,) = run(PSMM(cells=side**2), frame_of(points), schema, bits=SeededBits(seed))
+    model_without_noise, _ = run(PSMM(cells=side**2), frame_of(points), schema, bits=ZeroNoiseBits())
+
+    counted = np.zeros((side, side))
+    for x, y in points:
+        counted[int(x * side), int(y * side)] += 1
+    cells = box_cells(schema, side**2, 100)
+    assert measure_of(model_without_noise, side).reshape(-1).tolist() == counted.reshape(-1).tolist()
+    noisy_counts, far = answer.counts[:side, :side].reshape(-1), distances(schema, cells)
+    found = program(noisy_counts, far, measure=measure_of(model, side))
+    assert found == pytest.approx(program(noisy_counts, far, total=int(noisy_counts.sum())))
+    assert model.rows == noisy_counts.sum()
+
+
+def measure_of(model, side):
+    """Return the weight of each cell by a loop over atoms."""
+    measure = np.zeros((side, side))
+    for weight, i, j in zip(model.weights, model.laws["x0"].index, model.laws["x1"].index, strict=True):
+        measure[i, j] += weight
+    return measure
