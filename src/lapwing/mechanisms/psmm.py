@@ -3,7 +3,6 @@
 ask -> solve -> model: noisy counts of equal cells, the nearest measure without negative counts, and rows in the cells.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, get_args
@@ -13,7 +12,7 @@ import numpy as np
 from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
 from lapwing.mechanisms.steps.box_cells import BoxCells, box_cells, cells_of
-from lapwing.mechanisms.steps.measure_accuracy import planned_statements, released_statements
+from lapwing.mechanisms.steps.measure_accuracy import planned_statements, released_statements, suitable_cells
 from lapwing.mechanisms.steps.measure_fit import (
     Surplus,
     exact_total,
@@ -32,9 +31,6 @@ from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts
 from lapwing.release.terms import Relation, Terms
 from lapwing.schema.schemas import Schema
 
-ROWS_PER_CELL: Final = 4
-"""The default has so many rows per cell for each unit of noise scale."""
-
 LIMIT: Final = 2**20
 
 
@@ -46,8 +42,8 @@ class PSMM:
     ----------
     cells : int or None, default None
         Cells asked for, 1 to ``max_cells``; the table has at most so many, but at least one for each combination of
-        categories, special values and missing. By default a quarter of the rows over the scale of the noise (``epsilon
-        * rows / 4`` for add-remove neighbours), at most ``max_cells``.
+        categories, special values and missing. By default as many as suit the number of rows and the noise: about
+        ``epsilon * rows / 4`` for two columns and add-remove neighbours, fewer for one.
     max_cells : int, default 65_536
         Most cells, up to 2**20.
     surplus : {"rescale", "lp"}, default "rescale"
@@ -139,7 +135,7 @@ class PSMM:
         del rng
         box_cells(schema, 1, self.max_cells)  # refuses before anything is asked
         rows, left = (1.0, budget) if self.cells is not None else known_rows(curator, budget)
-        cells = box_cells(schema, self._wanted(curator.terms, left, rows), self.max_cells)
+        cells = self._chosen_cells(schema, curator.terms, left, rows)
 
         (noisy,) = curator.ask(_question(cells, left))
         measure = fitted_measure(cells.within(noisy.counts), cells, self._total(schema, curator.terms))
@@ -195,20 +191,19 @@ class PSMM:
         if known is None:
             raise ParameterError("a plan needs the number of rows that is expected; give expected_rows")
         rows = float(max(1, known))
-        cells = box_cells(schema, self._wanted(terms, budget, rows), self.max_cells)
+        cells = self._chosen_cells(schema, terms, budget, rows)
         question = _question(cells, budget)
         noise = question.noise(terms.relation, terms.max_rows)
         is_sum_public = self._total(schema, terms) is not None
         accuracy = planned_statements(cells, noise, rows, rng, is_sum_public=is_sum_public)
         return Planned(questions=(question,), accuracy=accuracy)
 
-    def _wanted(self, terms: Terms, budget: Budget, rows: float) -> int:
-        """Return the number of cells to ask for: the given one, else as many as the noise allows."""
+    def _chosen_cells(self, schema: Schema, terms: Terms, budget: Budget, rows: float) -> BoxCells:
+        """Return as many cells as were asked for, else as many as suit the noise."""
         if self.cells is not None:
-            return self.cells
-        law = calibrated(row_sensitivity(terms.relation, terms.max_rows), budget)
-        scale = float(law.parameter) if law.kind == "laplace" else math.sqrt(law.parameter / 2)
-        return int(min(max(1.0, rows / (ROWS_PER_CELL * scale)), self.max_cells))
+            return box_cells(schema, self.cells, self.max_cells)
+        noise = calibrated(row_sensitivity(terms.relation, terms.max_rows), budget)
+        return suitable_cells(schema, noise, rows, self.max_cells)
 
     def _total(self, schema: Schema, terms: Terms) -> int | None:
         """Return what the measure sums to; None for the sum of the noisy counts."""

@@ -5,12 +5,13 @@ from typing import Final
 
 import numpy as np
 
-from lapwing.mechanisms.steps.box_cells import BoxCells
+from lapwing.mechanisms.steps.box_cells import BoxCells, box_cells
 from lapwing.numerics.noise_transport import noise_transport
 from lapwing.numerics.tree_bounds import check_rows
 from lapwing.numerics.tree_simulation import drawn_noise, noise_variance
 from lapwing.release.certificate import Statement
 from lapwing.release.noise_law import NoiseLaw
+from lapwing.schema.schemas import Schema
 
 GAMMA: Final = 0.05
 """Failure probability of the stated distance."""
@@ -83,6 +84,39 @@ def expected_complexity(cells: BoxCells, noise: NoiseLaw) -> float:
     """
     variances = np.full((1, *cells.shape), noise_variance(noise.kind, float(noise.parameter)))
     return float(noise_transport(cells.layers(variances), cells.unit, "variances")[0])
+
+
+def suitable_cells(schema: Schema, noise: NoiseLaw, rows: float, max_cells: int) -> BoxCells:
+    """Choose how many cells to count, from public numbers only.
+
+    Parameters
+    ----------
+    schema : Schema
+        Of the release.
+    noise : NoiseLaw
+        On each count.
+    rows : float
+        A number of rows that may be known, above 0.
+    max_cells : int
+        The limit.
+
+    Returns
+    -------
+    BoxCells
+        Of numbers of cells that double, the one with the least `theorem_3_6` of factor 1: the theorem's 2 is the worst
+        case, and the measure is mostly as far from the table as the noise is from 0.
+
+    Raises
+    ------
+    ParameterError, CapacityError
+        As `box_cells`.
+    """
+    wanted = [max_cells >> halved for halved in range(max_cells.bit_length())]
+    choices = [box_cells(schema, each, max_cells) for each in reversed(wanted)]
+    return min(
+        choices,
+        key=lambda cells: theorem_3_6(cells.diameter, expected_complexity(cells, noise), rows=rows, factor=1.0),
+    )
 
 
 def simulated_norms(cells: BoxCells, noise: NoiseLaw, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
