@@ -92,11 +92,9 @@ class PSMM:
     placement: Placement = "uniform"
 
     def __post_init__(self) -> None:
-        limits = (("max_cells", self.max_cells, LIMIT), ("cells", self.cells, min(self.max_cells, LIMIT)))
-        for key, value, most in limits:
-            is_left_out = key == "cells" and value is None
-            if not is_left_out and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most):
-                raise ParameterError(f"{key} must be a whole number from 1 to {most}, got {value!r}")
+        _check_cells("max_cells", self.max_cells, LIMIT)
+        if self.cells is not None:
+            _check_cells("cells", self.cells, self.max_cells)
         for key, choices in (("surplus", Surplus), ("placement", Placement)):
             if getattr(self, key) not in get_args(choices):
                 raise ParameterError(f"{key} must be one of {', '.join(get_args(choices))}, got {getattr(self, key)!r}")
@@ -213,3 +211,9 @@ class PSMM:
 def _question(cells: BoxCells, cost: Budget) -> MarginalCounts:
     """Return the question for the counts of all cells."""
     return MarginalCounts(columns=cells.columns, groupings=cells.groupings, cost=cost)
+
+
+def _check_cells(key: str, value: object, most: int) -> None:
+    """Refuse what is no number of cells."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise ParameterError(f"{key} must be a whole number from 1 to {most}, got {value!r}")
