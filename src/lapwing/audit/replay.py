@@ -2,24 +2,23 @@
 
 A run on a table D is recorded: every question, answer and secret word. Then four things are checked against a
 neighbour D'. (1) Every answer equals an independent recount plus the claimed noise law fed with the recorded words:
-no short, reused, skipped or missing noise; every selection is what the exponential mechanism draws from the recorded
-words on independent scores. (2) The exact losses of all answers between D and D' add up to at most the claim, so do
-their costs, and the certificate tells these. (3) The same answers on D' lead to the same questions. (4) Output,
-messages and error type are identical, also those of reading the table. (5) No secret bit comes before the debit.
+no short, reused, skipped or missing noise, also in empty cells and in decisions; every selection is what the
+exponential mechanism draws from the recorded words on independent scores. (2) The exact losses of all answers between
+D and D' add up to at most the claim, so do their costs, and the certificate tells these. (3) The same answers on D'
+lead to the same questions. (4) Output, messages and error type are identical, also those of reading the table. (5) No
+secret bit comes before the debit.
 """
 
 import contextlib
 import io
-import itertools
 import logging
 import warnings
-from bisect import bisect_right
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +27,8 @@ from lapwing.api.release import Release
 from lapwing.api.running import run_release
 from lapwing.api.settings import Settings
 from lapwing.audit.bits import PlaybackBits, RecordingBits
+from lapwing.audit.cells import cell_flags, cell_loss, loss_flags, recounted_cells
+from lapwing.audit.recounts import recounted_tables, rescored
 from lapwing.curator.opening import public_terms
 from lapwing.errors import LapwingError
 from lapwing.noise.bits import SystemBits
@@ -36,10 +37,11 @@ from lapwing.noise.laplace import discrete_laplace
 from lapwing.noise.selection import exponential_mechanism
 from lapwing.release.certificate import Certificate
 from lapwing.release.noise_law import NoiseLaw, calibrated, row_sensitivity
-from lapwing.release.questions import Answer, Question
-from lapwing.release.select_worst import Selected, SelectWorst
+from lapwing.release.questions import Answer
+from lapwing.release.select_worst import Selected
+from lapwing.release.sparse_counts import NoisyCells
+from lapwing.release.split_decisions import Splits
 from lapwing.release.terms import Terms
-from lapwing.release.tree_counts import TreeCounts
 from lapwing.table.source import CodedSource, code_table
 
 UNRECORDED = Records(release_id="audit", ledger=None, dataset=None, transcript=None)
@@ -117,8 +119,11 @@ def _release_flags(first: CodedSource, second: CodedSource, settings: Settings) 
     exact = [_recounted(answer, first) for answer in recorded.answers]
     flags = [*_noise_flags(recorded.answers, exact, terms, bits.playback())]
     flags += _account_flags(recorded, settings)
-    pairs = zip(recorded.answers, exact, strict=True)
-    loss = sum((_loss(answer, one, _recounted(answer, second)) for answer, one in pairs), Fraction(0))
+    pairs = [(answer, one, _recounted(answer, second)) for answer, one in zip(recorded.answers, exact, strict=True)]
+    loss = sum((_loss(*pair) for pair in pairs), Fraction(0))
+    for answer, one, other in pairs:
+        if isinstance(answer, Splits | NoisyCells):
+            flags += loss_flags(answer, one[0], other[0])
     if loss > settings.request.budget.amount:
         flags.append(f"the answers lose {loss} between the neighbours, the claim is {settings.request.budget.amount}")
     if terms != _terms(second, settings):
@@ -246,16 +251,18 @@ def _captured():  # type: ignore[no-untyped-def]  # noqa: ANN202
     messages.append(text.getvalue())
 
 
-def _recounted(answer: Answer, source: CodedSource) -> list[np.ndarray]:
-    """Return what an answer is about, counted independently: its exact tables, or the scores of a selection."""
-    if isinstance(answer, Selected):
-        return [_rescored(answer.question, source)]
-    return _recounts(answer.question, source)
+def _recounted(answer: Answer, source: CodedSource) -> list[Any]:
+    """Return what an answer is about, counted independently: its exact tables, scores of a selection, or cells."""
+    match answer:
+        case Selected():
+            return [rescored(answer.question, source)]
+        case Splits() | NoisyCells():
+            return [recounted_cells(answer, source)]
+        case _:
+            return recounted_tables(answer.question, source)
 
 
-def _noise_flags(
-    answers: Sequence[Answer], exact: Sequence[list[np.ndarray]], terms: Terms, bits: PlaybackBits
-) -> list[str]:
+def _noise_flags(answers: Sequence[Answer], exact: Sequence[list[Any]], terms: Terms, bits: PlaybackBits) -> list[str]:
     """Recompute every answer from an independent count, the claimed law and the recorded secret words."""
     flags = []
     try:
@@ -268,8 +275,10 @@ def _noise_flags(
     return flags
 
 
-def _flags_of_one(answer: Answer, recounts: list[np.ndarray], terms: Terms, bits: PlaybackBits) -> list[str]:
-    """Recompute one selection, or the tables of one answer, in order."""
+def _flags_of_one(answer: Answer, recounts: list[Any], terms: Terms, bits: PlaybackBits) -> list[str]:
+    """Recompute one selection, the cells of one tree, or the tables of one answer, in order."""
+    if isinstance(answer, Splits | NoisyCells):
+        return cell_flags(answer, recounts[0], terms, bits)
     if isinstance(answer, Selected):
         return _selection_flags(answer, recounts[0], terms, bits)
     question, flags = answer.question, []
@@ -323,63 +332,11 @@ def _draw(law: NoiseLaw, size: int, bits: PlaybackBits) -> np.ndarray:
     return sampler(law.parameter, size, bits)
 
 
-def _loss(answer: Answer, first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> Fraction:
+def _loss(answer: Answer, first: Sequence[Any], second: Sequence[Any]) -> Fraction:
     """Return the exact loss of one answer between two tables on which it is about these numbers."""
+    if isinstance(answer, Splits | NoisyCells):
+        return cell_loss(answer, first[0], second[0])
     if isinstance(answer, Selected):
         return answer.privacy_loss(first[0], second[0])
     tables = zip(answer.tables, first, second, strict=True)
     return sum((table.noise.loss(one - two) for table, one, two in tables), Fraction(0))
-
-
-def _recounts(question: Question, source: CodedSource) -> list[np.ndarray]:
-    """Count the tables of an answer the slow way, row by row, from the codes."""
-    if isinstance(question, TreeCounts):
-        rows = [
-            row for chunk in source.chunks() for row in zip(*(chunk[c].tolist() for c in question.columns), strict=True)
-        ]
-        return [_recount_level(question, level, rows) for level, cost in enumerate(question.costs) if cost is not None]
-    counts = np.zeros(tuple(grouping.groups for grouping in question.groupings), dtype=np.int64)
-    for chunk in source.chunks():
-        if not question.columns:
-            counts += len(next(iter(chunk.values())))
-            continue
-        groups = [g.apply(chunk[name]) for name, g in zip(question.columns, question.groupings, strict=True)]
-        for cell in zip(*(each.tolist() for each in groups), strict=True):
-            counts[cell] += 1
-    return [counts]
-
-
-def _rescored(question: SelectWorst, source: CodedSource) -> np.ndarray:
-    """Score the candidates the slow way: each table counted by itself, row by row, each cell looked at in turn."""
-    assert question.estimates is not None
-    assert question.penalties is not None
-    rows = _group_lists(question, source)
-    estimates = iter(question.estimates.tolist())
-    scores = []
-    for candidate, penalty in zip(question.candidates, question.penalties.tolist(), strict=True):
-        shape = tuple(question.levels[place][level].groups for place, level in candidate)
-        counts = Counter(zip(*(rows[axis] for axis in candidate), strict=True))
-        cells = [(counts[cell], next(estimates)) for cell in itertools.product(*map(range, shape))]
-        scores.append(sum(abs(count - estimate) for count, estimate in cells if estimate != -1) - penalty)
-    return np.array(scores, dtype=np.int64)
-
-
-def _group_lists(question: SelectWorst, source: CodedSource) -> dict[tuple[int, int], list[int]]:
-    """Return the group of every row, for each column and level that candidates use."""
-    axes = sorted({axis for candidate in question.candidates for axis in candidate})
-    rows: dict[tuple[int, int], list[int]] = {axis: [] for axis in axes}
-    for chunk in source.chunks():
-        for place, level in axes:
-            rows[place, level] += question.levels[place][level].apply(chunk[question.columns[place]]).tolist()
-    return rows
-
-
-def _recount_level(question: TreeCounts, level: int, rows: Sequence[tuple[int, ...]]) -> np.ndarray:
-    """Count one level of a tree: the cell of each row by looking for its codes among the level's cuts."""
-    nested = list(zip(question.hierarchies, question.depths(level), strict=True))
-    counts = np.zeros(question.shapes[level], dtype=np.int64)
-    cuts = [hierarchy.starts(depth)[1:].tolist() for hierarchy, depth in nested]
-    for row in rows:
-        if all(code < hierarchy.covered for code, (hierarchy, _) in zip(row, nested, strict=True)):
-            counts[tuple(map(bisect_right, cuts, row))] += 1
-    return counts
