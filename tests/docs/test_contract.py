@@ -84,6 +84,7 @@ NAMES = {
     "LapwingError",
     "LapwingWarning",
     "PMM",
+    "PSMM",
     "ParameterError",
     "Plan",
     "Release",
