@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 from lapwing.noise.bits import BitSource
@@ -99,9 +99,10 @@ class _Walk:
         """The cells of the first level that are split."""
         return [tuple(runs) for runs in self.tree.split_cells.tolist()]
 
-    def listed(self) -> Iterator[tuple[int, list[_Listed]]]:
-        """Yield the listed cells of each level after the first."""
-        parents = [(runs, 1) for runs in self.chosen]
+    @cached_property
+    def listed(self) -> list[tuple[int, list[_Listed]]]:
+        """The listed cells of each level after the first."""
+        found, parents = [], [(runs, 1) for runs in self.chosen]
         for level in range(self.tree.first + 1, self.tree.depth + 1):
             place = level - self.tree.first - 1
             is_decided = level < self.tree.depth and place < len(self.tree.decisions)
@@ -111,8 +112,20 @@ class _Walk:
                 decides = is_decided and len(self.below(level, runs)) == 2
                 cells.append(_Listed(runs, above, decides, next(splits) if decides else is_decided))
             if cells:
-                yield level, cells
+                found.append((level, cells))
             parents = [(each.runs, each.above + each.decides) for each in cells if each.goes_on]
+        return found
+
+    @cached_property
+    def leaves(self) -> list[Cell]:
+        """The listed leaves of all levels after the first, one level after the other."""
+        return [(level, *each.runs) for level, cells in self.listed for each in cells if not each.goes_on]
+
+
+@lru_cache(maxsize=4)
+def _walk(tree: CellTree) -> _Walk:
+    """Return the walk over a tree, which several checks of one answer share."""
+    return _Walk(tree)
 
 
 def recounted_cells(answer: Splits | NoisyCells, source: CodedSource) -> dict[Cell, int]:
@@ -131,9 +144,9 @@ def recounted_cells(answer: Splits | NoisyCells, source: CodedSource) -> dict[Ce
         Of splits, the rows of every cell; of counts, those of the leaves. Only cells that hold rows.
     """
     tree = answer.tree if isinstance(answer, Splits) else answer.question.tree
-    walk = _Walk(tree)
+    walk = _walk(tree)
     divided = {(tree.first, *runs) for runs in walk.chosen}
-    divided |= {(level, *each.runs) for level, cells in walk.listed() for each in cells if each.goes_on}
+    divided |= {(level, *each.runs) for level, cells in walk.listed for each in cells if each.goes_on}
     counts: Counter[Cell] = Counter()
     for row in _rows(tree, source):
         level = tree.first
@@ -195,7 +208,7 @@ def _law(question: SplitDecisions | SparseCounts, terms: Terms) -> NoiseLaw:
 
 def _split_flags(where: str, answer: Splits, exact: dict[Cell, int], law: NoiseLaw, bits: BitSource) -> list[str]:
     """Decide again, level by level, until something differs."""
-    question, first, walk = answer.question, answer.tree.first, _Walk(answer.tree)
+    question, first, walk = answer.question, answer.tree.first, _walk(answer.tree)
 
     occupied = sorted(walk.rank(cell[1:]) for cell in exact if cell[0] == first)
     needed = [_needed(question, law, exact[first, *walk.unranked(rank)], 0) for rank in occupied]
@@ -206,7 +219,7 @@ def _split_flags(where: str, answer: Splits, exact: dict[Cell, int], law: NoiseL
     if [walk.rank(runs) for runs in walk.chosen] != sorted(split):
         return [f"{where} is not what its noise decides on level {first}"]
 
-    for level, cells in walk.listed():
+    for level, cells in walk.listed:
         deciding = [each for each in cells if level < answer.tree.depth and len(walk.below(level, each.runs)) == 2]
         noise = discrete_laplace(law.parameter, len(deciding), bits).tolist()
         for each, drawn in zip(deciding, noise, strict=True):
@@ -218,7 +231,7 @@ def _split_flags(where: str, answer: Splits, exact: dict[Cell, int], law: NoiseL
 
 def _count_flags(where: str, answer: NoisyCells, exact: dict[Cell, int], law: NoiseLaw, bits: BitSource) -> list[str]:
     """Count again, and compare all cells and counts."""
-    question, walk = answer.question, _Walk(answer.question.tree)
+    question, walk = answer.question, _walk(answer.question.tree)
     first, least = question.tree.first, question.threshold
     split = [walk.rank(runs) for runs in walk.chosen]
 
@@ -236,31 +249,29 @@ def _count_flags(where: str, answer: NoisyCells, exact: dict[Cell, int], law: No
     kept |= dict(zip(_among_empty(empty, elsewhere), noise, strict=True))
     shown = [((first, *walk.unranked(rank)), kept[rank]) for rank in sorted(kept)]
 
-    leaves = [(level, *each.runs) for level, cells in walk.listed() for each in cells if not each.goes_on]
-    noise = discrete_laplace(law.parameter, len(leaves), bits).tolist()
-    noisy = [(cell, exact.get(cell, 0) + drawn) for cell, drawn in zip(leaves, noise, strict=True)]
+    noise = discrete_laplace(law.parameter, len(walk.leaves), bits).tolist()
+    noisy = [(cell, exact.get(cell, 0) + drawn) for cell, drawn in zip(walk.leaves, noise, strict=True)]
     shown += [(cell, count) for cell, count in noisy if least is None or count >= least]
     return [] if shown == _shown(answer) else [f"{where} does not hold the exact counts plus their noise"]
 
 
 def _among_empty(numbers: Sequence[int], elsewhere: Sequence[int]) -> list[int]:
-    """Return the ranks of cells that are numbered without those that are elsewhere (increasing)."""
-    ranks = []
+    """Return the ranks of cells that have these numbers among all but those elsewhere; both increasing."""
+    ranks, before = [], 0
     for number in numbers:
-        for taken in elsewhere:
-            if taken > number:
-                break
-            number += 1  # noqa: PLW2901
-        ranks.append(number)
+        while before < len(elsewhere) and elsewhere[before] <= number + before:
+            before += 1
+        ranks.append(number + before)
     return ranks
 
 
 def _shown(answer: NoisyCells) -> list[tuple[Cell, int]]:
     """Return the cells of an answer with their noisy counts, in order."""
-    walk = _Walk(answer.question.tree)
-    leaves = [(level, *each.runs) for level, cells in walk.listed() for each in cells if not each.goes_on]
+    walk = _walk(answer.question.tree)
     named = [(answer.question.tree.first, *runs) for runs in answer.firsts.tolist()]
-    return list(zip(named + [leaves[place] for place in answer.places.tolist()], answer.counts.tolist(), strict=True))
+    return list(
+        zip(named + [walk.leaves[place] for place in answer.places.tolist()], answer.counts.tolist(), strict=True)
+    )
 
 
 def loss_flags(answer: Splits | NoisyCells, exact: dict[Cell, int], other: dict[Cell, int]) -> list[str]:
@@ -299,10 +310,10 @@ def _log_probability(answer: Splits | NoisyCells, table: dict[Cell, int], change
 
 def _split_terms(answer: Splits, table: dict[Cell, int], changed: set[Cell]) -> Iterator[Decimal]:
     """Yield the log-probability of the decision of each changed cell on one table."""
-    first, walk = answer.tree.first, _Walk(answer.tree)
+    first, walk = answer.tree.first, _walk(answer.tree)
     chosen = set(walk.chosen)
     places = [(cell, 0, cell[1:] in chosen) for cell in changed if cell[0] == first]
-    for level, cells in walk.listed():
+    for level, cells in walk.listed:
         places += [((level, *each.runs), each.above, each.goes_on) for each in cells if each.decides]
     for cell, above, is_split in places:
         if cell in changed:
