@@ -128,7 +128,15 @@ def test_mechanisms_lists_only_what_works():
     said = lapwing("mechanisms")
 
     assert (said.status, said.err) == (0, "")
-    assert [line.split()[0] for line in said.out.splitlines()] == ["name", "Adaptive", "Independent", "PMM", "PSMM"]
+    assert [line.split()[0] for line in said.out.splitlines()] == [
+        "name",
+        "Adaptive",
+        "Independent",
+        "PMM",
+        "PSMM",
+        "Grid",
+        "KDTree",
+    ]
     assert "add-remove, replace-one" in said.out
 
 
