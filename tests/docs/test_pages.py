@@ -16,7 +16,15 @@ from helpers.source_tree import ROOT
 
 EXAMPLES = ROOT / "src" / "lapwing" / "examples"
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
-RUN = ["quickstart.md", "after-the-release.md", "adaptive.md", "schema.md", "evaluate.md", "people-with-many-rows.md"]
+RUN = [
+    "quickstart.md",
+    "after-the-release.md",
+    "adaptive.md",
+    "schema.md",
+    "evaluate.md",
+    "people-with-many-rows.md",
+    "psmm.md",
+]
 FIRST_SCREEN_LINES = 24
 
 

@@ -47,7 +47,7 @@ def claimed_quantile(box, scale: Fraction) -> float:
 
 
 @pytest.mark.parametrize("columns", [1, 2])
-@pytest.mark.parametrize("runs", [400, pytest.param(4000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("runs", [400, pytest.param(2000, marks=pytest.mark.full)])
 def test_the_norm_of_real_noise_passes_its_quantile_as_often_as_stated(columns, runs):
     norms, box = norms_of_noise(columns, 64, runs)
 
@@ -60,7 +60,7 @@ def test_the_norm_of_real_noise_passes_its_quantile_as_often_as_stated(columns, 
     assert not is_within(understated, runs)
 
 
-@pytest.mark.parametrize("runs", [300, pytest.param(3000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("runs", [300, pytest.param(1500, marks=pytest.mark.full)])
 @pytest.mark.parametrize("ones", [60, 115])
 def test_realised_distances_stay_below_the_stated_one(runs, ones):
     data = pl.DataFrame({"flag": np.arange(120) < ones})

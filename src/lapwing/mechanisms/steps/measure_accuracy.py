@@ -216,7 +216,7 @@ def planned_statements(
         f"in expectation over the noise, {_distance(cells)} is at most this at {rows:.0f} rows, simulated "
         f"{bounds.size} times; standard error {error:.1g}"
     )
-    theorem = f"the same by Theorem 3.6, without simulation, with the factor {factor:.0f} (above 1 it says nothing)"
+    theorem = f"the bound of Theorem 3.6 with the factor {factor:.0f}, without simulation (above 1 it says nothing)"
     return (
         Statement(kind="expected error", text=text, value=float(bounds.mean())),
         Statement(kind="published bound", text=theorem, value=proved),
