@@ -1,0 +1,321 @@
+"""SplitDecisions: what it refuses, what it costs, its privacy loss, and its record."""
+
+import itertools
+import json
+import math
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from helpers.bits import CountingBits, SeededBits
+from helpers.cells import ADD_REMOVE, answered, coded, needed, point, split_set, splits_asked, tree_over, whole_numbers
+from lapwing.budget.budget import Budget
+from lapwing.curator.room import Room
+from lapwing.errors import BudgetError, CapacityError, ParameterError
+from lapwing.noise.bits import SystemBits
+from lapwing.release import cells as listing
+from lapwing.release.noise_law import NoiseLaw, Sensitivity
+from lapwing.release.questions import answer_from_dict, question_from_dict, same_question
+from lapwing.release.replay import ReplayCurator
+from lapwing.release.split_decisions import SplitDecisions, Splits
+from lapwing.release.transcript import NoTranscript
+
+SCHEMA = whole_numbers(x=8, y=3)
+TREE = tree_over(SCHEMA, 2)
+ROWS = [(0, 0), (0, 1), (1, 1), (7, 2), (7, 2), (3, 0), (None, 0)]
+SOURCE = coded(SCHEMA, ROWS)
+WIDE = whole_numbers(**{f"x{i}": 2**8 for i in range(200)})
+
+
+def room(*, bits=None, budget=2, terms=ADD_REMOVE, recorded=(), schema=SCHEMA, source=SOURCE):
+    return Room(
+        source,
+        schema,
+        terms,
+        Budget.pure(budget),
+        bits=bits or SystemBits(),
+        sink=NoTranscript(),
+        recorded=recorded,
+    )
+
+
+# ------------------------------------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rule": "best"}, "must be paper or privtree, got 'best'"),
+        ({"threshold": 1.5}, "threshold of splits must be from -2\\*\\*60 to 2\\*\\*60, got 1.5"),
+        ({"threshold": True}, "threshold of splits"),
+        ({"threshold": 2**60 + 1}, "threshold of splits"),
+        ({"threshold": -(2**61)}, "threshold of splits"),
+        ({"epsilon": 0.5}, "must be a Fraction above 0, got 0.5"),
+        ({"epsilon": Fraction(0)}, "must be a Fraction above 0"),
+        ({"epsilon": Fraction(-1)}, "must be a Fraction above 0"),
+        ({"notion": "renyi"}, "'pure' or 'zcdp'"),
+        ({"tree": tree_over(SCHEMA, 5)}, "with levels below its first"),
+        ({"tree": tree_over(SCHEMA, 4).grown(np.array([[0, 0]]), ())}, "a tree without split cells"),
+    ],
+)
+def test_a_malformed_question_is_refused(changes, message):
+    parts = {"tree": TREE, "rule": "paper", "threshold": 1, "epsilon": Fraction(1), "notion": "pure"}
+
+    with pytest.raises(ParameterError, match=message):
+        SplitDecisions(**parts | changes)
+
+
+def test_noise_beyond_64_bits_is_refused():
+    with pytest.raises(ParameterError, match="gives noise above 2\\*\\*50 records"):
+        splits_asked(TREE, epsilon=Fraction(1, 2**52)).noise("add-remove", 1)
+
+
+def test_an_answer_with_other_noise_is_refused():
+    question = splits_asked(TREE)
+
+    with pytest.raises(ParameterError, match="split decisions carry Laplace noise, got gaussian"):
+        Splits(question, question.tree, NoiseLaw("gaussian", Fraction(1)))
+
+
+# ------------------------------------------------------------------------------------------------------ its price
+
+
+@pytest.mark.parametrize(
+    ("rule", "relation", "max_rows", "scale"),
+    [
+        ("paper", "add-remove", 1, 6),  # three levels decide; epsilon is 1/2
+        ("paper", "replace-one", 1, 12),
+        ("paper", "add-remove", 3, 18),
+        ("paper", "replace-one", 3, 36),
+        ("privtree", "add-remove", 1, 6),
+        ("privtree", "replace-one", 1, 12),
+        ("privtree", "add-remove", 3, 18),
+        ("privtree", "replace-one", 3, 36),
+    ],
+)
+def test_the_noise_is_that_of_all_decisions_on_a_path(rule, relation, max_rows, scale):
+    question = splits_asked(TREE, rule=rule, epsilon=Fraction(1, 2))
+
+    assert question.noise(relation, max_rows) == NoiseLaw("laplace", Fraction(scale))
+
+
+def test_the_paper_pays_for_each_level_and_privtree_for_three_whatever_the_depth():
+    for first in range(5):
+        tree = tree_over(SCHEMA, first)
+        assert splits_asked(tree).sensitivity("add-remove", 1) == Sensitivity(5 - first, 5 - first)
+        assert splits_asked(tree, rule="privtree").sensitivity("add-remove", 1).l1 == 3
+
+
+def test_the_price_is_epsilon_or_half_its_square():
+    assert splits_asked(TREE, epsilon=Fraction(3, 4)).cost == Budget.pure("3/4")
+    assert splits_asked(TREE, epsilon=Fraction(3, 4), notion="zcdp").cost == Budget.zcdp("9/32")
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 10**6), Fraction(1, 3), Fraction(1), Fraction(10, 7), Fraction(2**49)])
+def test_the_step_halves_the_tail_of_the_noise_and_no_shorter_one_does(scale):
+    step = splits_asked(TREE, rule="privtree").step(NoiseLaw("laplace", scale))
+
+    with localcontext(Context(prec=60)):
+        halving = Decimal(scale.numerator) / scale.denominator * Decimal(2).ln()
+    assert halving <= step < halving + 1
+
+
+# --------------------------------------------------------------------------------------------------- its capacity
+
+
+@pytest.mark.parametrize(
+    ("first", "threshold", "epsilon"),
+    [
+        (40, 3, Fraction(1)),
+        (1200, 700 * 400, Fraction(1)),  # 2**1200 cells split with chance exp(-700) each
+        (1200, 800 * 400, Fraction(1)),  # a chance that no float holds
+        (0, -50, Fraction(1)),  # every empty cell splits, 1600 levels deep
+        (1599, 3, Fraction(10) ** 400),
+    ],
+)
+def test_a_tree_whose_empty_cells_split_too_often_is_refused_before_any_draw(first, threshold, epsilon):
+    bits = CountingBits(SeededBits(1))
+    question = splits_asked(tree_over(WIDE, first), threshold=threshold, epsilon=epsilon)
+    if epsilon > 1:
+        question.check_capacity("add-remove", 1)  # noise this small never splits an empty cell
+        return
+
+    with pytest.raises(CapacityError, match="raise tau or use fewer levels"):
+        room(bits=bits, schema=WIDE, source=coded(WIDE, [])).ask(question)
+    assert bits.count == 0
+
+
+def test_a_tree_of_many_first_cells_that_hardly_ever_split_is_answered():
+    schema = whole_numbers(**{f"x{i}": 2**8 for i in range(20)})
+    question = splits_asked(tree_over(schema, 150), threshold=125 * 10, epsilon=Fraction(1))
+
+    (answer,) = room(schema=schema, source=coded(schema, [tuple(range(20)), (0,) * 20])).ask(question)
+
+    assert len(answer.tree.split_cells) < 40  # 2**150 exp(-125) / 2 = exp(-21.7) are expected
+
+
+def test_a_noisy_tree_that_grows_too_large_is_refused_by_its_decisions_alone(monkeypatch):
+    monkeypatch.setattr(listing, "MAX_CELLS", 6)
+
+    with pytest.raises(CapacityError, match="use fewer levels"):
+        answered(splits_asked(TREE, threshold=-60), SOURCE, SeededBits(1))
+
+
+# ---------------------------------------------------------------------------------------------------- in the room
+
+
+def test_overspending_is_refused_before_any_draw():
+    bits = CountingBits(SeededBits(1))
+
+    with pytest.raises(BudgetError):
+        room(bits=bits, budget=1).ask(splits_asked(TREE, epsilon=Fraction(1)), splits_asked(TREE))
+    assert bits.count == 0
+
+
+def test_a_recorded_answer_is_given_again_without_a_draw():
+    question = splits_asked(TREE)
+    (answer,) = room().ask(question)
+    bits = CountingBits(SeededBits(1))
+
+    (again,) = room(bits=bits, recorded=[answer]).ask(question)
+
+    assert again is answer
+    assert bits.count == 0
+    assert ReplayCurator(ADD_REMOVE, [answer]).ask(question) == (answer,)
+
+
+def test_a_column_of_another_domain_is_refused():
+    other = tree_over(whole_numbers(x=16, y=3), 2)
+
+    with pytest.raises(ParameterError, match="build it from the field's domain"):
+        room().ask(splits_asked(other))
+
+
+@pytest.mark.parametrize(
+    ("rule", "third", "fourth"),
+    [
+        # Level 3 divides y: cells with y = 0 are not divided there and decide nothing.
+        ("paper", [True, False, False, True], [False, False, True, False, False, True]),
+        # The step is 1: two rows are above a threshold of 1 in the first decision of a path only.
+        ("privtree", [False, False, False, False], [False, False]),
+    ],
+)
+def test_a_large_budget_decides_by_the_exact_counts(rule, third, fourth):
+    question = splits_asked(TREE, rule=rule, threshold=1, epsilon=Fraction(10**6))
+
+    (answer,) = room(budget=10**7).ask(question)
+
+    assert answer.tree.split_cells.tolist() == [[0, 0], [0, 1], [1, 1]]
+    assert [each.tolist() for each in answer.tree.decisions] == [third, fourth]
+
+
+# ------------------------------------------------------------------------------------------------- its privacy loss
+
+
+def probability(question, answer, rows):
+    """Return the chance of an answer on a tree of one column, from sums over the noise of every cell that decides."""
+    tree, scale = question.tree, float(answer.noise.parameter)
+    split, chance = split_set(answer.tree), 1.0
+    waiting = [(tree.first, cell) for cell in range(1 << tree.first)]
+    while waiting:
+        level, cell = waiting.pop()
+        if level == tree.depth:
+            continue
+        count = sum(row >> (tree.depth - level) == cell for row in rows)
+        least = needed(question.rule, question.threshold, scale, count, level - tree.first)
+        above = math.fsum(point(scale, noise) for noise in range(least, 200))
+        chance *= above if (level, cell) in split else 1 - above
+        if (level, cell) in split:
+            waiting += [(level + 1, 2 * cell), (level + 1, 2 * cell + 1)]
+    return chance
+
+
+def counts_of(answer, rows):
+    """Return the rows of all cells from the first level on."""
+    tree, found = answer.tree, {}
+    for level, row in itertools.product(range(tree.first, tree.depth), rows):
+        cell = (level, row >> (tree.depth - level))
+        found[cell] = found.get(cell, 0) + 1
+    return found
+
+
+@pytest.mark.parametrize(("rule", "threshold"), [("paper", 1), ("paper", -2), ("privtree", 0), ("privtree", 2)])
+def test_the_privacy_loss_is_the_ratio_of_the_chances_of_all_cells(rule, threshold):
+    rng = np.random.default_rng(4)
+
+    for trial in range(40):
+        question = splits_asked(
+            tree_over(whole_numbers(x=16), trial % 3), rule=rule, threshold=threshold, epsilon=Fraction(3, 2)
+        )
+        rows = rng.integers(0, 16, 6).tolist() + [5] * (trial % 4)
+        other = rows[1:] + rng.integers(0, 16, trial % 3).tolist()
+        answer = answered(question, coded(whole_numbers(x=16), [(row,) for row in rows]), SeededBits(trial))
+
+        told = answer.privacy_loss(counts_of(answer, rows), counts_of(answer, other))
+
+        true = abs(math.log(probability(question, answer, rows) / probability(question, answer, other)))
+        assert float(told) == pytest.approx(true, abs=1e-9)  # sums of 200 floats; what is left out is below 1e-19
+
+
+def test_a_tree_that_is_the_same_on_both_tables_loses_nothing():
+    answer = answered(splits_asked(tree_over(whole_numbers(x=8), 1)), coded(whole_numbers(x=8), [(1,)]), SeededBits(1))
+
+    assert answer.privacy_loss({(1, 0): 4, (9, 9): 1}, {(1, 0): 4}) == 0
+    assert answer.tables == ()
+
+
+# ------------------------------------------------------------------------------------------------------- its record
+
+
+@pytest.mark.parametrize("notion", ["pure", "zcdp"])
+@pytest.mark.parametrize("rule", ["paper", "privtree"])
+def test_question_and_answer_come_back_from_their_record(rule, notion):
+    for seed in range(10):
+        question = splits_asked(TREE, rule=rule, threshold=-1, epsilon=Fraction(7, 3), notion=notion)
+        answer = answered(question, SOURCE, SeededBits(seed))
+
+        record = json.loads(json.dumps(answer.to_dict()))
+
+        assert same_question(question_from_dict(record["question"]), question)
+        back = answer_from_dict(record)
+        assert back.to_dict() == answer.to_dict()
+        assert back.noise == answer.noise
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("rule", "other"),
+        ("rule", 3),
+        ("threshold", "1"),
+        ("threshold", None),
+        ("threshold", 2**70),
+        ("epsilon", 1),
+        ("epsilon", "0"),
+        ("epsilon", "-1"),
+        ("epsilon", "1/0x"),
+        ("notion", "both"),
+        ("notion", None),
+        ("tree", []),
+    ],
+)
+def test_a_damaged_question_is_refused(key, value):
+    record = splits_asked(TREE).to_dict() | {key: value}
+
+    with pytest.raises(ParameterError):
+        question_from_dict(record)
+
+
+def test_a_damaged_answer_is_refused():
+    answer = answered(splits_asked(TREE), SOURCE, SeededBits(3))
+    record = answer.to_dict()
+
+    with pytest.raises(ParameterError, match="'noise' is missing"):
+        answer_from_dict(record | {"answer": {"splits": record["answer"]["splits"]}})
+    with pytest.raises(ParameterError, match="'splits' is missing"):
+        answer_from_dict(record | {"answer": {"noise": record["answer"]["noise"]}})
+    gaussian = {"kind": "gaussian", "parameter": "2"}
+    with pytest.raises(ParameterError, match="carry Laplace noise"):
+        answer_from_dict(record | {"answer": record["answer"] | {"noise": gaussian}})
