@@ -1,4 +1,4 @@
-"""The largest loss of all split decisions together, over every sequence of counts along a path and every parting of rows.
+"""The largest loss of all split decisions together: every sequence of counts on a path, every parting of rows.
 
 Exact up to rounding: dynamic programming over the counts of a cell. The rule privtree without its clamp, or with a
 short step, exceeds its epsilon; so does the paper's with the whole budget for each level.
