@@ -1,5 +1,7 @@
 """PSMM: what it asks, which cells it counts, and what its model stands for."""
 
+from fractions import Fraction
+
 import numpy as np
 import polars as pl
 import pytest
@@ -12,6 +14,8 @@ from lapwing.errors import CapacityError, ParameterError
 from lapwing.mechanisms.psmm import PSMM
 from lapwing.mechanisms.registry import accuracy_statements, make_mechanism, settings_of
 from lapwing.mechanisms.steps.box_cells import box_cells
+from lapwing.mechanisms.steps.measure_accuracy import released_statements, simulated_norms
+from lapwing.release.noise_law import NoiseLaw
 from lapwing.release.terms import Terms
 from lapwing.sample.marginals import marginal
 from lapwing.schema.groupings import identity
@@ -324,3 +328,22 @@ def test_less_error_is_expected_of_more_rows():
 def test_a_plan_without_a_number_of_rows_is_refused():
     with pytest.raises(ParameterError, match="give expected_rows"):
         PSMM().plan(MIXED, Budget.pure(1), Terms(relation="add-remove"), np.random.default_rng(1))
+
+
+@pytest.mark.parametrize("scale", [10, 60])
+def test_the_stated_distance_counts_what_was_moved_and_what_the_noise_may_hide(scale):
+    kinds = {"name": "kind", "type": "string", "categories": ["a", "b"]}
+    cells = box_cells(Schema.from_dict({"fields": [kinds]}), 3, 3)
+    counts, measure, noise = (
+        np.array([4000, -90, 0]),
+        np.array([3910.0, 0.0, 0.0]),
+        NoiseLaw("laplace", Fraction(scale)),
+    )
+
+    (distance, _) = released_statements(cells, noise, counts, measure, np.random.default_rng(1))
+
+    norms, _ = simulated_norms(cells, noise, np.random.default_rng(1))
+    quantile = float(np.sort(norms)[-10])
+    assert norms.size == 199
+    assert (quantile < 90) is (scale == 10)
+    assert distance.value == pytest.approx((quantile + min(90, quantile)) / 3910)
