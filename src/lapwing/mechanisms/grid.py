@@ -4,17 +4,23 @@ ask -> model: noisy counts above a threshold, one atom per cell. The grid may ha
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
 
 from lapwing.budget.budget import Budget
 from lapwing.mechanisms.steps.cell_model import (
+    Fit,
     check_edge,
+    check_fit,
+    check_listable,
     check_placement,
     check_threshold,
+    fitted_weights,
     released_rows,
     weighted_cells,
 )
@@ -25,7 +31,7 @@ from lapwing.release.certificate import Statement
 from lapwing.release.curator import Curator
 from lapwing.release.laplace_events import log_tail
 from lapwing.release.model import ReleasedModel
-from lapwing.release.noise_law import NoiseLaw
+from lapwing.release.noise_law import NoiseLaw, row_sensitivity
 from lapwing.release.planned import Planned
 from lapwing.release.sparse_counts import SparseCounts
 from lapwing.release.terms import Relation, Terms
@@ -33,6 +39,9 @@ from lapwing.schema.schemas import Schema
 
 FINEST = 2.0**-16
 """Shortest default edge of a cell."""
+
+CELL_ROWS: Mapping[Fit, float] = MappingProxyType({"threshold": 10.0, "least_squares": 2.0})
+"""By default a cell would hold this many rows over epsilon if rows were spread evenly; chosen on public mixtures."""
 
 EMPTY_SHARE = 0.01
 """Part of the rows that noise may put into empty cells, in expectation."""
@@ -49,9 +58,13 @@ class Grid:
         from the number of rows, the budget and the number of columns.
     threshold : int or None, default None
         Cells with a smaller noisy count are left out, and all below 1. By default so large that, expected over the
-        noise, empty cells bring 1 % of the rows.
-    placement : {"uniform", "centre"}, default "uniform"
-        Where in its cell a row lies; the paper releases the centres.
+        noise, empty cells bring 1 % of the rows; for ``fit="least_squares"`` one noise scale.
+    fit : {"threshold", "least_squares"}, default "threshold"
+        ``threshold``: the paper's filter; the grid may be huge. ``least_squares``: all cells are counted, at most
+        2**20, and their counts fitted to non-negative ones along the tree of halves of the grid; cells below the
+        threshold hand their rows to their nearest relatives.
+    placement : {"uniform", "centre"} or None, default None
+        Where in its cell a row lies. By default uniform up to two columns, and the centre, as in the paper, beyond.
 
     Raises
     ------
@@ -75,8 +88,8 @@ class Grid:
 
     Examples
     --------
-    >>> Grid(width=0.01).placement
-    'uniform'
+    >>> Grid(width=0.01).fit
+    'threshold'
     """
 
     name: ClassVar[str] = "Grid"
@@ -86,12 +99,14 @@ class Grid:
 
     width: float | None = None
     threshold: int | None = None
-    placement: Placement = "uniform"
+    fit: Fit = "threshold"
+    placement: Placement | None = None
 
     def __post_init__(self) -> None:
         if self.width is not None:
             check_edge("width", self.width)
         check_threshold(self.threshold)
+        check_fit(self.fit)
         check_placement(self.placement)
 
     @classmethod
@@ -124,10 +139,17 @@ class Grid:
             If more than ``2**26`` empty cells are expected to reach the threshold; nothing is asked then.
         """
         is_given = self.width is not None and self.threshold is not None
+        terms = curator.terms
         rows, left = (1.0, budget) if is_given else known_rows(curator, budget)
-        (noisy,) = curator.ask(self._question(schema, left, curator.terms, rows))
-        weights = noisy.counts.astype(np.float64)
-        return weighted_cells(schema, noisy, weights, released_rows(noisy, curator.terms.rows), self.placement)
+        question = self._question(schema, left, terms, rows)
+        (noisy,) = curator.ask(question)
+        is_bought = not is_given and terms.rows is None and terms.expected_rows is None
+        total = round(rows) if is_bought else released_rows(noisy, terms.rows)
+        if self.fit == "threshold":
+            weights = noisy.counts.astype(np.float64)
+        else:
+            weights = fitted_weights(noisy, float(total), float(self._least(noisy.noise)))
+        return weighted_cells(schema, noisy, weights, total, self.placement)
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
         """Return what `run` would ask, and how many rows are expected in cells that are empty.
@@ -159,19 +181,30 @@ class Grid:
     def _question(self, schema: Schema, budget: Budget, terms: Terms, rows: float) -> SparseCounts:
         """Return the question that spends the budget on the cells of the grid."""
         epsilon = epsilon_of(budget)
-        width = default_width(len(schema.columns), float(epsilon) * rows) if self.width is None else float(self.width)
+        per_noise = rows * float(epsilon) / row_sensitivity(terms.relation, terms.max_rows).l1
+        width = self.width or default_width(len(schema.columns), per_noise / CELL_ROWS[self.fit])
         tree = halved_cells(schema, width, width)
-        asked = SparseCounts(tree=tree, threshold=1, epsilon=epsilon, notion=budget.notion)
-        if self.threshold is not None:
-            return replace(asked, threshold=self.threshold)
+        asked = SparseCounts(tree=tree, threshold=None, epsilon=epsilon, notion=budget.notion)
+        if self.fit == "least_squares":
+            check_listable(tree)
+            return asked
         noise = asked.noise(terms.relation, terms.max_rows)
-        return replace(asked, threshold=default_threshold(noise, tree.cells, rows))
+        return replace(asked, threshold=self.threshold or default_threshold(noise, tree.cells, rows))
+
+    def _least(self, noise: NoiseLaw) -> int:
+        """Return the least noisy count of a fitted cell that gets rows."""
+        return self.threshold or max(1, math.floor(noise.parameter))
 
 
-def default_width(columns: int, rows_per_noise: float) -> float:
-    """Return a width of cells for d columns and ``epsilon * rows``: a power of 2."""
-    levels = round(math.log2(max(2.0, rows_per_noise)) / (columns + 2)) + 2
-    return max(FINEST, 2.0**-levels)
+def default_width(columns: int, cells: float) -> float:
+    """Return the width, a power of 2, of about so many cells.
+
+    Examples
+    --------
+    >>> default_width(2, 1000.0)
+    0.03125
+    """
+    return float(max(FINEST, 2.0 ** -round(math.log2(max(1.0, cells)) / columns)))
 
 
 def default_threshold(noise: NoiseLaw, cells: int, rows: float) -> int:

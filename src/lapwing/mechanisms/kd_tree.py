@@ -8,42 +8,58 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Final, Literal, get_args
 
 import numpy as np
 
 from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
 from lapwing.mechanisms.steps.cell_model import (
+    MOST_UNIFORM,
+    Fit,
     check_edge,
+    check_fit,
+    check_listable,
     check_placement,
     check_threshold,
+    fitted_weights,
     released_rows,
     weighted_cells,
 )
 from lapwing.mechanisms.steps.cell_shapes import epsilon_of, halved_cells
 from lapwing.mechanisms.steps.one_way import known_rows
 from lapwing.mechanisms.steps.tree_model import Placement
-from lapwing.numerics.simplex import project_to_simplex
+from lapwing.release.cells import CellTree
 from lapwing.release.certificate import Statement
 from lapwing.release.curator import Curator
 from lapwing.release.model import ReleasedModel
+from lapwing.release.noise_law import NoiseLaw, row_sensitivity
 from lapwing.release.planned import Planned
 from lapwing.release.sparse_counts import NoisyCells, SparseCounts
 from lapwing.release.split_decisions import SplitDecisions, SplitRule
 from lapwing.release.terms import Relation, Terms
 from lapwing.schema.schemas import Schema
 
-LEMMA_DELTA = 1e-6
+LEMMA_DELTA: Final = 1e-6
 """Chance that Lemma 10 allows any empty cell to be split."""
 
-FINE_EDGES: Mapping[SplitRule, float] = MappingProxyType({"privtree": 2.0**-12, "paper": 2.0**-6})
-"""Default of ``fine``."""
+ROW_LEVELS: Final = 7
+"""By default a cell of the last free level holds about 2**7 / epsilon rows; chosen with the next on public mixtures."""
 
-AUTO_SCALES: Mapping[SplitRule, float] = MappingProxyType({"privtree": 0.0, "paper": 2.0})
+MOST_FREE_LEVELS: Final = 16
+"""Most levels that are free by default."""
+
+PAPER_LEVELS: Final = 3
+"""How often the paper's rule halves each column below the free levels by default: its noise grows with the depth."""
+
+AUTO_SCALES: Mapping[SplitRule, int] = MappingProxyType({"privtree": 1, "paper": 2})
 """``tau="auto"`` in scales of the decisions' noise."""
 
-Fit = Literal["threshold", "least_squares"]
+MOST_SPLIT_SHARE: Final = Fraction(7, 10)
+"""Largest default of ``split_share``."""
+
+LEAF_SCALES: Final = 3
+"""Default of ``threshold`` in scales of the leaves' noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,23 +71,28 @@ class KDTree:
     split_rule : {"privtree", "paper"}, default "privtree"
         ``privtree``: the test is biased against deep cells, so that its noise does not grow with the depth (Zhang et
         al. 2016). ``paper``: the noise of each test grows with the number of levels that decide.
-    coarse : float, default 1
-        Cells with a longer edge are split without a test and for free (the paper's s1, columns having length 1).
+    coarse : float or None, default None
+        Cells with a longer edge are split without a test and for free (the paper's s1, columns having length 1). By
+        default ``round(log2(epsilon * rows)) - 7`` levels are free, from 0 to 16.
     fine : float or None, default None
-        Cells whose edges are no longer than this are not split (the paper's s2); by default 2**-12, for the paper's
-        rule 2**-6.
+        Cells whose edges are no longer than this are not split (the paper's s2). By default 2**-12, from three columns
+        on 2**-10; for the paper's rule three cuts of each column below the free levels.
     tau : "auto", "lemma10" or float, default "auto"
-        A cell is split if its noisy count is above this. ``auto``: two noise scales. ``lemma10``: the paper's choice,
-        with which no empty cell is split but with probability 1e-6; it costs much accuracy.
+        A cell is split if its noisy count is above this. ``auto``: one noise scale, by the paper's rule two.
+        ``lemma10``: the paper's choice, with which no empty cell is split but with probability 1e-6; it costs much
+        accuracy.
+    fit : {"least_squares", "threshold"}, default "least_squares"
+        ``least_squares``: all leaves are counted, and their counts fitted to non-negative ones along the tree; leaves
+        below the threshold hand their rows to their nearest relatives. ``threshold``: the paper's filter, leaves below
+        the threshold are left out; for trees with more than 2**20 free cells.
     threshold : int or None, default None
-        Leaves with a smaller noisy count are left out, and all below 1; by default 1. Not with ``least_squares``.
-    fit : {"threshold", "least_squares"}, default "threshold"
-        ``least_squares``: the nearest non-negative counts with the sum of all leaves' noisy counts (or the public
-        number of rows); then every leaf's count is asked for.
-    split_share : float, default 0.5
-        Part of the budget that decides the splits, above 0 and below 1.
-    placement : {"uniform", "centre"}, default "uniform"
-        Where in its cell a row lies.
+        Least noisy count of a leaf that gets rows; by default three scales of the leaves' noise.
+    split_share : float or None, default None
+        Part of the budget that decides the splits, above 0 and below 1. By default d / (d + 2) for d columns, at most
+        0.7: in more columns a path to a small cell is longer.
+    placement : {"uniform", "centre"} or None, default None
+        Where in its cell a row lies. By default uniform up to two columns, and the centre, as in the paper, beyond:
+        it is better for tight clusters, and worse for rows that are spread out.
 
     Raises
     ------
@@ -80,9 +101,9 @@ class KDTree:
 
     Notes
     -----
-    Guarantee: one `SplitDecisions` and one `SparseCounts` question (and, for ``lemma10`` without a public or expected
-    number of rows, one `MarginalCounts` for it with 2 %): ε-DP in all, or ρ-zCDP (an ε enters as ε²/2), for add-remove
-    and replace-one neighbours and any number of rows per unit. The decision counts are never released.
+    Guarantee: one `SplitDecisions` and one `SparseCounts` question (and, where no number of rows is public or expected
+    and ``coarse`` or ``tau`` needs one, a `MarginalCounts` for it with 2 %): ε-DP in all, or ρ-zCDP (an ε enters as
+    ε²/2), for add-remove and replace-one neighbours and any number of rows per unit. Decision counts stay hidden.
 
     Expected error: no theorem bounds that of a tree whose cells depend on the data; `lapwing.numerics.kernel_bounds`
     has those of the grid. Time ``O(n d + n log n)`` for n rows and d columns.
@@ -106,37 +127,34 @@ class KDTree:
     caveat: ClassVar[str] = "inside a cell of the tree rows are spread evenly: relations finer than its cells are lost"
 
     split_rule: SplitRule = "privtree"
-    coarse: float = 1.0
+    coarse: float | None = None
     fine: float | None = None
     tau: float | Literal["auto", "lemma10"] = "auto"
+    fit: Fit = "least_squares"
     threshold: int | None = None
-    fit: Fit = "threshold"
-    split_share: float = 0.5
-    placement: Placement = "uniform"
+    split_share: float | None = None
+    placement: Placement | None = None
 
     def __post_init__(self) -> None:
         if self.split_rule not in get_args(SplitRule):
             raise ParameterError(f"split_rule must be one of {', '.join(get_args(SplitRule))}, got {self.split_rule!r}")
-        check_edge("coarse", self.coarse)
-        check_edge("fine", self._fine)
-        if self.coarse < self._fine:
-            raise ParameterError(f"coarse must be at least fine, got {self.coarse:g} and {self._fine:g}")
+        for name in ("coarse", "fine"):
+            if getattr(self, name) is not None:
+                check_edge(name, getattr(self, name))
+        if self.coarse is not None and self.fine is not None and self.coarse < self.fine:
+            raise ParameterError(f"coarse must be at least fine, got {self.coarse:g} and {self.fine:g}")
         self._check_tau()
-        if self.fit not in get_args(Fit):
-            raise ParameterError(f"fit must be one of {', '.join(get_args(Fit))}, got {self.fit!r}")
+        check_fit(self.fit)
         check_threshold(self.threshold)
-        if self.threshold is not None and self.fit == "least_squares":
-            raise ParameterError(
-                "threshold leaves cells out, which fit='least_squares' does not; leave one of them out"
-            )
-        if not isinstance(self.split_share, float) or not 0 < self.split_share < 1:
-            raise ParameterError(f"split_share must lie above 0 and below 1, got {self.split_share!r}; 0.5 suits most")
+        share = self.split_share
+        if share is not None and (not isinstance(share, float) or not 0 < share < 1):
+            raise ParameterError(f"split_share must lie above 0 and below 1, got {share!r}; leave it out to choose")
         check_placement(self.placement)
 
     @classmethod
     def small(cls) -> "KDTree":
         """Return settings under which a run takes milliseconds, for privacy tests."""
-        return cls(fine=0.25, coarse=0.5, split_rule="paper")
+        return cls(coarse=1.0, fine=0.25)
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:  # noqa: ARG002
         """Return one atom per leaf with a positive count.
@@ -162,7 +180,8 @@ class KDTree:
         CapacityError
             If, by noise alone, more than ``2**26`` cells would be listed; nothing is asked of that question then.
         """
-        rows, left = known_rows(curator, budget) if self.tau == "lemma10" else (1.0, budget)
+        is_steered = self.coarse is None or self.tau == "lemma10"
+        rows, left = known_rows(curator, budget) if is_steered else (1.0, budget)
         decisions, counts = self._questions(schema, left, curator.terms, rows)
         if decisions is not None:
             (splits,) = curator.ask(decisions)
@@ -202,23 +221,30 @@ class KDTree:
             accuracy=(Statement(kind="expected error", text=text, value=noise.mean_absolute),),
         )
 
-    @property
-    def _fine(self) -> float:
-        """The shortest edge that is split no more."""
-        return FINE_EDGES[self.split_rule] if self.fine is None else float(self.fine)
+    def _tree(self, schema: Schema, budget: Budget, terms: Terms, rows: float) -> CellTree:
+        """Return the tree before any split; a function of public or noisy numbers."""
+        columns = len(schema.columns)
+        per_noise = rows * float(epsilon_of(budget)) / row_sensitivity(terms.relation, terms.max_rows).l1
+        free = min(MOST_FREE_LEVELS, max(0, round(math.log2(max(1.0, per_noise))) - ROW_LEVELS))
+        fine = self.fine
+        if fine is None and self.split_rule == "paper":
+            fine = min(self.coarse or 1.0, 2.0 ** -math.ceil(free / columns)) / 2**PAPER_LEVELS
+        elif fine is None:
+            fine = min(self.coarse or 1.0, 2.0**-12 if columns <= MOST_UNIFORM else 2.0**-10)
+        tree = halved_cells(schema, fine, self.coarse or 1.0)
+        return tree if self.coarse is not None else replace(tree, first=min(free, tree.depth))
 
     def _questions(
         self, schema: Schema, budget: Budget, terms: Terms, rows: float
     ) -> tuple[SplitDecisions | None, SparseCounts]:
         """Return the decisions, None where no level can decide, and the counts of the leaves."""
-        tree = halved_cells(schema, self._fine, self.coarse)
-        share = Fraction(str(self.split_share)) if tree.first < tree.depth else Fraction(0)
-        counts = SparseCounts(
-            tree=tree,
-            threshold=None if self.fit == "least_squares" else self.threshold or 1,
-            epsilon=epsilon_of(budget * (1 - share)),
-            notion=budget.notion,
-        )
+        tree = self._tree(schema, budget, terms, rows)
+        share = self._share(len(schema.columns)) if tree.first < tree.depth else Fraction(0)
+        counts = SparseCounts(tree=tree, threshold=None, epsilon=epsilon_of(budget * (1 - share)), notion=budget.notion)
+        if self.fit == "threshold":
+            counts = replace(counts, threshold=self._least(counts.noise(terms.relation, terms.max_rows)))
+        else:
+            check_listable(tree)
         if not share:
             return None, counts
         decisions = SplitDecisions(
@@ -226,21 +252,32 @@ class KDTree:
         )
         return replace(decisions, threshold=self._tau(decisions, terms, rows)), counts
 
+    def _share(self, columns: int) -> Fraction:
+        """Return the part of the budget that decides the splits."""
+        if self.split_share is not None:
+            return Fraction(str(self.split_share))
+        return min(Fraction(columns, columns + 2), MOST_SPLIT_SHARE)
+
+    def _least(self, noise: NoiseLaw) -> int:
+        """Return the least noisy count of a leaf that gets rows."""
+        return self.threshold or max(1, math.floor(LEAF_SCALES * noise.parameter))
+
     def _tau(self, decisions: SplitDecisions, terms: Terms, rows: float) -> int:
         """Return the threshold of splits as a whole number: noise is whole, so nothing lies between."""
         if not isinstance(self.tau, str):
             return math.floor(self.tau)
-        scale = float(decisions.noise(terms.relation, terms.max_rows).parameter)
+        scale = decisions.noise(terms.relation, terms.max_rows).parameter
         if self.tau == "auto":
             return math.floor(AUTO_SCALES[self.split_rule] * scale)
-        cells = math.log(decisions.tree.cells + rows * decisions.deciding) - math.log(LEMMA_DELTA)
-        return math.floor(scale * cells)
+        scales = math.log(decisions.tree.cells + round(rows) * decisions.deciding) - math.log(LEMMA_DELTA)
+        return math.floor(scale * Fraction(scales))
 
     def _weights(self, noisy: NoisyCells, terms: Terms) -> np.ndarray:
-        """Return the weights of the leaves: their noisy counts, or the nearest non-negative ones of the same total."""
-        if self.fit == "threshold" or not noisy.counts.size:
+        """Return the weights of the leaves: their noisy counts, or non-negative ones that are fitted to them."""
+        if self.fit == "threshold":
             return noisy.counts.astype(np.float64)
-        return project_to_simplex(noisy.counts, float(released_rows(noisy, terms.rows)))
+        total = float(released_rows(noisy, terms.rows))
+        return fitted_weights(noisy, total, float(self._least(noisy.noise)))
 
     def _check_tau(self) -> None:
         """Refuse a tau that is neither a number nor one of the two words."""

@@ -1,11 +1,14 @@
 """From the noisy counts of cells to a released model."""
 
-from typing import get_args
+import math
+from typing import Final, Literal, get_args
 
 import numpy as np
 
-from lapwing.errors import ParameterError
+from lapwing.errors import CapacityError, ParameterError
 from lapwing.mechanisms.steps.tree_model import Placement
+from lapwing.numerics.leaf_fit import TreeLevel, leaf_least_squares
+from lapwing.release.cells import CellTree
 from lapwing.release.laws import uniform_law
 from lapwing.release.model import Indexed, ReleasedModel, Spans
 from lapwing.release.sparse_counts import NoisyCells
@@ -13,9 +16,17 @@ from lapwing.schema.domains import Domain
 from lapwing.schema.hierarchies import Hierarchy
 from lapwing.schema.schemas import Schema
 
+Fit = Literal["least_squares", "threshold"]
+
+MAX_FITTED: Final = 2**20
+"""Most cells of the first level for a fit that lists them all."""
+
+MOST_UNIFORM: Final = 2
+"""Up to so many columns rows are spread in their cell by default; in more, cells are mostly empty corners."""
+
 
 def weighted_cells(
-    schema: Schema, noisy: NoisyCells, weights: np.ndarray, rows: int, placement: Placement
+    schema: Schema, noisy: NoisyCells, weights: np.ndarray, rows: int, placement: Placement | None
 ) -> ReleasedModel:
     """Return one atom per cell with a positive weight; the uniform model where there is none.
 
@@ -29,14 +40,16 @@ def weighted_cells(
         At least 0, one per cell.
     rows : int
         The released number of rows.
-    placement : {"uniform", "centre"}
-        Where in its cell a row lies.
+    placement : {"uniform", "centre"} or None
+        Where in its cell a row lies; None: uniform up to two columns, the centre beyond.
 
     Returns
     -------
     ReleasedModel
         A cell that holds regular and reserved codes stands for the regular ones.
     """
+    if placement is None:
+        placement = "uniform" if len(schema.columns) <= MOST_UNIFORM else "centre"
     full = np.flatnonzero(weights > 0)
     if not full.size:
         laws = {
@@ -69,6 +82,62 @@ def _spans(nested: Hierarchy, domain: Domain, depths: np.ndarray, runs: np.ndarr
     return Spans(starts, stops)
 
 
+def fitted_weights(noisy: NoisyCells, total: float, threshold: float) -> np.ndarray:
+    """Return non-negative weights of all leaves, fitted to their noisy counts along the tree (`leaf_least_squares`).
+
+    Parameters
+    ----------
+    noisy : NoisyCells
+        Of a question without threshold; the tree's first level should have few enough cells to list.
+    total : float
+        Sum of the weights, at least 0.
+    threshold : float
+        Leaves with a smaller count hand their rows to their nearest relatives.
+
+    Returns
+    -------
+    ndarray of float64, shape (k,)
+        In the order of the answer.
+    """
+    tree = noisy.question.tree
+    levels, cells = _upper_levels(tree)
+    at = np.argsort(tree.ranks_of(cells), kind="stable")  # the place of each first cell, by rank
+    goes_on = at[tree.ranks_of(tree.split_cells)]
+    is_leaf = np.ones(tree.cells, dtype=bool)
+    is_leaf[goes_on] = False
+    levels[-1] = TreeLevel(levels[-1].parents, is_leaf)
+    order = np.argsort(at[is_leaf[at]], kind="stable")  # answers go by rank, the tree's lists by parent
+    levels += _listed_levels(tree, goes_on)
+
+    firsts, listed = noisy.counts[: len(order)], noisy.counts[len(order) :]
+    fitted = leaf_least_squares(levels, np.concatenate((firsts[order], listed)), total, threshold)
+    fitted[order] = fitted[: len(order)].copy()
+    return fitted
+
+
+def _upper_levels(tree: CellTree) -> tuple[list[TreeLevel], np.ndarray]:
+    """Return the levels from the root to the first one, all of whose cells exist, and the cells of the last of them."""
+    cells = np.zeros((1, len(tree.columns)), dtype=np.int64)
+    levels = [TreeLevel(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=bool))]
+    for level in range(tree.first):
+        cells, parents = tree.children(level, cells)
+        levels.append(TreeLevel(parents, np.zeros(len(cells), dtype=bool)))
+    return levels, cells
+
+
+def _listed_levels(tree: CellTree, goes_on: np.ndarray) -> list[TreeLevel]:
+    """Return the levels below the first one; `goes_on` are the places there of the split cells, in their order."""
+    levels, above = [], tree.split_cells
+    for level, cells in tree.levels():
+        _, parents = tree.children(level - 1, above)
+        kept = tree.next_level(level, cells)
+        is_leaf = np.ones(len(cells), dtype=bool) if kept is None else ~kept
+        levels.append(TreeLevel(goes_on[parents], is_leaf))
+        goes_on = np.flatnonzero(~is_leaf)
+        above = cells[goes_on]
+    return levels
+
+
 def released_rows(noisy: NoisyCells, public_rows: int | None) -> int:
     """Return the number of rows of a release: the public one, or the sum of the noisy counts, at least 0."""
     return max(0, int(noisy.counts.sum())) if public_rows is None else public_rows
@@ -78,6 +147,15 @@ def check_edge(name: str, edge: object) -> None:
     """Refuse an edge that is no number above 0 and up to 1."""
     if isinstance(edge, bool) or not isinstance(edge, float | int) or not 0 < edge <= 1:
         raise ParameterError(f"{name} must lie above 0 and up to 1, the length of a column, got {edge!r}")
+
+
+def check_listable(tree: CellTree) -> None:
+    """Refuse a tree whose first level has too many cells for a fit that lists them all."""
+    if tree.cells > MAX_FITTED:
+        raise CapacityError(
+            f"fit='least_squares' lists all 2**{math.log2(tree.cells):.1f} cells that exist without any split, above "
+            f"{MAX_FITTED}; use fit='threshold' or longer edges"
+        )
 
 
 def check_threshold(threshold: object) -> None:
@@ -90,7 +168,13 @@ def check_threshold(threshold: object) -> None:
         )
 
 
+def check_fit(fit: object) -> None:
+    """Refuse a fit that is not one of the two."""
+    if fit not in get_args(Fit):
+        raise ParameterError(f"fit must be one of {', '.join(get_args(Fit))}, got {fit!r}")
+
+
 def check_placement(placement: object) -> None:
-    """Refuse a placement that is not one of the two."""
-    if placement not in get_args(Placement):
+    """Refuse a placement that is not one of the two; None chooses one."""
+    if placement is not None and placement not in get_args(Placement):
         raise ParameterError(f"placement must be one of {', '.join(get_args(Placement))}, got {placement!r}")
