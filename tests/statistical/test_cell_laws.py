@@ -178,7 +178,7 @@ def test_splits_of_sixteen_thousand_trees_side_by_side_follow_the_exact_law(case
     assert alarm(observed, law_of(case)) > FALSE_ALARM
 
 
-@pytest.mark.parametrize("runs", [RUNS, pytest.param(200_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("runs", [RUNS, pytest.param(50_000, marks=pytest.mark.full)])
 @pytest.mark.parametrize("case", [CASES[0], CASES[5]])
 def test_splits_of_a_tree_alone_follow_the_exact_law(case, runs):
     observed = observed_splits(asked(*case)[0], SYSTEM, runs)
@@ -276,7 +276,7 @@ def test_counts_of_sixteen_thousand_trees_side_by_side_follow_the_exact_law(thre
     assert pooled(observed, leaves_law(threshold)) > FALSE_ALARM
 
 
-@pytest.mark.parametrize("runs", [1000, pytest.param(200_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("runs", [1000, pytest.param(50_000, marks=pytest.mark.full)])
 @pytest.mark.parametrize("threshold", [1, 0, None])
 def test_counts_of_a_tree_alone_follow_the_exact_law(threshold, runs):
     observed = observed_counts(threshold, 1 / SCALE, SYSTEM, 1, runs)

@@ -193,7 +193,7 @@ def cell_flags(answer: Splits | NoisyCells, exact: dict[Cell, int], terms: Terms
         flags.append(f"{where} declares {answer.noise}, its epsilon needs {law}")
     if isinstance(answer, Splits):
         if answer.tree.grown(answer.tree.split_cells[:0], ()).to_dict() != answer.question.tree.to_dict():
-            flags.append(f"{where} is about another tree than was asked for")
+            return [*flags, f"{where} is about another tree than was asked for"]
         return flags + _split_flags(where, answer, exact, law, bits)
     return flags + _count_flags(where, answer, exact, law, bits)
 

@@ -1,0 +1,157 @@
+"""The audit of trees of cells: what it says of answers that are wrong, and that it follows batches of questions."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from helpers.audits import flags_of
+from helpers.bits import SeededBits
+from helpers.cells import ADD_REMOVE, coded, counts_asked, splits_asked, tree_over, whole_numbers
+from lapwing.audit.bits import RecordingBits
+from lapwing.audit.cells import cell_flags, cell_loss, loss_flags, recounted_cells
+from lapwing.curator.sparse_counts import answer_sparse_counts
+from lapwing.curator.split_decisions import answer_split_decisions
+from lapwing.mechanisms.grid import Grid
+from lapwing.mechanisms.steps.cell_shapes import halved_cells
+from lapwing.release.noise_law import NoiseLaw
+from lapwing.release.questions import MarginalCounts
+from lapwing.release.split_decisions import Splits
+
+SCHEMA = whole_numbers(x=8)
+TREE = tree_over(SCHEMA, 1)
+SOURCE = coded(SCHEMA, [(0,), (0,), (0,), (6,)])
+NEIGHBOUR = coded(SCHEMA, [(0,), (0,), (0,), (0,), (6,)])
+SPLITS = splits_asked(TREE, epsilon=Fraction(2), threshold=1)
+COUNTS = counts_asked(tree_over(SCHEMA, 3), threshold=1)
+
+
+def recorded(question, seed=1):
+    """Return an answer, and the words it was drawn with."""
+    bits = RecordingBits(SeededBits(seed))
+    answer = answer_split_decisions if question is SPLITS else answer_sparse_counts
+    return answer([question], SOURCE, ADD_REMOVE, bits)[0], bits.playback()
+
+
+def flags(answer, bits):
+    return cell_flags(answer, recounted_cells(answer, SOURCE), ADD_REMOVE, bits)
+
+
+@pytest.mark.parametrize("question", [SPLITS, COUNTS])
+def test_an_honest_answer_has_no_flag(question):
+    for seed in range(20):
+        assert flags(*recorded(question, seed)) == []
+
+
+def test_another_noise_than_the_epsilon_needs_is_told():
+    answer, bits = recorded(COUNTS)
+
+    assert flags(replace(answer, noise=NoiseLaw("laplace", Fraction(1, 2))), bits) == [
+        "the answer over ('x',) declares NoiseLaw(kind='laplace', parameter=Fraction(1, 2)), "
+        "its epsilon needs NoiseLaw(kind='laplace', parameter=Fraction(1, 1))"
+    ]
+
+
+def test_another_tree_than_was_asked_for_is_told():
+    answer, bits = recorded(SPLITS)
+    other = tree_over(SCHEMA, 2).grown(np.array([[1]]), ())
+
+    assert flags(replace(answer, tree=other), bits) == [
+        "the answer over ('x',) is about another tree than was asked for"
+    ]
+
+
+def test_other_splits_than_the_noise_decides_are_told_with_their_level():
+    answer, bits = recorded(SPLITS)
+    chosen = np.array([[0]] if answer.tree.split_cells.tolist() != [[0]] else [[1]])
+    other = TREE.grown(chosen, (np.zeros(2, dtype=bool),))
+
+    assert flags(Splits(SPLITS, other, answer.noise), bits) == [
+        "the answer over ('x',) is not what its noise decides on level 1"
+    ]
+
+
+def test_another_decision_below_is_told_with_its_level():
+    answer, bits = recorded(SPLITS, 3)
+    assert answer.tree.is_split
+    (level,) = answer.tree.decisions
+
+    told = flags(Splits(SPLITS, answer.tree.grown(answer.tree.split_cells, (~level,)), answer.noise), bits)
+
+    assert told == ["the answer over ('x',) is not what its noise decides on level 2"]
+
+
+@pytest.mark.parametrize("change", [lambda counts: counts + 1, lambda counts: np.maximum(1, counts - 1)])
+def test_other_counts_are_told(change):
+    answer, bits = recorded(COUNTS, 2)
+    assert (answer.counts > 1).any()
+
+    assert flags(replace(answer, counts=change(answer.counts)), bits) == [
+        "the answer over ('x',) does not hold the exact counts plus their noise"
+    ]
+
+
+def test_a_leaf_left_out_is_told():
+    answer, bits = recorded(COUNTS, 2)
+
+    assert flags(replace(answer, firsts=answer.firsts[1:], counts=answer.counts[1:]), bits) == [
+        "the answer over ('x',) does not hold the exact counts plus their noise"
+    ]
+
+
+def test_a_loss_above_the_epsilon_is_told():
+    answer, _ = recorded(COUNTS, 2)
+    small = replace(answer, noise=NoiseLaw("laplace", Fraction(1, 5)))
+
+    (told,) = loss_flags(small, recounted_cells(small, SOURCE), recounted_cells(small, NEIGHBOUR))
+
+    assert told.endswith("loses 5, its epsilon is 1")
+
+
+def test_a_loss_that_the_answer_tells_otherwise_is_told(monkeypatch):
+    answer, _ = recorded(COUNTS, 2)
+    exact, other = recounted_cells(answer, SOURCE), recounted_cells(answer, NEIGHBOUR)
+    assert loss_flags(answer, exact, other) == []
+
+    monkeypatch.setattr(type(answer), "privacy_loss", lambda self, one, two: Fraction(0))
+
+    assert loss_flags(answer, exact, other) == ["the answer over ('x',) tells a loss of 0, it is 1"]
+
+
+def test_the_loss_under_zcdp_is_half_the_square():
+    pure, _ = recorded(COUNTS, 2)
+    zcdp = replace(pure, question=replace(COUNTS, notion="zcdp"))
+    exact, other = recounted_cells(pure, SOURCE), recounted_cells(pure, NEIGHBOUR)
+
+    assert float(cell_loss(pure, exact, other)) == pytest.approx(1)
+    assert float(cell_loss(zcdp, exact, other)) == pytest.approx(0.5)
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Ask many questions at once, several of each kind."""
+
+    name = "Batches"
+    summary = "asks trees of cells in batches"
+    relations = ("add-remove", "replace-one")
+
+    def run(self, curator, schema, budget, rng):
+        tree = halved_cells(schema, 0.25, 1.0)
+        epsilon = Fraction(1, 8)
+        cost = budget / 8
+        questions = [counts_asked(tree, threshold=2, epsilon=epsilon, notion=budget.notion)]
+        if tree.first < tree.depth:
+            for rule in ("paper", "privtree"):
+                asked = splits_asked(tree, rule=rule, epsilon=epsilon, notion=budget.notion)
+                questions += [asked, MarginalCounts(columns=(), groupings=(), cost=cost), asked]
+        answers = curator.ask(*questions)
+        grown = [answer.tree for answer in answers if isinstance(answer, Splits)]
+        curator.ask(
+            *(counts_asked(each, threshold=1, epsilon=Fraction(1, 100), notion=budget.notion) for each in grown)
+        )
+        return Grid(width=0.5, threshold=2).run(curator, schema, budget / 16, rng)
+
+
+def test_batches_of_questions_are_followed_draw_by_draw():
+    assert flags_of(Batches(), pairs=8) == ()
