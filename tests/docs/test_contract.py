@@ -85,6 +85,8 @@ NAMES = {
     "LapwingWarning",
     "PMM",
     "PSMM",
+    "Grid",
+    "KDTree",
     "ParameterError",
     "Plan",
     "Release",

@@ -171,9 +171,10 @@ class CellTree:
 
     def ranks_of(self, cells: np.ndarray) -> np.ndarray:
         """Return the number of each cell of the first level in C order: int64, or Python integers from 2**62 on."""
-        ranks = np.zeros(len(cells), dtype=np.int64 if self.cells < 2**62 else np.object_)
+        dtype: Any = np.int64 if self.cells < 2**62 else np.object_
+        ranks = np.zeros(len(cells), dtype=dtype)
         for column, runs in enumerate(self.shape):
-            ranks = ranks * runs + cells[:, column].astype(ranks.dtype)
+            ranks = ranks * runs + cells[:, column].astype(dtype)
         return ranks
 
     def cells_of(self, ranks: np.ndarray) -> np.ndarray:
