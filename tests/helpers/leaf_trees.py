@@ -52,7 +52,7 @@ def fitted_by_recursion(tree, total, threshold):
     """Return the fitted mass of each leaf by its path, exactly: one node at a time, in fractions."""
     if not reaches(tree, threshold):
         threshold = min(count for _, count in paths(tree))
-    return {path: mass for path, mass in _shared(tree, Fraction(total), threshold, ())}
+    return dict(_shared(tree, Fraction(total), threshold, ()))
 
 
 def _shared(tree, mass, threshold, path):

@@ -56,7 +56,7 @@ def test_rows_are_handed_over_inside_the_smallest_subtree_that_can_take_them(tre
 
 @given(tree=trees(st.integers(0, 1000)), threshold=st.sampled_from([NEVER, 0, 1]))
 def test_exact_counts_come_back_unchanged(tree, threshold):
-    assert fitted(tree, float(summed(tree)), threshold) == pytest.approx({path: count for path, count in paths(tree)})
+    assert fitted(tree, float(summed(tree)), threshold) == pytest.approx(dict(paths(tree)))
 
 
 @given(tree=trees(COUNTS), total=st.floats(0, 1e3), times=st.integers(1, 50))
