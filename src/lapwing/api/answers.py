@@ -58,7 +58,7 @@ def _listed_table(answer: NoisyCells, schema: Schema) -> pl.DataFrame:
     levels, cells = answer.leaves
     named = {}
     for place, (name, nested) in enumerate(zip(tree.columns, tree.hierarchies, strict=True)):
-        depths = np.array([tree.depths(level)[place] for level in range(tree.depth + 1)])[levels]
+        depths = tree.depths_of(place)[levels]
         texts = np.empty(len(cells), dtype=np.object_)
         for depth in np.unique(depths).tolist():
             at = depths == depth

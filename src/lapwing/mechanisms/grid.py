@@ -95,7 +95,10 @@ class Grid:
     name: ClassVar[str] = "Grid"
     summary: ClassVar[str] = "cells of a fixed grid with many rows; for few columns, or as the baseline of KDTree"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
-    caveat: ClassVar[str] = "rows in thinly filled cells are left out, and inside a cell rows are spread evenly"
+    caveat: ClassVar[str] = (
+        "rows in thinly filled cells are left out, and inside a cell they are spread evenly or, from three columns on, "
+        "lie at its centre"
+    )
 
     width: float | None = None
     threshold: int | None = None
@@ -136,9 +139,10 @@ class Grid:
         Raises
         ------
         CapacityError
-            If more than ``2**26`` empty cells are expected to reach the threshold; nothing is asked then.
+            If more than ``2**26`` empty cells are expected to reach the threshold, or, for ``fit="least_squares"``, the
+            grid has more than ``2**20`` cells; no cell is counted then.
         """
-        is_given = self.width is not None and self.threshold is not None
+        is_given = self.width is not None and (self.threshold is not None or self.fit == "least_squares")
         terms = curator.terms
         rows, left = (1.0, budget) if is_given else known_rows(curator, budget)
         question = self._question(schema, left, terms, rows)

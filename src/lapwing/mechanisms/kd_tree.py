@@ -79,8 +79,8 @@ class KDTree:
         on 2**-10; for the paper's rule three cuts of each column below the free levels.
     tau : "auto", "lemma10" or float, default "auto"
         A cell is split if its noisy count is above this. ``auto``: one noise scale, by the paper's rule two.
-        ``lemma10``: the paper's choice, with which no empty cell is split but with probability 1e-6; it costs much
-        accuracy.
+        ``lemma10``, for the paper's rule: its choice, with which no empty cell is split but with probability 1e-6; it
+        costs much accuracy.
     fit : {"least_squares", "threshold"}, default "least_squares"
         ``least_squares``: all leaves are counted, and their counts fitted to non-negative ones along the tree; leaves
         below the threshold hand their rows to their nearest relatives. ``threshold``: the paper's filter, leaves below
@@ -124,7 +124,10 @@ class KDTree:
     name: ClassVar[str] = "KDTree"
     summary: ClassVar[str] = "cells split where rows are, for clustered data in few columns; kernel statistics"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
-    caveat: ClassVar[str] = "inside a cell of the tree rows are spread evenly: relations finer than its cells are lost"
+    caveat: ClassVar[str] = (
+        "relations finer than a cell of the tree are lost: inside it rows are spread evenly or, from three columns on, "
+        "lie at its centre"
+    )
 
     split_rule: SplitRule = "privtree"
     coarse: float | None = None
@@ -228,7 +231,7 @@ class KDTree:
         free = min(MOST_FREE_LEVELS, max(0, round(math.log2(max(1.0, per_noise))) - ROW_LEVELS))
         fine = self.fine
         if fine is None and self.split_rule == "paper":
-            fine = min(self.coarse or 1.0, 2.0 ** -math.ceil(free / columns)) / 2**PAPER_LEVELS
+            fine = (self.coarse or 2.0 ** -math.ceil(free / columns)) / 2**PAPER_LEVELS
         elif fine is None:
             fine = min(self.coarse or 1.0, 2.0**-12 if columns <= MOST_UNIFORM else 2.0**-10)
         tree = halved_cells(schema, fine, self.coarse or 1.0)
@@ -285,3 +288,7 @@ class KDTree:
         is_number = isinstance(tau, float | int) and not isinstance(tau, bool) and abs(tau) <= 2**60
         if not is_number and tau not in ("auto", "lemma10"):
             raise ParameterError(f"tau must be auto, lemma10 or a number from -2**60 to 2**60, got {self.tau!r}")
+        if tau == "lemma10" and self.split_rule != "paper":
+            raise ParameterError(
+                "tau='lemma10' is a choice of split_rule='paper' only, whose lemma it is; leave it out"
+            )

@@ -147,15 +147,19 @@ def _read(key: str, value: object, kind: object) -> object:
     if lists:
         return _read_list(key, value, int if get_args(lists[0])[0] is int else str)
     choices = get_args(kind) or (kind,)
-    if any(value in get_args(choice) for choice in choices if get_origin(choice) is Literal):
-        return value
-    if str in choices or all(isinstance(choice, str) for choice in choices):
+    words = [word for choice in (kind, *choices) if get_origin(choice) is Literal for word in get_args(choice)]
+    numbers = {int, float} & set(choices)
+    if str in choices or value in words or not numbers:
         return value
     try:
         return int(value) if int in choices else float(value)
     except ValueError:
         pass
-    raise ParameterError(f"setting {key} must be a number, got {value!r}; write {key}=NUMBER")
+    known = "".join(f"{word}, " for word in words)
+    number = "a whole number" if int in choices else "a number"
+    raise ParameterError(
+        f"setting {key} must be {known}{'or ' if words else ''}{number}, got {value!r}; write {key}=NUMBER"
+    )
 
 
 def _read_list(key: str, value: str, item: type[int] | type[str]) -> list[Any]:

@@ -5,7 +5,7 @@ All cells of one level exist. Below that level only the children of cells that w
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -73,6 +73,8 @@ class CellTree:
     first: int
     chosen: np.ndarray | None = None
     decisions: tuple[np.ndarray, ...] = ()
+    # Derived once: how deep each level sees each column.
+    _depths: np.ndarray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not 0 <= self.first <= len(self.schedule) <= MAX_DEPTH:
@@ -81,6 +83,9 @@ class CellTree:
                 f"{MAX_DEPTH}, got {self.first}; use fewer levels"
             )
         self._check_columns()
+        cuts = np.zeros((len(self.schedule) + 1, len(self.columns)), dtype=np.int64)
+        cuts[np.arange(1, len(cuts)), np.array(self.schedule, dtype=np.int64)] = 1
+        object.__setattr__(self, "_depths", read_only(np.cumsum(cuts, axis=0)))
         chosen = np.empty((0, len(self.columns)), dtype=np.int64) if self.chosen is None else self.chosen
         if chosen.dtype != np.int64 or chosen.ndim != 2 or chosen.shape[1] != len(self.columns):
             raise ParameterError(f"split cells must be int64 with {len(self.columns)} columns, got {chosen.dtype}")
@@ -162,7 +167,11 @@ class CellTree:
 
     def depths(self, level: int) -> tuple[int, ...]:
         """Return the level of each column's hierarchy that a level of the tree shows."""
-        return tuple(self.schedule[:level].count(place) for place in range(len(self.columns)))
+        return tuple(self._depths[level].tolist())
+
+    def depths_of(self, place: int) -> np.ndarray:
+        """Return how deep each level of the tree sees one column: ndarray of int64, shape (levels + 1,)."""
+        return np.asarray(self._depths[:, place])
 
     def _runs(self, level: int) -> tuple[int, ...]:
         """Return the runs of each column on a level."""
@@ -194,7 +203,7 @@ class CellTree:
             From 0 to ``depth - 1``.
         """
         axis = self.schedule[level]
-        parents = self.hierarchies[axis].parents(self.depths(level + 1)[axis])
+        parents = self.hierarchies[axis].parents(int(self._depths[level + 1, axis]))
         firsts = np.flatnonzero(np.diff(parents, prepend=-1))
         return axis, firsts, np.diff(np.append(firsts, parents.size))
 

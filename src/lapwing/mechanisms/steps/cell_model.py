@@ -41,7 +41,8 @@ def weighted_cells(
     rows : int
         The released number of rows.
     placement : {"uniform", "centre"} or None
-        Where in its cell a row lies; None: uniform up to two columns, the centre beyond.
+        Where in its cell a row lies; None: uniform up to two columns, the centre beyond. Codes without order, missing
+        and special ones are always uniform.
 
     Returns
     -------
@@ -60,7 +61,7 @@ def weighted_cells(
     levels, cells = (each[full] for each in noisy.leaves)
     spans = {}
     for place, (name, nested) in enumerate(zip(tree.columns, tree.hierarchies, strict=True)):
-        depths = np.array([tree.depths(level)[place] for level in range(tree.depth + 1)])[levels]
+        depths = tree.depths_of(place)[levels]
         spans[name] = _spans(nested, schema.field(name).domain, depths, cells[:, place], placement)
     return ReleasedModel(weights=weights[full].astype(np.float64), rows=rows, laws=spans)
 
@@ -72,9 +73,10 @@ def _spans(nested: Hierarchy, domain: Domain, depths: np.ndarray, runs: np.ndarr
         at = depths == depth
         starts[at], stops[at] = nested.starts(depth)[runs[at]], nested.stops(depth)[runs[at]]
     stops = np.where(starts < domain.values, np.minimum(stops, domain.values), stops)
-    if placement == "centre":
-        starts = starts + (stops - starts) // 2
-        stops = starts + 1
+    if placement == "centre" and domain.ordered:
+        is_regular = starts < domain.values
+        starts = np.where(is_regular, starts + (stops - starts) // 2, starts)
+        stops = np.where(is_regular, starts + 1, stops)
     largest = int(stops.max())
     for dtype in (np.uint8, np.uint16, np.uint32):
         if largest <= np.iinfo(dtype).max:
