@@ -201,14 +201,14 @@ class Grid:
 
 
 def default_width(columns: int, cells: float) -> float:
-    """Return the width, a power of 2, of about so many cells.
+    """Return the largest power of 2 that gives at least so many cells, each column being cut equally often.
 
     Examples
     --------
     >>> default_width(2, 1000.0)
     0.03125
     """
-    return float(max(FINEST, 2.0 ** -round(math.log2(max(1.0, cells)) / columns)))
+    return float(max(FINEST, 2.0 ** -math.ceil(math.log2(max(1.0, cells)) / columns)))
 
 
 def default_threshold(noise: NoiseLaw, cells: int, rows: float) -> int:
