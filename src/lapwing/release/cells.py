@@ -188,10 +188,10 @@ class CellTree:
 
     def cells_of(self, ranks: np.ndarray) -> np.ndarray:
         """Return the cells of the first level with these ranks: ndarray of int64, shape (k, d)."""
-        cells = np.empty((len(ranks), len(self.columns)), dtype=np.int64)
-        for column in range(len(self.columns) - 1, -1, -1):
-            cells[:, column] = (ranks % self.shape[column]).astype(np.int64)
-            ranks = ranks // self.shape[column]
+        cells, shape = np.empty((len(ranks), len(self.columns)), dtype=np.int64), self.shape
+        for column in range(len(shape) - 1, -1, -1):
+            cells[:, column] = (ranks % shape[column]).astype(np.int64)
+            ranks = ranks // shape[column]
         return cells
 
     def split_table(self, level: int) -> tuple[int, np.ndarray, np.ndarray]:
