@@ -159,9 +159,11 @@ def _transcript(release: "Release", ledger: Path | None, transcript: Path | None
 def _say_what_delta_gains(say: Say, certificate: "Certificate", epsilon: str) -> None:
     """Say by how much a δ would lower the noise on the first table; a tree is `lapwing plan`'s matter."""
     from lapwing.release.noise_law import calibrated  # noqa: PLC0415
+    from lapwing.release.sparse_counts import SparseCounts  # noqa: PLC0415
 
     line = next(each for each in certificate.lines if each.columns)
-    if line.noise is None or any(each.level is not None for each in certificate.lines):
+    is_other = any(each.level is not None or each.question == SparseCounts.kind for each in certificate.lines)
+    if line.noise is None or is_other:
         return
     try:
         granted = requested_budget(epsilon=epsilon, delta=_SUGGESTED_DELTA)

@@ -15,8 +15,6 @@ from lapwing.schema.schemas import Schema
 MAX_RUN_LEVELS: Final = 20
 """A column is cut into about 2**20 runs at most: its cuts are listed one by one."""
 
-_ROOT_BITS: Final = 40
-
 
 def halved_cells(schema: Schema, fine: float, coarse: float) -> CellTree:
     """Return the tree that halves the columns in turn until no edge is longer than `fine`.
@@ -95,14 +93,15 @@ def _first(edges: Sequence[Sequence[float]], schedule: Sequence[int], coarse: fl
 
 
 def epsilon_of(budget: Budget) -> Fraction:
-    """Return the pure ε that a budget buys: itself, or ``sqrt(2 ρ)`` rounded down.
+    """Return the pure ε that a budget buys: itself, or ``sqrt(2 ρ)`` rounded down to six digits.
 
     Examples
     --------
-    >>> epsilon_of(Budget.zcdp("0.125"))
-    Fraction(1, 2)
+    >>> epsilon_of(Budget.zcdp("0.125")), epsilon_of(Budget.zcdp("0.5") * Fraction(49, 50))
+    (Fraction(1, 2), Fraction(989949, 1000000))
     """
     if budget.notion == "pure":
         return budget.epsilon
-    scaled = 2 * budget.rho * 4**_ROOT_BITS
-    return Fraction(math.isqrt(scaled.numerator // scaled.denominator), 2**_ROOT_BITS)
+    digits = 6 - math.ceil(math.log10(2 * budget.rho) / 2)
+    scaled = 2 * budget.rho * Fraction(100) ** digits
+    return Fraction(math.isqrt(math.floor(scaled)), 1) / Fraction(10) ** digits
