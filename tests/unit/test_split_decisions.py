@@ -11,6 +11,7 @@ import pytest
 
 from helpers.bits import CountingBits, SeededBits
 from helpers.cells import ADD_REMOVE, answered, coded, needed, point, split_set, splits_asked, tree_over, whole_numbers
+from lapwing.audit.cells import loss_flags, recounted_cells
 from lapwing.budget.budget import Budget
 from lapwing.curator.room import Room
 from lapwing.errors import BudgetError, CapacityError, ParameterError
@@ -209,6 +210,33 @@ def test_a_large_budget_decides_by_the_exact_counts(rule, third, fourth):
 
     assert answer.tree.split_cells.tolist() == [[0, 0], [0, 1], [1, 1]]
     assert [each.tolist() for each in answer.tree.decisions] == [third, fourth]
+
+
+PASSING = tree_over(SCHEMA, 0, schedule=(1, 1, 0, 0, 0))  # y = 0 is alone from level 1 on, so level 1 passes it on
+ZEROS = [(0, 0)] * 4
+
+
+def test_a_level_that_does_not_divide_a_cell_is_no_decision_on_its_path():
+    question = splits_asked(PASSING, rule="privtree", threshold=1, epsilon=Fraction(10**6))
+
+    answer = answered(question, coded(SCHEMA, ZEROS), SystemBits())
+
+    # Steps of 1: the four rows count as 4, then (after the passing level) as 3, 2 and 1; the last is not above 1.
+    on_the_path = [bool(each[0]) for each in answer.tree.decisions]
+    assert on_the_path == [False, True, True, False]  # level 1 decides y > 0 alone
+
+
+def test_a_level_that_does_not_divide_a_cell_adds_nothing_to_its_loss():
+    question = splits_asked(PASSING, rule="privtree", threshold=1, epsilon=Fraction(20))
+    seen = set()
+
+    for seed in range(40):
+        answer = answered(question, coded(SCHEMA, ZEROS), SeededBits(seed))
+        one, other = (recounted_cells(answer, coded(SCHEMA, rows)) for rows in (ZEROS, [*ZEROS, (0, 0)]))
+        assert loss_flags(answer, one, other) == []
+        seen.add(len(answer.tree.decisions))
+
+    assert max(seen) == 4
 
 
 # ------------------------------------------------------------------------------------------------- its privacy loss
