@@ -371,7 +371,9 @@ def test_a_second_question_that_nobody_pays_for_is_flagged(monkeypatch):
     assert flags_of(planted(run))
 
 
-@pytest.mark.parametrize("mechanism", [KDTree(tau="lemma10"), KDTree(), Grid()], ids=["lemma10", "default", "grid"])
+@pytest.mark.parametrize(
+    "mechanism", [KDTree(split_rule="paper", tau="lemma10"), KDTree(), Grid()], ids=["lemma10", "default", "grid"]
+)
 def test_a_noisy_number_of_rows_is_not_flagged(mechanism):
     rng, flagged = np.random.default_rng(4), []
 
