@@ -120,4 +120,5 @@ def _least_cost(costs: Floats, sent: Floats, wanted: Floats) -> float:
     # One equation follows from the others; without it rounding cannot make them contradict each other.
     masses = np.concatenate((sent, wanted))[:-1] / scale
     solved = linprog(costs.ravel(), A_eq=flows[:-1], b_eq=masses, method="highs-ds")
+    assert solved.success, "masses that are equal in sum can always be sent"
     return max(0.0, float(solved.fun)) * float(scale)
