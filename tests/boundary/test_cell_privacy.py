@@ -1,0 +1,37 @@
+"""Record and replay of the settings of Grid and KDTree that their small ones leave out."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from lapwing.audit.pairs import neighbour_pair
+from lapwing.audit.replay import audit_pair
+from lapwing.mechanisms.grid import Grid
+from lapwing.mechanisms.kd_tree import KDTree
+from mechanism_checks import settings_for
+
+PAIRS = 40
+
+OTHERS = {
+    "paper, filter": KDTree(split_rule="paper", coarse=1.0, fine=0.25, fit="threshold", threshold=1),
+    "paper, lemma 10": KDTree(split_rule="paper", coarse=1.0, fine=0.5, tau="lemma10"),
+    "free levels from a noisy number of rows": KDTree(fine=0.25),
+    "empty cells are split": KDTree(split_rule="paper", coarse=1.0, fine=0.5, tau=0, placement="uniform"),
+    "grid, fitted": Grid(width=1.0, fit="least_squares"),
+    "grid, width from a noisy number of rows": Grid(),
+}
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("mechanism", OTHERS.values(), ids=OTHERS)
+def test_no_pair_is_flagged_under_other_settings(mechanism, relation):
+    rng = np.random.default_rng([PAIRS, len(relation)])
+
+    flagged = []
+    for max_rows, pure, _ in itertools.product((1, 3), (True, False), range(PAIRS // 4)):
+        pair = neighbour_pair(rng, relation, max_rows)
+        settings = settings_for(mechanism, pair.schema, relation, pure=pure, times=int(rng.choice([1, 10, 1000])))
+        flagged += audit_pair(pair.data, pair.neighbour, settings)
+
+    assert flagged == []
