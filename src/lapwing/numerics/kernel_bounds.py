@@ -4,7 +4,8 @@ Both are normalised to mass 1, and the kernel is exp(-|x - y|^2 / (2 bandwidth^2
 `lapwing.evaluate.kernel_distances.kernel_density_distance` measures with ``gamma = 1 / (2 * bandwidth**2)``. The noise
 is Laplace, continuous or discrete, on the count of every cell, with a scale of ``1 / epsilon`` for add-remove and
 ``2 / epsilon`` (the paper's) for replace-one neighbours; the proofs use the relation nowhere else, because the released
-weights are divided by their own sum. Kept cells have their mass in their centre.
+weights are divided by their own sum. Weights are the noisy counts themselves, and lie in the centres of the cells; for
+weights that are spread over the cells give twice the width.
 
 The paper's Theorem 6 (Gaussian rows) is left out. It bounds the two counts of Theorem 5, and its proof does so "with
 high probability" without saying which, "for large n" without saying how large, and under a condition of Lemma 28 that
