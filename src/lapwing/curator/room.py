@@ -7,6 +7,7 @@ from typing import Any, NoReturn, overload
 
 from lapwing.budget.budget import Budget
 from lapwing.curator.marginal_counts import answer_marginal_counts
+from lapwing.curator.plain import is_plain
 from lapwing.curator.select_worst import ExactTables, answer_select_worst
 from lapwing.curator.sparse_counts import answer_sparse_counts
 from lapwing.curator.split_decisions import answer_split_decisions
@@ -137,6 +138,10 @@ class Room:
             raise ParameterError(
                 f"{type(question).__name__} is no question of the closed set; ask "
                 f"{', '.join(kind.__name__ for kind in _ANSWERS)} or {SelectWorst.__name__}"
+            )
+        if not is_plain(question):
+            raise ParameterError(
+                f"a {question.kind} must hold plain values only, no subclasses; build it from the schema"
             )
         if isinstance(question, SparseCounts | SplitDecisions):
             question.check_capacity(self._terms.relation, self._terms.max_rows)

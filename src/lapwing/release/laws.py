@@ -32,9 +32,13 @@ def read_only(values: np.ndarray, dtype: np.dtype | type | None = None) -> np.nd
         Same shape, read-only.
     """
     array = np.asarray(values, dtype=dtype, order="C")
-    if array.flags.writeable:
-        array = array.copy()
-        array.flags.writeable = False
+    owner: object = array
+    while isinstance(owner, np.ndarray):  # of a read-only view the owner may be written to
+        if owner.flags.writeable:
+            array = array.copy()
+            array.flags.writeable = False
+            break
+        owner = owner.base
     return array
 
 

@@ -1,0 +1,44 @@
+"""Questions hold plain values only: a subclass could bring code of its own into the room."""
+
+from dataclasses import fields
+from fractions import Fraction
+from types import NoneType
+from typing import Any, Final
+
+import numpy as np
+
+from lapwing.budget.budget import Budget
+from lapwing.release.cells import CellTree
+from lapwing.schema.groupings import Grouping
+from lapwing.schema.hierarchies import Hierarchy
+
+_PLAIN: Final = frozenset({int, bool, str, NoneType, Fraction, np.ndarray})
+_MADE: Final = frozenset({Budget, Grouping, Hierarchy, CellTree})
+
+
+def is_plain(question: object) -> bool:
+    """Tell whether every part of a question is of a known type itself, and not of a subclass.
+
+    Parameters
+    ----------
+    question : dataclass instance
+        Of the closed set.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_plain(Budget.pure(1)), is_plain(Budget("pure", True))
+    (True, True)
+    """
+    return all(_is_plain_part(getattr(question, each.name)) for each in fields(question))  # type: ignore[arg-type]
+
+
+def _is_plain_part(value: Any) -> bool:  # noqa: ANN401
+    """Tell whether one part, and all of its own parts, are of known types."""
+    kind = type(value)
+    if kind is tuple:
+        return all(map(_is_plain_part, value))
+    return kind in _PLAIN or (kind in _MADE and is_plain(value))
