@@ -4,7 +4,6 @@ The slow version draws the noise of cells with rows from the same words; the noi
 exact sampler, whose survivors it counts off one by one.
 """
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -15,6 +14,7 @@ from helpers.boxes import atoms, centre, fitted_boxes, grid_boxes, halves, insid
 from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.budget.budget import Budget
 from lapwing.mechanisms.grid import Grid
+from lapwing.mechanisms.steps.cell_shapes import epsilon_of
 from lapwing.noise.enclosures import LaplaceTail
 from lapwing.noise.geometric import survivors
 from lapwing.noise.laplace import discrete_laplace, discrete_laplace_at_least
@@ -30,11 +30,7 @@ def counted(points, boxes):
 
 def scale_of(budget, relation):
     """Return the scale of the noise: 1 / epsilon, twice that under replace-one neighbours."""
-    if budget.notion == "pure":
-        epsilon = budget.epsilon
-    else:
-        epsilon = Fraction(math.isqrt(math.floor(2 * budget.rho * 4**40)), 2**40)
-    return (2 if relation == "replace-one" else 1) / epsilon
+    return (2 if relation == "replace-one" else 1) / epsilon_of(budget)
 
 
 def algorithm_1(points, boxes, threshold, scale, bits):

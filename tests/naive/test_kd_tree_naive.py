@@ -16,6 +16,7 @@ from helpers.boxes import atoms, centre, fitted_boxes, halves, inside, longest_e
 from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.budget.budget import Budget
 from lapwing.mechanisms.kd_tree import KDTree
+from lapwing.mechanisms.steps.cell_shapes import epsilon_of
 from lapwing.noise.laplace import discrete_laplace
 from lapwing.sample.marginals import marginal
 from lapwing.schema.groupings import evenly
@@ -26,11 +27,6 @@ ROWS = 80
 def points_of(seed, d, rows=ROWS):
     rng = np.random.default_rng(seed)
     return np.clip(np.where(rng.random((rows, 1)) < 0.6, rng.normal(0.3, 0.03, (rows, d)), rng.random((rows, d))), 0, 1)
-
-
-def pure(amount, notion):
-    """Return the epsilon that an amount buys."""
-    return amount if notion == "pure" else Fraction(math.isqrt(math.floor(2 * amount * 4**40)), 2**40)
 
 
 def levels_below(edge, d, fine):
@@ -99,9 +95,9 @@ def test_leaves_and_weights_are_those_of_recursion(rule, d, fine, tau, budget, r
     bits, touched = SeededBits(5), 2 if relation == "replace-one" else 1
     paths = levels_below(1.0, d, fine) if rule == "paper" else 3
     leaves = adaptive_binning(
-        points, d, fine, rule, math.floor(tau), paths * touched / pure(budget.amount * share, budget.notion), bits
+        points, d, fine, rule, math.floor(tau), paths * touched / epsilon_of(budget * share), bits
     )
-    scale = touched / pure(budget.amount * (1 - share), budget.notion)
+    scale = touched / epsilon_of(budget * (1 - share))
     noise = discrete_laplace(scale, len(leaves), bits).tolist()
     noisy = {box: count + more for (box, count), more in zip(leaves, noise, strict=True)}
     kept = {box: count for box, count in noisy.items() if count >= 3}
