@@ -1,0 +1,240 @@
+"""Grid: what it asks, what its settings refuse, and what its releases keep."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.pmm_runs import frame_of, run, unit_columns
+from lapwing.budget.budget import Budget
+from lapwing.budget.ledger import Ledger
+from lapwing.errors import CapacityError, ParameterError
+from lapwing.mechanisms.grid import Grid, default_threshold, default_width
+from lapwing.mechanisms.registry import make_mechanism, settings_of
+from lapwing.release.noise_law import NoiseLaw
+from lapwing.release.terms import Terms
+from lapwing.schema.schemas import Schema
+
+SIZE = {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 6}, "special": [99]}
+KIND = {"name": "kind", "type": "string", "categories": ["a", "b", "c"], "constraints": {"required": True}}
+MIXED = Schema.from_dict({"fields": [SIZE, KIND]})
+ROWS = pl.DataFrame({"size": ["0", "6", "6", "99", None, "3"] * 50, "kind": ["a", "b", "c", "c", "a", "b"] * 50})
+SOLE = Schema.from_dict({"fields": [{**KIND, "categories": ["a"]}]})
+FLAG = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean", "constraints": {"required": True}}]})
+EXACT = Budget.pure(10**6)
+
+
+def kinds(answers):
+    return [answer.question.kind for answer in answers]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"width": 0}, "width must lie above 0 and up to 1, the length of a column, got 0"),
+        ({"width": 1.5}, "width must lie above 0 and up to 1, the length of a column, got 1.5"),
+        ({"width": True}, "width must lie above 0 and up to 1, the length of a column, got True"),
+        ({"width": "0.5"}, "width must lie above 0 and up to 1, the length of a column, got '0.5'"),
+        ({"width": float("nan")}, "width must lie above 0 and up to 1, the length of a column, got nan"),
+        ({"threshold": 0}, r"threshold must be a whole number from 1 to 2\*\*60, got 0; leave it out to choose"),
+        ({"threshold": 2.0}, r"threshold must be a whole number from 1 to 2\*\*60, got 2.0; leave it out"),
+        ({"threshold": True}, r"threshold must be a whole number from 1 to 2\*\*60, got True; leave it out"),
+        ({"threshold": 2**60 + 1}, r"threshold must be a whole number from 1 to 2\*\*60, got 1152921504606846977"),
+        ({"fit": "none"}, "fit must be one of least_squares, threshold, got 'none'"),
+        ({"placement": "corner"}, "placement must be one of uniform, centre, got 'corner'"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings, message):
+    with pytest.raises(ParameterError, match=f"^{message}"):
+        Grid(**settings)
+
+
+def test_settings_given_as_text_are_read():
+    texts = {"width": "0.125", "threshold": "7", "fit": "least_squares", "placement": "centre"}
+
+    assert make_mechanism("grid", texts) == Grid(width=0.125, threshold=7, fit="least_squares", placement="centre")
+    assert make_mechanism("GRID", settings_of(Grid(width=0.5))) == Grid(width=0.5)
+
+
+@pytest.mark.parametrize("budget", [Budget.pure(1), Budget.zcdp("0.5")], ids=str)
+def test_a_number_of_rows_is_bought_only_where_a_setting_needs_one_that_nobody_gives(budget):
+    bought = [run(Grid(**each), ROWS, MIXED, budget=budget)[1] for each in ({}, {"width": 0.5}, {"threshold": 9})]
+    known = [
+        run(Grid(), ROWS, MIXED, budget=budget, expected_rows=300)[1],
+        run(Grid(), ROWS, MIXED, budget=budget, relation="replace-one")[1],
+        run(Grid(width=0.5, threshold=9), ROWS, MIXED, budget=budget)[1],
+        run(Grid(width=0.5, fit="least_squares"), ROWS, MIXED, budget=budget)[1],
+    ]
+
+    for answers in bought:
+        assert kinds(answers) == ["MarginalCounts", "SparseCounts"]
+        assert answers[0].question.cost.amount == budget.amount / 50
+    for answers in known:
+        assert kinds(answers) == ["SparseCounts"]
+    for answers in bought + known:
+        spent = sum(answer.question.cost.amount for answer in answers)
+        assert budget.amount * Fraction(99999, 100000) < spent <= budget.amount
+
+
+@pytest.mark.parametrize(
+    ("settings", "options"),
+    [
+        ({"rho": "0.5"}, {}),
+        ({"rho": "1e-4"}, {"fit": "least_squares"}),
+        ({"epsilon": 1, "delta": "1e-9"}, {}),
+        ({"epsilon": "0.1"}, {"fit": "least_squares"}),
+    ],
+)
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_a_release_never_spends_more_than_its_budget(settings, options, neighbours):
+    release = lw.synthesize(ROWS, MIXED, mechanism=Grid(**options), neighbours=neighbours, **settings)
+
+    lines = release.certificate.lines
+    assert sum(line.cost.amount for line in lines) <= release.certificate.total.amount
+    assert release.sample(5).height == 5
+
+
+@pytest.mark.parametrize(
+    ("max_rows", "relation", "scale"),
+    [(1, "add-remove", 2), (3, "add-remove", 6), (1, "replace-one", 4), (3, "replace-one", 12)],
+)
+def test_noise_covers_all_rows_of_a_unit(max_rows, relation, scale):
+    terms = Terms(relation=relation, max_rows=max_rows, expected_rows=90)
+
+    planned = Grid(width=0.5, threshold=2).plan(MIXED, Budget.pure("0.5"), terms, np.random.default_rng(1))
+
+    assert planned.questions[0].noise(relation, max_rows) == NoiseLaw("laplace", Fraction(scale))
+    assert planned.accuracy[0].value == pytest.approx(NoiseLaw("laplace", Fraction(scale)).mean_absolute)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 5])
+@pytest.mark.parametrize("cells", [0.1, 1, 7, 100, 1e5])
+def test_the_default_width_is_the_largest_power_of_two_with_enough_cells(columns, cells):
+    width = default_width(columns, cells)
+
+    assert math.log2(width).is_integer()
+    assert (1 / width) ** columns >= cells or width == 2**-16
+    assert width == 1 or (1 / (2 * width)) ** columns < cells
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 100), Fraction(1), Fraction(20), Fraction(300)])
+@pytest.mark.parametrize(("cells", "rows"), [(4, 1000), (10**6, 1000), (2**400, 10**6), (16, 1)])
+def test_the_default_threshold_is_the_least_with_which_empty_cells_bring_one_percent(scale, cells, rows):
+    found = default_threshold(NoiseLaw("laplace", scale), cells, float(rows))
+
+    assert brought(scale, cells, found) <= 0.01 * rows * (1 + 1e-9)
+    assert found == 1 or brought(scale, cells, found - 1) > 0.01 * rows * (1 - 1e-9)
+
+
+def brought(scale, cells, threshold):
+    """Return the expected rows of all empty cells: P[Z >= t] times the mean of Z from t on, summed term by term."""
+    q, total = math.exp(-1 / scale), 0.0
+    first = math.exp(math.log(cells) - threshold / scale) * (1 - q) / (1 + q)
+    for step in range(math.ceil(60 * scale) + 2):
+        total += (threshold + step) * first * math.exp(-step / scale)
+    return total
+
+
+# ------------------------------------------------------------------------------------------------------------ models
+
+
+@pytest.mark.parametrize("fit", ["threshold", "least_squares"])
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("rows", [0, 1, 2, 300])
+def test_any_number_of_rows_gives_rows_of_the_schema(fit, relation, rows):
+    for schema, data in (
+        (MIXED, ROWS.head(rows)),
+        (SOLE, pl.DataFrame({"kind": ["a"] * rows}, schema={"kind": pl.String})),
+    ):
+        release = lw.synthesize(
+            data, schema, epsilon=1, mechanism=Grid(fit=fit), neighbours=relation, expected_rows=max(1, rows)
+        )
+
+        assert release.sample(10).height == 10
+        if relation == "replace-one":
+            assert release.model.rows == rows
+
+
+def test_duplicates_stay_in_their_one_cell():
+    data = frame_of(np.full((500, 2), 0.3))
+
+    model, _ = run(Grid(width=0.25, threshold=100), data, unit_columns(2), budget=EXACT)
+
+    assert (model.atoms, model.rows, model.weights.tolist()) == (1, 500, [500])
+    assert (int(model.laws["x1"].starts[0]), int(model.laws["x1"].stops[0])) == (2**30, 2**31)
+
+
+def test_a_required_flag_is_two_cells():
+    data = pl.DataFrame({"flag": [True] * 30 + [False] * 12})
+
+    model, (answer,) = run(Grid(width=0.5, threshold=1), data, FLAG, budget=EXACT)
+
+    assert answer.question.tree.cells == 2
+    assert sorted(model.weights.tolist()) == [12, 30]
+
+
+def test_one_category_alone_is_one_cell():
+    model, (answer,) = run(Grid(width=0.5, threshold=1), pl.DataFrame({"kind": ["a"] * 9}), SOLE, budget=EXACT)
+
+    assert (answer.question.tree.depth, answer.question.tree.cells) == (0, 1)
+    assert (model.atoms, model.rows) == (1, 9)
+
+
+# ---------------------------------------------------------------------------------------------- capacity, plan, files
+
+
+def test_a_huge_grid_with_a_small_threshold_is_refused_before_any_cell_is_counted(tmp_path):
+    ledger, path = tmp_path / "budget.db", tmp_path / "t.jsonl"
+    Ledger.create_or_open(ledger).init("d", unit="pure", limit=2, relation="add-remove", privacy_unit="row")
+    data = frame_of(np.random.default_rng(1).random((20, 6)))
+
+    with pytest.raises(CapacityError, match=r"of 2\*\*60.0 cells about 2\*\*.* would be released with the threshold 3"):
+        lw.synthesize(
+            data,
+            unit_columns(6),
+            epsilon=1,
+            mechanism=Grid(width=2**-10, threshold=3),
+            ledger=ledger,
+            dataset="d",
+            transcript=path,
+        )
+
+    assert (
+        Ledger.open(ledger).balance("d").spent == 1
+    )  # paid before the mechanism starts; the transcript can be resumed
+    assert len(path.read_text().splitlines()) == 1  # the header alone
+
+
+def test_a_plan_refuses_what_the_release_would_refuse():
+    for settings, message in (
+        ({"width": 2**-10, "threshold": 3}, "raise it or use wider cells"),
+        ({"width": 2**-10, "fit": "least_squares"}, "use fit='threshold' or longer edges"),
+    ):
+        with pytest.raises(CapacityError, match=message):
+            lw.plan(unit_columns(6), expected_rows=1000, epsilon=1, mechanism=Grid(**settings))
+
+
+def test_a_huge_grid_with_its_default_threshold_is_no_trouble():
+    points = np.random.default_rng(1).normal(0.5, 1e-4, (2000, 6))
+
+    model, _ = run(Grid(width=2**-6), frame_of(points), unit_columns(6), expected_rows=2000)
+
+    assert model.atoms < 200
+    assert model.rows > 500
+
+
+@pytest.mark.parametrize("fit", ["threshold", "least_squares"])
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_a_plan_asks_what_the_release_asks(fit, relation):
+    rows = 300 if relation == "replace-one" else None
+    for settings in ({}, {"width": 0.3}, {"threshold": 5}):
+        mechanism = Grid(fit=fit, **settings)
+        terms = Terms(relation=relation, rows=rows, expected_rows=300)
+
+        planned = mechanism.plan(MIXED, Budget.pure(1), terms, np.random.default_rng(1))
+
+        _, answers = run(mechanism, ROWS, MIXED, relation=relation, expected_rows=300)
+        assert [each.to_dict() for each in planned.questions] == [each.question.to_dict() for each in answers]

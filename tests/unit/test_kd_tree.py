@@ -1,0 +1,269 @@
+"""KDTree: what it asks, what its settings refuse, and what its releases keep."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.bits import SeededBits
+from helpers.pmm_runs import frame_of, run, unit_columns
+from lapwing.budget.budget import Budget
+from lapwing.errors import CapacityError, ParameterError
+from lapwing.mechanisms.kd_tree import KDTree
+from lapwing.mechanisms.registry import make_mechanism, settings_of
+from lapwing.release.noise_law import NoiseLaw
+from lapwing.release.terms import Terms
+from lapwing.schema.schemas import Schema
+
+SIZE = {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 6}, "special": [99]}
+KIND = {"name": "kind", "type": "string", "categories": ["a", "b", "c"], "constraints": {"required": True}}
+MIXED = Schema.from_dict({"fields": [SIZE, KIND]})
+ROWS = pl.DataFrame({"size": ["0", "6", "6", "99", None, "3"] * 50, "kind": ["a", "b", "c", "c", "a", "b"] * 50})
+SOLE = Schema.from_dict({"fields": [{**KIND, "categories": ["a"]}]})
+FLAG = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean", "constraints": {"required": True}}]})
+EXACT = Budget.pure(10**6)
+ADD_REMOVE = Terms(relation="add-remove", expected_rows=300)
+
+
+def kinds(answers):
+    return [answer.question.kind for answer in answers]
+
+
+def planned(mechanism, schema=MIXED, budget=None, terms=ADD_REMOVE):
+    return mechanism.plan(schema, budget or Budget.pure(1), terms, np.random.default_rng(1)).questions
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"split_rule": "best"}, "split_rule must be one of privtree, paper|split_rule must be one of paper, privtree"),
+        ({"coarse": 0.0}, "coarse must lie above 0 and up to 1, the length of a column, got 0.0"),
+        ({"fine": 2}, "fine must lie above 0 and up to 1, the length of a column, got 2"),
+        ({"fine": "0.1"}, "fine must lie above 0 and up to 1, the length of a column, got '0.1'"),
+        ({"coarse": 0.1, "fine": 0.2}, "coarse must be at least fine, got 0.1 and 0.2"),
+        ({"tau": "lemma11"}, r"tau must be auto, lemma10 or a number from -2\*\*60 to 2\*\*60, got 'lemma11'"),
+        ({"tau": float("inf")}, r"tau must be auto, lemma10 or a number from -2\*\*60 to 2\*\*60, got inf"),
+        ({"tau": float("nan")}, r"tau must be auto, lemma10 or a number from -2\*\*60 to 2\*\*60, got nan"),
+        ({"tau": True}, r"tau must be auto, lemma10 or a number from -2\*\*60 to 2\*\*60, got True"),
+        ({"tau": None}, r"tau must be auto, lemma10 or a number from -2\*\*60 to 2\*\*60, got None"),
+        ({"tau": "lemma10"}, "tau='lemma10' is a choice of split_rule='paper' only, whose lemma it is; leave it out"),
+        ({"fit": "nearest"}, "fit must be one of least_squares, threshold, got 'nearest'"),
+        ({"threshold": 0}, r"threshold must be a whole number from 1 to 2\*\*60, got 0; leave it out to choose"),
+        ({"split_share": 0.0}, "split_share must lie above 0 and below 1, got 0.0; leave it out to choose"),
+        ({"split_share": 1}, "split_share must lie above 0 and below 1, got 1; leave it out to choose"),
+        ({"split_share": float("nan")}, "split_share must lie above 0 and below 1, got nan; leave it out to choose"),
+        ({"placement": "edge"}, "placement must be one of uniform, centre, got 'edge'"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings, message):
+    with pytest.raises(ParameterError, match=f"^{message}"):
+        KDTree(**settings)
+
+
+@pytest.mark.parametrize("mechanism", [KDTree(), KDTree(split_rule="paper", tau="lemma10"), KDTree(tau=-3.5, fine=0.1)])
+def test_settings_come_back_from_a_file(mechanism):
+    assert make_mechanism("KDTREE", settings_of(mechanism)) == mechanism
+
+
+@pytest.mark.parametrize("budget", [Budget.pure(1), Budget.zcdp("0.5")], ids=str)
+def test_a_number_of_rows_is_bought_only_where_a_setting_needs_one_that_nobody_gives(budget):
+    bought = [
+        run(mechanism, ROWS, MIXED, budget=budget)[1]
+        for mechanism in (KDTree(), KDTree(split_rule="paper", tau="lemma10", coarse=1.0, fine=0.2))
+    ]
+    known = [
+        run(KDTree(), ROWS, MIXED, budget=budget, expected_rows=300)[1],
+        run(KDTree(), ROWS, MIXED, budget=budget, relation="replace-one")[1],
+        run(KDTree(coarse=1.0), ROWS, MIXED, budget=budget)[1],
+        run(KDTree(coarse=0.5, split_rule="paper"), ROWS, MIXED, budget=budget)[1],
+    ]
+
+    for answers in bought:
+        assert kinds(answers) == ["MarginalCounts", "SplitDecisions", "SparseCounts"]
+        assert answers[0].question.cost.amount == budget.amount / 50
+    for answers in known:
+        assert kinds(answers) == ["SplitDecisions", "SparseCounts"]
+    for answers in bought + known:
+        spent = sum(answer.question.cost.amount for answer in answers)
+        assert budget.amount * Fraction(99999, 100000) < spent <= budget.amount
+
+
+@pytest.mark.parametrize("settings", [{"rho": "0.5"}, {"rho": "1e-4"}, {"epsilon": 1, "delta": "1e-9"}, {"epsilon": 3}])
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_a_release_never_spends_more_than_its_budget(settings, neighbours):
+    release = lw.synthesize(ROWS, MIXED, mechanism=KDTree(), neighbours=neighbours, **settings)
+
+    assert sum(line.cost.amount for line in release.certificate.lines) <= release.certificate.total.amount
+    assert release.sample(5).height == 5
+
+
+@pytest.mark.parametrize(
+    ("columns", "share"), [(1, Fraction(1, 3)), (2, Fraction(1, 2)), (3, Fraction(3, 5)), (9, Fraction(7, 10))]
+)
+def test_the_share_of_the_splits_grows_with_the_columns(columns, share):
+    decisions, counts = planned(KDTree(), unit_columns(columns))
+    _, given = planned(KDTree(split_share=0.4), unit_columns(columns))
+
+    assert (decisions.epsilon, counts.epsilon) == (share, 1 - share)
+    assert given.epsilon == Fraction(3, 5)
+
+
+@pytest.mark.parametrize(
+    ("max_rows", "relation", "touched"), [(1, "add-remove", 1), (3, "add-remove", 3), (3, "replace-one", 6)]
+)
+@pytest.mark.parametrize("rule", ["paper", "privtree"])
+def test_noise_covers_all_rows_of_a_unit_on_every_level(max_rows, relation, touched, rule):
+    terms = Terms(relation=relation, max_rows=max_rows, expected_rows=90)
+    mechanism = KDTree(split_rule=rule, coarse=0.5, fine=2**-4, split_share=0.5)
+
+    decisions, counts = planned(mechanism, unit_columns(2), Budget.pure(1), terms)
+
+    levels = 2 * math.log2(0.5 / 2**-4) if rule == "paper" else 3
+    assert decisions.noise(relation, max_rows) == NoiseLaw("laplace", Fraction(2 * touched) * int(levels))
+    assert counts.noise(relation, max_rows) == NoiseLaw("laplace", Fraction(2 * touched))
+
+
+@pytest.mark.parametrize(("rule", "scales"), [("paper", 2), ("privtree", 1)])
+def test_the_default_tau_is_in_scales_of_the_decisions_noise(rule, scales):
+    (decisions, _) = planned(KDTree(split_rule=rule, coarse=1.0, fine=0.01), unit_columns(2), Budget.pure("0.7"))
+
+    assert decisions.threshold == math.floor(scales * decisions.noise("add-remove", 1).parameter)
+
+
+@pytest.mark.parametrize(("tau", "expected"), [(12.5, 12), (-0.5, -1), (7, 7), (-3.0, -3)])
+def test_a_tau_between_whole_numbers_is_the_lower_one(tau, expected):
+    (decisions, _) = planned(KDTree(tau=tau, coarse=1.0))
+
+    assert decisions.threshold == expected
+
+
+@pytest.mark.parametrize(("relation", "touched"), [("add-remove", 1), ("replace-one", 2)])
+def test_lemma_10_is_the_papers_formula(relation, touched):
+    rows = 1000 if relation == "replace-one" else None
+    terms = Terms(relation=relation, rows=rows, expected_rows=1000)
+    mechanism = KDTree(split_rule="paper", coarse=0.25, fine=1 / 32, tau="lemma10", split_share=0.5)
+
+    (decisions, _) = planned(mechanism, unit_columns(2), Budget.pure(2), terms)
+
+    h, deeper = 4, 6
+    assert decisions.threshold == math.floor(touched * deeper * math.log((2**h + 1000 * deeper) / 1e-6))
+
+
+def test_with_lemma_10_no_empty_cell_is_split():
+    mechanism = KDTree(split_rule="paper", coarse=0.125, fine=1 / 32, tau="lemma10")
+    for seed in range(30):
+        _, (decided, _) = run(
+            mechanism, frame_of(np.zeros((0, 2))), unit_columns(2), expected_rows=1000, bits=SeededBits(seed)
+        )
+
+        assert not decided.tree.is_split
+
+
+@pytest.mark.parametrize(
+    ("rows", "epsilon", "free"),
+    [(10, 1, 0), (100, 1, 0), (1000, 1, 3), (10**5, 1, 10), (10**5, "0.1", 6), (10**12, 1, 16)],
+)
+def test_free_levels_grow_with_rows_and_budget(rows, epsilon, free):
+    terms = Terms(relation="add-remove", expected_rows=rows)
+
+    (decisions, _) = planned(KDTree(), unit_columns(2), Budget.pure(epsilon), terms)
+
+    assert decisions.tree.first == free == min(16, max(0, round(math.log2(rows * float(epsilon))) - 7))
+
+
+@pytest.mark.parametrize(("columns", "depth"), [(1, 12), (2, 24), (3, 30)])
+def test_cells_are_cut_down_to_the_default_edge(columns, depth):
+    assert planned(KDTree(), unit_columns(columns))[0].tree.depth == depth
+
+
+def test_the_papers_rule_cuts_each_column_three_times_below_the_free_levels():
+    few, many = (Terms(relation="add-remove", expected_rows=rows) for rows in (10, 10**5))
+    given = KDTree(split_rule="paper", coarse=0.5)
+
+    assert {planned(given, unit_columns(2), terms=each)[0].tree.depth for each in (few, many)} == {8}
+    assert planned(KDTree(split_rule="paper"), unit_columns(2), terms=few)[0].tree.depth == 6
+    assert planned(KDTree(split_rule="paper"), unit_columns(2), terms=many)[0].tree.depth == 16
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        KDTree(),
+        KDTree(split_rule="paper"),
+        KDTree(split_rule="paper", coarse=0.5),
+        KDTree(split_rule="paper", coarse=0.5, tau="lemma10"),
+        KDTree(fit="threshold", fine=0.2),
+        KDTree(coarse=1.0, fine=1.0),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_a_plan_asks_what_the_release_asks(mechanism, relation):
+    terms = Terms(relation=relation, rows=300 if relation == "replace-one" else None, expected_rows=300)
+
+    questions = planned(mechanism, terms=terms)
+
+    _, answers = run(mechanism, ROWS, MIXED, relation=relation, expected_rows=300)
+    assert kinds(answers) == [each.kind for each in questions]
+    assert answers[0].question.to_dict() == questions[0].to_dict()
+    assert [each.question.cost for each in answers] == [each.cost for each in questions]
+
+
+# ------------------------------------------------------------------------------------------------------------ models
+
+
+@pytest.mark.parametrize("schema", [SOLE, FLAG, MIXED], ids=["one category", "flag", "mixed"])
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("rows", [0, 1, 2, 300])
+def test_any_number_of_rows_gives_rows_of_the_schema(schema, relation, rows):
+    names = [column.name for column in schema.columns]
+    data = ROWS.with_columns(pl.lit("true").alias("flag")).head(rows).select(names)
+    for fit in ("threshold", "least_squares"):
+        release = lw.synthesize(
+            data, schema, epsilon=1, mechanism=KDTree(fit=fit), neighbours=relation, expected_rows=max(1, rows)
+        )
+
+        assert release.sample(10).height == 10
+        if relation == "replace-one":
+            assert release.model.rows == rows
+
+
+def test_one_category_alone_leaves_nothing_to_decide_and_the_whole_budget_to_its_count():
+    model, (answer,) = run(KDTree(), pl.DataFrame({"kind": ["a"] * 9}), SOLE, budget=EXACT, expected_rows=9)
+
+    assert answer.question.kind == "SparseCounts"
+    assert answer.question.cost == EXACT
+    assert (model.atoms, model.rows) == (1, 9)
+
+
+def test_a_required_flag_is_split_where_it_has_rows():
+    data = pl.DataFrame({"flag": [True] * 30 + [False] * 12})
+
+    model, _ = run(KDTree(coarse=1.0, tau=5), data, FLAG, budget=EXACT)
+
+    assert sorted(model.weights.tolist()) == [12, 30]
+
+
+def test_duplicates_stay_in_their_one_smallest_cell():
+    model, _ = run(KDTree(coarse=1.0, fine=2**-8), frame_of(np.full((500, 2), 0.3)), unit_columns(2), budget=EXACT)
+
+    assert (model.atoms, model.rows) == (1, 500)
+    assert int(model.laws["x0"].stops[0]) - int(model.laws["x0"].starts[0]) == 2**24
+
+
+def test_a_fit_of_too_many_free_cells_is_refused_before_anything_is_asked():
+    class NoRows:
+        """A curator who may not be asked."""
+
+        terms = ADD_REMOVE
+
+    with pytest.raises(CapacityError, match=r"lists all 2\*\*30.0 cells that exist without any split, above 1048576"):
+        KDTree(coarse=2**-10).run(NoRows(), unit_columns(3), Budget.pure(1), np.random.default_rng(1))
+
+
+def test_a_plan_refuses_a_tree_that_noise_alone_would_split_without_end():
+    with pytest.raises(CapacityError, match=r"splits about 2\*\*.* empty cells; raise tau or use fewer levels"):
+        planned(KDTree(split_rule="paper", coarse=2**-4, fine=2**-12, tau=-50, fit="threshold"), unit_columns(4))
