@@ -202,9 +202,7 @@ def test_a_huge_grid_with_a_small_threshold_is_refused_before_any_cell_is_counte
             transcript=path,
         )
 
-    assert (
-        Ledger.open(ledger).balance("d").spent == 1
-    )  # paid before the mechanism starts; the transcript can be resumed
+    assert Ledger.open(ledger).balance("d").spent == 1  # the debit comes before any question
     assert len(path.read_text().splitlines()) == 1  # the header alone
 
 
