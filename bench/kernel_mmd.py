@@ -1,12 +1,15 @@
 """MMD of the metric-space mechanisms against epsilon. One CSV file and charts per part.
 
-    python bench/kernel_mmd.py mixtures|figure4 [--quick] [--releases 5] [-o bench/results]
+    python bench/kernel_mmd.py mixtures|even|figure4 [--quick] [--releases 5] [-o bench/results]
 
 ``mixtures``: the data of Balog et al. (2018) for d = 2 and 5, and by the same recipe for d = 10 and 20; 100,000 rows,
 public bounds [-1000, 1000], kernel exp(-|x - y|^2 / (100^2 d)), beside their Algorithm 2 (delta 1e-6, replace-one; the
 best of their numbers of points). From d = 10 on add-remove and two releases only. ``atoms`` has each cell's weight in
 its middle, as the KD-tree paper measures it, and ``rows`` is 10,000 rows drawn from the release, as many as theirs. By
 1,000 random features: a standard error near 3 %.
+
+``even``: KDTree on rows drawn evenly from the same box, five columns, epsilon 1, by where in a cell its rows lie; the
+MMD of 100,000 drawn rows. No chart.
 
 ``figure4``: the KD-tree paper's Figure 4. 100,000 rows of a standard Gaussian in [-8, 8]^d, kernel
 exp(-|x - y|^2 / 2), Algorithm 1 on cells of 1/4 with the threshold of its Theorem 5 (delta 0.01), replace-one, beside
@@ -112,6 +115,24 @@ def _summary(found: list[tuple[float, float, int]]) -> Line:
     return line | {"cells": round(float(np.mean(cells)))}
 
 
+def even(*, is_quick: bool, releases: int) -> Iterator[Line]:
+    """Yield the MMD of KDTree by placement on rows that have no clusters."""
+    count = 5000 if is_quick else 100_000
+    points = np.random.default_rng(5).uniform(-1000, 1000, (count, 5))
+    frequencies = random_frequencies(5, FEATURES, np.random.default_rng(5), gamma=2000**2 / (100**2 * 5))
+    real = mean_features((points + 1000) / 2000, frequencies)
+    schema = number_schema(5, -1000, 1000)
+    for placement in ("centre", "uniform"):
+        found = []
+        for seed in range(releases):
+            mechanism = KDTree(placement=placement)
+            release = synthesize(as_frame(points), schema, epsilon=1, mechanism=mechanism, expected_rows=count)
+            drawn = release.sample(count, seed=seed).to_numpy()
+            found.append(mmd_from_features(real, mean_features((drawn + 1000) / 2000, frequencies)).value)
+        mean, error = mean_and_error(found)
+        yield {"d": 5, "epsilon": 1, "placement": placement, "mmd": mean, "se": error}
+
+
 def figure4(*, is_quick: bool, releases: int) -> Iterator[Line]:
     """Yield the MMD of Algorithm 1 on Gaussian rows against epsilon, and what its theory says."""
     rows = 2000 if is_quick else 100_000
@@ -176,17 +197,18 @@ def _curve(lines: list[Line], name: str, key: str) -> list[tuple[float, float]]:
 
 def main() -> None:
     """Measure, and draw."""
-    chosen = arguments(__doc__, ["mixtures", "figure4"])
+    chosen = arguments(__doc__, ["mixtures", "even", "figure4"])
     lines: list[Line] = []
 
     def kept() -> Iterator[Line]:
-        part = mixtures if chosen.part == "mixtures" else figure4
+        part = {"mixtures": mixtures, "even": even, "figure4": figure4}[chosen.part]
         for line in part(is_quick=chosen.quick, releases=chosen.releases or (1 if chosen.quick else 5)):
             lines.append(line)
             yield line
 
     write_lines(chosen.output / f"kernel_{chosen.part}.csv", kept())
-    draw(chosen.part, lines, chosen.output)
+    if chosen.part != "even":
+        draw(chosen.part, lines, chosen.output)
 
 
 if __name__ == "__main__":
