@@ -96,15 +96,18 @@ def test_the_centre_is_the_middle_code_of_an_ordered_column_only():
     assert {span for span in spans if span[1] > 7} == {(7, 8), (8, 9), (9, 10)}
 
 
-@pytest.mark.parametrize(("columns", "is_centre"), [(1, False), (2, False), (3, True)])
-def test_rows_are_spread_up_to_two_columns_and_lie_in_the_centre_beyond(columns, is_centre):
+@pytest.mark.parametrize(
+    ("columns", "width", "codes"),
+    [(1, 0.25, 2**30), (2, 0.25, 2**30), (3, 0.25, 1), (3, 0.5, 2**31), (4, 1.0, 2**32), (4, 0.125, 1)],
+)
+def test_rows_are_spread_up_to_two_columns_and_beyond_lie_in_the_middle_of_short_edges(columns, width, codes):
     schema, data = unit_columns(columns), frame_of(np.full((50, columns), 0.3))
-    noisy = noisy_cells(schema, data, 0.5, 0.5, epsilon=Fraction(10))
+    noisy = noisy_cells(schema, data, width, width, epsilon=Fraction(10))
 
     model = weighted_cells(schema, noisy, np.maximum(noisy.counts, 0).astype(float), 50, None)
 
     widths = model.laws["x0"].stops.astype(np.int64) - model.laws["x0"].starts
-    assert set(widths.tolist()) == {1 if is_centre else 2**31}
+    assert set(widths.tolist()) == {codes}
 
 
 @pytest.mark.parametrize("weights", ["zeros", "none"])

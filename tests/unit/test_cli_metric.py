@@ -1,4 +1,4 @@
-"""Grid and KDTree from the command line and as whole releases: settings, plans, real tables, files, interrupted runs."""
+"""Grid and KDTree from the command line and as releases: settings, plans, real tables, files, interrupted runs."""
 
 import json
 from pathlib import Path
@@ -122,7 +122,7 @@ def test_a_plan_names_its_questions_and_grows_no_worse_with_rows(place, mechanis
     few, many = plan(mechanism, rows=1000), plan(mechanism, rows=10**6)
 
     assert (few.status, many.status) == (0, 0)
-    assert "off by this many records in expectation" in few.out.replace("\n", " ").replace("  ", " ")
+    assert "in expectation" in " ".join(few.out.split())
     assert few.out != many.out
 
 
