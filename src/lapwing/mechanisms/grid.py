@@ -4,7 +4,7 @@ ask -> model: noisy counts above a threshold, one atom per cell. The grid may ha
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -33,7 +33,8 @@ from lapwing.release.laplace_events import log_tail
 from lapwing.release.model import ReleasedModel
 from lapwing.release.noise_law import NoiseLaw, row_sensitivity
 from lapwing.release.planned import Planned
-from lapwing.release.sparse_counts import SparseCounts
+from lapwing.release.questions import Answer
+from lapwing.release.sparse_counts import NoisyCells, SparseCounts
 from lapwing.release.terms import Relation, Terms
 from lapwing.schema.schemas import Schema
 
@@ -64,7 +65,8 @@ class Grid:
         2**20, and their counts fitted to non-negative ones along the tree of halves of the grid; cells below the
         threshold hand their rows to their nearest relatives.
     placement : {"uniform", "centre"} or None, default None
-        Where in its cell a row lies. By default uniform up to two columns, and the centre, as in the paper, beyond.
+        Where in its cell a row lies; the paper releases the centres. By default uniform up to two columns; beyond, in
+        the middle of edges up to a quarter of their column.
 
     Raises
     ------
@@ -97,7 +99,7 @@ class Grid:
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
     caveat: ClassVar[str] = (
         "rows in thinly filled cells are left out, and inside a cell they are spread evenly or, from three columns on, "
-        "lie at its centre"
+        "lie in its middle"
     )
 
     width: float | None = None
@@ -155,6 +157,35 @@ class Grid:
             weights = fitted_weights(noisy, float(total), float(self._least(noisy.noise)))
         return weighted_cells(schema, noisy, weights, total, self.placement)
 
+    def statements(
+        self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
+    ) -> tuple[Statement, ...]:
+        """Say how much of the table the kept cells hold, where a number of rows is public or was bought.
+
+        Parameters
+        ----------
+        schema, terms
+            Of the release.
+        answers : sequence of Answer
+            Of the release.
+        model : ReleasedModel
+            What `run` returned.
+        rng : numpy.random.Generator
+            Not needed: nothing is simulated.
+
+        Returns
+        -------
+        tuple of Statement
+        """
+        del schema, rng
+        noisy = next(answer for answer in answers if isinstance(answer, NoisyCells))
+        is_known = terms.rows is not None or len(answers) > 1
+        if self.fit == "least_squares" or not is_known or model.rows == 0:
+            return ()
+        text = f"the noisy counts of the {len(noisy.counts)} kept cells sum to this part of the released number of rows"
+        share = float(noisy.counts.sum()) / model.rows
+        return (Statement(kind="share of rows in kept cells", text=text, value=share),)
+
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
         """Return what `run` would ask, and how many rows are expected in cells that are empty.
 
@@ -176,11 +207,16 @@ class Grid:
         question = self._question(schema, budget, terms, float(max(1, known or 1)))
         question.check_capacity(terms.relation, terms.max_rows)
         noise = question.noise(terms.relation, terms.max_rows)
-        text = "the noisy count of each cell is off by this many records in expectation; smaller counts are left out"
-        return Planned(
-            questions=(question,),
-            accuracy=(Statement(kind="expected error", text=text, value=noise.mean_absolute),),
-        )
+        value = noise.mean_absolute
+        text = "the noisy count of each cell is off by this many records in expectation"
+        if question.threshold is not None:
+            rows = max(1, known or 1)
+            value = min(1.0, filtered_error(noise, question.threshold, question.tree.cells, rows) / rows)
+            text = (
+                "in expectation over the noise, at most this part of the released rows is in other cells than the "
+                f"table's (total variation over the cells of {len(schema.columns)} columns; 1 says nothing)"
+            )
+        return Planned(questions=(question,), accuracy=(Statement(kind="expected error", text=text, value=value),))
 
     def _question(self, schema: Schema, budget: Budget, terms: Terms, rows: float) -> SparseCounts:
         """Return the question that spends the budget on the cells of the grid."""
@@ -211,21 +247,36 @@ def default_width(columns: int, cells: float) -> float:
     return float(max(FINEST, 2.0 ** -math.ceil(math.log2(max(1.0, cells)) / columns)))
 
 
-def default_threshold(noise: NoiseLaw, cells: int, rows: float) -> int:
-    """Return the least threshold from 1 on with which empty cells are expected to bring at most 1 % of the rows.
+def filtered_error(noise: NoiseLaw, threshold: int, cells: int, rows: int) -> float:
+    """Bound the expected sum of absolute errors of all cells, in records, when small noisy counts are left out.
 
     Notes
     -----
-    An empty cell brings ``sum over z >= t of z P[Z = z] = P[Z >= t] (t + q / (1 - q))``, q = exp(-1 / scale).
+    A cell with rows is off by ``|Z|`` if it is kept, and holds less than ``threshold + |Z|`` otherwise; at most
+    ``rows`` cells hold any. For the empty ones see `log_empty_records`. Scaled to sum 1, the kept weights are off in
+    total variation by at most the sum of absolute errors over the rows.
     """
-    scale = noise.parameter
-    excess = 1.0 / math.expm1(float(min(1 / scale, Fraction(700))))
-    log_most = math.log(max(1.0, rows) * EMPTY_SHARE) - math.log(cells)
+    return min(rows, cells) * (threshold + noise.mean_absolute) + math.exp(log_empty_records(noise, threshold, cells))
+
+
+def log_empty_records(noise: NoiseLaw, threshold: int, cells: int) -> float:
+    """Return the logarithm of the records that noise is expected to put into kept empty cells.
+
+    Notes
+    -----
+    One brings ``sum over z >= t of z P[Z = z] = P[Z >= t] (t + q / (1 - q))`` for t >= 1, q = exp(-1 / scale).
+    """
+    excess = 1.0 / math.expm1(float(min(1 / noise.parameter, Fraction(700))))
+    return math.log(cells) + log_tail(noise.parameter, threshold) + math.log(threshold + excess)
+
+
+def default_threshold(noise: NoiseLaw, cells: int, rows: float) -> int:
+    """Return the least threshold from 1 on with which empty cells are expected to bring at most 1 % of the rows."""
+    log_most = math.log(max(1.0, rows) * EMPTY_SHARE)
     low, high = 0, 1
-    while log_tail(scale, high) + math.log(high + excess) > log_most:
+    while log_empty_records(noise, high, cells) > log_most:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        is_low = log_tail(scale, middle) + math.log(middle + excess) > log_most
-        low, high = (middle, high) if is_low else (low, middle)
+        low, high = (middle, high) if log_empty_records(noise, middle, cells) > log_most else (low, middle)
     return high

@@ -91,8 +91,8 @@ class KDTree:
         Part of the budget that decides the splits, above 0 and below 1. By default d / (d + 2) for d columns, at most
         0.7: in more columns a path to a small cell is longer.
     placement : {"uniform", "centre"} or None, default None
-        Where in its cell a row lies. By default uniform up to two columns, and the centre, as in the paper, beyond:
-        it is better for tight clusters, and worse for rows that are spread out.
+        Where in its cell a row lies; the paper releases the centres. By default uniform up to two columns; beyond, in
+        the middle of edges up to a quarter of their column: better for tight clusters, worse for rows spread out.
 
     Raises
     ------
@@ -126,7 +126,7 @@ class KDTree:
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
     caveat: ClassVar[str] = (
         "relations finer than a cell of the tree are lost: inside it rows are spread evenly or, from three columns on, "
-        "lie at its centre"
+        "lie in its middle"
     )
 
     split_rule: SplitRule = "privtree"

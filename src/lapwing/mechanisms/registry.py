@@ -136,7 +136,7 @@ def accuracy_statements(
     rng : numpy.random.Generator
         Public randomness for simulations.
     """
-    return mechanism.statements(schema, terms, answers, model, rng) if isinstance(mechanism, PMM | PSMM) else ()
+    return mechanism.statements(schema, terms, answers, model, rng) if isinstance(mechanism, PMM | PSMM | Grid) else ()
 
 
 def _read(key: str, value: object, kind: object) -> object:

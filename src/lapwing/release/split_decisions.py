@@ -13,7 +13,6 @@ from lapwing.errors import CapacityError, ParameterError
 from lapwing.release.cells import CellTree
 from lapwing.release.laplace_events import log_tail, tail_ratio
 from lapwing.release.noise_law import MAX_SD, NoiseLaw, NoisyTable, Sensitivity, row_sensitivity
-from lapwing.release.packing import MAX_CELLS
 from lapwing.release.plain import read_key, read_rational
 from lapwing.release.terms import Relation
 from lapwing.schema.groupings import Grouping
@@ -22,6 +21,9 @@ SplitRule = Literal["paper", "privtree"]
 
 LN_2: Final = Fraction(693_147_180_559_945_310, 10**18)
 """Just above the natural logarithm of 2, so that a step that is rounded up with it is never too short."""
+
+MOST_SPLITS: Final = 2**22
+"""Most splits of empty cells, times columns, that are expected of a tree: seconds of work."""
 
 PRIVTREE_COUNTS: Final = 3
 """With steps of at least scale * ln 2, all decisions on a path together lose no more than this many counts."""
@@ -120,9 +122,9 @@ class SplitDecisions:
         return laplace_noise(self.sensitivity(relation, max_rows), self.epsilon)
 
     def check_capacity(self, relation: Relation, max_rows: int) -> None:
-        """Refuse a tree whose empty cells alone, expected over the noise, split more than ``2**26`` times."""
+        """Refuse a tree whose empty cells alone, expected over the noise, split more than ``2**22 / columns`` times."""
         splits = self._log_empty_splits(self.noise(relation, max_rows))
-        if splits + math.log(len(self.columns)) > math.log(MAX_CELLS):
+        if splits + math.log(len(self.columns)) > math.log(MOST_SPLITS):
             raise CapacityError(
                 f"a tree of 2**{math.log2(self.tree.cells):.1f} first cells and {self.deciding} levels below splits "
                 f"about 2**{splits / math.log(2):.1f} empty cells; raise tau or use fewer levels"

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from lapwing.errors import DataError, LapwingError
+from lapwing.errors import DataError
+from lapwing.release.container import MALFORMED
 from lapwing.release.questions import Answer, answer_from_dict
 
 FORMAT = 1
@@ -186,7 +187,7 @@ def _parse(path: Path, text: bytes) -> tuple[dict[str, Any], tuple[Answer, ...]]
         header = dict(lines[0])
         answers = tuple(answer_from_dict(line) for line in lines[1:])
         known = header.get("format") == FORMAT
-    except (ValueError, KeyError, TypeError, IndexError, RecursionError, ArithmeticError, LapwingError):
+    except MALFORMED:
         known = False
     if not known:
         raise DataError(f"{path} is not a Lapwing transcript of format {FORMAT}; give the file that the release wrote")

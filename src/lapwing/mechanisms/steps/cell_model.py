@@ -24,6 +24,9 @@ MAX_FITTED: Final = 2**20
 MOST_UNIFORM: Final = 2
 """Up to so many columns rows are spread in their cell by default; in more, cells are mostly empty corners."""
 
+LONG_EDGES: Final = 4
+"""By default rows are spread along edges that are longer than their column divided by this: the cut says too little."""
+
 
 def weighted_cells(
     schema: Schema, noisy: NoisyCells, weights: np.ndarray, rows: int, placement: Placement | None
@@ -41,16 +44,14 @@ def weighted_cells(
     rows : int
         The released number of rows.
     placement : {"uniform", "centre"} or None
-        Where in its cell a row lies; None: uniform up to two columns, the centre beyond. Codes without order, missing
-        and special ones are always uniform.
+        Where in its cell a row lies. None: uniform up to two columns; beyond, in the middle of edges that are at most a
+        quarter of their column, and uniform on others. Codes without order, missing and special ones are uniform.
 
     Returns
     -------
     ReleasedModel
         A cell that holds regular and reserved codes stands for the regular ones.
     """
-    if placement is None:
-        placement = "uniform" if len(schema.columns) <= MOST_UNIFORM else "centre"
     full = np.flatnonzero(weights > 0)
     if not full.size:
         laws = {
@@ -62,21 +63,26 @@ def weighted_cells(
     spans = {}
     for place, (name, nested) in enumerate(zip(tree.columns, tree.hierarchies, strict=True)):
         depths = tree.depths_of(place)[levels]
-        spans[name] = _spans(nested, schema.field(name).domain, depths, cells[:, place], placement)
+        domain = schema.field(name).domain
+        if placement is None:
+            longest = domain.values // LONG_EDGES if len(schema.columns) > MOST_UNIFORM else 0
+        else:
+            longest = domain.values if placement == "centre" else 0
+        spans[name] = _spans(nested, domain, depths, cells[:, place], longest)
     return ReleasedModel(weights=weights[full].astype(np.float64), rows=rows, laws=spans)
 
 
-def _spans(nested: Hierarchy, domain: Domain, depths: np.ndarray, runs: np.ndarray, placement: Placement) -> Spans:
-    """Return the codes of one run per atom, each of its own level of the hierarchy."""
+def _spans(nested: Hierarchy, domain: Domain, depths: np.ndarray, runs: np.ndarray, longest: int) -> Spans:
+    """Return the codes of one run per atom, each of its own level; of runs up to `longest`, the code in the middle."""
     starts, stops = np.empty(len(runs), dtype=np.int64), np.empty(len(runs), dtype=np.int64)
     for depth in np.unique(depths).tolist():
         at = depths == depth
         starts[at], stops[at] = nested.starts(depth)[runs[at]], nested.stops(depth)[runs[at]]
     stops = np.where(starts < domain.values, np.minimum(stops, domain.values), stops)
-    if placement == "centre" and domain.ordered:
-        is_regular = starts < domain.values
-        starts = np.where(is_regular, starts + (stops - starts) // 2, starts)
-        stops = np.where(is_regular, starts + 1, stops)
+    if domain.ordered:
+        is_centred = (starts < domain.values) & (stops - starts <= longest)
+        starts = np.where(is_centred, starts + (stops - starts) // 2, starts)
+        stops = np.where(is_centred, starts + 1, stops)
     largest = int(stops.max())
     for dtype in (np.uint8, np.uint16, np.uint32):
         if largest <= np.iinfo(dtype).max:
