@@ -44,6 +44,7 @@ MECHANISMS: dict[str, Mechanism] = {
     "KDTree paper": KDTree(split_rule="paper"),
     "KDTree lemma10": KDTree(split_rule="paper", tau="lemma10"),
     "Grid": Grid(),
+    "Grid least squares": Grid(fit="least_squares"),
     "PMM": PMM(),
     "PSMM": PSMM(),
 }
