@@ -90,7 +90,7 @@ def test_settings_of_a_grid_are_those_of_the_function(place, settings, made):
         ("kdtree", "tau=lemma10", "tau='lemma10' is a choice of split_rule='paper' only, whose lemma it is"),
         ("kdtree", "coarse=wide", "setting coarse must be a number, got 'wide'; write coarse=NUMBER"),
         ("kdtree", "fine=0", "fine must lie above 0 and up to 1, the length of a column, got 0.0"),
-        ("kdtree", "split_share=1", "split_share must lie above 0 and below 1, got 1.0; leave it out to choose"),
+        ("kdtree", "split_share=1", "split_share must lie from 0.01 to 0.99, got 1.0; leave it out to choose"),
         ("kdtree", "placement=corner", "placement must be one of uniform, centre, got 'corner'"),
         ("kdtree", "split_rule=best", "split_rule must be one of"),
         ("kdtree", "width=0.5", "KDTree has no setting 'width'; valid keys are coarse, fine, fit, placement"),

@@ -12,7 +12,7 @@ from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.budget.budget import Budget
 from lapwing.budget.ledger import Ledger
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.mechanisms.grid import Grid, default_threshold, default_width
+from lapwing.mechanisms.grid import KEPT_SHARE, Grid, default_threshold, default_width
 from lapwing.mechanisms.registry import make_mechanism, settings_of
 from lapwing.release.noise_law import NoiseLaw
 from lapwing.release.terms import Terms
@@ -107,17 +107,20 @@ def test_noise_covers_all_rows_of_a_unit(max_rows, relation, scale):
     planned = Grid(width=0.5, threshold=2).plan(MIXED, Budget.pure("0.5"), terms, np.random.default_rng(1))
 
     assert planned.questions[0].noise(relation, max_rows) == NoiseLaw("laplace", Fraction(scale))
-    assert [statement.kind for statement in planned.accuracy] == ["expected error"]
+    assert [statement.kind for statement in planned.accuracy] == ["expected error", "cells"]
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3, 5])
-@pytest.mark.parametrize("cells", [0.1, 1, 7, 100, 1e5])
-def test_the_default_width_is_the_largest_power_of_two_with_enough_cells(columns, cells):
-    width = default_width(columns, cells)
+@pytest.mark.parametrize("per_noise", [0.1, 20, 1e3, 1e5, 1e9])
+def test_the_default_width_is_a_power_of_two_that_leaves_rows_in_each_cell(columns, per_noise):
+    filtered, fitted = (default_width(columns, per_noise, fit) for fit in ("threshold", "least_squares"))
 
-    assert math.log2(width).is_integer()
-    assert (1 / width) ** columns >= cells or width == 2**-16
-    assert width == 1 or (1 / (2 * width)) ** columns < cells
+    assert math.log2(filtered).is_integer()
+    assert math.log2(fitted).is_integer()
+    assert fitted <= filtered <= 1
+    for width, rows in ((filtered, 10), (fitted, 2)):
+        assert (1 / width) ** columns <= max(1, per_noise / rows) * 2 ** (columns / 2) * 1.001
+    assert filtered >= 2 ** -(max(0, math.log2(per_noise)) / (columns + 2) + 2.5)
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 100), Fraction(1), Fraction(20), Fraction(300)])
@@ -202,8 +205,29 @@ def test_a_huge_grid_with_a_small_threshold_is_refused_before_any_cell_is_counte
             transcript=path,
         )
 
-    assert Ledger.open(ledger).balance("d").spent == 1  # the debit comes before any question
-    assert len(path.read_text().splitlines()) == 1  # the header alone
+    assert Ledger.open(ledger).balance("d").spent == 0  # public numbers refuse it, before the debit
+    assert not path.exists() or len(path.read_text().splitlines()) == 1  # the header alone
+
+
+def test_few_kept_rows_are_a_warning_and_a_share_in_the_certificate():
+    data = frame_of(np.random.default_rng(1).random((400, 6)))
+
+    release = lw.synthesize(data, unit_columns(6), epsilon=1, mechanism=Grid(width=2**-6), seed=1)
+
+    (share,) = [each.value for each in release.certificate.accuracy if each.kind == KEPT_SHARE]
+    assert share < 0.5
+    assert any("the cells that were kept hold" in warning for warning in release.certificate.warnings)
+
+
+def test_a_filtered_table_has_no_deviation_of_its_sum_and_says_that_it_is_biased():
+    data = frame_of(np.random.default_rng(1).random((50, 2)))
+
+    release = lw.synthesize(data, unit_columns(2), epsilon=1, mechanism=Grid(width=2**-10, threshold=1))
+
+    listed = release.answers
+    assert listed.height == 1
+    assert listed["noise_sd"].to_list() == [None]
+    assert any("too large on average" in each.text for each in release.certificate.accuracy)
 
 
 def test_a_plan_refuses_what_the_release_would_refuse():

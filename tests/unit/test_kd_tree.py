@@ -52,9 +52,9 @@ def planned(mechanism, schema=MIXED, budget=None, terms=ADD_REMOVE):
         ({"tau": "lemma10"}, "tau='lemma10' is a choice of split_rule='paper' only, whose lemma it is; leave it out"),
         ({"fit": "nearest"}, "fit must be one of least_squares, threshold, got 'nearest'"),
         ({"threshold": 0}, r"threshold must be a whole number from 1 to 2\*\*60, got 0; leave it out to choose"),
-        ({"split_share": 0.0}, "split_share must lie above 0 and below 1, got 0.0; leave it out to choose"),
-        ({"split_share": 1}, "split_share must lie above 0 and below 1, got 1; leave it out to choose"),
-        ({"split_share": float("nan")}, "split_share must lie above 0 and below 1, got nan; leave it out to choose"),
+        ({"split_share": 0.0}, "split_share must lie from 0.01 to 0.99, got 0.0; leave it out to choose"),
+        ({"split_share": 1}, "split_share must lie from 0.01 to 0.99, got 1; leave it out to choose"),
+        ({"split_share": float("nan")}, "split_share must lie from 0.01 to 0.99, got nan; leave it out to choose"),
         ({"placement": "edge"}, "placement must be one of uniform, centre, got 'edge'"),
     ],
 )

@@ -89,7 +89,8 @@ def answers_in_one_frame(answers: Sequence[Answer], schema: Schema) -> pl.DataFr
     polars.DataFrame
         Columns ``table`` (number), ``columns``, ``level`` (in a tree), ``cell`` (labels joined by " | "),
         ``noisy_count``, ``noise`` (law and exact parameter of each cell), ``noise_sd``. A table of more than 65536
-        cells is one line: the sum of its noisy counts, and the standard deviation of that sum.
+        cells is one line: the sum of its noisy counts, and the standard deviation of that sum (null where small counts
+        were left out, which biases it).
     """
     frames = [pl.DataFrame(schema=_LONG)]
     tables = [(answer, table) for answer in answers for table in answer.tables]
@@ -113,7 +114,9 @@ def _lines(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFrame:
     cells = table.counts.size
     if cells > LISTED_CELLS:
         total = {"cell": f"all {cells} cells", "noisy_count": int(table.counts.sum())}
-        return pl.DataFrame({**total, "noise_sd": table.noise.sd * math.sqrt(cells)})
+        is_biased = isinstance(answer, NoisyCells) and answer.is_filtered
+        deviation = None if is_biased else table.noise.sd * math.sqrt(cells)
+        return pl.DataFrame({**total, "noise_sd": deviation}, schema_overrides={"noise_sd": pl.Float64})
     names = list(answer.question.columns)
     count = free_name("noisy_count", names)
     return answer_table(answer, table, schema).select(

@@ -11,16 +11,19 @@ from lapwing.api.settings import Settings
 from lapwing.budget.budget import Budget, BudgetRequest
 from lapwing.budget.conversions import certificate_epsilons, epsilon_for
 from lapwing.mechanisms.adaptive import Adaptive
+from lapwing.mechanisms.grid import KEPT_SHARE
 from lapwing.mechanisms.registry import accuracy_statements, settings_of
 from lapwing.release.certificate import Certificate, CostLine, LedgerEntry, Statement
 from lapwing.release.model import ReleasedModel
 from lapwing.release.protection import fields_of_origin
 from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts
+from lapwing.release.sparse_counts import NoisyCells
 from lapwing.release.terms import Terms
 from lapwing.release.version import VERSION
 
 _MISFIT_SHARE, _MISSING_SHARE = 0.05, 0.95
 _SURE_DEVIATIONS = 4
+_FEW_KEPT = 0.5
 _WEAK_EPSILON = 10
 _WEAK_DELTA = Fraction(1, 1000)
 
@@ -47,6 +50,11 @@ def certify(
     lines = tuple(line for answer in answers for line in CostLine.of(answer, terms))
     total = Budget(settings.request.budget.notion, sum((line.cost.amount for line in lines), Fraction(0)))
     epsilons = _epsilons(settings.request, total)
+    rng = generator(settings.seed, "certificate")
+    accuracy = (
+        *_noise_statements(answers),
+        *accuracy_statements(settings.mechanism, settings.schema, terms, answers, model, rng=rng),
+    )
     return Certificate(
         lapwing=VERSION,
         mechanism=settings.mechanism.name,
@@ -67,17 +75,13 @@ def certify(
         released_rows=model.rows,
         seed=settings.seed,
         ledger=_entry(records),
-        accuracy=(
-            *_noise_statements(answers),
-            *accuracy_statements(
-                settings.mechanism, settings.schema, terms, answers, model, rng=generator(settings.seed, "certificate")
-            ),
-        ),
+        accuracy=accuracy,
         warnings=(
             *_noise_warnings(answers, model, terms),
             *_misfit_warnings(settings, answers),
             *_promise_warnings(total, epsilons),
             *_caveats(settings, answers),
+            *_kept_warnings(accuracy),
         ),
     )
 
@@ -102,16 +106,21 @@ def _entry(records: Records) -> LedgerEntry | None:
 
 
 def _noise_statements(answers: Sequence[Answer]) -> tuple[Statement, ...]:
-    """Say how large the noise on the counts is, once per noise law."""
-    laws = Counter(table.noise for answer in answers for table in answer.tables)
+    """Say how large the noise on the counts is, once per noise law; counts that were left out bias the others."""
+    laws = Counter(
+        (table.noise, isinstance(answer, NoisyCells) and answer.is_filtered)
+        for answer in answers
+        for table in answer.tables
+    )
     return tuple(
         Statement(
             kind="noise on each count",
             text=f"each count of {tables} noisy tables carries discrete {law.kind} noise with mean 0 and this standard "
-            "deviation, in records",
+            "deviation, in records"
+            + ("; small noisy counts were left out afterwards, so those shown are too large on average" * is_cut),
             value=law.sd,
         )
-        for law, tables in laws.items()
+        for (law, is_cut), tables in laws.items()
     )
 
 
@@ -161,6 +170,16 @@ def _caveats(settings: Settings, answers: Sequence[Answer]) -> tuple[str, ...]:
                 "was measured: no other relation between columns is kept"
             )
     return (caveat,) if caveat else ()
+
+
+def _kept_warnings(accuracy: Sequence[Statement]) -> tuple[str, ...]:
+    """Say where the cells of a filtered grid hold few of the rows."""
+    return tuple(
+        f"the cells that were kept hold {max(0.0, statement.value):.0%} of the rows, and noise among them: use wider "
+        "cells, more budget or fewer columns, or another mechanism"
+        for statement in accuracy
+        if statement.kind == KEPT_SHARE and statement.value is not None and statement.value < _FEW_KEPT
+    )
 
 
 def _misfit_warnings(settings: Settings, answers: Sequence[Answer]) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from lapwing.release.cost_lines import CHOSEN, budget_to_dict, counted_lines
 from lapwing.release.plain import rational_text
 from lapwing.release.planned import Planned
 from lapwing.release.protection import fields_of_origin, origin_lines
+from lapwing.release.sparse_counts import SparseCounts
 from lapwing.release.terms import Relation, Terms
 from lapwing.table.guard import private_boundary
 
@@ -272,8 +273,8 @@ def _reason(settings: Settings, *, is_default: bool) -> str:
 def _delta_gain(settings: Settings, terms: Terms, plan: Planned) -> DeltaGain | None:
     """Plan again with a δ, or without the one that was asked for."""
     request = settings.request
-    if request.epsilon is None:
-        return None
+    if request.epsilon is None or any(isinstance(each, SparseCounts) and each.is_filtered for each in plan.questions):
+        return None  # a filtered grid has other cells at another noise, whose errors do not compare
     try:
         other = read_request(epsilon=request.epsilon, delta=SUGGESTED_DELTA if request.delta is None else None)
         changed = planned(replace(settings, request=other), terms)

@@ -31,6 +31,9 @@ class Progress:
     share: float
 
 
+_ALL_BUT_ROUNDING = Fraction(9_999, 10_000)
+"""A budget of which this part is spent is spent: an ε bought with a ρ is rounded down."""
+
 Watch = Callable[[Progress], None]
 """Is told of every step."""
 
@@ -96,7 +99,7 @@ class ProgressSink:
 
     def _step(self) -> str:
         """Say what comes next."""
-        if self._spent == self._settings.request.budget.amount:
+        if self._spent >= self._settings.request.budget.amount * _ALL_BUT_ROUNDING:
             return "fitting"
         if not isinstance(self._settings.mechanism, Adaptive):
             return "counting and adding noise"

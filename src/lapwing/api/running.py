@@ -9,6 +9,7 @@ from lapwing.api.records import Records
 from lapwing.api.release import Release
 from lapwing.api.settings import Settings
 from lapwing.curator.opening import open_room
+from lapwing.mechanisms.registry import check_mechanism
 from lapwing.noise.bits import BitSource
 from lapwing.release.questions import Answer, answer_from_dict
 from lapwing.release.select_worst import Selected
@@ -28,7 +29,7 @@ def run_release(
     secret_bits: Callable[[], BitSource],
     recorded: Sequence[Answer] = (),
 ) -> Release:
-    """Debit, ask, solve, certify.
+    """Check, debit, ask, solve, certify.
 
     Parameters
     ----------
@@ -50,6 +51,7 @@ def run_release(
     Release
         A function of the answers, the settings and the seed alone.
     """
+    check_mechanism(settings.mechanism, settings.schema, settings.request.budget, terms)
     collected = _CollectingSink(ProgressSink(sink, settings, recorded), recorded)
     room = open_room(
         source,

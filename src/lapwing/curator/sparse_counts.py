@@ -53,14 +53,15 @@ def _counted(question: SparseCounts, rows: CellRows, terms: Terms, bits: BitSour
     tree, law = question.tree, question.noise(terms.relation, terms.max_rows)  # [law]
     cells, starts, stops = rows.first_cells()
     ranks, split = tree.ranks_of(cells), tree.ranks_of(tree.split_cells)
-    is_leaf = ~np.isin(ranks, split)
+    _, at_split, at_rows = np.intersect1d(split, ranks, assume_unique=True, return_indices=True)
+    is_leaf = np.ones(len(ranks), dtype=bool)
+    is_leaf[at_rows] = False
     full, full_counts = _kept(question, ranks[is_leaf], rows.counts(starts, stops)[is_leaf], law, bits)
     empty, empty_counts = _empties(question, np.union1d(ranks, split), law, bits)
     leaves = np.concatenate((full, empty))
     order = np.argsort(leaves, kind="stable")
 
     ranges = np.zeros((2, len(split)), dtype=np.int64)
-    _, at_split, at_rows = np.intersect1d(split, ranks, assume_unique=True, return_indices=True)
     ranges[:, at_split] = starts[at_rows], stops[at_rows]
     exact = np.concatenate([np.empty(0, dtype=np.int64), *rows.leaf_counts(*ranges)])
     listed, listed_counts = _kept(question, np.arange(len(exact)), exact, law, bits)

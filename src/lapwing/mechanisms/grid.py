@@ -15,6 +15,7 @@ import numpy as np
 from lapwing.budget.budget import Budget
 from lapwing.mechanisms.steps.cell_model import (
     Fit,
+    cells_statement,
     check_edge,
     check_fit,
     check_listable,
@@ -44,6 +45,9 @@ FINEST = 2.0**-16
 CELL_ROWS: Mapping[Fit, float] = MappingProxyType({"threshold": 10.0, "least_squares": 2.0})
 """By default a cell would hold this many rows over epsilon if rows were spread evenly; chosen on public mixtures."""
 
+KEPT_SHARE = "share of rows in kept cells"
+"""Kind of the statement that tells how much of the table a filtered grid holds."""
+
 EMPTY_SHARE = 0.01
 """Part of the rows that noise may put into empty cells, in expectation."""
 
@@ -64,9 +68,8 @@ class Grid:
         ``threshold``: the paper's filter; the grid may be huge. ``least_squares``: all cells are counted, at most
         2**20, and their counts fitted to non-negative ones along the tree of halves of the grid; cells below the
         threshold hand their rows to their nearest relatives.
-    placement : {"uniform", "centre"} or None, default None
-        Where in its cell a row lies; the paper releases the centres. By default uniform up to two columns; beyond, in
-        the middle of edges up to a quarter of their column.
+    placement : {"uniform", "centre"}, default "uniform"
+        Where in its cell a row lies; the paper releases the centres.
 
     Raises
     ------
@@ -98,14 +101,14 @@ class Grid:
     summary: ClassVar[str] = "cells of a fixed grid with many rows; for few columns, or as the baseline of KDTree"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
     caveat: ClassVar[str] = (
-        "rows in thinly filled cells are left out, and inside a cell they are spread evenly or, from three columns on, "
-        "lie in its middle"
+        "rows in thinly filled cells are left out, noise fills some empty cells, and inside a cell rows are spread "
+        "evenly"
     )
 
     width: float | None = None
     threshold: int | None = None
     fit: Fit = "threshold"
-    placement: Placement | None = None
+    placement: Placement = "uniform"
 
     def __post_init__(self) -> None:
         if self.width is not None:
@@ -150,7 +153,9 @@ class Grid:
         question = self._question(schema, left, terms, rows)
         (noisy,) = curator.ask(question)
         is_bought = not is_given and terms.rows is None and terms.expected_rows is None
-        total = round(rows) if is_bought else released_rows(noisy, terms.rows)
+        total = released_rows(noisy, terms.rows)
+        if is_bought:  # the kept cells are a part of the table
+            total = max(total if self.fit == "threshold" else 0, round(rows))
         if self.fit == "threshold":
             weights = noisy.counts.astype(np.float64)
         else:
@@ -160,7 +165,7 @@ class Grid:
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
     ) -> tuple[Statement, ...]:
-        """Say how much of the table the kept cells hold, where a number of rows is public or was bought.
+        """Say over which cells the release counts, and how much of the table the kept ones hold, if rows are known.
 
         Parameters
         ----------
@@ -180,11 +185,12 @@ class Grid:
         del schema, rng
         noisy = next(answer for answer in answers if isinstance(answer, NoisyCells))
         is_known = terms.rows is not None or len(answers) > 1
+        cells = cells_statement(noisy.question)
         if self.fit == "least_squares" or not is_known or model.rows == 0:
-            return ()
+            return (cells,)
         text = f"the noisy counts of the {len(noisy.counts)} kept cells sum to this part of the released number of rows"
         share = float(noisy.counts.sum()) / model.rows
-        return (Statement(kind="share of rows in kept cells", text=text, value=share),)
+        return cells, Statement(kind=KEPT_SHARE, text=text, value=share)
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
         """Return what `run` would ask, and how many rows are expected in cells that are empty.
@@ -204,8 +210,7 @@ class Grid:
             As `run`.
         """
         known = terms.rows if terms.rows is not None else terms.expected_rows
-        question = self._question(schema, budget, terms, float(max(1, known or 1)))
-        question.check_capacity(terms.relation, terms.max_rows)
+        question = self.check(schema, budget, terms)
         noise = question.noise(terms.relation, terms.max_rows)
         value = noise.mean_absolute
         text = "the noisy count of each cell is off by this many records in expectation"
@@ -214,15 +219,23 @@ class Grid:
             value = min(1.0, filtered_error(noise, question.threshold, question.tree.cells, rows) / rows)
             text = (
                 "in expectation over the noise, at most this part of the released rows is in other cells than the "
-                f"table's (total variation over the cells of {len(schema.columns)} columns; 1 says nothing)"
+                "table's (total variation over the cells; 1 says nothing)"
             )
-        return Planned(questions=(question,), accuracy=(Statement(kind="expected error", text=text, value=value),))
+        expected = Statement(kind="expected error", text=text, value=value)
+        return Planned(questions=(question,), accuracy=(expected, cells_statement(question)))
+
+    def check(self, schema: Schema, budget: Budget, terms: Terms) -> SparseCounts:
+        """Refuse, from public numbers alone, what `run` would refuse; return the question otherwise."""
+        known = terms.rows if terms.rows is not None else terms.expected_rows
+        question = self._question(schema, budget, terms, float(max(1, known or 1)))
+        question.check_capacity(terms.relation, terms.max_rows)
+        return question
 
     def _question(self, schema: Schema, budget: Budget, terms: Terms, rows: float) -> SparseCounts:
         """Return the question that spends the budget on the cells of the grid."""
         epsilon = epsilon_of(budget)
         per_noise = rows * float(epsilon) / row_sensitivity(terms.relation, terms.max_rows).l1
-        width = self.width or default_width(len(schema.columns), per_noise / CELL_ROWS[self.fit])
+        width = self.width or default_width(len(schema.columns), per_noise, self.fit)
         tree = halved_cells(schema, width, width)
         asked = SparseCounts(tree=tree, threshold=None, epsilon=epsilon, notion=budget.notion)
         if self.fit == "least_squares":
@@ -236,15 +249,29 @@ class Grid:
         return self.threshold or max(1, math.floor(noise.parameter))
 
 
-def default_width(columns: int, cells: float) -> float:
-    """Return the largest power of 2 that gives at least so many cells, each column being cut equally often.
+def default_width(columns: int, rows_per_noise: float, fit: Fit) -> float:
+    """Return a width of cells, a power of 2.
+
+    Parameters
+    ----------
+    columns : int
+        d, all cut equally often.
+    rows_per_noise : float
+        Rows over the noise scale, ``epsilon * n``.
+    fit : {"threshold", "least_squares"}
+        A filter loses what is in thin cells, so that its cells grow with n: about ``(epsilon n)**(1 / (d + 2))`` of
+        them along a column, and not fewer rows in each than `CELL_ROWS` over epsilon.
 
     Examples
     --------
-    >>> default_width(2, 1000.0)
-    0.03125
+    >>> default_width(2, 1e5, "threshold"), default_width(2, 1e5, "least_squares")
+    (0.015625, 0.00390625)
     """
-    return float(max(FINEST, 2.0 ** -math.ceil(math.log2(max(1.0, cells)) / columns)))
+    every = math.log2(max(1.0, rows_per_noise))
+    levels = max(0.0, every - math.log2(CELL_ROWS[fit])) / columns
+    if fit == "threshold":
+        levels = min(levels, every / (columns + 2) + 2)
+    return float(max(FINEST, 2.0 ** -round(levels)))
 
 
 def filtered_error(noise: NoiseLaw, threshold: int, cells: int, rows: int) -> float:

@@ -4,7 +4,7 @@ ask -> solve -> model: noisy decisions from the root down, noisy counts of the l
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -15,8 +15,8 @@ import numpy as np
 from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
 from lapwing.mechanisms.steps.cell_model import (
-    MOST_UNIFORM,
     Fit,
+    cells_statement,
     check_edge,
     check_fit,
     check_listable,
@@ -35,6 +35,7 @@ from lapwing.release.curator import Curator
 from lapwing.release.model import ReleasedModel
 from lapwing.release.noise_law import NoiseLaw, row_sensitivity
 from lapwing.release.planned import Planned
+from lapwing.release.questions import Answer
 from lapwing.release.sparse_counts import NoisyCells, SparseCounts
 from lapwing.release.split_decisions import SplitDecisions, SplitRule
 from lapwing.release.terms import Relation, Terms
@@ -45,6 +46,9 @@ LEMMA_DELTA: Final = 1e-6
 
 ROW_LEVELS: Final = 7
 """By default a cell of the last free level holds about 2**7 / epsilon rows; chosen with the next on public mixtures."""
+
+MOST_FINE: Final = 2
+"""Up to so many columns the default ``fine`` is 2**-12."""
 
 MOST_FREE_LEVELS: Final = 16
 """Most levels that are free by default."""
@@ -88,10 +92,10 @@ class KDTree:
     threshold : int or None, default None
         Least noisy count of a leaf that gets rows; by default three scales of the leaves' noise.
     split_share : float or None, default None
-        Part of the budget that decides the splits, above 0 and below 1. By default d / (d + 2) for d columns, at most
+        Part of the budget that decides the splits, from 0.01 to 0.99. By default d / (d + 2) for d columns, at most
         0.7: in more columns a path to a small cell is longer.
     placement : {"uniform", "centre"} or None, default None
-        Where in its cell a row lies; the paper releases the centres. By default uniform up to two columns; beyond, in
+        Where in its cell a row lies; the paper releases the centres. By default uniform up to four columns; beyond, in
         the middle of edges up to a quarter of their column: better for tight clusters, worse for rows spread out.
 
     Raises
@@ -125,7 +129,7 @@ class KDTree:
     summary: ClassVar[str] = "cells split where rows are, for clustered data in few columns; kernel statistics"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
     caveat: ClassVar[str] = (
-        "relations finer than a cell of the tree are lost: inside it rows are spread evenly or, from three columns on, "
+        "relations finer than a cell of the tree are lost: inside it rows are spread evenly or, from five columns on, "
         "lie in its middle"
     )
 
@@ -150,8 +154,8 @@ class KDTree:
         check_fit(self.fit)
         check_threshold(self.threshold)
         share = self.split_share
-        if share is not None and (not isinstance(share, float) or not 0 < share < 1):
-            raise ParameterError(f"split_share must lie above 0 and below 1, got {share!r}; leave it out to choose")
+        if share is not None and (not isinstance(share, float) or not 0.01 <= share <= 0.99):
+            raise ParameterError(f"split_share must lie from 0.01 to 0.99, got {share!r}; leave it out to choose")
         check_placement(self.placement)
 
     @classmethod
@@ -193,6 +197,25 @@ class KDTree:
         weights = self._weights(noisy, curator.terms)
         return weighted_cells(schema, noisy, weights, released_rows(noisy, curator.terms.rows), self.placement)
 
+    def statements(
+        self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
+    ) -> tuple[Statement, ...]:
+        """Say over which cells the release counts.
+
+        Parameters
+        ----------
+        schema, terms, answers, model
+            Of the release.
+        rng : numpy.random.Generator
+            Not needed: nothing is simulated.
+
+        Returns
+        -------
+        tuple of Statement
+        """
+        del schema, terms, model, rng
+        return tuple(cells_statement(answer.question) for answer in answers if isinstance(answer, NoisyCells))
+
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
         """Return what `run` would ask; the leaves stand there as those of the tree before any split.
 
@@ -210,19 +233,24 @@ class KDTree:
         CapacityError
             As `run`.
         """
-        known = terms.rows if terms.rows is not None else terms.expected_rows
-        decisions, counts = self._questions(schema, budget, terms, float(max(1, known or 1)))
-        if decisions is not None:
-            decisions.check_capacity(terms.relation, terms.max_rows)
-        counts.check_capacity(terms.relation, terms.max_rows)
+        decisions, counts = self.check(schema, budget, terms)
         text = (
             "the noisy count of each leaf is off by this many records in expectation; the number of leaves is not known"
         )
         noise = counts.noise(terms.relation, terms.max_rows)
         return Planned(
             questions=(counts,) if decisions is None else (decisions, counts),
-            accuracy=(Statement(kind="expected error", text=text, value=noise.mean_absolute),),
+            accuracy=(Statement(kind="expected error", text=text, value=noise.mean_absolute), cells_statement(counts)),
         )
+
+    def check(self, schema: Schema, budget: Budget, terms: Terms) -> tuple[SplitDecisions | None, SparseCounts]:
+        """Refuse, from public numbers alone, what `run` would refuse; return the questions otherwise."""
+        known = terms.rows if terms.rows is not None else terms.expected_rows
+        decisions, counts = self._questions(schema, budget, terms, float(max(1, known or 1)))
+        if decisions is not None:
+            decisions.check_capacity(terms.relation, terms.max_rows)
+        counts.check_capacity(terms.relation, terms.max_rows)
+        return decisions, counts
 
     def _tree(self, schema: Schema, budget: Budget, terms: Terms, rows: float) -> CellTree:
         """Return the tree before any split; a function of public or noisy numbers."""
@@ -233,7 +261,7 @@ class KDTree:
         if fine is None and self.split_rule == "paper":
             fine = (self.coarse or 2.0 ** -math.ceil(free / columns)) / 2**PAPER_LEVELS
         elif fine is None:
-            fine = min(self.coarse or 1.0, 2.0**-12 if columns <= MOST_UNIFORM else 2.0**-10)
+            fine = min(self.coarse or 1.0, 2.0**-12 if columns <= MOST_FINE else 2.0**-10)
         tree = halved_cells(schema, fine, self.coarse or 1.0)
         return tree if self.coarse is not None else replace(tree, first=min(free, tree.depth))
 

@@ -131,7 +131,7 @@ class PSMM:
             If the combinations of categories are more than ``max_cells``; nothing is asked then.
         """
         del rng
-        box_cells(schema, 1, self.max_cells)  # refuses before anything is asked
+        self.check(schema, budget, curator.terms)
         rows, left = (1.0, budget) if self.cells is not None else known_rows(curator, budget)
         cells = self._chosen_cells(schema, curator.terms, left, rows)
 
@@ -195,6 +195,11 @@ class PSMM:
         is_sum_public = self._total(schema, terms) is not None
         accuracy = planned_statements(cells, noise, rows, rng, is_sum_public=is_sum_public)
         return Planned(questions=(question,), accuracy=accuracy)
+
+    def check(self, schema: Schema, budget: Budget, terms: Terms) -> None:
+        """Refuse, from public numbers alone, the tables that `run` would refuse."""
+        del budget, terms
+        box_cells(schema, 1, self.max_cells)
 
     def _chosen_cells(self, schema: Schema, terms: Terms, budget: Budget, rows: float) -> BoxCells:
         """Return as many cells as were asked for, else as many as suit the noise."""

@@ -28,8 +28,9 @@ from lapwing.schema.schemas import Schema
 class Mechanism(Protocol):
     """A published system: settings, and one run that asks, solves and returns a model.
 
-    A mechanism may also have a ``caveat``: what its rows never keep, in plain words, for the certificate of every table
-    of two columns or more.
+    A mechanism may also have a ``check(schema, budget, terms)``, which refuses from public numbers alone what it cannot
+    do, before anything is debited; and a ``caveat``: what its rows never keep, in plain words, for the certificate of
+    every table of two columns or more.
     """
 
     name: ClassVar[str]
@@ -116,6 +117,25 @@ def why_default(schema: Schema) -> str:
     )
 
 
+def check_mechanism(mechanism: Mechanism, schema: Schema, budget: Budget, terms: Terms) -> None:
+    """Refuse a release that a mechanism would refuse by public numbers alone, before its budget is debited.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        That would make the release.
+    schema, budget, terms
+        Of the release.
+
+    Raises
+    ------
+    ParameterError, CapacityError
+        Of the mechanism.
+    """
+    if isinstance(mechanism, PSMM | Grid | KDTree):
+        mechanism.check(schema, budget, terms)
+
+
 def accuracy_statements(
     mechanism: Mechanism,
     schema: Schema,
@@ -136,7 +156,11 @@ def accuracy_statements(
     rng : numpy.random.Generator
         Public randomness for simulations.
     """
-    return mechanism.statements(schema, terms, answers, model, rng) if isinstance(mechanism, PMM | PSMM | Grid) else ()
+    return (
+        mechanism.statements(schema, terms, answers, model, rng)
+        if isinstance(mechanism, PMM | PSMM | Grid | KDTree)
+        else ()
+    )
 
 
 def _read(key: str, value: object, kind: object) -> object:

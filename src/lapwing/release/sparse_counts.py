@@ -92,6 +92,11 @@ class SparseCounts:
         """What the answer spends."""
         return laplace_cost(self.epsilon, self.notion)
 
+    @property
+    def is_filtered(self) -> bool:
+        """Whether small noisy counts are left out."""
+        return self.threshold is not None
+
     def sensitivity(self, relation: Relation, max_rows: int) -> Sensitivity:
         """Bound the change of the leaves' counts: each row lies in at most one leaf."""
         return row_sensitivity(relation, max_rows)
@@ -158,6 +163,7 @@ class NoisyCells:
 
     def __post_init__(self) -> None:
         columns, size = len(self.question.columns), len(self.firsts) + len(self.places)
+        check_listed(self.firsts.size + self.places.size)
         shapes = {"firsts": (len(self.firsts), columns), "places": (len(self.places),), "counts": (size,)}
         for name, shape in shapes.items():
             given = getattr(self, name)
@@ -178,12 +184,18 @@ class NoisyCells:
         inside = bool(((self.firsts >= 0) & (self.firsts < np.array(tree.shape))).all())
         if inside:
             ranks, split = tree.ranks_of(self.firsts), tree.ranks_of(tree.split_cells)
-            inside = bool((ranks[1:] > ranks[:-1]).all()) and not np.isin(ranks, split).any()
+            inside = bool((ranks[1:] > ranks[:-1]).all())
+            inside = inside and not np.intersect1d(ranks, split, assume_unique=True).size
         ends = np.concatenate(([-1], self.places, [listed]))
         every = tree.cells - len(tree.split_cells) + listed
         inside = inside and (self.question.threshold is not None or self.counts.size == every)
         if not inside or not (ends[1:] > ends[:-1]).all():
             raise ParameterError("noisy cells must be distinct leaves of the tree, in its order; the record is damaged")
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether small noisy counts were left out."""
+        return self.question.is_filtered
 
     @property
     def leaves(self) -> tuple[np.ndarray, np.ndarray]:

@@ -9,9 +9,10 @@ from lapwing.errors import CapacityError, ParameterError
 from lapwing.mechanisms.steps.tree_model import Placement
 from lapwing.numerics.leaf_fit import TreeLevel, leaf_least_squares
 from lapwing.release.cells import CellTree
+from lapwing.release.certificate import Statement
 from lapwing.release.laws import uniform_law
 from lapwing.release.model import Indexed, ReleasedModel, Spans
-from lapwing.release.sparse_counts import NoisyCells
+from lapwing.release.sparse_counts import NoisyCells, SparseCounts
 from lapwing.schema.domains import Domain
 from lapwing.schema.hierarchies import Hierarchy
 from lapwing.schema.schemas import Schema
@@ -21,7 +22,7 @@ Fit = Literal["least_squares", "threshold"]
 MAX_FITTED: Final = 2**20
 """Most cells of the first level for a fit that lists them all."""
 
-MOST_UNIFORM: Final = 2
+MOST_UNIFORM: Final = 4
 """Up to so many columns rows are spread in their cell by default; in more, cells are mostly empty corners."""
 
 LONG_EDGES: Final = 4
@@ -44,7 +45,7 @@ def weighted_cells(
     rows : int
         The released number of rows.
     placement : {"uniform", "centre"} or None
-        Where in its cell a row lies. None: uniform up to two columns; beyond, in the middle of edges that are at most a
+        Where in its cell a row lies. None: uniform up to four columns; beyond, in the middle of edges that are at most a
         quarter of their column, and uniform on others. Codes without order, missing and special ones are uniform.
 
     Returns
@@ -144,6 +145,19 @@ def _listed_levels(tree: CellTree, goes_on: np.ndarray) -> list[TreeLevel]:
         goes_on = np.flatnonzero(~is_leaf)
         above = cells[goes_on]
     return levels
+
+
+def cells_statement(counts: SparseCounts) -> Statement:
+    """Say over which cells a release counts: what settings that were left out came to."""
+    tree = counts.tree
+    text = (
+        f"so many cells exist without any test, after {tree.first} halvings; {tree.depth - tree.first} more can follow"
+    )
+    if tree.first == tree.depth:
+        text = f"so many cells has the grid, after {tree.depth} halvings"
+    if counts.threshold is not None:
+        text += f"; a cell is kept from the noisy count {counts.threshold} on"
+    return Statement(kind="cells", text=text, value=float(min(tree.cells, 10**200)))
 
 
 def released_rows(noisy: NoisyCells, public_rows: int | None) -> int:
