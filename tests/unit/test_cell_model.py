@@ -98,9 +98,9 @@ def test_the_centre_is_the_middle_code_of_an_ordered_column_only():
 
 @pytest.mark.parametrize(
     ("columns", "width", "codes"),
-    [(1, 0.25, 2**30), (2, 0.25, 2**30), (3, 0.25, 1), (3, 0.5, 2**31), (4, 1.0, 2**32), (4, 0.125, 1)],
+    [(1, 0.25, 2**30), (4, 0.25, 2**30), (5, 0.25, 1), (5, 0.5, 2**31), (6, 1.0, 2**32), (6, 0.125, 1)],
 )
-def test_rows_are_spread_up_to_two_columns_and_beyond_lie_in_the_middle_of_short_edges(columns, width, codes):
+def test_rows_are_spread_up_to_four_columns_and_beyond_lie_in_the_middle_of_short_edges(columns, width, codes):
     schema, data = unit_columns(columns), frame_of(np.full((50, columns), 0.3))
     noisy = noisy_cells(schema, data, width, width, epsilon=Fraction(10))
 

@@ -93,7 +93,7 @@ def test_mechanisms_are_found_by_name_and_settings_read_from_text():
         make_mechanism("nonesuch", {})
     with pytest.raises(ParameterError, match="valid keys are groups"):
         make_mechanism("Independent", {"group": "3"})
-    with pytest.raises(ParameterError, match="must be a number"):
+    with pytest.raises(ParameterError, match="must be a whole number"):
         make_mechanism("Independent", {"groups": "many"})
 
 

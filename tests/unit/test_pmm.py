@@ -70,7 +70,7 @@ def test_settings_given_as_text_are_read():
 
     assert made == PMM(depth=12, variant="paper", max_nodes=1_000_000)
     assert make_mechanism("PMM", settings_of(PMM())) == PMM()
-    with pytest.raises(ParameterError, match="setting depth must be a number"):
+    with pytest.raises(ParameterError, match="setting depth must be a whole number"):
         make_mechanism("PMM", {"depth": "deep"})
 
 

@@ -156,11 +156,9 @@ def accuracy_statements(
     rng : numpy.random.Generator
         Public randomness for simulations.
     """
-    return (
-        mechanism.statements(schema, terms, answers, model, rng)
-        if isinstance(mechanism, PMM | PSMM | Grid | KDTree)
-        else ()
-    )
+    if isinstance(mechanism, PMM | PSMM | Grid | KDTree):
+        return mechanism.statements(schema, terms, answers, model, rng)
+    return ()
 
 
 def _read(key: str, value: object, kind: object) -> object:

@@ -45,7 +45,7 @@ def weighted_cells(
     rows : int
         The released number of rows.
     placement : {"uniform", "centre"} or None
-        Where in its cell a row lies. None: uniform up to four columns; beyond, in the middle of edges that are at most a
+        Where in its cell a row lies. None: uniform up to four columns; beyond, in the middle of edges up to a
         quarter of their column, and uniform on others. Codes without order, missing and special ones are uniform.
 
     Returns
@@ -150,9 +150,8 @@ def _listed_levels(tree: CellTree, goes_on: np.ndarray) -> list[TreeLevel]:
 def cells_statement(counts: SparseCounts) -> Statement:
     """Say over which cells a release counts: what settings that were left out came to."""
     tree = counts.tree
-    text = (
-        f"so many cells exist without any test, after {tree.first} halvings; {tree.depth - tree.first} more can follow"
-    )
+    below = tree.depth - tree.first
+    text = f"so many cells exist without any test, after {tree.first} halvings; {below} more can follow"
     if tree.first == tree.depth:
         text = f"so many cells has the grid, after {tree.depth} halvings"
     if counts.threshold is not None:
