@@ -88,7 +88,7 @@ def test_settings_are_read_from_texts(texts, settings):
         ({"resolutions": ""}, "resolutions must be 1 to 6 decreasing numbers"),
         ({"workload": "[[" * 100_000}, "setting workload must be a list"),
         ({"workload": "[1]"}, "workload must list columns"),
-        ({"rounds": "many"}, "setting rounds must be a number, got 'many'; write rounds=NUMBER"),
+        ({"rounds": "many"}, "setting rounds must be a whole number, got 'many'; write rounds=NUMBER"),
         ({"tree_share": "a third"}, "setting tree_share must be a number"),
     ],
 )

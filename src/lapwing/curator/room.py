@@ -1,8 +1,7 @@
 """The audited room: charge, count, perturb, record, return. Nothing else leaves it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
-from types import MappingProxyType
 from typing import Any, NoReturn, overload
 
 from lapwing.budget.budget import Budget
@@ -24,14 +23,8 @@ from lapwing.release.tree_counts import NoisyTree, TreeCounts
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import CodedSource
 
-_ANSWERS: Mapping[type[Any], Callable[..., Sequence[Answer]]] = MappingProxyType(
-    {
-        MarginalCounts: answer_marginal_counts,
-        TreeCounts: answer_tree_counts,
-        SplitDecisions: answer_split_decisions,
-        SparseCounts: answer_sparse_counts,
-    }
-)
+_QUESTIONS = (MarginalCounts, TreeCounts, SelectWorst, SplitDecisions, SparseCounts)
+"""The closed set."""
 
 
 class Room:
@@ -128,17 +121,21 @@ class Room:
             asked: list[Any] = list(batch)
             if kind is SelectWorst:
                 answers += answer_select_worst(asked, self._source, self._terms, self._bits, self._counted)
-                continue
-            answers += _ANSWERS[kind](asked, self._source, self._terms, self._bits)
+            elif kind is TreeCounts:
+                answers += answer_tree_counts(asked, self._source, self._terms, self._bits)
+            elif kind is SplitDecisions:
+                answers += answer_split_decisions(asked, self._source, self._terms, self._bits)
+            elif kind is SparseCounts:
+                answers += answer_sparse_counts(asked, self._source, self._terms, self._bits)
+            else:
+                answers += answer_marginal_counts(asked, self._source, self._terms, self._bits)
         return tuple(answers)
 
     def _check(self, question: Question) -> None:
         """Refuse a question that is outside the closed set or does not fit the schema."""
-        if type(question) not in (*_ANSWERS, SelectWorst):
-            raise ParameterError(
-                f"{type(question).__name__} is no question of the closed set; ask "
-                f"{', '.join(kind.__name__ for kind in _ANSWERS)} or {SelectWorst.__name__}"
-            )
+        if type(question) not in _QUESTIONS:
+            known = ", ".join(kind.__name__ for kind in _QUESTIONS)
+            raise ParameterError(f"{type(question).__name__} is no question of the closed set; ask one of {known}")
         if not is_plain(question):
             raise ParameterError(
                 f"a {question.kind} must hold plain values only, no subclasses; build it from the schema"
