@@ -1,0 +1,98 @@
+"""Nets of lattice points: what is refused, sizes, and the distance that the proof needs."""
+
+import math
+
+import numpy as np
+import pytest
+
+from lapwing.errors import CapacityError, ParameterError
+from lapwing.numerics.lattice_net import lattice_points, lattice_ranks, nearest_lattice_points, net_size_bound
+
+
+@pytest.mark.parametrize(
+    ("z", "spacing", "budget", "message"),
+    [
+        ([[0]], 0, 1, "the spacing of a lattice must be at least 1, got 0"),
+        ([[0]], 1, -1, "the budget of a lattice must be between 0 and 10000, got -1"),
+        ([[0]], 1, 10_001, "the budget of a lattice must be between 0 and 10000, got 10001"),
+        (
+            [[2**61]],
+            5,
+            4,
+            "rows of 1 coordinates are too large for a spacing of 5 and a budget of 4; use a smaller scale",
+        ),
+        ([[-(2**63)]], 5, 0, "rows of 1 coordinates are too large for a spacing of 5 and a budget of 0"),
+        ([[1]], 2**61, 4, "rows of 1 coordinates are too large"),
+    ],
+)
+def test_settings_that_cannot_be_decided_in_int64_are_refused(z, spacing: int, budget: int, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        nearest_lattice_points(np.array(z, dtype=np.int64), spacing, budget)
+
+
+def test_the_largest_rows_allowed_are_decided_without_overflow() -> None:
+    z = np.array([[2**54, 2**54 - 1] + [0] * 98, [-(2**54), 2**54] + [1] * 98])
+
+    found = nearest_lattice_points(z, 1, 100)
+
+    assert (found[:, :2] == [[7, 7], [-7, 7]]).all()
+    assert ((found**2).sum(axis=1) <= 100).all()
+
+
+@pytest.mark.parametrize(("t", "alpha"), [(1, 0.501), (2, 0.6), (4, 0.6)])
+def test_every_row_of_the_unit_ball_is_nearer_than_alpha_to_its_point(t: int, alpha: float) -> None:
+    rng = np.random.default_rng(0)
+    radius = 2**40
+    directions = rng.normal(size=(20_000, t))
+    lengths = rng.random((20_000, 1)) ** (1 / 8)
+    z = (radius * lengths * directions / np.linalg.norm(directions, axis=1, keepdims=True)).astype(np.int64)
+    spacing = int(radius * alpha / math.sqrt(t))
+
+    found = nearest_lattice_points(z, spacing, math.floor(t / alpha**2))
+
+    distances = np.linalg.norm(z - spacing * found, axis=1) / radius
+    # In one dimension the end of the ball is nearly alpha away from the last point.
+    assert (0.99 * alpha if t == 1 else 0) < distances.max() < alpha
+
+
+def test_more_points_than_allowed_are_refused_before_memory_is_taken() -> None:
+    message = "a net of 1000 dimensions and budget 1000 has more than the 5000 points allowed; use fewer dimensions"
+    with pytest.raises(CapacityError, match=message):
+        lattice_points(1000, 1000, 5000)
+    with pytest.raises(CapacityError, match="has more than the 4 points allowed"):
+        lattice_points(2, 1, 4)
+    with pytest.raises(CapacityError, match="has more than the 4 points allowed"):
+        lattice_points(1, 10**12, 4)
+
+    assert len(lattice_points(10_000, 0, 1)) == 1
+
+
+def test_a_ball_of_negative_dimension_or_budget_is_refused() -> None:
+    with pytest.raises(ParameterError, match="needs t and budget of at least 0, got -1 and 2"):
+        lattice_points(-1, 2, 10)
+    with pytest.raises(ParameterError, match="needs t of at least 0 and alpha above 0, got 2 and 0"):
+        net_size_bound(2, 0)
+
+
+@pytest.mark.parametrize("point", [[1, 1], [2, 0], [0, -9]])
+def test_a_point_outside_the_net_has_no_rank(point: list[int]) -> None:
+    net = lattice_points(2, 1, 10)
+
+    with pytest.raises(ParameterError, match="every point must be a row of the net"):
+        lattice_ranks(np.array([point]), net)
+
+
+@pytest.mark.parametrize("t", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize("alpha", [0.3, 0.5, 0.9])
+def test_the_ball_holds_no_more_points_than_proposition_3_7_says(t: int, alpha: float) -> None:
+    points = len(lattice_points(t, math.floor(t / alpha**2), 10**6))
+
+    bound = net_size_bound(t, alpha)
+
+    assert points <= bound <= (7 / alpha) ** t
+
+
+def test_proposition_3_7_with_a_third_of_its_constant_fails() -> None:
+    points = len(lattice_points(4, math.floor(4 / 0.3**2), 10**6))
+
+    assert points > net_size_bound(4, 0.3) / 3**4
