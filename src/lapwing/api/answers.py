@@ -7,8 +7,11 @@ import numpy as np
 import polars as pl
 
 from lapwing.api.queries import free_name
+from lapwing.release.cell_sums import CellSums, NoisySums
+from lapwing.release.coordinates import Coordinates
 from lapwing.release.noise_law import NoisyTable
 from lapwing.release.questions import Answer
+from lapwing.release.second_moment import SecondMoment
 from lapwing.release.sparse_counts import NoisyCells
 from lapwing.release.tree_counts import NoisyTree
 from lapwing.schema.labels import labels, run_labels
@@ -29,7 +32,7 @@ def answer_table(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFr
 
     Parameters
     ----------
-    answer : NoisyCounts, NoisyTree or NoisyCells
+    answer : NoisyCounts, NoisyTree, NoisyCells or NoisySums
         A released answer.
     table : NoisyTable
         One of its tables.
@@ -39,10 +42,13 @@ def answer_table(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFr
     Returns
     -------
     polars.DataFrame
-        One line per cell: the fields, ``noisy_count``, ``noise_sd``.
+        One line per cell: the fields, ``noisy_count``, ``noise_sd``. Of sums of vectors, one line per number: the cell
+        and the coordinate, or the two coordinates that were multiplied; the noise as the number, in the answer's units.
     """
     if isinstance(answer, NoisyCells):
         return _listed_table(answer, schema)
+    if isinstance(answer, NoisySums):
+        return _sums_table(answer, schema)
     cells = np.indices(table.counts.shape).reshape(table.counts.ndim, table.counts.size)
     named = {
         name: pl.Series(texts, dtype=pl.String).gather(cell)
@@ -66,6 +72,47 @@ def _listed_table(answer: NoisyCells, schema: Schema) -> pl.DataFrame:
         named[name] = pl.Series(texts.tolist(), dtype=pl.String)
     count, sd = (free_name(name, tree.columns) for name in ("noisy_count", "noise_sd"))
     return pl.DataFrame({**named, count: answer.counts}).with_columns(pl.lit(answer.noise.sd).alias(sd))
+
+
+def _sums_table(answer: NoisySums, schema: Schema) -> pl.DataFrame:
+    """Return sums of vectors, number by number."""
+    question = answer.question
+    names = coordinate_labels(question.coordinates, schema)
+    if isinstance(question, SecondMoment):
+        first, second = (pl.Series([names[each] for each in axis.tolist()], dtype=pl.String) for axis in question.pairs)
+        named = {"first": first, "second": second}
+    else:
+        widths = names if question.summed != "rows" else [question.summed]
+        named = {
+            "cell": pl.Series(np.repeat(np.arange(question.cells), len(widths))).cast(pl.String),
+            "coordinate": pl.Series(widths * question.cells, dtype=pl.String),
+        }
+    return pl.DataFrame({**named, "noisy_count": answer.values.ravel()}).with_columns(
+        pl.lit(answer.noise.sd).alias("noise_sd")
+    )
+
+
+def coordinate_labels(coordinates: Coordinates, schema: Schema) -> list[str]:
+    """Return a label for each coordinate: its column, and the group that it stands for.
+
+    Parameters
+    ----------
+    coordinates : Coordinates
+    schema : Schema
+
+    Returns
+    -------
+    list of str
+    """
+    found = []
+    for place, name in enumerate(coordinates.columns):
+        grouping = coordinates.groupings[place]
+        texts = labels(grouping, schema.field(name))
+        start = grouping.regular if coordinates.kinds[place] == "line" else 0
+        if start:
+            found.append(name)
+        found += [f"{name}={text}" for text in texts[start : grouping.regular + coordinates.listed[place]]]
+    return found
 
 
 def _labels(answer: Answer, table: NoisyTable, schema: Schema) -> list[list[str]]:
@@ -117,7 +164,7 @@ def _lines(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFrame:
         is_biased = isinstance(answer, NoisyCells) and answer.is_filtered
         deviation = None if is_biased else table.noise.sd * math.sqrt(cells)
         return pl.DataFrame({**total, "noise_sd": deviation}, schema_overrides={"noise_sd": pl.Float64})
-    names = list(answer.question.columns)
+    names = list(answer.question.columns) if not isinstance(answer, NoisySums) else _NAMES[answer.question.kind]
     count = free_name("noisy_count", names)
     return answer_table(answer, table, schema).select(
         (pl.concat_str(names, separator=" | ") if names else pl.lit("all rows")).alias("cell"),
@@ -125,6 +172,8 @@ def _lines(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFrame:
         pl.lit(table.noise.sd).alias("noise_sd"),
     )
 
+
+_NAMES = {SecondMoment.kind: ["first", "second"], CellSums.kind: ["cell", "coordinate"]}
 
 _LONG = {
     "table": pl.Int64,

@@ -108,7 +108,7 @@ def _entry(records: Records) -> LedgerEntry | None:
 def _noise_statements(answers: Sequence[Answer]) -> tuple[Statement, ...]:
     """Say how large the noise on the counts is, once per noise law; counts that were left out bias the others."""
     laws = Counter(
-        (table.noise, isinstance(answer, NoisyCells) and answer.is_filtered)
+        (table.noise, table.sd, isinstance(answer, NoisyCells) and answer.is_filtered)
         for answer in answers
         for table in answer.tables
     )
@@ -118,9 +118,9 @@ def _noise_statements(answers: Sequence[Answer]) -> tuple[Statement, ...]:
             text=f"each count of {tables} noisy tables carries discrete {law.kind} noise with mean 0 and this standard "
             "deviation, in records"
             + ("; small noisy counts were left out afterwards, so those shown are too large on average" * is_cut),
-            value=law.sd,
+            value=sd,
         )
-        for (law, is_cut), tables in laws.items()
+        for (law, sd, is_cut), tables in laws.items()
     )
 
 
@@ -130,7 +130,7 @@ def _noise_warnings(answers: Sequence[Answer], model: ReleasedModel, terms: Term
         return (
             "the noisy number of rows is 0 or less: the model is close to uniform and says nothing about the table",
         )
-    smallest = min((table.noise.sd for answer in answers for table in answer.tables), default=0.0)
+    smallest = min((table.sd for answer in answers for table in answer.tables), default=0.0)
     if 0 < model.rows <= 10 * smallest:
         return (
             f"the noise on each count (sd {smallest:.3g}) is large beside the {model.rows} rows released: rows are "

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lapwing.audit.resums import resummed
+from lapwing.release.cell_sums import CellSums
 from lapwing.release.questions import Question
+from lapwing.release.second_moment import SecondMoment
 from lapwing.release.select_worst import SelectWorst
 from lapwing.release.tree_counts import TreeCounts
 from lapwing.table.source import CodedSource
@@ -18,7 +21,7 @@ def recounted_tables(question: Question, source: CodedSource) -> list[np.ndarray
 
     Parameters
     ----------
-    question : MarginalCounts or TreeCounts
+    question : MarginalCounts, TreeCounts, SecondMoment or CellSums
     source : CodedSource
         The private rows.
 
@@ -27,6 +30,8 @@ def recounted_tables(question: Question, source: CodedSource) -> list[np.ndarray
     list of ndarray of int64
         One per table, in the order of the answer's tables.
     """
+    if isinstance(question, SecondMoment | CellSums):
+        return [resummed(question, source)]
     if isinstance(question, TreeCounts):
         rows = [
             row for chunk in source.chunks() for row in zip(*(chunk[c].tolist() for c in question.columns), strict=True)

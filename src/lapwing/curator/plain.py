@@ -9,11 +9,13 @@ import numpy as np
 
 from lapwing.budget.budget import Budget
 from lapwing.release.cells import CellTree
+from lapwing.release.coordinates import Coordinates
+from lapwing.release.projections import Projection
 from lapwing.schema.groupings import Grouping
 from lapwing.schema.hierarchies import Hierarchy
 
 _PLAIN: Final = frozenset({int, bool, str, NoneType, Fraction, np.ndarray})
-_MADE: Final = frozenset({Budget, Grouping, Hierarchy, CellTree})
+_MADE: Final = frozenset({Budget, Grouping, Hierarchy, CellTree, Coordinates, Projection})
 
 
 def is_plain(question: object) -> bool:

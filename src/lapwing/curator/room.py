@@ -5,15 +5,19 @@ from itertools import groupby
 from typing import Any, NoReturn, overload
 
 from lapwing.budget.budget import Budget
+from lapwing.curator.cell_sums import answer_cell_sums
 from lapwing.curator.marginal_counts import answer_marginal_counts
 from lapwing.curator.plain import is_plain
+from lapwing.curator.second_moment import answer_second_moment
 from lapwing.curator.select_worst import ExactTables, answer_select_worst
 from lapwing.curator.sparse_counts import answer_sparse_counts
 from lapwing.curator.split_decisions import answer_split_decisions
 from lapwing.curator.tree_counts import answer_tree_counts
 from lapwing.errors import BudgetError, ParameterError
 from lapwing.noise.bits import BitSource
+from lapwing.release.cell_sums import CellSums, NoisySums
 from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts, Question, same_question
+from lapwing.release.second_moment import SecondMoment
 from lapwing.release.select_worst import Selected, SelectWorst
 from lapwing.release.sparse_counts import NoisyCells, SparseCounts
 from lapwing.release.split_decisions import SplitDecisions, Splits
@@ -23,7 +27,7 @@ from lapwing.release.tree_counts import NoisyTree, TreeCounts
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import CodedSource
 
-_QUESTIONS = (MarginalCounts, TreeCounts, SelectWorst, SplitDecisions, SparseCounts)
+_QUESTIONS = (MarginalCounts, TreeCounts, SelectWorst, SplitDecisions, SparseCounts, SecondMoment, CellSums)
 """The closed set."""
 
 
@@ -93,6 +97,8 @@ class Room:
     @overload
     def ask(self, *questions: SparseCounts) -> tuple[NoisyCells, ...]: ...
     @overload
+    def ask(self, *questions: SecondMoment | CellSums) -> tuple[NoisySums, ...]: ...
+    @overload
     def ask(self, *questions: Question) -> tuple[Answer, ...]: ...
 
     def ask(self, *questions: Any) -> Any:
@@ -127,6 +133,10 @@ class Room:
                 answers += answer_split_decisions(asked, self._source, self._terms, self._bits)
             elif kind is SparseCounts:
                 answers += answer_sparse_counts(asked, self._source, self._terms, self._bits)
+            elif kind is SecondMoment:
+                answers += answer_second_moment(asked, self._source, self._terms, self._bits)
+            elif kind is CellSums:
+                answers += answer_cell_sums(asked, self._source, self._terms, self._bits)
             else:
                 answers += answer_marginal_counts(asked, self._source, self._terms, self._bits)
         return tuple(answers)
@@ -144,7 +154,10 @@ class Room:
             question.check_capacity(self._terms.relation, self._terms.max_rows)
         if isinstance(question, SelectWorst) and question.estimates is None:
             raise ParameterError("a SelectWorst without estimates is only a record or a plan; ask one that has them")
-        for column, grouping in zip(question.columns, question.groupings, strict=True):
+        maps = list(zip(question.columns, question.groupings, strict=True))
+        if isinstance(question, CellSums) and question.projection is not None:
+            maps += zip(question.columns, question.projection.axes.groupings, strict=True)
+        for column, grouping in maps:
             domain = self._schema.field(column).domain
             if (grouping.values, grouping.reserved) != (domain.values, domain.reserved):
                 raise ParameterError(

@@ -7,15 +7,16 @@ from typing import Any, Self, cast
 
 from lapwing.budget.budget import Budget, Notion
 from lapwing.errors import ParameterError
+from lapwing.release.cell_sums import CellSums
 from lapwing.release.chosen_table import ChosenTable
 from lapwing.release.noise_law import NoiseLaw, Sensitivity, calibrated, row_sensitivity
 from lapwing.release.plain import rational_text, read_key, read_list, read_optional, read_rational
-from lapwing.release.questions import Answer, MarginalCounts, Question
+from lapwing.release.questions import Answer, KnownQuestion, MarginalCounts, Question
+from lapwing.release.second_moment import SecondMoment
 from lapwing.release.select_worst import Selected, SelectWorst
 from lapwing.release.sparse_counts import SparseCounts
 from lapwing.release.split_decisions import SplitDecisions, Splits
 from lapwing.release.terms import Relation, Terms
-from lapwing.release.tree_counts import TreeCounts
 
 CHOSEN = f"{MarginalCounts.kind} (chosen)"
 """Kind of a planned table whose columns a selection chooses."""
@@ -85,13 +86,13 @@ class CostLine:
     @classmethod
     def planned(
         cls,
-        question: MarginalCounts | TreeCounts | SelectWorst | SplitDecisions | SparseCounts | ChosenTable,
+        question: KnownQuestion | ChosenTable,
         terms: Terms,
     ) -> tuple[Self, ...]:
         """Return the lines that the answer to a question would have under these terms."""
         if isinstance(question, ChosenTable):
             return (cls._chosen(question.cost, terms),)
-        if isinstance(question, MarginalCounts | SplitDecisions | SparseCounts):
+        if isinstance(question, MarginalCounts | SplitDecisions | SparseCounts | SecondMoment | CellSums):
             noise = question.noise(terms.relation, terms.max_rows)
             return (cls._line(question, terms, noise, question.cost),)
         if isinstance(question, SelectWorst):

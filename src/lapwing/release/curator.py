@@ -2,7 +2,9 @@
 
 from typing import Any, Protocol, overload
 
+from lapwing.release.cell_sums import CellSums, NoisySums
 from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts, Question
+from lapwing.release.second_moment import SecondMoment
 from lapwing.release.select_worst import Selected, SelectWorst
 from lapwing.release.sparse_counts import NoisyCells, SparseCounts
 from lapwing.release.split_decisions import SplitDecisions, Splits
@@ -31,6 +33,8 @@ class Curator(Protocol):
     def ask(self, *questions: SplitDecisions) -> tuple[Splits, ...]: ...
     @overload
     def ask(self, *questions: SparseCounts) -> tuple[NoisyCells, ...]: ...
+    @overload
+    def ask(self, *questions: SecondMoment | CellSums) -> tuple[NoisySums, ...]: ...
     @overload
     def ask(self, *questions: Question) -> tuple[Answer, ...]: ...
 

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from lapwing.errors import CapacityError, DataError, LapwingError, ParameterError
+from lapwing.release.cell_sums import NoisySums
 from lapwing.release.certificate import Certificate
 from lapwing.release.container import MALFORMED, read_container, write_container
 from lapwing.release.laws import Laws
@@ -220,7 +221,7 @@ def _answers_to_tree(answers: tuple[Answer, ...]) -> list[object]:
 
 def _answer_to_tree(answer: Answer) -> dict[str, object]:
     """Return one answer as JSON values and arrays."""
-    if isinstance(answer, Selected | Splits | NoisyCells):
+    if isinstance(answer, Selected | Splits | NoisyCells | NoisySums):
         whole = answer.to_dict()
         return {"question": _lifted(whole["question"]), "answer": whole["answer"]}
     return {

@@ -123,12 +123,20 @@ class NoisyTable:
         What this table cost.
     level : int or None
         Of a tree of tables; None for a table on its own.
+    scale : int, default 1
+        So much of a number stands for one record; more than 1 for sums of fractions.
     """
 
     counts: np.ndarray
     noise: NoiseLaw
     cost: Budget
     level: int | None = None
+    scale: int = 1
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation of the noise on each number, in records."""
+        return self.noise.sd / self.scale
 
 
 def row_sensitivity(relation: Relation, max_rows: int) -> Sensitivity:

@@ -4,13 +4,9 @@ from dataclasses import dataclass
 
 from lapwing.release.certificate import Statement
 from lapwing.release.chosen_table import ChosenTable
-from lapwing.release.questions import MarginalCounts
-from lapwing.release.select_worst import SelectWorst
-from lapwing.release.sparse_counts import SparseCounts
-from lapwing.release.split_decisions import SplitDecisions
-from lapwing.release.tree_counts import TreeCounts
+from lapwing.release.questions import KnownQuestion
 
-PlannedQuestion = MarginalCounts | TreeCounts | SelectWorst | SplitDecisions | SparseCounts | ChosenTable
+PlannedQuestion = KnownQuestion | ChosenTable
 """What a plan knows will be asked; of tables that earlier answers choose, only the cost."""
 
 

@@ -10,16 +10,18 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, get_args
 
 import numpy as np
 
 from lapwing.budget.budget import Budget
 from lapwing.errors import CapacityError, ParameterError
+from lapwing.release.cell_sums import CellSums, NoisySums
 from lapwing.release.laws import read_only
 from lapwing.release.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated, row_sensitivity
 from lapwing.release.packing import MAX_CELLS, pack_counts, unpack_counts
 from lapwing.release.plain import read_key, read_list, read_rational
+from lapwing.release.second_moment import SecondMoment
 from lapwing.release.select_worst import Selected, SelectWorst
 from lapwing.release.sparse_counts import NoisyCells, SparseCounts
 from lapwing.release.split_decisions import SplitDecisions, Splits
@@ -195,9 +197,11 @@ class NoisyCounts:
         }
 
 
-def question_from_dict(
-    values: Mapping[str, Any],
-) -> MarginalCounts | TreeCounts | SelectWorst | SplitDecisions | SparseCounts:
+KnownQuestion = MarginalCounts | TreeCounts | SelectWorst | SplitDecisions | SparseCounts | SecondMoment | CellSums
+"""The closed set."""
+
+
+def question_from_dict(values: Mapping[str, Any]) -> KnownQuestion:
     """Read back a question that ``to_dict`` wrote.
 
     Raises
@@ -206,11 +210,11 @@ def question_from_dict(
         If the kind is not in the closed set.
     """
     kind = values.get("kind")
-    for each in (TreeCounts, SelectWorst, SplitDecisions, SparseCounts):
+    for each in (TreeCounts, SelectWorst, SplitDecisions, SparseCounts, SecondMoment, CellSums):
         if kind == each.kind:
             return each.from_dict(values)
     if kind != MarginalCounts.kind:
-        known = ", ".join(each.kind for each in (MarginalCounts, TreeCounts, SelectWorst, SplitDecisions, SparseCounts))
+        known = ", ".join(each.kind for each in get_args(KnownQuestion))
         raise ParameterError(f"unknown question kind {kind!r}; the closed set is {known}")
     return MarginalCounts(
         columns=read_list(values, "columns", str),
@@ -219,7 +223,7 @@ def question_from_dict(
     )
 
 
-def answer_from_dict(values: Mapping[str, Any]) -> NoisyCounts | NoisyTree | Selected | Splits | NoisyCells:
+def answer_from_dict(values: Mapping[str, Any]) -> NoisyCounts | NoisyTree | Selected | Splits | NoisyCells | NoisySums:
     """Read back an answer that ``to_dict`` wrote; the size is checked before memory is taken."""
     question, answer = question_from_dict(values["question"]), values["answer"]
     match question:
@@ -231,6 +235,8 @@ def answer_from_dict(values: Mapping[str, Any]) -> NoisyCounts | NoisyTree | Sel
             return Splits.from_dict(question, answer)
         case SparseCounts():
             return NoisyCells.from_dict(question, answer)
+        case SecondMoment() | CellSums():
+            return NoisySums.from_dict(question, answer)
     counts = unpack_counts(answer["counts"], question.shape)
     return NoisyCounts(question, counts, NoiseLaw.from_dict(answer["noise"]))
 

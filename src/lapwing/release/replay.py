@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from typing import Any, overload
 
 from lapwing.errors import ParameterError
+from lapwing.release.cell_sums import CellSums, NoisySums
 from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts, Question, same_question
+from lapwing.release.second_moment import SecondMoment
 from lapwing.release.select_worst import Selected, SelectWorst
 from lapwing.release.sparse_counts import NoisyCells, SparseCounts
 from lapwing.release.split_decisions import SplitDecisions, Splits
@@ -55,6 +57,8 @@ class ReplayCurator:
     def ask(self, *questions: SplitDecisions) -> tuple[Splits, ...]: ...
     @overload
     def ask(self, *questions: SparseCounts) -> tuple[NoisyCells, ...]: ...
+    @overload
+    def ask(self, *questions: SecondMoment | CellSums) -> tuple[NoisySums, ...]: ...
     @overload
     def ask(self, *questions: Question) -> tuple[Answer, ...]: ...
 

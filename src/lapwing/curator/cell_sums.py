@@ -1,0 +1,80 @@
+"""Answer `CellSums`: exact integer sums over public cells plus exact integer noise. Proof: ``cell_sums.proof.md``."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lapwing.curator.marginal_counts import noise_of
+from lapwing.curator.second_moment import blocks
+from lapwing.noise.bits import BitSource
+from lapwing.release.cell_sums import MEAN_BITS, CellSums, NoisySums
+from lapwing.release.terms import Terms
+from lapwing.table.source import CodedSource
+
+
+def answer_cell_sums(
+    questions: Sequence[CellSums], source: CodedSource, terms: Terms, bits: BitSource
+) -> tuple[NoisySums, ...]:
+    """Sum over the cells of each question and add fresh noise to every number.
+
+    Parameters
+    ----------
+    questions : sequence of CellSums
+        Already charged.
+    source : CodedSource
+        The private rows, at most ``terms.max_rows`` of each unit.
+    terms : Terms
+        Give the relation that the noise is calibrated for.
+    bits : BitSource
+        Secret randomness.
+
+    Returns
+    -------
+    tuple of NoisySums
+        In the order of the questions.
+
+    Notes
+    -----
+    Guarantee: each answer is ε-DP (discrete Laplace) or ρ-zCDP (discrete Gaussian) at its question's cost, for
+    add-remove and replace-one neighbours with ``terms.max_rows`` rows per unit; every number of every cell gets noise,
+    empty or not.
+    """
+    return tuple(_perturbed(question, source, terms, bits) for question in questions)
+
+
+def _perturbed(question: CellSums, source: CodedSource, terms: Terms, bits: BitSource) -> NoisySums:
+    """Add one independent noise value to each number."""
+    law = question.noise(terms.relation, terms.max_rows)  # [law]
+    exact = exact_sums(question, source)
+    noisy = exact.reshape(-1) + noise_of(law, exact.size, bits)  # [noise]
+    return NoisySums(question, noisy.reshape(question.shape), law)
+
+
+def exact_sums(question: CellSums, source: CodedSource) -> np.ndarray:
+    """Return what is asked about every cell, without noise: ndarray of int64, shape ``question.shape``."""
+    counts = np.zeros(question.cells, dtype=np.int64)
+    sums = np.zeros((question.cells, question.width), dtype=np.int64)
+    projection = question.projection
+    for block in blocks(source):
+        rows = len(next(iter(block.values())))
+        cells = np.zeros(rows, dtype=np.int64)
+        if projection is not None:
+            cells = projection.cells_of(projection.axes.vectors(block))  # [cell]
+        counts += np.bincount(cells, minlength=question.cells)
+        if question.summed != "rows":
+            _add_sums(sums, cells, question.coordinates.vectors(block))
+    if question.summed == "rows":
+        return counts
+    if question.damping is None:
+        return sums
+    divisors = np.maximum(counts, question.damping) * question.coordinates.unit
+    return np.asarray((sums << MEAN_BITS) // divisors[:, None])  # [mean]
+
+
+def _add_sums(sums: np.ndarray, cells: np.ndarray, vectors: np.ndarray) -> None:
+    """Add the vectors of rows to the sums of their cells, in whole numbers."""
+    if not cells.size:
+        return
+    order = np.argsort(cells, kind="stable")
+    firsts = np.flatnonzero(np.diff(cells[order], prepend=-1))
+    sums[cells[order[firsts]]] += np.add.reduceat(vectors[order], firsts, axis=0).astype(np.int64)  # [sum]

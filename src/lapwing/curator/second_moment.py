@@ -1,0 +1,70 @@
+"""Answer `SecondMoment`: exact integer sums of products plus exact integer noise. Proof: ``second_moment.proof.md``."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from lapwing.curator.marginal_counts import noise_of
+from lapwing.noise.bits import BitSource
+from lapwing.release.cell_sums import NoisySums
+from lapwing.release.coordinates import Coordinates
+from lapwing.release.second_moment import SecondMoment
+from lapwing.release.terms import Terms
+from lapwing.table.counting import Codes
+from lapwing.table.source import CodedSource
+
+_ROWS: Final = 2**12  # of one block: sums of so many products of numbers up to 2**20 are exact in floats
+
+
+def answer_second_moment(
+    questions: Sequence[SecondMoment], source: CodedSource, terms: Terms, bits: BitSource
+) -> tuple[NoisySums, ...]:
+    """Sum the products of coordinates and add fresh noise to every one.
+
+    Parameters
+    ----------
+    questions : sequence of SecondMoment
+        Already charged.
+    source : CodedSource
+        The private rows, at most ``terms.max_rows`` of each unit.
+    terms : Terms
+        Give the relation that the noise is calibrated for.
+    bits : BitSource
+        Secret randomness.
+
+    Returns
+    -------
+    tuple of NoisySums
+        In the order of the questions.
+
+    Notes
+    -----
+    Guarantee: each answer is ε-DP (discrete Laplace) or ρ-zCDP (discrete Gaussian) at its question's cost, for
+    add-remove and replace-one neighbours (the paper's bound: replace-one) with ``terms.max_rows`` rows per unit.
+    """
+    return tuple(_perturbed(question, source, terms, bits) for question in questions)
+
+
+def _perturbed(question: SecondMoment, source: CodedSource, terms: Terms, bits: BitSource) -> NoisySums:
+    """Add one independent noise value to each product."""
+    law = question.noise(terms.relation, terms.max_rows)  # [law]
+    exact = exact_products(question.coordinates, source)[question.pairs]
+    return NoisySums(question, exact + noise_of(law, exact.size, bits), law)  # [noise]
+
+
+def exact_products(coordinates: Coordinates, source: CodedSource) -> np.ndarray:
+    """Return the sums over rows of all products: ndarray of int64, shape (p, p)."""
+    total = np.zeros((coordinates.size, coordinates.size), dtype=np.int64)
+    for block in blocks(source):
+        vectors = coordinates.vectors(block)  # [vector]
+        total += (vectors.T @ vectors).astype(np.int64)  # [sum] whole numbers below 2**53: exact in any order
+    return total
+
+
+def blocks(source: CodedSource) -> Iterator[Codes]:
+    """Yield the rows in blocks whose sums of products are exact in floats."""
+    for chunk in source.chunks():
+        rows = len(next(iter(chunk.values())))
+        for start in range(0, rows, _ROWS):
+            yield {name: codes[start : start + _ROWS] for name, codes in chunk.items()}

@@ -1,0 +1,201 @@
+"""The question for sums of the rows' vectors over public cells, and the answer to it and to `SecondMoment`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Literal, Self, cast, get_args
+
+import numpy as np
+
+from lapwing.budget.budget import Budget, Notion
+from lapwing.errors import CapacityError, ParameterError
+from lapwing.release.coordinates import Coordinates
+from lapwing.release.laws import read_only
+from lapwing.release.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated, row_sensitivity
+from lapwing.release.packing import MAX_CELLS, pack_counts, unpack_counts
+from lapwing.release.plain import read_key, read_optional, read_rational
+from lapwing.release.projections import Projection
+from lapwing.release.second_moment import SecondMoment
+from lapwing.release.terms import Relation
+from lapwing.schema.groupings import Grouping
+
+Summed = Literal["rows", "vectors", "damped means"]
+
+MEAN_BITS: Final = 20
+"""Damped means are rounded down to multiples of ``2**-20`` of a unit: exact integers, as noise needs them."""
+
+MOST_MEAN_BITS: Final = 12
+"""Most bits of coordinates whose means are asked: sums of ``2**31`` rows stay inside int64 when they are divided."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class CellSums:
+    """Ask, for every cell of a public partition, empty or not, how many rows it has or what their vectors sum to.
+
+    Parameters
+    ----------
+    coordinates : Coordinates
+        The vectors that are summed.
+    projection : Projection or None
+        The cells; None for one cell of all rows. Its axes have the same columns.
+    summed : {"rows", "vectors", "damped means"}
+        ``rows``: their number. ``vectors``: the sum of each coordinate. ``damped means``: each sum divided by the
+        number of rows or by ``damping``, whichever is larger, in multiples of ``2**-20`` units, rounded down.
+    damping : int or None
+        At least 1, for damped means only.
+    cost : Budget
+        What the answer spends.
+
+    Raises
+    ------
+    ParameterError
+        If the parts do not go together.
+    CapacityError
+        If the answer has more than ``2**26`` numbers.
+
+    Notes
+    -----
+    Guarantee: ε-DP with discrete Laplace, ρ-zCDP with discrete Gaussian noise of one law on every number, under the
+    relation and ``max_rows`` that `sensitivity` is given (proof: ``curator/cell_sums.proof.md``).
+    """
+
+    kind: ClassVar[str] = "CellSums"
+
+    coordinates: Coordinates
+    projection: Projection | None
+    summed: Summed
+    damping: int | None = None
+    cost: Budget
+
+    def __post_init__(self) -> None:
+        if self.summed not in get_args(Summed):
+            raise ParameterError(f"summed must be one of {', '.join(get_args(Summed))}, got {self.summed!r}")
+        if (self.damping is not None) != (self.summed == "damped means") or (self.damping or 1) < 1:
+            raise ParameterError(f"damped means, and nothing else, need a damping of at least 1, got {self.damping!r}")
+        if self.damping is not None and self.coordinates.bits > MOST_MEAN_BITS:
+            raise ParameterError(f"damped means need coordinates of at most {MOST_MEAN_BITS} bits; use fewer")
+        if self.cost.amount <= 0:
+            raise ParameterError("a question must cost more than 0; give it a share of the budget")
+        if self.projection is not None and self.projection.axes.columns != self.columns:
+            raise ParameterError("the cells and the vectors of a CellSums must have the same columns, in one order")
+        if self.cells * self.width > MAX_CELLS:
+            raise CapacityError(
+                f"{self.cells} cells of {self.width} numbers are above {MAX_CELLS} "
+                f"({8 * self.cells * self.width / 2**20:.0f} MiB); use fewer cells"
+            )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the vectors."""
+        return self.coordinates.columns
+
+    @property
+    def groupings(self) -> tuple[Grouping, ...]:
+        """One per column, of the vectors that are summed."""
+        return self.coordinates.groupings
+
+    @property
+    def cells(self) -> int:
+        """Number of cells, s."""
+        return 1 if self.projection is None else self.projection.cells
+
+    @property
+    def width(self) -> int:
+        """Numbers of each cell: 1, or one per coordinate."""
+        return 1 if self.summed == "rows" else self.coordinates.size
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Cells; for vectors and means also coordinates."""
+        return (self.cells,) if self.summed == "rows" else (self.cells, self.width)
+
+    @property
+    def scale(self) -> int:
+        """What stands for one row, or for one unit of a coordinate's sum; of damped means, for a mean of one unit."""
+        if self.summed == "rows":
+            return 1
+        return self.coordinates.unit if self.damping is None else 2**MEAN_BITS
+
+    def sensitivity(self, relation: Relation, max_rows: int) -> Sensitivity:
+        """Bound the change of all numbers: a unit owns at most ``max_rows`` rows, each in one cell."""
+        if self.summed == "rows":
+            return row_sensitivity(relation, max_rows)
+        if self.damping is not None:
+            norm, width = self.coordinates.row_norm, self.coordinates.size
+            touched = 1 if relation == "add-remove" else 2
+            # ceil of 2 * norm / damping per touched cell (Lemma 5.6), and 1 per number for rounding down
+            l1 = touched * (-(-2 * norm * 2**MEAN_BITS // (self.damping * self.coordinates.unit)) + width)
+            return Sensitivity(max_rows * l1, (max_rows * l1) ** 2)
+        change = self.coordinates.sum_change(relation)
+        return Sensitivity(max_rows * change.l1, max_rows**2 * change.l2_squared)
+
+    def noise(self, relation: Relation, max_rows: int) -> NoiseLaw:
+        """Return the noise on each number."""
+        return calibrated(self.sensitivity(relation, max_rows), self.cost)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the question as plain JSON values."""
+        return {
+            "kind": self.kind,
+            "coordinates": self.coordinates.to_dict(),
+            "projection": None if self.projection is None else self.projection.to_dict(),
+            "summed": self.summed,
+            "damping": self.damping,
+            "cost": {"notion": self.cost.notion, "amount": str(self.cost.amount)},
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
+        projection, cost = read_optional(values, "projection", dict), read_key(values, "cost", dict)
+        return cls(
+            coordinates=Coordinates.from_dict(read_key(values, "coordinates", dict)),
+            projection=None if projection is None else Projection.from_dict(projection),
+            summed=cast("Summed", read_key(values, "summed", str)),
+            damping=read_optional(values, "damping", int),
+            cost=Budget(cast("Notion", read_key(cost, "notion", str)), read_rational(cost.get("amount"))),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisySums:
+    """Hold the noisy answer to a `SecondMoment` or `CellSums` question.
+
+    Parameters
+    ----------
+    question : SecondMoment or CellSums
+        What was asked.
+    values : ndarray of int64, shape ``question.shape``
+        Exact sum plus noise, number by number.
+    noise : NoiseLaw
+        The law of the noise, independent from number to number.
+    """
+
+    question: SecondMoment | CellSums
+    values: np.ndarray
+    noise: NoiseLaw
+
+    def __post_init__(self) -> None:
+        if self.values.dtype != np.int64 or self.values.shape != self.question.shape:
+            raise ParameterError(
+                f"an answer to {self.question.kind} must be int64 of shape {self.question.shape}, got "
+                f"{self.values.dtype} of shape {self.values.shape}"
+            )
+        object.__setattr__(self, "values", read_only(self.values))
+
+    @property
+    def tables(self) -> tuple[NoisyTable, ...]:
+        """The one noisy table."""
+        return (NoisyTable(self.values, self.noise, self.question.cost, scale=self.question.scale),)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return question and answer as plain JSON values."""
+        return {
+            "question": self.question.to_dict(),
+            "answer": {"values": pack_counts(self.values), "noise": self.noise.to_dict()},
+        }
+
+    @classmethod
+    def from_dict(cls, question: SecondMoment | CellSums, answer: Mapping[str, Any]) -> Self:
+        """Read back an answer that `to_dict` wrote; the size is checked before memory is taken."""
+        values = unpack_counts(read_key(answer, "values", str), question.shape)
+        return cls(question, values, NoiseLaw.from_dict(answer["noise"]))

@@ -1,0 +1,163 @@
+"""Public cells of projected vectors: which cell of a partition of a few directions a row lies in."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+
+import numpy as np
+
+from lapwing.errors import CapacityError, ParameterError
+from lapwing.numerics.lattice_net import lattice_points, lattice_ranks, nearest_lattice_points
+from lapwing.release.coordinates import Coordinates
+from lapwing.release.laws import read_only
+from lapwing.release.packing import pack_counts, unpack_counts
+from lapwing.release.plain import read_key, read_list
+
+MOST_PROJECTED_CELLS: Final = 2**20
+"""Most cells of one partition."""
+
+MOST_DIRECTIONS: Final = 64
+
+LARGEST_PROJECTION: Final = 2**40
+"""Projections are whole numbers of at most this size: exact in floats, and inside int64 when they are squared."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Projection:
+    """Cut a few directions into cells, or take the nearest points of a lattice in a ball; decided in whole numbers.
+
+    Parameters
+    ----------
+    axes : Coordinates
+        The vectors that are projected.
+    directions : ndarray of int64, shape (p, t)
+        Whole multiples of unit vectors, t from 0 to 64. A row's projection is the product of its vector with them.
+    cuts : tuple of ndarray of int64, shape (bins - 1,)
+        Increasing, one array per direction: cells are the product of the intervals between cuts (a cut is the first
+        number of its interval). Empty for a lattice.
+    origin : ndarray of int64, shape (t,)
+        Of the lattice; of shape (0,) for cuts.
+    spacing : int
+        Of the lattice, at least 1; 0 for cuts.
+    norm : int
+        Lattice points have at most this squared length, in spacings; 0 for cuts.
+
+    Raises
+    ------
+    ParameterError
+        If the parts do not go together, or a projection could pass ``2**40``.
+    CapacityError
+        If there are more than ``2**20`` cells.
+
+    Notes
+    -----
+    The cell of a row is a function of its own codes alone: products and sums of whole numbers below ``2**53`` are exact
+    in floats, so no other row, no order and no number of threads moves a near tie.
+    """
+
+    axes: Coordinates
+    directions: np.ndarray
+    cuts: tuple[np.ndarray, ...] = ()
+    origin: np.ndarray
+    spacing: int = 0
+    norm: int = 0
+    _net: np.ndarray = field(init=False, repr=False)  # derived once: the points of the lattice in its ball
+
+    def __post_init__(self) -> None:
+        for name in ("directions", "origin"):
+            object.__setattr__(self, name, _whole(getattr(self, name)))
+        object.__setattr__(self, "cuts", tuple(_whole(each) for each in self.cuts))
+        if self.directions.ndim != 2 or len(self.directions) != self.axes.size or self.count > MOST_DIRECTIONS:
+            raise ParameterError(
+                f"directions must have shape ({self.axes.size}, up to {MOST_DIRECTIONS}), got {self.directions.shape}"
+            )
+        steepest = int(np.abs(self.directions).max(initial=0))
+        offset = int(np.abs(self.origin).max(initial=0))
+        if steepest * self.axes.row_norm + offset > LARGEST_PROJECTION or steepest > LARGEST_PROJECTION:
+            raise ParameterError("projections on these directions could pass 2**40; scale the directions down")
+        self._check_cells()
+        points = lattice_points(self.count, self.norm, MOST_PROJECTED_CELLS) if self.spacing else self.origin
+        object.__setattr__(self, "_net", points)
+        if self.cells > MOST_PROJECTED_CELLS:
+            raise CapacityError(f"{self.cells} cells are above {MOST_PROJECTED_CELLS}; use fewer directions or bins")
+
+    def _check_cells(self) -> None:
+        """Refuse cuts that do not increase, and lattices without a spacing."""
+        if self.spacing == 0:
+            if len(self.cuts) != self.count or self.origin.size or self.norm:
+                raise ParameterError(f"cells need cuts along each of {self.count} directions, and no lattice")
+            if not all(each.ndim == 1 and (np.diff(each) > 0).all() for each in self.cuts):
+                raise ParameterError("the cuts of a direction must increase; sort them")
+        elif self.cuts or self.origin.shape != (self.count,) or min(self.spacing, self.norm + 1) < 1:
+            raise ParameterError(
+                f"a lattice needs an origin of {self.count} numbers, a spacing of at least 1, and no cuts"
+            )
+
+    @property
+    def count(self) -> int:
+        """Number of directions, t."""
+        return int(self.directions.shape[1])
+
+    @property
+    def cells(self) -> int:
+        """Number of cells, empty ones included."""
+        if self.spacing == 0:
+            return math.prod(each.size + 1 for each in self.cuts)
+        return len(self._net)
+
+    def cells_of(self, vectors: np.ndarray) -> np.ndarray:
+        """Return the cell of each vector.
+
+        Parameters
+        ----------
+        vectors : ndarray of float64, whole numbers, shape (n, p)
+            Of the axes.
+
+        Returns
+        -------
+        ndarray of int64, shape (n,)
+        """
+        projected = (vectors @ self.directions.astype(np.float64)).astype(np.int64)  # exact: sums stay below 2**53
+        if self.spacing:
+            return lattice_ranks(nearest_lattice_points(projected - self.origin, self.spacing, self.norm), self._net)
+        cells = np.zeros(len(vectors), dtype=np.int64)
+        for place, cuts in enumerate(self.cuts):
+            cells = cells * (cuts.size + 1) + np.searchsorted(cuts, projected[:, place], side="right")
+        return cells
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the cells as plain JSON values."""
+        return {
+            "axes": self.axes.to_dict(),
+            "count": self.count,
+            "directions": pack_counts(self.directions),
+            "cuts": [each.tolist() for each in self.cuts],
+            "origin": self.origin.tolist(),
+            "spacing": self.spacing,
+            "norm": self.norm,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read back what `to_dict` wrote; sizes are checked before memory is taken."""
+        axes = Coordinates.from_dict(read_key(values, "axes", dict))
+        count = read_key(values, "count", int)
+        if not 0 <= count <= MOST_DIRECTIONS:
+            raise ParameterError(f"a projection has 0 to {MOST_DIRECTIONS} directions, got {count}")
+        cuts = [read_list({"cuts": each}, "cuts", int) for each in read_list(values, "cuts", list)]
+        return cls(
+            axes=axes,
+            directions=unpack_counts(read_key(values, "directions", str), (axes.size, count)),
+            cuts=tuple(np.array(each, dtype=np.int64) for each in cuts),
+            origin=np.array(read_list(values, "origin", int), dtype=np.int64),
+            spacing=read_key(values, "spacing", int),
+            norm=read_key(values, "norm", int),
+        )
+
+
+def _whole(values: np.ndarray) -> np.ndarray:
+    """Return whole numbers as a read-only array of int64, or refuse them."""
+    if values.dtype != np.int64:
+        raise ParameterError(f"directions, cuts and origins must be int64, got {values.dtype}; round them first")
+    return read_only(values)
