@@ -33,7 +33,7 @@ def resummed(question: SecondMoment | CellSums, source: CodedSource) -> np.ndarr
         return np.array([sum(row[i] * row[j] for row in rows) for i, j in pairs], dtype=np.int64)
     cells = [0] * len(rows)
     if question.projection is not None:
-        cells = [_cell(question.projection, row) for row in _rows(question.projection.axes, source)]
+        cells = [_cell(question.projection, row) for row in rows]
     counts = [0] * question.cells
     sums = [[0] * question.coordinates.size for _ in counts]
     for cell, row in zip(cells, rows, strict=True):

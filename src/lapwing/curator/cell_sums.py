@@ -58,11 +58,12 @@ def exact_sums(question: CellSums, source: CodedSource) -> np.ndarray:
     for block in blocks(source):
         rows = len(next(iter(block.values())))
         cells = np.zeros(rows, dtype=np.int64)
+        vectors = question.coordinates.vectors(block)  # [vector]
         if projection is not None:
-            cells = projection.cells_of(projection.axes.vectors(block))  # [cell]
+            cells = projection.cells_of(vectors)  # [cell]
         counts += np.bincount(cells, minlength=question.cells)
         if question.summed != "rows":
-            _add_sums(sums, cells, question.coordinates.vectors(block))
+            _add_sums(sums, cells, vectors)
     if question.summed == "rows":
         return counts
     if question.damping is None:

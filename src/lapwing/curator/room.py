@@ -154,10 +154,7 @@ class Room:
             question.check_capacity(self._terms.relation, self._terms.max_rows)
         if isinstance(question, SelectWorst) and question.estimates is None:
             raise ParameterError("a SelectWorst without estimates is only a record or a plan; ask one that has them")
-        maps = list(zip(question.columns, question.groupings, strict=True))
-        if isinstance(question, CellSums) and question.projection is not None:
-            maps += zip(question.columns, question.projection.axes.groupings, strict=True)
-        for column, grouping in maps:
+        for column, grouping in zip(question.columns, question.groupings, strict=True):
             domain = self._schema.field(column).domain
             if (grouping.values, grouping.reserved) != (domain.values, domain.reserved):
                 raise ParameterError(

@@ -13,7 +13,7 @@ from lapwing.release.laws import read_only
 from lapwing.release.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated, row_sensitivity
 from lapwing.release.packing import MAX_CELLS, pack_counts, unpack_counts
 from lapwing.release.plain import read_key, read_optional, read_rational
-from lapwing.release.projections import Projection
+from lapwing.release.projections import LARGEST_PROJECTION, Projection
 from lapwing.release.second_moment import SecondMoment
 from lapwing.release.terms import Relation
 from lapwing.schema.groupings import Grouping
@@ -36,7 +36,7 @@ class CellSums:
     coordinates : Coordinates
         The vectors that are summed.
     projection : Projection or None
-        The cells; None for one cell of all rows. Its axes have the same columns.
+        The cells; None for one cell of all rows. Projections of the vectors stay below ``2**40``.
     summed : {"rows", "vectors", "damped means"}
         ``rows``: their number. ``vectors``: the sum of each coordinate. ``damped means``: each sum divided by the
         number of rows or by ``damping``, whichever is larger, in multiples of ``2**-20`` units, rounded down.
@@ -75,13 +75,22 @@ class CellSums:
             raise ParameterError(f"damped means need coordinates of at most {MOST_MEAN_BITS} bits; use fewer")
         if self.cost.amount <= 0:
             raise ParameterError("a question must cost more than 0; give it a share of the budget")
-        if self.projection is not None and self.projection.axes.columns != self.columns:
-            raise ParameterError("the cells and the vectors of a CellSums must have the same columns, in one order")
+        if self.projection is not None:
+            self._check_projection(self.projection)
         if self.cells * self.width > MAX_CELLS:
             raise CapacityError(
                 f"{self.cells} cells of {self.width} numbers are above {MAX_CELLS} "
                 f"({8 * self.cells * self.width / 2**20:.0f} MiB); use fewer cells"
             )
+
+    def _check_projection(self, projection: Projection) -> None:
+        """Refuse directions of other vectors, and such that could leave the range in which floats are exact."""
+        if projection.width != self.coordinates.size:
+            raise ParameterError(
+                f"directions of {projection.width} coordinates do not fit vectors of {self.coordinates.size}"
+            )
+        if projection.reach(self.coordinates.row_norm) > LARGEST_PROJECTION:
+            raise ParameterError("projections on these directions could pass 2**40; scale the directions down")
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.numerics.lattice_net import lattice_points, lattice_ranks, nearest_lattice_points
-from lapwing.release.coordinates import Coordinates
+from lapwing.release.coordinates import MOST_COORDINATES
 from lapwing.release.laws import read_only
 from lapwing.release.packing import pack_counts, unpack_counts
 from lapwing.release.plain import read_key, read_list
@@ -29,8 +29,6 @@ class Projection:
 
     Parameters
     ----------
-    axes : Coordinates
-        The vectors that are projected.
     directions : ndarray of int64, shape (p, t)
         Whole multiples of unit vectors, t from 0 to 64. A row's projection is the product of its vector with them.
     cuts : tuple of ndarray of int64, shape (bins - 1,)
@@ -46,7 +44,7 @@ class Projection:
     Raises
     ------
     ParameterError
-        If the parts do not go together, or a projection could pass ``2**40``.
+        If the parts do not go together.
     CapacityError
         If there are more than ``2**20`` cells.
 
@@ -56,7 +54,6 @@ class Projection:
     in floats, so no other row, no order and no number of threads moves a near tie.
     """
 
-    axes: Coordinates
     directions: np.ndarray
     cuts: tuple[np.ndarray, ...] = ()
     origin: np.ndarray
@@ -68,14 +65,10 @@ class Projection:
         for name in ("directions", "origin"):
             object.__setattr__(self, name, _whole(getattr(self, name)))
         object.__setattr__(self, "cuts", tuple(_whole(each) for each in self.cuts))
-        if self.directions.ndim != 2 or len(self.directions) != self.axes.size or self.count > MOST_DIRECTIONS:
+        if self.directions.ndim != 2 or self.count > MOST_DIRECTIONS:
             raise ParameterError(
-                f"directions must have shape ({self.axes.size}, up to {MOST_DIRECTIONS}), got {self.directions.shape}"
+                f"directions must have shape (p, up to {MOST_DIRECTIONS}), got {self.directions.shape}"
             )
-        steepest = int(np.abs(self.directions).max(initial=0))
-        offset = int(np.abs(self.origin).max(initial=0))
-        if steepest * self.axes.row_norm + offset > LARGEST_PROJECTION or steepest > LARGEST_PROJECTION:
-            raise ParameterError("projections on these directions could pass 2**40; scale the directions down")
         self._check_cells()
         points = lattice_points(self.count, self.norm, MOST_PROJECTED_CELLS) if self.spacing else self.origin
         object.__setattr__(self, "_net", points)
@@ -100,6 +93,15 @@ class Projection:
         return int(self.directions.shape[1])
 
     @property
+    def width(self) -> int:
+        """Number of coordinates that are projected, p."""
+        return int(self.directions.shape[0])
+
+    def reach(self, row_norm: int) -> int:
+        """Return the largest distance from the origin that vectors of this L1 norm can have along a direction."""
+        return int(np.abs(self.directions).max(initial=0)) * row_norm + int(np.abs(self.origin).max(initial=0))
+
+    @property
     def cells(self) -> int:
         """Number of cells, empty ones included."""
         if self.spacing == 0:
@@ -112,7 +114,7 @@ class Projection:
         Parameters
         ----------
         vectors : ndarray of float64, whole numbers, shape (n, p)
-            Of the axes.
+            With projections up to ``2**40``.
 
         Returns
         -------
@@ -129,8 +131,7 @@ class Projection:
     def to_dict(self) -> dict[str, Any]:
         """Return the cells as plain JSON values."""
         return {
-            "axes": self.axes.to_dict(),
-            "count": self.count,
+            "shape": [self.width, self.count],
             "directions": pack_counts(self.directions),
             "cuts": [each.tolist() for each in self.cuts],
             "origin": self.origin.tolist(),
@@ -141,14 +142,12 @@ class Projection:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read back what `to_dict` wrote; sizes are checked before memory is taken."""
-        axes = Coordinates.from_dict(read_key(values, "axes", dict))
-        count = read_key(values, "count", int)
-        if not 0 <= count <= MOST_DIRECTIONS:
-            raise ParameterError(f"a projection has 0 to {MOST_DIRECTIONS} directions, got {count}")
+        shape = read_list(values, "shape", int)
+        if len(shape) != 2 or not 0 <= shape[0] <= MOST_COORDINATES or not 0 <= shape[1] <= MOST_DIRECTIONS:
+            raise ParameterError(f"a projection has up to {MOST_COORDINATES} x {MOST_DIRECTIONS} numbers, got {shape}")
         cuts = [read_list({"cuts": each}, "cuts", int) for each in read_list(values, "cuts", list)]
         return cls(
-            axes=axes,
-            directions=unpack_counts(read_key(values, "directions", str), (axes.size, count)),
+            directions=unpack_counts(read_key(values, "directions", str), shape),
             cuts=tuple(np.array(each, dtype=np.int64) for each in cuts),
             origin=np.array(read_list(values, "origin", int), dtype=np.int64),
             spacing=read_key(values, "spacing", int),
