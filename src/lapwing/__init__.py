@@ -30,6 +30,7 @@ __all__ = [  # noqa: RUF022 - sorted as Python sorts
     "KDTree",
     "LapwingError",
     "LapwingWarning",
+    "Microaggregation",
     "PMM",
     "PSMM",
     "ParameterError",

@@ -10,6 +10,7 @@ from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.grid import Grid
 from lapwing.mechanisms.independent import Independent
 from lapwing.mechanisms.kd_tree import KDTree
+from lapwing.mechanisms.microaggregation import Microaggregation
 from lapwing.mechanisms.pmm import PMM
 from lapwing.mechanisms.psmm import PSMM
 from lapwing.sample.conditions import Between as between  # noqa: N813
@@ -21,6 +22,7 @@ __all__ = [
     "Grid",
     "Independent",
     "KDTree",
+    "Microaggregation",
     "Plan",
     "Release",
     "Schema",

@@ -14,6 +14,7 @@ from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.grid import Grid
 from lapwing.mechanisms.independent import Independent
 from lapwing.mechanisms.kd_tree import KDTree
+from lapwing.mechanisms.microaggregation import Microaggregation
 from lapwing.mechanisms.pmm import PMM
 from lapwing.mechanisms.psmm import PSMM
 from lapwing.release.certificate import Statement
@@ -46,10 +47,18 @@ class Mechanism(Protocol):
         ...
 
 
-MECHANISMS: Mapping[str, type[Adaptive] | type[Independent] | type[PMM] | type[PSMM] | type[Grid] | type[KDTree]] = (
-    MappingProxyType(
-        {"adaptive": Adaptive, "independent": Independent, "pmm": PMM, "psmm": PSMM, "grid": Grid, "kdtree": KDTree}
-    )
+Kind = type[Adaptive] | type[Independent] | type[PMM] | type[PSMM] | type[Grid] | type[KDTree] | type[Microaggregation]
+
+MECHANISMS: Mapping[str, Kind] = MappingProxyType(
+    {
+        "adaptive": Adaptive,
+        "independent": Independent,
+        "pmm": PMM,
+        "psmm": PSMM,
+        "grid": Grid,
+        "kdtree": KDTree,
+        "microaggregation": Microaggregation,
+    }
 )
 """Mechanism classes by lower-case name."""
 
@@ -132,7 +141,7 @@ def check_mechanism(mechanism: Mechanism, schema: Schema, budget: Budget, terms:
     ParameterError, CapacityError
         Of the mechanism.
     """
-    if isinstance(mechanism, PSMM | Grid | KDTree):
+    if isinstance(mechanism, PSMM | Grid | KDTree | Microaggregation):
         mechanism.check(schema, budget, terms)
 
 
@@ -156,7 +165,7 @@ def accuracy_statements(
     rng : numpy.random.Generator
         Public randomness for simulations.
     """
-    if isinstance(mechanism, PMM | PSMM | Grid | KDTree):
+    if isinstance(mechanism, PMM | PSMM | Grid | KDTree | Microaggregation):
         return mechanism.statements(schema, terms, answers, model, rng)
     return ()
 

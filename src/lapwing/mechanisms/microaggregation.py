@@ -1,0 +1,319 @@
+"""Microaggregation: means of similar rows, in cells along the leading directions.
+
+ask -> solve -> model: totals and second moment, counts and sums of cells, one product of Bernoullis (and other simple
+laws) per cell.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+
+from lapwing.budget.budget import Budget
+from lapwing.errors import ParameterError
+from lapwing.mechanisms.steps.microaggregated_means import (
+    CELL_SHARES,
+    CellSettings,
+    cell_questions,
+    has_cells,
+    microaggregated_means,
+    most_cells,
+    paper_means,
+    paper_questions,
+)
+from lapwing.mechanisms.steps.row_vectors import Numbers, checked_projection, projector, row_coordinates
+from lapwing.mechanisms.steps.vector_model import means_as_model
+from lapwing.mechanisms.steps.vector_totals import moment_question, total_questions
+from lapwing.release.cell_sums import CellSums, NoisySums
+from lapwing.release.certificate import Statement
+from lapwing.release.coordinates import ConvexSet, Coordinates
+from lapwing.release.curator import Curator
+from lapwing.release.model import ReleasedModel
+from lapwing.release.planned import Planned, PlannedQuestion
+from lapwing.release.questions import Answer
+from lapwing.release.terms import Relation, Terms
+from lapwing.schema.schemas import Schema
+
+Constants = Literal["tight", "paper"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Microaggregation:
+    """Release noisy means of rows that lie together, and draw rows from them by randomised rounding.
+
+    Parameters
+    ----------
+    constants : {"tight", "paper"}, default "tight"
+        ``tight``: exact sensitivities, cells by the rules below. ``paper``: Algorithm 2 with its noise, net and
+        damping; replace-one neighbours with one row per unit, and pure ε.
+    convex_set : {"box", "ball", "simplex"} or callable, default "box"
+        Where the means of rows lie. ``box``: inside the bounds of the schema. ``ball``, ``simplex``: columns are
+        numbers or Booleans that are never missing, their bounds taken as -1 and 1 (simplex: 0 and 1); rows outside are
+        moved inwards, one by one, and noise is far smaller. A callable: the Euclidean projection of points (n, p),
+        coordinates from -1 to 1, on a convex set inside the box; it sees noisy means only.
+    numbers : {"intervals", "means"}, default "intervals"
+        Whether wide ordered columns are lists of intervals, whose shares are released, or one coordinate, whose mean
+        is. Balls, simplices and callables take means.
+    intervals : int, default 16
+        About how many intervals, 2 to 256; columns with at most twice as many values are counted value by value.
+    one_way_share : float, default 0.15
+        Part of the budget for a noisy number of rows and noisy one-way marginals, from 0.01 to 0.9: they are the
+        centre of the cells, and the result is calibrated to them.
+    directions : int or None, default None
+        Leading eigenvectors that are cut, 0 to 64. By default those whose eigenvalue is above what noise alone gives.
+    bins : int or None, default None
+        Cells along each direction, 2 to 4096. By default as many as the noise allows, more for larger eigenvalues.
+    damping : int or None, default None
+        Sums of cells are divided by at least so many rows. By default the standard deviation of the noise on a sum.
+    calibrate : bool, default True
+        Whether the means are moved so that they have the noisy one-way marginals, and come near the noisy second
+        moment.
+
+    Raises
+    ------
+    ParameterError
+        If a setting is outside its range.
+
+    Notes
+    -----
+    Guarantee: two `CellSums` for the totals, one `SecondMoment`, two `CellSums` for the cells: ε-DP in all, or ρ-zCDP,
+    for add-remove and replace-one neighbours and any number of rows per unit; ``constants="paper"``: a third of ε each
+    on second moment, counts and damped means, replace-one neighbours only.
+
+    Expected error: `lapwing.numerics.covariance_loss` has the theorems' bounds. Noise moves one-way marginals by about
+    d / (ε n); what cells lose of the covariance is made up from the noisy second moment. Time ``O(n p**2)`` for the
+    second moment of n rows with p coordinates, and ``O(n p t)`` for t directions; memory ``O(p**2 + s p)`` for s cells.
+
+    References
+    ----------
+    Boedihardjo, Strohmer, Vershynin, "Covariance's Loss is Privacy's Gain", Algorithm 2 and Theorems 5.8-5.11. What we
+    changed with ``constants="tight"``: sums in place of damped means, so that noise falls with the cell's rows; centred
+    coding and exact sensitivities; product cells along directions above the edge of noise; means fitted to the noisy
+    second moment, which is post-processing.
+
+    Examples
+    --------
+    >>> Microaggregation(directions=2).bins is None
+    True
+    """
+
+    name: ClassVar[str] = "Microaggregation"
+    summary: ClassVar[str] = "means of similar rows in cells along the leading directions; many Boolean columns"
+    relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
+    caveat: ClassVar[str] = (
+        "inside a cell columns are drawn separately: relations of three columns and more are kept as far as cells tell "
+        "them"
+    )
+
+    constants: Constants = "tight"
+    convex_set: ConvexSet | Callable[[np.ndarray], np.ndarray] = "box"
+    numbers: Numbers = "intervals"
+    intervals: int = 16
+    one_way_share: float = 0.15
+    directions: int | None = None
+    bins: int | None = None
+    damping: int | None = None
+    calibrate: bool = True
+
+    def __post_init__(self) -> None:
+        if self.constants not in get_args(Constants):
+            raise ParameterError(f"constants must be tight or paper, got {self.constants!r}; tight is more accurate")
+        if not callable(self.convex_set) and self.convex_set not in get_args(ConvexSet):
+            raise ParameterError(f"convex_set must be box, ball, simplex or a callable, got {self.convex_set!r}")
+        if self.numbers not in get_args(Numbers):
+            raise ParameterError(
+                f"numbers must be intervals or means, got {self.numbers!r}; intervals suits most tables"
+            )
+        if not isinstance(self.calibrate, bool):
+            raise ParameterError(f"calibrate must be true or false, got {self.calibrate!r}")
+        share = self.one_way_share
+        if isinstance(share, bool) or not isinstance(share, float) or not 0.01 <= share <= 0.9:
+            raise ParameterError(f"one_way_share must lie from 0.01 to 0.9, got {share!r}; 0.15 suits most tables")
+        for name, least, most in (("directions", 0, 64), ("bins", 2, 4096), ("damping", 1, 2**53)):
+            _check_whole(name, getattr(self, name), least, most)
+        if self.intervals is None:
+            raise ParameterError("intervals must be a whole number from 2 to 256; 16 suits most tables")
+        _check_whole("intervals", self.intervals, 2, 256)
+
+    @classmethod
+    def small(cls) -> "Microaggregation":
+        """Return settings under which a run takes milliseconds, for privacy tests."""
+        return cls(intervals=2, directions=1, bins=2)
+
+    def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:  # noqa: ARG002
+        """Return one atom per cell, spending exactly ``budget``.
+
+        Parameters
+        ----------
+        curator : Curator
+            Answers the questions.
+        schema : Schema
+            With at least one modelled column.
+        budget : Budget
+            Pure ε or zCDP.
+        rng : numpy.random.Generator
+            Not needed: the solution is deterministic.
+
+        Returns
+        -------
+        ReleasedModel
+            Products of Bernoullis for Boolean columns, of category distributions and intervals for others.
+        """
+        coordinates = self._coordinates(schema)
+        project = projector(coordinates, self.convex_set if callable(self.convex_set) else None)
+
+        if self.constants == "paper":
+            self._check_paper(budget, curator.terms)
+            damping = self._paper_damping(coordinates, budget, curator.terms)
+            found = paper_means(curator, coordinates, budget, damping, project)
+        else:
+            found = microaggregated_means(curator, coordinates, budget, self._cells, project)
+
+        rows = curator.terms.rows
+        return means_as_model(
+            schema, coordinates, found.weights, found.means, round(found.rows) if rows is None else rows
+        )
+
+    def statements(
+        self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
+    ) -> tuple[Statement, ...]:
+        """Say into how many cells the rows were divided.
+
+        Parameters
+        ----------
+        schema, terms, answers, model
+            Of the release.
+        rng : numpy.random.Generator
+            Not needed: nothing is simulated.
+
+        Returns
+        -------
+        tuple of Statement
+        """
+        del schema, terms, model, rng
+        last = next(answer.question for answer in reversed(answers) if isinstance(answer, NoisySums))
+        assert isinstance(last, CellSums)
+        directions = 0 if last.projection is None else last.projection.count
+        text = f"so many cells along {directions} directions hold the rows; each releases one product of simple laws"
+        return (Statement(kind="cells", text=text, value=float(last.cells)),)
+
+    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
+        """Return what `run` would ask; cells stand there as one, because earlier answers choose them.
+
+        Parameters
+        ----------
+        schema, budget
+            As for `run`.
+        terms : Terms
+            With a public or expected number of rows.
+        rng : numpy.random.Generator
+            Not needed: nothing is simulated.
+
+        Raises
+        ------
+        ParameterError, CapacityError
+            As `run`.
+        """
+        coordinates = self.check(schema, budget, terms)
+        rows = float(max(1, terms.rows if terms.rows is not None else terms.expected_rows or 1))
+        questions, cells = self._planned(coordinates, budget, terms, rows)
+        sums = next(each for each in reversed(questions) if isinstance(each, CellSums))
+        noise = sums.noise(terms.relation, terms.max_rows).mean_absolute / sums.scale
+        text = (
+            "the noise on each coordinate's mean in a cell of all rows, as a share of the rows; in a smaller cell it is "
+            "as much larger"
+        )
+        damped = sums.damping is not None
+        return Planned(
+            questions=questions,
+            accuracy=(
+                Statement(kind="expected error", text=text, value=noise if damped else noise / rows),
+                Statement(kind="cells", text="at most so many cells hold the rows", value=cells),
+            ),
+        )
+
+    def check(self, schema: Schema, budget: Budget, terms: Terms) -> Coordinates:
+        """Refuse, from public numbers alone, what `run` would refuse; return the coordinates otherwise."""
+        coordinates = self._coordinates(schema)
+        if callable(self.convex_set):
+            box = projector(coordinates)
+            corners = np.array([[-2.0], [-0.5], [0.0], [0.5], [2.0]]) * np.ones(coordinates.size)
+            checked_projection(self.convex_set, np.concatenate((corners, 2.0 * np.eye(coordinates.size))), box)
+        if self.constants == "paper":
+            self._check_paper(budget, terms)
+        return coordinates
+
+    @property
+    def _cells(self) -> CellSettings:
+        """How cells are made."""
+        return CellSettings(
+            one_way_share=Fraction(str(self.one_way_share)),
+            directions=self.directions,
+            bins=self.bins,
+            damping=self.damping,
+            calibrate=self.calibrate,
+        )
+
+    def _coordinates(self, schema: Schema) -> Coordinates:
+        """Return the coordinates of the columns."""
+        coding: Literal["unit", "centred"] = "unit" if self.constants == "paper" else "centred"
+        if callable(self.convex_set):
+            for field in schema.columns:
+                if field.domain.specials or field.domain.missing or (field.is_categorical and field.domain.values != 2):
+                    raise ParameterError(
+                        f'column "{field.name}" must be one coordinate under a convex_set of one\'s own: a required '
+                        "number or Boolean; leave it out, or use convex_set='box'"
+                    )
+            return row_coordinates(schema, "means", self.intervals, coding=coding)
+        if self.constants == "paper" and self.convex_set != "box":
+            raise ParameterError("constants='paper' is for convex_set='box'; use constants='tight'")
+        return row_coordinates(schema, self.numbers, self.intervals, self.convex_set, coding=coding)
+
+    def _check_paper(self, budget: Budget, terms: Terms) -> None:
+        """Refuse the paper's constants where its proof does not reach."""
+        if budget.notion != "pure":
+            raise ParameterError("constants='paper' is for pure epsilon; leave delta out, or use constants='tight'")
+        if terms.relation != "replace-one" or terms.max_rows > 1:
+            raise ParameterError(
+                "constants='paper' is for replace-one neighbours with one row per unit; use constants='tight'"
+            )
+
+    def _paper_damping(self, coordinates: Coordinates, budget: Budget, terms: Terms) -> int:
+        """Return b of formula (5.16)."""
+        rows = max(1, terms.rows or terms.expected_rows or 1)
+        return self.damping or max(1, math.ceil(math.sqrt(coordinates.size * math.sqrt(rows) / budget.epsilon)))
+
+    def _planned(
+        self, coordinates: Coordinates, budget: Budget, terms: Terms, rows: float
+    ) -> tuple[tuple[PlannedQuestion, ...], float]:
+        """Return the questions, with one cell in place of those that answers choose, and the most cells."""
+        if self.constants == "paper":
+            moment, (of_rows, of_means) = paper_questions(coordinates, budget)
+            counts = CellSums(coordinates=coordinates, projection=None, summed="rows", cost=of_rows)
+            damping = self._paper_damping(coordinates, budget, terms)
+            means = CellSums(
+                coordinates=coordinates, projection=None, summed="damped means", damping=damping, cost=of_means
+            )
+            return (moment, counts, means), max(1.0, math.floor(math.sqrt(rows)))
+        settings = self._cells
+        of_totals, left = budget.split([settings.one_way_share, 1 - settings.one_way_share])
+        totals = total_questions(coordinates, of_totals, terms)
+        costs = left.split(CELL_SHARES)
+        moment = moment_question(coordinates, costs[0])
+        if not has_cells(moment, rows, terms, settings):
+            return (*totals, *total_questions(coordinates, left, terms)), 1.0
+        most = max(1.0, math.floor(most_cells(coordinates, costs, rows, terms)))
+        if settings.bins is not None and settings.directions is not None:
+            most = float(settings.bins**settings.directions)
+        return (*totals, moment, *cell_questions(coordinates, None, costs)), most
+
+
+def _check_whole(name: str, value: object, least: int, most: int) -> None:
+    """Refuse a setting that is no whole number in its range; None chooses one."""
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise ParameterError(f"{name} must be a whole number from {least} to {most}, got {value!r}")

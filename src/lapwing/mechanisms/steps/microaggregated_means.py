@@ -1,0 +1,230 @@
+"""Private microaggregation: noisy means of the rows' vectors over cells along the leading directions.
+
+ask -> solve: totals, second moment, counts and sums of cells; then weights and means inside their convex set.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from lapwing.budget.budget import Budget
+from lapwing.mechanisms.steps.row_vectors import Projector
+from lapwing.mechanisms.steps.vector_cells import (
+    CELL_ROWS,
+    MOST_CELLS,
+    chosen_bins,
+    cut_directions,
+    net_cells,
+    noise_edge,
+)
+from lapwing.mechanisms.steps.vector_totals import Totals, covariance_of, moment_question, total_questions, totals_of
+from lapwing.numerics.moment_fit import LEAST_TRUST, fitted_means, shrunk_covariance, weighted_covariance, weighted_mean
+from lapwing.numerics.simplex import project_to_simplex
+from lapwing.release.cell_sums import MEAN_BITS, CellSums, NoisySums
+from lapwing.release.coordinates import Coordinates
+from lapwing.release.curator import Curator
+from lapwing.release.projections import Projection
+from lapwing.release.second_moment import SecondMoment
+from lapwing.release.terms import Terms
+
+CELL_SHARES: Final = (Fraction(7, 17), Fraction(1, 17), Fraction(9, 17))
+"""How what the totals leave is divided: second moment, counts of cells, sums of cells."""
+
+MOST_EDGE: Final = 0.25
+"""Where noise alone gives a larger eigenvalue than this share of the columns, no second moment is bought."""
+
+CALIBRATIONS: Final = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Means:
+    """Hold weighted means of rows.
+
+    Parameters
+    ----------
+    weights : ndarray of float64, shape (s,)
+        Non-negative, of sum 1.
+    means : ndarray of float64, shape (s, p)
+        In units, inside their convex set.
+    rows : float
+        The released number of rows, at least 1.
+    """
+
+    weights: np.ndarray
+    means: np.ndarray
+    rows: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellSettings:
+    """Say how cells are made; see `lapwing.mechanisms.microaggregation.Microaggregation`.
+
+    Parameters
+    ----------
+    one_way_share : Fraction
+        Part of the budget for the totals.
+    directions, bins, damping : int or None
+        None chooses.
+    calibrate : bool
+        Whether the means are moved to the totals and to the second moment.
+    """
+
+    one_way_share: Fraction = Fraction(15, 100)
+    directions: int | None = None
+    bins: int | None = None
+    damping: int | None = None
+    calibrate: bool = True
+
+
+def microaggregated_means(
+    curator: Curator, coordinates: Coordinates, budget: Budget, settings: CellSettings, project: Projector
+) -> Means:
+    """Spend a budget on cells and return their weights and means.
+
+    Parameters
+    ----------
+    curator : Curator
+        Answers.
+    coordinates : Coordinates
+        The rows' vectors.
+    budget : Budget
+        Spent exactly.
+    settings : CellSettings
+    project : callable
+        On the convex set of means.
+
+    Returns
+    -------
+    Means
+    """
+    terms = curator.terms
+    of_totals, left = budget.split([settings.one_way_share, 1 - settings.one_way_share])
+    totals = totals_of(curator.ask(*total_questions(coordinates, of_totals, terms)), terms)
+    costs = left.split(CELL_SHARES)
+    question = moment_question(coordinates, costs[0])
+    if not has_cells(question, totals.rows, terms, settings):
+        again = totals_of(curator.ask(*total_questions(coordinates, left, terms)), terms)
+        pooled = totals.pooled(again)
+        return Means(np.ones(1), project(pooled.mean[None]), pooled.rows)
+
+    (moment,) = curator.ask(question)
+    projection = _chosen_cells(
+        coordinates, moment, totals, most_cells(coordinates, costs, totals.rows, terms), settings
+    )
+    counts, sums = curator.ask(*cell_questions(coordinates, projection, costs))
+    return _solved(moment, counts, sums, totals, settings, project)
+
+
+def _chosen_cells(
+    coordinates: Coordinates, moment: NoisySums, totals: Totals, most: float, settings: CellSettings
+) -> Projection | None:
+    """Return the cells along the leading directions of a noisy second moment."""
+    covariance = covariance_of(moment, totals)
+    edge = noise_edge(coordinates.size, covariance.sd, totals.rows)
+    eigenvalues = np.linalg.eigvalsh(covariance.between)[::-1]
+    bins = chosen_bins(eigenvalues, edge, most, directions=settings.directions, bins=settings.bins)
+    return cut_directions(coordinates, covariance, totals.mean, bins)
+
+
+def _solved(  # noqa: PLR0917
+    moment: NoisySums, counts: NoisySums, sums: NoisySums, totals: Totals, settings: CellSettings, project: Projector
+) -> Means:
+    """Return weights and means from all answers: ratios, then calibrated to totals and second moment."""
+    unit, cells = moment.question.coordinates.unit, counts.values.size
+    noise, cell_sums = sums.noise.sd / unit, sums.values / unit
+    all_cells = Totals(
+        max(1.0, float(counts.values.sum())), counts.noise.sd * cells**0.5, cell_sums.sum(axis=0), noise * cells**0.5
+    )
+    pooled = totals.pooled(all_cells)
+    weights = project_to_simplex(counts.values, pooled.rows) / pooled.rows
+    damping = noise if settings.damping is None else settings.damping
+    means = project(cell_sums / np.maximum(weights * pooled.rows, damping)[:, None])
+    if settings.calibrate:
+        means = _calibrated(means, weights, pooled, project)
+        covariance = covariance_of(moment, pooled)
+        own = weighted_covariance(means, weights, pooled.mean)
+        aim, trust = shrunk_covariance(own, covariance.between, covariance.pairs, covariance.sd)
+        if cells > 1 and trust >= LEAST_TRUST:
+            means = fitted_means(means, weights, aim, covariance.pairs, project)
+            means = _calibrated(means, weights, pooled, project)
+    return Means(weights, means, pooled.rows)
+
+
+def has_cells(question: SecondMoment, rows: float, terms: Terms, settings: CellSettings) -> bool:
+    """Tell whether a second moment is worth its price: noise should not drown what a few columns share."""
+    if settings.directions is not None or len(question.columns) < 2:
+        return bool(settings.directions) and len(question.columns) > 1
+    sd = question.noise(terms.relation, terms.max_rows).sd / question.scale / rows
+    return noise_edge(question.coordinates.size, sd, rows) <= MOST_EDGE * len(question.columns)
+
+
+def most_cells(coordinates: Coordinates, costs: Sequence[Budget], rows: float, terms: Terms) -> float:
+    """Return how many cells the noise on their sums allows."""
+    _, of_sums = cell_questions(coordinates, None, costs)
+    noise = of_sums.noise(terms.relation, terms.max_rows).sd / of_sums.scale
+    return float(min(MOST_CELLS, rows / (CELL_ROWS * max(noise, 1.0))))
+
+
+def cell_questions(
+    coordinates: Coordinates, projection: Projection | None, costs: Sequence[Budget]
+) -> tuple[CellSums, CellSums]:
+    """Return the questions for the counts and the sums of cells, at the second and the third cost."""
+    return (
+        CellSums(coordinates=coordinates, projection=projection, summed="rows", cost=costs[1]),
+        CellSums(coordinates=coordinates, projection=projection, summed="vectors", cost=costs[2]),
+    )
+
+
+def _calibrated(means: np.ndarray, weights: np.ndarray, totals: Totals, project: Projector) -> np.ndarray:
+    """Return means whose weighted mean is nearer to that of the totals: shifted alike, and projected."""
+    for _ in range(CALIBRATIONS):
+        means = project(means + (totals.mean - weighted_mean(means, weights)))
+    return means
+
+
+def paper_questions(coordinates: Coordinates, budget: Budget) -> tuple[SecondMoment, tuple[Budget, Budget]]:
+    """Return the question for the second moment with the paper's constants, and what counts and means cost."""
+    of_moment, of_rows, of_means = budget.split([1, 1, 1])
+    question = SecondMoment(coordinates=coordinates, diagonal=True, bound="paper", cost=of_moment)
+    return question, (of_rows, of_means)
+
+
+def paper_means(curator: Curator, coordinates: Coordinates, budget: Budget, damping: int, project: Projector) -> Means:
+    """Return the weights and damped means of Algorithm 2, with its constants.
+
+    Parameters
+    ----------
+    curator : Curator
+        With a public number of rows.
+    coordinates : Coordinates
+        Of {0, 1} coding.
+    budget : Budget
+        Pure ε, spent in thirds.
+    damping : int
+        The paper's b.
+    project : callable
+        On the convex set of means.
+
+    Returns
+    -------
+    Means
+    """
+    rows = curator.terms.rows
+    assert rows is not None
+    question, (of_rows, of_means) = paper_questions(coordinates, budget)
+    (moment,) = curator.ask(question)
+    products = np.zeros((coordinates.size, coordinates.size))
+    first, second = question.pairs
+    products[first, second] = moment.values / (question.scale * max(1, rows))
+    products[second, first] = products[first, second]
+
+    projection = net_cells(coordinates, products, rows)
+    counts, means = curator.ask(
+        CellSums(coordinates=coordinates, projection=projection, summed="rows", cost=of_rows),
+        CellSums(coordinates=coordinates, projection=projection, summed="damped means", damping=damping, cost=of_means),
+    )
+    weights = project_to_simplex(counts.values, 1.0 * max(1, rows)) / max(1, rows)
+    return Means(weights, project(means.values / 2.0**MEAN_BITS), float(max(1, rows)))

@@ -1,0 +1,165 @@
+"""Rows as vectors: which coordinates the columns of a schema get, and the convex set that means of rows lie in."""
+
+from collections.abc import Callable
+from typing import Final, Literal
+
+import numpy as np
+
+from lapwing.errors import ParameterError
+from lapwing.mechanisms.steps.public_cells import one_way_grouping
+from lapwing.numerics.convex_sets import Blocks, rows_in_ball, rows_on_simplex
+from lapwing.release.coordinates import Coding, ColumnKind, ConvexSet, Coordinates
+from lapwing.schema.fields import Field
+from lapwing.schema.groupings import evenly, identity
+from lapwing.schema.schemas import Schema
+
+Numbers = Literal["intervals", "means"]
+Projector = Callable[[np.ndarray], np.ndarray]
+
+LINE_CELLS: Final = 2**12
+"""About how many places a line of numbers has; their distance is far below the noise on any mean."""
+
+LINE_BITS: Final = 12
+
+
+def row_coordinates(
+    schema: Schema, numbers: Numbers, intervals: int, convex_set: ConvexSet = "box", *, coding: Coding = "centred"
+) -> Coordinates:
+    """Return the coordinates of the columns of a schema; a function of public things alone.
+
+    Parameters
+    ----------
+    schema : Schema
+        With at least one modelled column.
+    numbers : {"intervals", "means"}
+        Whether a wide ordered column is a list of intervals, or one coordinate.
+    intervals : int
+        About how many intervals.
+    convex_set : {"box", "ball", "simplex"}
+        Of the vectors; a ball or a simplex needs required columns without categories.
+    coding : {"centred", "unit"}
+        Of lines in a box.
+
+    Returns
+    -------
+    Coordinates
+        Two values without missing and special ones are a line, other categories a list, with missing and special ones.
+
+    Raises
+    ------
+    ParameterError, CapacityError
+        Of `Coordinates`.
+
+    Examples
+    --------
+    >>> flag = {"name": "flag", "type": "boolean", "constraints": {"required": True}}
+    >>> kind = {"name": "kind", "type": "string", "categories": ["a", "b", "c"]}
+    >>> row_coordinates(Schema.from_dict({"fields": [flag, kind]}), "intervals", 16).widths
+    (1, 4)
+    """
+    kinds: list[ColumnKind] = ["line" if _is_line(field, numbers, convex_set) else "list" for field in schema.columns]
+    groupings = [
+        one_way_grouping(field, intervals)
+        if kind == "list"
+        else identity(field.domain)
+        if field.domain.values <= LINE_CELLS
+        else evenly(field.domain, LINE_CELLS)
+        for field, kind in zip(schema.columns, kinds, strict=True)
+    ]
+    is_coarse = convex_set == "box" and all(
+        kind == "list" or grouping.regular <= 2 for kind, grouping in zip(kinds, groupings, strict=True)
+    )
+    return Coordinates(
+        columns=tuple(field.name for field in schema.columns),
+        groupings=tuple(groupings),
+        kinds=tuple(kinds),
+        listed=tuple(field.domain.specials + field.domain.missing for field in schema.columns),
+        coding="unit" if convex_set == "simplex" else coding,
+        convex_set=convex_set,
+        bits=0 if is_coarse else LINE_BITS,
+    )
+
+
+def _is_line(field: Field, numbers: Numbers, convex_set: ConvexSet) -> bool:
+    """Tell whether the regular values of a column lie on one coordinate."""
+    domain = field.domain
+    if domain.values == 2 and domain.specials == 0 and not domain.missing:
+        return True
+    if not domain.ordered or (field.is_categorical and domain.values > 2):
+        return False
+    if convex_set != "box" and domain.reserved - (not domain.missing):
+        raise ParameterError(
+            f'column "{field.name}" has missing or special values, which no {convex_set} has; require it in the schema '
+            "or use convex_set='box'"
+        )
+    return convex_set != "box" or numbers == "means"
+
+
+def is_binary(coordinates: Coordinates) -> bool:
+    """Tell whether the squares of all lines are known: each has two groups at most."""
+    both = zip(coordinates.kinds, coordinates.groupings, strict=True)
+    return coordinates.convex_set == "box" and all(kind == "list" or each.regular == 2 for kind, each in both)
+
+
+def projector(coordinates: Coordinates, own: Projector | None = None) -> Projector:
+    """Return the Euclidean projection of means, in units, on their convex set.
+
+    Parameters
+    ----------
+    coordinates : Coordinates
+        Of the means.
+    own : callable, optional
+        The projection of one's own convex set inside the box; points go there, and are checked.
+
+    Returns
+    -------
+    callable
+        From ndarray of float64, shape (n, p), to the same shape.
+    """
+    if coordinates.convex_set == "ball":
+        return rows_in_ball
+    if coordinates.convex_set == "simplex":
+        return rows_on_simplex
+    box = _blocks(coordinates).project
+    return box if own is None else lambda points: checked_projection(own, box(points), box)
+
+
+def checked_projection(own: Projector, points: np.ndarray, box: Projector) -> np.ndarray:
+    """Return what a projection of one's own makes of points, or refuse it.
+
+    Raises
+    ------
+    ParameterError
+        If it gives another shape, numbers that are not finite, points outside the box, or moves its own results.
+    """
+    found = np.asarray(own(points.copy()), dtype=np.float64)
+    if found.shape != points.shape or not np.isfinite(found).all():
+        raise ParameterError(
+            f"convex_set must return finite points of shape {points.shape}, got shape {found.shape}; check the callable"
+        )
+    if np.abs(box(found) - found).max(initial=0.0) > 1e-9:
+        raise ParameterError("convex_set returned points outside the box of the schema; intersect its set with the box")
+    again = np.asarray(own(found.copy()), dtype=np.float64)
+    if again.shape != found.shape or not np.abs(again - found).max(initial=0.0) <= 1e-6:
+        raise ParameterError(
+            "convex_set moved points that it returned itself, so it is no projection; check the callable"
+        )
+    return found
+
+
+def _blocks(coordinates: Coordinates) -> Blocks:
+    """Return the box: an interval for each line of its own, a simplex for each list.
+
+    A line with listed codes is taken as intervals, from -1 (0) and from 0 to 1; `law_of_lines` sorts its masses out.
+    """
+    lows = np.full(coordinates.size, np.nan)
+    by_width: dict[int, list[np.ndarray]] = {}
+    starts = np.cumsum([0, *coordinates.widths])
+    for place, kind in enumerate(coordinates.kinds):
+        block = np.arange(starts[place], starts[place + 1])
+        if kind == "line":
+            lows[block] = 0.0
+            lows[block[0]] = -1.0 if coordinates.coding == "centred" else 0.0
+        else:
+            by_width.setdefault(block.size, []).append(block)
+    return Blocks(lows, [np.array(blocks) for blocks in by_width.values()])
