@@ -248,13 +248,12 @@ def separated_rows(blocks: int, columns: int, rng: np.random.Generator) -> np.nd
             "use more columns"
         )
     used = min(columns, math.floor(25 * math.log(2 * blocks)))
-    nearest = 0
-    while 4 * nearest <= used:
+    while True:
         bits = rng.integers(0, 2, (2 * blocks, used)).astype(np.float64)
         ones = bits.sum(axis=1)
         apart = ones[:, None] + ones - 2 * (bits @ bits.T)
-        nearest = int(apart[~np.eye(2 * blocks, dtype=bool)].min())
-    return np.pad(bits / math.sqrt(used), ((0, 0), (0, columns - used)))
+        if 4 * apart[~np.eye(2 * blocks, dtype=bool)].min() > used:
+            return np.pad(bits / math.sqrt(used), ((0, 0), (0, columns - used)))
 
 
 def least_covariance_loss(blocks: int) -> float:
