@@ -14,7 +14,7 @@ from lapwing.release.terms import Terms
 from lapwing.table.counting import Codes
 from lapwing.table.source import CodedSource
 
-_ROWS: Final = 2**12  # of one block: sums of so many products of numbers up to 2**20 are exact in floats
+_ROWS: Final = 2**12  # of one block: sums of so many products of numbers up to 2**16 are exact in floats
 
 
 def answer_second_moment(

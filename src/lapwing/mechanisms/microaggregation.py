@@ -59,7 +59,7 @@ class Microaggregation:
         is. Balls, simplices and callables take means.
     intervals : int, default 16
         About how many intervals, 2 to 256; columns with at most twice as many values are counted value by value.
-    one_way_share : float, default 0.15
+    one_way_share : float, default 0.2
         Part of the budget for a noisy number of rows and noisy one-way marginals, from 0.01 to 0.9: they are the
         centre of the cells, and the result is calibrated to them.
     directions : int or None, default None
@@ -69,8 +69,10 @@ class Microaggregation:
     damping : int or None, default None
         Sums of cells are divided by at least so many rows. By default the standard deviation of the noise on a sum.
     calibrate : bool, default True
-        Whether the means are moved so that they have the noisy one-way marginals, and come near the noisy second
-        moment.
+        Whether the means are moved so that they have the noisy one-way marginals.
+    fit_moments : bool, default True
+        Whether the means are moved so that they come near the noisy second moment, as far as its noise lets it be
+        trusted.
 
     Raises
     ------
@@ -112,11 +114,12 @@ class Microaggregation:
     convex_set: ConvexSet | Callable[[np.ndarray], np.ndarray] = "box"
     numbers: Numbers = "intervals"
     intervals: int = 16
-    one_way_share: float = 0.15
+    one_way_share: float = 0.2
     directions: int | None = None
     bins: int | None = None
     damping: int | None = None
     calibrate: bool = True
+    fit_moments: bool = True
 
     def __post_init__(self) -> None:
         if self.constants not in get_args(Constants):
@@ -127,12 +130,13 @@ class Microaggregation:
             raise ParameterError(
                 f"numbers must be intervals or means, got {self.numbers!r}; intervals suits most tables"
             )
-        if not isinstance(self.calibrate, bool):
-            raise ParameterError(f"calibrate must be true or false, got {self.calibrate!r}")
+        for name in ("calibrate", "fit_moments"):
+            if not isinstance(getattr(self, name), bool):
+                raise ParameterError(f"{name} must be true or false, got {getattr(self, name)!r}")
         share = self.one_way_share
         if isinstance(share, bool) or not isinstance(share, float) or not 0.01 <= share <= 0.9:
-            raise ParameterError(f"one_way_share must lie from 0.01 to 0.9, got {share!r}; 0.15 suits most tables")
-        for name, least, most in (("directions", 0, 64), ("bins", 2, 4096), ("damping", 1, 2**53)):
+            raise ParameterError(f"one_way_share must lie from 0.01 to 0.9, got {share!r}; 0.2 suits most tables")
+        for name, least, most in (("directions", 0, 64), ("bins", 2, 4096), ("damping", 1, 2**31)):
             _check_whole(name, getattr(self, name), least, most)
         if self.intervals is None:
             raise ParameterError("intervals must be a whole number from 2 to 256; 16 suits most tables")
@@ -223,8 +227,8 @@ class Microaggregation:
         sums = next(each for each in reversed(questions) if isinstance(each, CellSums))
         noise = sums.noise(terms.relation, terms.max_rows).mean_absolute / sums.scale
         text = (
-            "the noise on each coordinate's mean in a cell of all rows, as a share of the rows; in a smaller cell it is "
-            "as much larger"
+            "the noise on each coordinate's mean in a cell of all rows, as a share of the rows; smaller cells have as "
+            "much more"
         )
         damped = sums.damping is not None
         return Planned(
@@ -255,6 +259,7 @@ class Microaggregation:
             bins=self.bins,
             damping=self.damping,
             calibrate=self.calibrate,
+            fit_moments=self.fit_moments,
         )
 
     def _coordinates(self, schema: Schema) -> Coordinates:
@@ -302,13 +307,12 @@ class Microaggregation:
         of_totals, left = budget.split([settings.one_way_share, 1 - settings.one_way_share])
         totals = total_questions(coordinates, of_totals, terms)
         costs = left.split(CELL_SHARES)
-        moment = moment_question(coordinates, costs[0])
-        if not has_cells(moment, rows, terms, settings):
+        if not has_cells(coordinates, costs[0], rows, terms, settings):
             return (*totals, *total_questions(coordinates, left, terms)), 1.0
         most = max(1.0, math.floor(most_cells(coordinates, costs, rows, terms)))
         if settings.bins is not None and settings.directions is not None:
             most = float(settings.bins**settings.directions)
-        return (*totals, moment, *cell_questions(coordinates, None, costs)), most
+        return (*totals, moment_question(coordinates, costs[0]), *cell_questions(coordinates, None, costs)), most
 
 
 def _check_whole(name: str, value: object, least: int, most: int) -> None:

@@ -27,6 +27,9 @@ MOST_MEAN_BITS: Final = 12
 """Most bits of coordinates whose means are asked: sums of ``2**31`` rows stay inside int64 when they are divided."""
 
 
+MOST_DAMPING: Final = 2**31
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CellSums:
     """Ask, for every cell of a public partition, empty or not, how many rows it has or what their vectors sum to.
@@ -41,7 +44,7 @@ class CellSums:
         ``rows``: their number. ``vectors``: the sum of each coordinate. ``damped means``: each sum divided by the
         number of rows or by ``damping``, whichever is larger, in multiples of ``2**-20`` units, rounded down.
     damping : int or None
-        At least 1, for damped means only.
+        1 to 2**31, for damped means only.
     cost : Budget
         What the answer spends.
 
@@ -69,8 +72,10 @@ class CellSums:
     def __post_init__(self) -> None:
         if self.summed not in get_args(Summed):
             raise ParameterError(f"summed must be one of {', '.join(get_args(Summed))}, got {self.summed!r}")
-        if (self.damping is not None) != (self.summed == "damped means") or (self.damping or 1) < 1:
-            raise ParameterError(f"damped means, and nothing else, need a damping of at least 1, got {self.damping!r}")
+        if (self.damping is not None) != (self.summed == "damped means"):
+            raise ParameterError(f"damped means, and nothing else, need a damping, got {self.damping!r}")
+        if self.damping is not None and (type(self.damping) is not int or not 1 <= self.damping <= MOST_DAMPING):
+            raise ParameterError(f"a damping must be a whole number from 1 to 2**31, got {self.damping!r}")
         if self.damping is not None and self.coordinates.bits > MOST_MEAN_BITS:
             raise ParameterError(f"damped means need coordinates of at most {MOST_MEAN_BITS} bits; use fewer")
         if self.cost.amount <= 0:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Self, cast, get_args
 
 import numpy as np
@@ -20,7 +20,11 @@ Coding = Literal["centred", "unit"]
 MOST_COORDINATES: Final = 2000
 """More make a second-moment matrix that no budget pays for."""
 
-MOST_BITS: Final = 20
+MOST_BITS: Final = 16
+"""Most bits: products of fewer than 2**31 rows sum up inside int64."""
+
+MOST_GROUPS: Final = 2**13
+"""Most groups of one column: the blocks of all of them are listed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -46,14 +50,14 @@ class Coordinates:
         only; longer vectors are shortened); or in the simplex of non-negative vectors of sum ``unit`` (unit lines only;
         every vector is divided by its sum, zero is the middle). Shortening and dividing round towards zero.
     bits : int, default 0
-        ``unit`` is ``2**bits``; 0 to 20.
+        ``unit`` is ``2**bits``; 0 to 16.
 
     Raises
     ------
     ParameterError
         If the parts do not go together.
     CapacityError
-        If there are more than 2000 coordinates.
+        If there are more than 2000 coordinates, or 8192 groups of one column.
 
     Examples
     --------
@@ -73,6 +77,7 @@ class Coordinates:
     coding: Coding = "centred"
     convex_set: ConvexSet = "box"
     bits: int = 0
+    _tables: tuple[np.ndarray, ...] = field(init=False, repr=False)  # derived once: the block of each group
 
     def __post_init__(self) -> None:
         if not self.columns or len(set(self.columns)) != len(self.columns):
@@ -88,12 +93,22 @@ class Coordinates:
             raise ParameterError(f"bits of coordinates must be a whole number from 0 to {MOST_BITS}, got {self.bits}")
         if self.convex_set != "box":
             self._check_lines()
+        self._check_sizes()
+        object.__setattr__(self, "_tables", tuple(map(self._table, range(len(self.columns)))))
+
+    def _check_sizes(self) -> None:
+        """Refuse more coordinates, or groups of a column, than there is memory for."""
         if self.size > MOST_COORDINATES:
             memory = 8 * self.size**2 / 2**20
             raise CapacityError(
                 f"{self.size} coordinates are above {MOST_COORDINATES} (their second moment would take {memory:.0f} "
                 "MiB); leave columns out, or coarsen them"
             )
+        for name, grouping in zip(self.columns, self.groupings, strict=True):
+            if grouping.groups > MOST_GROUPS:
+                raise CapacityError(
+                    f'column "{name}" has {grouping.groups} groups, above {MOST_GROUPS}; use a coarser grouping'
+                )
 
     def _check_lines(self) -> None:
         """Refuse columns and codings that a ball or a simplex cannot have."""
@@ -129,7 +144,7 @@ class Coordinates:
         """The column of each coordinate: ndarray of int64, shape (p,)."""
         return np.repeat(np.arange(len(self.columns)), self.widths)
 
-    def table(self, place: int) -> np.ndarray:
+    def _table(self, place: int) -> np.ndarray:
         """Return the block of each group of a column: ndarray of float64, whole numbers, shape (groups, width)."""
         grouping, listed, width = self.groupings[place], self.listed[place], self.widths[place]
         blocks = np.zeros((grouping.groups, width))
@@ -161,11 +176,11 @@ class Coordinates:
         Returns
         -------
         ndarray of float64, shape (n, p)
-            Whole numbers of absolute value at most ``unit``, so that sums of up to ``2**33`` are exact.
+            Whole numbers of absolute value at most ``unit``.
         """
         blocks = [
-            self.table(place)[grouping.apply(codes[name])]
-            for place, (name, grouping) in enumerate(zip(self.columns, self.groupings, strict=True))
+            table[grouping.apply(codes[name])]
+            for name, grouping, table in zip(self.columns, self.groupings, self._tables, strict=True)
         ]
         vectors = np.concatenate(blocks, axis=1)
         if self.convex_set == "ball":

@@ -19,6 +19,12 @@ MOST_PROJECTED_CELLS: Final = 2**20
 
 MOST_DIRECTIONS: Final = 64
 
+MOST_NET_NUMBERS: Final = 2**23
+"""Most numbers of all points of a lattice."""
+
+MOST_NORM: Final = 10_000
+"""Largest squared length of a lattice point: within it nearest points are found in 64-bit integers for every row."""
+
 LARGEST_PROJECTION: Final = 2**40
 """Projections are whole numbers of at most this size: exact in floats, and inside int64 when they are squared."""
 
@@ -70,7 +76,8 @@ class Projection:
                 f"directions must have shape (p, up to {MOST_DIRECTIONS}), got {self.directions.shape}"
             )
         self._check_cells()
-        points = lattice_points(self.count, self.norm, MOST_PROJECTED_CELLS) if self.spacing else self.origin
+        most = min(MOST_PROJECTED_CELLS, MOST_NET_NUMBERS // max(1, self.count))
+        points = lattice_points(self.count, self.norm, most) if self.spacing else self.origin
         object.__setattr__(self, "_net", points)
         if self.cells > MOST_PROJECTED_CELLS:
             raise CapacityError(f"{self.cells} cells are above {MOST_PROJECTED_CELLS}; use fewer directions or bins")
@@ -80,11 +87,14 @@ class Projection:
         if self.spacing == 0:
             if len(self.cuts) != self.count or self.origin.size or self.norm:
                 raise ParameterError(f"cells need cuts along each of {self.count} directions, and no lattice")
-            if not all(each.ndim == 1 and (np.diff(each) > 0).all() for each in self.cuts):
+            if not all(each.ndim == 1 and (each[1:] > each[:-1]).all() for each in self.cuts):
                 raise ParameterError("the cuts of a direction must increase; sort them")
-        elif self.cuts or self.origin.shape != (self.count,) or min(self.spacing, self.norm + 1) < 1:
+        elif self.cuts or self.origin.shape != (self.count,):
+            raise ParameterError(f"a lattice needs an origin of {self.count} numbers, and no cuts")
+        elif not (1 <= self.spacing <= 2 * LARGEST_PROJECTION and 0 <= self.norm <= MOST_NORM):
             raise ParameterError(
-                f"a lattice needs an origin of {self.count} numbers, a spacing of at least 1, and no cuts"
+                f"a lattice needs a spacing from 1 to 2**41 and a norm from 0 to {MOST_NORM}, got {self.spacing} and "
+                f"{self.norm}"
             )
 
     @property
@@ -99,7 +109,7 @@ class Projection:
 
     def reach(self, row_norm: int) -> int:
         """Return the largest distance from the origin that vectors of this L1 norm can have along a direction."""
-        return int(np.abs(self.directions).max(initial=0)) * row_norm + int(np.abs(self.origin).max(initial=0))
+        return _largest(self.directions) * row_norm + _largest(self.origin)
 
     @property
     def cells(self) -> int:
@@ -145,14 +155,26 @@ class Projection:
         shape = read_list(values, "shape", int)
         if len(shape) != 2 or not 0 <= shape[0] <= MOST_COORDINATES or not 0 <= shape[1] <= MOST_DIRECTIONS:
             raise ParameterError(f"a projection has up to {MOST_COORDINATES} x {MOST_DIRECTIONS} numbers, got {shape}")
-        cuts = [read_list({"cuts": each}, "cuts", int) for each in read_list(values, "cuts", list)]
         return cls(
             directions=unpack_counts(read_key(values, "directions", str), shape),
-            cuts=tuple(np.array(each, dtype=np.int64) for each in cuts),
-            origin=np.array(read_list(values, "origin", int), dtype=np.int64),
+            cuts=tuple(_read_whole({"cuts": each}, "cuts") for each in read_list(values, "cuts", list)),
+            origin=_read_whole(values, "origin"),
             spacing=read_key(values, "spacing", int),
             norm=read_key(values, "norm", int),
         )
+
+
+def _largest(values: np.ndarray) -> int:
+    """Return the largest absolute value, exact also where int64 has no positive counterpart."""
+    return max(-int(values.min(initial=0)), int(values.max(initial=0)))
+
+
+def _read_whole(values: object, key: str) -> np.ndarray:
+    """Return a list of whole numbers as an array of int64, or refuse it."""
+    found = read_list(values, key, int)
+    if not all(-(2**63) <= each < 2**63 for each in found):
+        raise ParameterError(f"{key!r} must list whole numbers of 64 bits")
+    return np.array(found, dtype=np.int64)
 
 
 def _whole(values: np.ndarray) -> np.ndarray:

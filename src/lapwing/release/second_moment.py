@@ -55,6 +55,8 @@ class SecondMoment:
     def __post_init__(self) -> None:
         if self.bound not in get_args(Bound) or not isinstance(self.diagonal, bool):
             raise ParameterError(f"a second moment needs the bound tight or paper, got {self.bound!r}")
+        if not self.shape[0]:
+            raise ParameterError("a second moment of one column has no products between columns; ask for its totals")
         if self.cost.amount <= 0:
             raise ParameterError("a question must cost more than 0; give it a share of the budget")
         lines = self.coordinates.coding == "unit" and self.coordinates.convex_set == "box"
@@ -152,7 +154,8 @@ def product_change(coordinates: Coordinates, relation: Relation, diagonal: bool)
     Returns
     -------
     Sensitivity
-        Never exceeded; attained by blocks of one coordinate each in a box without diagonal, and by a simplex.
+        Never exceeded; without diagonal attained by lines of one coordinate, and by centred mixes of them with lists
+        of two coordinates and more.
 
     Notes
     -----

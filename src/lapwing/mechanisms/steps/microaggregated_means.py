@@ -30,11 +30,8 @@ from lapwing.release.projections import Projection
 from lapwing.release.second_moment import SecondMoment
 from lapwing.release.terms import Terms
 
-CELL_SHARES: Final = (Fraction(7, 17), Fraction(1, 17), Fraction(9, 17))
+CELL_SHARES: Final = (Fraction(6, 16), Fraction(1, 16), Fraction(9, 16))
 """How what the totals leave is divided: second moment, counts of cells, sums of cells."""
-
-MOST_EDGE: Final = 0.25
-"""Where noise alone gives a larger eigenvalue than this share of the columns, no second moment is bought."""
 
 CALIBRATIONS: Final = 3
 
@@ -68,15 +65,16 @@ class CellSettings:
         Part of the budget for the totals.
     directions, bins, damping : int or None
         None chooses.
-    calibrate : bool
-        Whether the means are moved to the totals and to the second moment.
+    calibrate, fit_moments : bool
+        Whether the means are moved to the totals, and to the second moment.
     """
 
-    one_way_share: Fraction = Fraction(15, 100)
+    one_way_share: Fraction = Fraction(1, 5)
     directions: int | None = None
     bins: int | None = None
     damping: int | None = None
     calibrate: bool = True
+    fit_moments: bool = True
 
 
 def microaggregated_means(
@@ -104,13 +102,12 @@ def microaggregated_means(
     of_totals, left = budget.split([settings.one_way_share, 1 - settings.one_way_share])
     totals = totals_of(curator.ask(*total_questions(coordinates, of_totals, terms)), terms)
     costs = left.split(CELL_SHARES)
-    question = moment_question(coordinates, costs[0])
-    if not has_cells(question, totals.rows, terms, settings):
+    if not has_cells(coordinates, costs[0], totals.rows, terms, settings):
         again = totals_of(curator.ask(*total_questions(coordinates, left, terms)), terms)
         pooled = totals.pooled(again)
         return Means(np.ones(1), project(pooled.mean[None]), pooled.rows)
 
-    (moment,) = curator.ask(question)
+    (moment,) = curator.ask(moment_question(coordinates, costs[0]))
     projection = _chosen_cells(
         coordinates, moment, totals, most_cells(coordinates, costs, totals.rows, terms), settings
     )
@@ -144,21 +141,24 @@ def _solved(  # noqa: PLR0917
     means = project(cell_sums / np.maximum(weights * pooled.rows, damping)[:, None])
     if settings.calibrate:
         means = _calibrated(means, weights, pooled, project)
+    if settings.fit_moments and cells > 1:
         covariance = covariance_of(moment, pooled)
         own = weighted_covariance(means, weights, pooled.mean)
         aim, trust = shrunk_covariance(own, covariance.between, covariance.pairs, covariance.sd)
-        if cells > 1 and trust >= LEAST_TRUST:
+        if trust >= LEAST_TRUST:
             means = fitted_means(means, weights, aim, covariance.pairs, project)
-            means = _calibrated(means, weights, pooled, project)
+            means = _calibrated(means, weights, pooled, project) if settings.calibrate else means
     return Means(weights, means, pooled.rows)
 
 
-def has_cells(question: SecondMoment, rows: float, terms: Terms, settings: CellSettings) -> bool:
-    """Tell whether a second moment is worth its price: noise should not drown what a few columns share."""
-    if settings.directions is not None or len(question.columns) < 2:
-        return bool(settings.directions) and len(question.columns) > 1
+def has_cells(coordinates: Coordinates, cost: Budget, rows: float, terms: Terms, settings: CellSettings) -> bool:
+    """Tell whether a second moment is worth its cost: not if noise alone passes the largest eigenvalue there can be."""
+    columns = len(coordinates.columns)
+    if columns < 2 or settings.directions is not None:
+        return columns > 1 and bool(settings.directions)
+    question = moment_question(coordinates, cost)
     sd = question.noise(terms.relation, terms.max_rows).sd / question.scale / rows
-    return noise_edge(question.coordinates.size, sd, rows) <= MOST_EDGE * len(question.columns)
+    return noise_edge(coordinates.size, sd, rows) < columns - 1
 
 
 def most_cells(coordinates: Coordinates, costs: Sequence[Budget], rows: float, terms: Terms) -> float:
