@@ -22,6 +22,7 @@ from lapwing.release.version import VERSION
 
 __all__ = [  # noqa: RUF022 - sorted as Python sorts
     "Adaptive",
+    "AnonymousTable",
     "BudgetError",
     "CapacityError",
     "DataError",
@@ -39,6 +40,7 @@ __all__ = [  # noqa: RUF022 - sorted as Python sorts
     "Schema",
     "SchemaError",
     "Synthesizer",
+    "anonymize",
     "between",
     "evaluate",
     "load",

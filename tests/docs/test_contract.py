@@ -44,7 +44,7 @@ CONTRACT = {
         True,
     ),
     "report": ("report M.lapwing -o report.html (releasable)", False),
-    "anonymize": ("lapwing anonymize DATA --schema S.json --min-group-size K -o OUT", False),
+    "anonymize": ("lapwing anonymize DATA --schema S.json --min-group-size K -o OUT", True),
     "ledger init": (
         "lapwing ledger init NAME --unit pure|zcdp --limit X [--delta D] --neighbours R "
         "--privacy-unit row|FIELD:MAXROWS",
@@ -69,6 +69,7 @@ MORE = {
     "answers": "--quiet",
     "sample": "--quiet",
     "evaluate": "--target --test --seed --quiet",
+    "anonymize": "--partition --no-improve --draw --categories --rows --seed --quiet",
     "ledger init": "--ledger --quiet",
     "ledger show": "--ledger",
     "ledger history": "--ledger",
@@ -77,6 +78,7 @@ MORE = {
 
 NAMES = {
     "Adaptive",
+    "AnonymousTable",
     "BudgetError",
     "CapacityError",
     "DataError",
@@ -93,6 +95,7 @@ NAMES = {
     "Schema",
     "SchemaError",
     "Synthesizer",
+    "anonymize",
     "between",
     "evaluate",
     "load",
@@ -199,6 +202,14 @@ def test_an_option_that_is_not_built_yet_is_refused(option):
 
 def test_synthesize_takes_the_settings_of_the_design():
     assert list(inspect.signature(lw.synthesize).parameters) == SYNTHESIZE
+
+
+def test_anonymize_takes_the_settings_of_the_design_and_returns_what_it_says():
+    settings = ["data", "schema", "min_group_size", "partition", "improve", "output", "categories", "rows", "seed"]
+    assert list(inspect.signature(lw.anonymize).parameters) == settings
+    assert inspect.signature(lw.anonymize).parameters["min_group_size"].default == 10
+    for name in ("data", "information_loss", "covariance_loss", "notice"):
+        assert name in dir(lw.AnonymousTable)
 
 
 def test_a_release_offers_what_the_design_says_as_built():

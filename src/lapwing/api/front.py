@@ -1,5 +1,7 @@
 """The public names, in one place for the root package to load lazily."""
 
+from lapwing.anonymous.table import AnonymousTable
+from lapwing.api.anonymize import anonymize
 from lapwing.api.evaluate import evaluate
 from lapwing.api.plan import Plan, plan
 from lapwing.api.release import Release, load
@@ -19,6 +21,7 @@ __all__ = [
     "PMM",
     "PSMM",
     "Adaptive",
+    "AnonymousTable",
     "Grid",
     "Independent",
     "KDTree",
@@ -27,6 +30,7 @@ __all__ = [
     "Release",
     "Schema",
     "Synthesizer",
+    "anonymize",
     "between",
     "evaluate",
     "load",

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import typer
 
+from lapwing.cli.anonymize import anonymize
 from lapwing.cli.answers import answers
 from lapwing.cli.console import note
 from lapwing.cli.demo import demo
@@ -39,7 +40,7 @@ app = typer.Typer(
     context_settings={"max_content_width": 120},
     invoke_without_command=True,
 )
-for command in (demo, mechanisms, plan, synthesize, resume, sample, query, answers, evaluate):
+for command in (demo, mechanisms, plan, synthesize, resume, sample, query, answers, evaluate, anonymize):
     app.command()(command)
 app.add_typer(schema_app)
 app.add_typer(ledger_app)

@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -98,12 +98,14 @@ def _named(target: Path) -> Iterator[None]:
         raise DataError(f"{target} cannot be written ({reason}); give a place with free space that you may write to")
 
 
-def write_rows(frames: Iterator["pl.DataFrame"], target: Path, place: Path) -> None:
-    """Write rows drawn from a released model to the place that is kept for the target."""
+def write_rows(
+    frames: Iterator["pl.DataFrame"], target: Path, place: Path, metadata: Mapping[str, str] | None = None
+) -> None:
+    """Write rows out to the place that is kept for the target, a Parquet file with key-value metadata if need be."""
     from lapwing.table import writers  # noqa: PLC0415
 
     with _named(target):
-        writers.write_rows(frames, place, rows_format(target))
+        writers.write_rows(frames, place, rows_format(target), metadata=metadata)
 
 
 def produce(

@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -47,7 +48,9 @@ def to_frame_kind(frame: pl.DataFrame, kind: Literal["pandas", "polars", "pyarro
     return frame
 
 
-def write_rows(frames: Iterator[pl.DataFrame], path: Path, format: Format) -> None:
+def write_rows(
+    frames: Iterator[pl.DataFrame], path: Path, format: Format, *, metadata: Mapping[str, str] | None = None
+) -> None:
     """Write frames to one file, one after the other, without holding them all.
 
     Parameters
@@ -58,6 +61,8 @@ def write_rows(frames: Iterator[pl.DataFrame], path: Path, format: Format) -> No
         The file, which is overwritten.
     format : str
         ``parquet`` or ``csv``.
+    metadata : mapping of str to str, optional
+        Kept in a Parquet file as its key-value metadata; a CSV file has no place for it.
 
     Raises
     ------
@@ -66,7 +71,7 @@ def write_rows(frames: Iterator[pl.DataFrame], path: Path, format: Format) -> No
     """
     first = next(frames, None)
     assert first is not None, "there is at least one frame, without rows if need be"
-    write = _write_parquet if format == "parquet" else _write_csv
+    write = partial(_write_parquet, metadata) if format == "parquet" else _write_csv
     try:
         path.open("wb").close()  # Polars would not say why it cannot
         write(first, frames, path)
@@ -92,14 +97,18 @@ def _write_csv(first: pl.DataFrame, frames: Iterator[pl.DataFrame], path: Path) 
             frame.write_csv(stream, include_header=False)
 
 
-def _write_parquet(first: pl.DataFrame, frames: Iterator[pl.DataFrame], path: Path) -> None:
+def _write_parquet(
+    metadata: Mapping[str, str] | None, first: pl.DataFrame, frames: Iterator[pl.DataFrame], path: Path
+) -> None:
     everything = chain((first,), frames)
 
     def source(*_: object) -> Iterator[pl.DataFrame]:
         # Polars offers to leave out rows and columns, which a sink of everything never asks for.
         yield from everything
 
-    register_io_source(source, schema=first.schema).sink_parquet(path)
+    register_io_source(source, schema=first.schema).sink_parquet(
+        path, metadata=None if metadata is None else dict(metadata)
+    )
 
 
 # -------------------------------------------------------------------------------------------------------- pandas

@@ -1,0 +1,1 @@
+"""K-anonymous microaggregation of private rows: a guarantee apart from everything differentially private."""

@@ -1,0 +1,212 @@
+"""Rows out: of each column a draw from the law of its group, or the group's mean.
+
+All that is drawn is a function of what a column's cells are in each group together, of the settings and of the seed.
+Which unit has which cell, and the order of rows in the file, make no difference.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from lapwing.anonymous.pools import NO_POOL, pooled_groups
+from lapwing.anonymous.rows import UnitRows
+from lapwing.anonymous.settings import Settings
+from lapwing.sample.draws import row_ends
+from lapwing.schema.fields import Field
+from lapwing.schema.schemas import Schema
+from lapwing.schema.values import bounds, special_numbers, step
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Grouped:
+    """The kept rows with their groups. Private.
+
+    Parameters
+    ----------
+    rows : UnitRows
+        At least one row.
+    labels : ndarray of int64, shape (units,)
+        The group of each unit, from 0 up without gaps.
+    """
+
+    rows: UnitRows
+    labels: np.ndarray
+
+    @property
+    def groups(self) -> np.ndarray:
+        """The group of each row: ndarray of int64, shape (n,)."""
+        return np.asarray(self.labels[self.rows.units])
+
+    @property
+    def count(self) -> int:
+        """Number of groups."""
+        return int(self.labels.max()) + 1
+
+
+def draw_codes(grouped: Grouped, schema: Schema, settings: Settings, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Return the codes of rows out, in random order.
+
+    Parameters
+    ----------
+    grouped : Grouped
+        Groups of at least ``settings.min_group_size`` units.
+    schema : Schema
+    settings : Settings
+    rng : Generator
+
+    Returns
+    -------
+    dict of str to ndarray of integers, shape (m,)
+        For every modelled column; never the misfit code.
+    """
+    out = _groups_of_rows_out(grouped, settings, rng)
+    place = rng.permutation(out.size)
+    return {
+        field.name: _drawn(field, grouped, out, settings, rng)[place].astype(field.domain.dtype)
+        for field in schema.columns
+    }
+
+
+def _groups_of_rows_out(grouped: Grouped, settings: Settings, rng: np.random.Generator) -> np.ndarray:
+    """Return the group that each row out is drawn from, in increasing order."""
+    sizes = np.bincount(grouped.groups)
+    rows = grouped.rows.rows if settings.rows is None else settings.rows
+    if settings.output == "iid":
+        return np.sort(rng.choice(sizes.size, rows, p=sizes / sizes.sum()))
+    ends = row_ends(sizes.astype(np.float64), rows, rng) if rows != grouped.rows.rows else np.cumsum(sizes)
+    return np.repeat(np.arange(sizes.size), np.diff(ends, prepend=0))
+
+
+def _drawn(field: Field, grouped: Grouped, out: np.ndarray, settings: Settings, rng: np.random.Generator) -> np.ndarray:
+    """Return the codes of one column."""
+    domain, size = field.domain, settings.min_group_size
+    codes = grouped.rows.codes[field.name].astype(np.int64)
+    shown = np.ones(codes.size, dtype=bool) if domain.missing else codes != domain.last
+    if domain.missing or shown.all():
+        pools = np.arange(grouped.count)
+    else:
+        known = _known_units(shown, grouped)
+        pools = pooled_groups(known, np.ones(known.size, dtype=bool), size, np.zeros(known.size))
+    if pools[0] == NO_POOL:
+        return rng.integers(domain.values, size=out.size)
+    cells = _Cells.of(codes, shown, pools, grouped)
+    if settings.categories == "mode" and field.is_categorical and field.type != "boolean":
+        return np.asarray(cells.modes()[pools[out]])
+    drawn = cells.permuted(rng) if settings.output == "shuffle" and shown.all() else cells.draws(pools[out], rng)
+    return drawn if field.is_categorical else _with_means(field, grouped, out, drawn, size=size, rng=rng)
+
+
+def _known_units(cells: np.ndarray, grouped: Grouped) -> np.ndarray:
+    """Return how many units of each group have one of these cells."""
+    has = np.bincount(grouped.rows.units[cells], minlength=grouped.rows.count) > 0
+    return np.bincount(grouped.labels[has], minlength=grouped.count)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Cells:
+    """The cells of one column that may be shown, ordered by pool and then by code.
+
+    A unit has weight 1 in each column, its cells equal parts of it.
+    """
+
+    codes: np.ndarray
+    pools: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, codes: np.ndarray, shown: np.ndarray, pools: np.ndarray, grouped: Grouped) -> "_Cells":
+        units, inside = grouped.rows.units[shown], codes[shown]
+        per_unit = np.bincount(units, minlength=grouped.rows.count)
+        pool = pools[grouped.labels[units]]
+        weights = 1 / per_unit[units]
+        # Equal codes of one pool are ordered by weight, so that nothing follows the order of rows.
+        order = np.lexsort((weights, inside, pool))
+        return cls(inside[order], pool[order], weights[order])
+
+    def draws(self, pools: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return a cell of each of these pools."""
+        reached = np.cumsum(self.weights)
+        starts, stops = (np.searchsorted(self.pools, pools, side=side) for side in ("left", "right"))
+        before = reached[starts] - self.weights[starts]
+        wanted = before + rng.random(pools.size) * (reached[stops - 1] - before)
+        return np.asarray(self.codes[np.clip(np.searchsorted(reached, wanted, side="right"), starts, stops - 1)])
+
+    def permuted(self, rng: np.random.Generator) -> np.ndarray:
+        """Return all cells, in random order inside each pool."""
+        return np.asarray(self.codes[np.lexsort((rng.random(self.codes.size), self.pools))])
+
+    def modes(self) -> np.ndarray:
+        """Return the heaviest code of each pool, of several the lowest; 0 for numbers that are no pool."""
+        is_first = np.ones(self.codes.size, dtype=bool)
+        is_first[1:] = (np.diff(self.codes) != 0) | (np.diff(self.pools) != 0)
+        starts = np.flatnonzero(is_first)
+        totals = np.add.reduceat(self.weights, starts)
+        found = np.zeros(int(self.pools[-1]) + 1, dtype=np.int64)
+        lightest = np.lexsort((-self.codes[starts], np.round(totals, 9)))
+        found[self.pools[starts[lightest]]] = self.codes[starts[lightest]]
+        return found
+
+
+# ------------------------------------------------------------------------------------------------ means of numbers
+
+
+def _with_means(
+    field: Field, grouped: Grouped, out: np.ndarray, drawn: np.ndarray, *, size: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return drawn codes of a number or date, with means over at least `size` units in place of regular codes."""
+    domain = field.domain
+    is_number = drawn < domain.values
+    wanted = np.bincount(out[is_number], minlength=grouped.count) > 0
+    means = _group_means(field, grouped, wanted, size)
+    if means is not None:
+        return np.where(is_number, _rounded(field, means)[out], drawn)
+    instead = np.full(out.size, domain.last) if domain.missing else rng.integers(domain.values, size=out.size)
+    return np.where(is_number, instead, drawn)
+
+
+def _group_means(field: Field, grouped: Grouped, wanted: np.ndarray, size: int) -> np.ndarray | None:
+    """Return the mean code that each group shows; None where fewer than `size` units of the table have a number."""
+    rows = grouped.rows
+    codes = rows.codes[field.name]
+    is_regular = codes < field.domain.values
+    cells = np.bincount(rows.units[is_regular], minlength=rows.count)
+    has = cells > 0
+    of_units = np.bincount(rows.units[is_regular], codes[is_regular], minlength=rows.count)[has] / cells[has]
+    known = np.bincount(grouped.labels[has], minlength=grouped.count)
+    sums = np.bincount(grouped.labels[has], of_units, minlength=grouped.count)
+    # A group that has no number but needs one is pooled with groups near the middle.
+    means = np.where(known > 0, sums / np.maximum(known, 1), sums.sum() / max(1, known.sum()))
+    pools = pooled_groups(known, wanted | (known > 0), size, means)
+    if NO_POOL in pools:
+        return None
+    pool_sums = np.bincount(pools, sums, minlength=grouped.count)
+    pool_known = np.bincount(pools, known, minlength=grouped.count)
+    return np.asarray((pool_sums / np.maximum(pool_known, 1))[pools])
+
+
+def _rounded(field: Field, means: np.ndarray) -> np.ndarray:
+    """Return the code nearest to each mean, but none whose value the schema declares special."""
+    values = field.domain.values
+    codes: np.ndarray = np.clip(np.rint(means).astype(np.int64), 0, values - 1)
+    special = _special_places(field)
+    for code in special:
+        below, above = code - 1, code + 1
+        while below in special:
+            below -= 1
+        while above in special:
+            above += 1
+        if below >= 0 or above < values:
+            is_lower = ((means < code) | (above >= values)) & (below >= 0)
+            codes = np.where(codes == code, np.where(is_lower, below, above), codes)
+    return codes
+
+
+def _special_places(field: Field) -> set[int]:
+    """Return the regular codes that would be read back as a special value."""
+    grid = step(field)
+    if grid is None:
+        return set()
+    low = Fraction(str(bounds(field)[0]))
+    places = ((Fraction(str(number)) - low) / grid for number in special_numbers(field))
+    return {int(place) for place in places if place.denominator == 1 and 0 <= place < field.domain.values}

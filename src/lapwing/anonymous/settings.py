@@ -1,0 +1,71 @@
+"""The settings of an anonymous table, checked before any row is read."""
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Literal, get_args
+
+from lapwing.errors import ParameterError
+
+Partition = Literal["practical", "theorem", "mdav"]
+Output = Literal["systematic", "iid", "shuffle"]
+Categories = Literal["random", "mode"]
+
+_WORDS = {"partition": get_args(Partition), "output": get_args(Output), "categories": get_args(Categories)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Say how a table is made anonymous; `lapwing.anonymize` tells what each setting means.
+
+    Parameters
+    ----------
+    min_group_size : int
+        At least 2.
+    partition : {"practical", "theorem", "mdav"}
+        How units are grouped.
+    improve : bool
+        Whether single units are moved between groups after that; the partition of the theorem stays as it is.
+    output : {"systematic", "iid", "shuffle"}
+        How rows are made from groups.
+    categories : {"random", "mode"}
+        What a row shows of a group's categories.
+    rows : int or None
+        Rows to make, at least 1; None for as many as were kept.
+
+    Raises
+    ------
+    ParameterError
+        If a setting is out of range, or two contradict each other.
+    """
+
+    min_group_size: int = 10
+    partition: Partition = "practical"
+    improve: bool = True
+    output: Output = "systematic"
+    categories: Categories = "random"
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, words in _WORDS.items():
+            value = getattr(self, name)
+            if value not in words:
+                raise ParameterError(f"{name} must be one of {', '.join(words)}, got {value!r}")
+        object.__setattr__(self, "min_group_size", _whole("min_group_size", self.min_group_size, 2))
+        if not isinstance(self.improve, bool):
+            raise ParameterError(f"improve must be true or false, got {self.improve!r}")
+        if self.rows is not None:
+            object.__setattr__(self, "rows", _whole("rows", self.rows, 1))
+        if self.output == "shuffle" and self.rows is not None:
+            raise ParameterError(
+                "output shuffle makes as many rows as are kept; leave rows out, or take another output"
+            )
+        if self.output == "shuffle" and self.categories == "mode":
+            raise ParameterError(
+                "output shuffle keeps every category; leave out categories mode, or take another output"
+            )
+
+
+def _whole(name: str, value: object, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ParameterError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    return int(value)

@@ -1,0 +1,160 @@
+"""Privacy units as points: what two of them have in common, as a squared distance.
+
+A number or date is one coordinate, its public range laid on 0 to 1, and so are Booleans and the places of ordered
+categories. Other categories are corners of a simplex: a coordinate of 0 or 1 each. Missing cells, special values and
+misfits are corners too; a number that is one of them lies at the mean of its column. A unit with several rows lies at
+the mean of its rows.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from lapwing.anonymous.rows import UnitRows
+from lapwing.errors import CapacityError
+from lapwing.schema.fields import Field
+from lapwing.schema.schemas import Schema
+
+MOST_COORDINATES: Final = 2000
+"""Coordinates of a unit at most: distances take time and memory in proportion."""
+
+_MOST_CORNERS: Final = 64
+_MISMATCH: Final = 2.0  # of two categories, and the mean of two standardised numbers
+_GIGABYTES_PER_COORDINATE: Final = 16e-3  # of 10**6 units, as they are and standardised
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Vectors:
+    """Hold one point for each privacy unit. Private.
+
+    Parameters
+    ----------
+    raw : ndarray of float64, shape (units, p)
+        In a ball whose squared radius is `bound`.
+    spread : ndarray of float64, shape (p,)
+        What a coordinate of `raw` is multiplied by, so that two units differ by 2 on average in the square of a number,
+        and by 2 where their categories differ.
+    bound : int
+        Columns, and one more for each number or Boolean with cells that are missing, special or misfits.
+    """
+
+    raw: np.ndarray
+    spread: np.ndarray
+    bound: int
+
+    @property
+    def standardised(self) -> np.ndarray:
+        """Centred points in the unit in which distances are taken: ndarray of float64, shape (units, p)."""
+        return np.asarray((self.raw - self.raw.mean(axis=0)) * self.spread)
+
+
+def coordinates_of(field: Field) -> int:
+    """Return how many coordinates a column has at most.
+
+    Examples
+    --------
+    >>> coordinates_of(Field(name="age", type="integer", minimum=0, maximum=120, special=(-1,)))
+    3
+    >>> coordinates_of(Field(name="sex", type="string", categories=("f", "m")))
+    3
+    """
+    domain = field.domain
+    return 1 + domain.reserved if domain.ordered else min(domain.size, _MOST_CORNERS)
+
+
+def check_coordinates(schema: Schema) -> None:
+    """Refuse a schema whose rows have too many coordinates.
+
+    Raises
+    ------
+    CapacityError
+        Above `MOST_COORDINATES`.
+    """
+    total = sum(map(coordinates_of, schema.columns))
+    if total > MOST_COORDINATES:
+        raise CapacityError(
+            f"the schema's columns make {total} coordinates, more than {MOST_COORDINATES}; for 10^6 units they would "
+            f"take {total * _GIGABYTES_PER_COORDINATE:.0f} GB of memory: leave columns out, or set categoriesOrdered"
+        )
+
+
+def unit_vectors(rows: UnitRows, schema: Schema, rng: np.random.Generator) -> Vectors:
+    """Return the point of every privacy unit.
+
+    Parameters
+    ----------
+    rows : UnitRows
+        At least one.
+    schema : Schema
+        At most `MOST_COORDINATES` coordinates.
+    rng : Generator
+        Directions of the categories of columns with more than 64 of them.
+
+    Returns
+    -------
+    Vectors
+        Coordinates that are 0 for all units are left out, but for one.
+
+    Notes
+    -----
+    A column with more than 64 categories has 64 coordinates: its categories are unit vectors in random directions, the
+    squared distance between two of which is 2 with a standard deviation of 1/4.
+    """
+    columns = [_column(field, rows, rng) for field in schema.columns]
+    blocks = [column.values for column in columns if column.values.shape[1]]
+    if not blocks:
+        return Vectors(np.zeros((rows.count, 1)), np.ones(1), len(columns))
+    spread = np.concatenate([column.spread for column in columns])
+    return Vectors(np.concatenate(blocks, axis=1), spread, sum(column.bound for column in columns))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Column:
+    """The coordinates of one column, shape (units, w), their spread, and the squared radius of a ball they lie in."""
+
+    values: np.ndarray
+    spread: np.ndarray
+    bound: int
+
+
+def _column(field: Field, rows: UnitRows, rng: np.random.Generator) -> _Column:
+    codes = rows.codes[field.name]
+    if field.domain.ordered:
+        return _ordered(field, codes, rows)
+    if field.domain.size > _MOST_CORNERS:
+        directions = rng.standard_normal((field.domain.size, _MOST_CORNERS))
+        directions /= np.sqrt(np.square(directions).sum(axis=1, keepdims=True))
+        each = [_unit_means(direction[codes], rows) for direction in directions.T]
+    else:
+        each = _corners(codes, range(field.domain.size), rows)
+    return _Column(np.stack(each, axis=1), np.ones(len(each)), 1)
+
+
+def _ordered(field: Field, codes: np.ndarray, rows: UnitRows) -> _Column:
+    """Return the place of each unit in an ordered domain, and a corner for each reserved code."""
+    domain = field.domain
+    regular = codes < domain.values
+    places = codes[regular] / max(1, domain.values - 1)
+    cells = np.bincount(rows.units[regular], minlength=rows.count)
+    known = cells > 0
+    means = np.bincount(rows.units[regular], places, minlength=rows.count)[known] / cells[known]
+    reserved = _corners(codes, range(domain.values, domain.size), rows)
+    bound = 1 + bool(reserved)
+    spread = [np.sqrt(_MISMATCH)] * len(reserved)
+    if not means.size or means.min() == means.max():
+        return _Column(np.stack(reserved, axis=1) if reserved else np.empty((rows.count, 0)), np.array(spread), bound)
+    place = np.full(rows.count, means.mean())
+    place[known] = means
+    own = np.sqrt(_MISMATCH) if field.type == "boolean" else 1 / means.std()
+    return _Column(np.stack([place, *reserved], axis=1), np.array([own, *spread]), bound)
+
+
+def _corners(codes: np.ndarray, wanted: range, rows: UnitRows) -> list[np.ndarray]:
+    """Return the share of each unit's cells that have each code, of those codes that any cell has."""
+    found = (codes == code for code in wanted)
+    return [_unit_means(cells, rows) for cells in found if cells.any()]
+
+
+def _unit_means(values: np.ndarray, rows: UnitRows) -> np.ndarray:
+    return np.asarray(np.bincount(rows.units, values, minlength=rows.count) / rows.per_unit)

@@ -1,0 +1,190 @@
+"""An attacker looks at anonymous rows: behind every figure stand at least k units, and planted bugs are seen."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.anonymous_groups import rare_rows, weak_figures
+from lapwing.anonymous.drawing import Grouped, draw_codes
+from lapwing.anonymous.pools import NO_POOL, pooled_groups
+from lapwing.anonymous.rows import UnitRows, read_rows
+from lapwing.anonymous.settings import Settings
+
+K = 5
+SECRET = 912_345
+NUMBERS = {
+    "privacyUnit": {"field": "person", "maxRows": 4},
+    "fields": [
+        {"name": "person", "type": "integer", "role": "identifier"},
+        *(
+            {"name": name, "type": "integer", "constraints": {"minimum": 0, "maximum": 999_999}, "special": [-1]}
+            for name in ("income", "rent")
+        ),
+        {"name": "sex", "type": "string", "categories": ["f", "m"]},
+    ],
+}
+
+
+def people(seed, missing=0.0, units=60):
+    """Return a table of persons with one to six rows, some of their cells missing or special."""
+    rng = np.random.default_rng(seed)
+    person = np.repeat(np.arange(units), rng.integers(1, 7, units))
+    columns = {
+        name: [
+            None if gap < missing else -1 if gap < 1.2 * missing else number
+            for gap, number in zip(rng.random(person.size), rng.integers(0, 1000, person.size).tolist(), strict=True)
+        ]
+        for name in ("income", "rent")
+    }
+    return pl.DataFrame({"person": person, **columns, "sex": rng.choice(["f", "m"], person.size)})
+
+
+def groups_of_k(rows):
+    return np.random.default_rng(7).permutation(np.arange(rows.count) * (rows.count // K) // rows.count)
+
+
+def shown_numbers(rows, labels, name, seed=0):
+    """Return the number that each group shows of a column, told by a category that only the rows of one group have."""
+    schema = lw.Schema.from_dict(NUMBERS)
+    tagged = {**rows.codes, "sex": (labels[rows.units] % 2).astype(np.uint8)}
+    shown = {}
+    for group in range(int(labels.max()) + 1):
+        tagged["sex"] = np.where(labels[rows.units] == group, 0, 1).astype(np.uint8)
+        codes = draw_codes(
+            Grouped(UnitRows(tagged, rows.units, rows.count, rows.kind), labels),
+            schema,
+            Settings(min_group_size=K, output="shuffle"),
+            np.random.default_rng(seed),
+        )
+        numbers = codes[name][(codes["sex"] == 0) & (codes[name] < 1_000_000)]
+        assert np.unique(numbers).size <= 1
+        if numbers.size:
+            shown[group] = float(numbers[0])
+    return shown
+
+
+def private_cells(rows, name):
+    return np.where(rows.codes[name] < 1_000_000, rows.codes[name].astype(float), np.nan)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3, 0.7, 0.9])
+@pytest.mark.parametrize("seed", range(3))
+def test_every_number_is_a_mean_over_at_least_k_units(missing, seed):
+    rows = read_rows(people(seed, missing), lw.Schema.from_dict(NUMBERS))
+    labels = groups_of_k(rows)
+
+    for name in ("income", "rent"):
+        shown = shown_numbers(rows, labels, name)
+        assert weak_figures(private_cells(rows, name), rows.units, labels[rows.units], shown, K) == []
+        assert shown or np.unique(rows.units[~np.isnan(private_cells(rows, name))]).size < K
+
+
+def test_a_group_of_rows_of_one_unit_is_seen():
+    person = np.repeat(np.arange(10), 4)
+    table = pl.DataFrame({"person": person, "income": person * 1000, "rent": person, "sex": ["f"] * 40})
+    rows = read_rows(table, lw.Schema.from_dict(NUMBERS))
+
+    counted_by_rows = np.arange(10)  # four rows each, of one person: a bug would take them for a group of four
+    shown = {unit: unit * 1000.0 for unit in range(10)}
+
+    found = weak_figures(private_cells(rows, "income"), rows.units, counted_by_rows[rows.units], shown, K)
+    assert found == list(range(10))
+
+
+def test_means_without_pools_are_seen(monkeypatch):
+    rows = read_rows(people(1, 0.8), lw.Schema.from_dict(NUMBERS))
+    labels = groups_of_k(rows)
+    monkeypatch.setattr(
+        "lapwing.anonymous.drawing.pooled_groups", lambda known, wanted, size, order: np.arange(known.size)
+    )
+
+    shown = shown_numbers(rows, labels, "income")
+
+    assert weak_figures(private_cells(rows, "income"), rows.units, labels[rows.units], shown, K)
+
+
+def test_the_one_number_of_a_group_is_never_shown():
+    table = people(3).with_columns(
+        income=pl.when(pl.col("person") == 17).then(SECRET).when(pl.col("person") % 2 == 0).then(pl.col("income"))
+    )
+
+    for seed in range(5):
+        for output in ("systematic", "iid", "shuffle"):
+            rows = lw.anonymize(table, NUMBERS, K, seed=seed, output=output).data
+            assert SECRET not in rows["income"].to_list()
+
+
+def test_of_fewer_than_k_numbers_in_the_whole_table_none_is_shown():
+    table = people(3).with_columns(income=pl.when(pl.col("person") < K - 1).then(SECRET))
+
+    rows = lw.anonymize(table, NUMBERS, K, seed=1).data
+
+    assert rows["income"].null_count() == rows.height
+
+
+@pytest.mark.parametrize("partition", ["practical", "mdav", "theorem"])
+def test_every_row_of_numbers_stands_at_least_k_times_in_the_table(partition):
+    table = people(5, units=300).group_by("person").first()
+
+    rows = lw.anonymize(table, NUMBERS, K, partition=partition, seed=1).data
+
+    assert rare_rows(rows, ["income", "rent"], K) == 0
+    assert rare_rows(table, ["income", "rent"], K) > 0, "the table itself is seen"
+
+
+def dealt_out_again(rows, labels, rng):
+    """Return the same rows with every column's cells dealt out anew inside each group."""
+    codes = {}
+    for name, column in rows.codes.items():
+        order = np.lexsort((rng.random(rows.rows), labels[rows.units]))
+        codes[name] = np.empty_like(column)
+        codes[name][np.argsort(labels[rows.units], kind="stable")] = column[order]
+    return UnitRows(codes, rows.units, rows.count, rows.kind)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"output": "iid"}, {"output": "shuffle"}, {"categories": "mode"}, {"rows": 777}],
+    ids=str,
+)
+def test_rows_out_do_not_depend_on_which_unit_of_a_group_has_which_cell(settings):
+    table = people(6, 0.4, units=90).group_by("person", maintain_order=True).first()
+    schema = lw.Schema.from_dict(NUMBERS)
+    rows = read_rows(table, schema)
+    labels = groups_of_k(rows)
+    chosen = Settings(min_group_size=K, **settings)
+    others = dealt_out_again(rows, labels, np.random.default_rng(8))
+    assert any((others.codes[name] != rows.codes[name]).any() for name in rows.codes)
+
+    first, second = (
+        draw_codes(Grouped(each, labels), schema, chosen, np.random.default_rng(9)) for each in (rows, others)
+    )
+
+    for name, column in first.items():
+        np.testing.assert_array_equal(column, second[name])
+
+
+def test_the_order_of_rows_in_the_file_makes_no_difference():
+    table = people(11).group_by("person", maintain_order=True).first().with_columns(rent=pl.col("person") * 7)
+
+    first, second = (lw.anonymize(each, NUMBERS, K, seed=3).data for each in (table, table.reverse()))
+
+    assert first.equals(second)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_pools_do_not_overlap_and_are_large_enough(seed):
+    rng = np.random.default_rng(seed)
+    known = rng.integers(0, 2 * K, 40) * (rng.random(40) < rng.random())
+    wanted = (known > 0) | (rng.random(40) < 0.1)
+
+    pools = pooled_groups(known, wanted, K, rng.random(40))
+
+    totals = np.bincount(pools[pools >= 0], known[pools >= 0], minlength=40)
+    if (pools == NO_POOL).any():
+        assert known.sum() < K
+        assert (pools[wanted] == NO_POOL).all()
+    else:
+        assert (totals[pools[wanted]] >= K).all()
+    assert (pools[~wanted] == np.flatnonzero(~wanted)).all()

@@ -1,0 +1,102 @@
+"""lapwing anonymize: rows and what is said about them, in files and on stderr."""
+
+import json
+
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.command import lapwing
+from helpers.source_tree import PACKAGE
+
+DATA, SCHEMA = PACKAGE / "examples" / "adult.parquet", PACKAGE / "examples" / "adult.schema.json"
+NOTICE = "k-anonymous with k = 25, not differentially private; homogeneous groups can reveal shared values"
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """Return a few hundred rows of Adult."""
+    path = tmp_path_factory.mktemp("anonymize") / "small.parquet"
+    pl.read_parquet(DATA).head(400).write_parquet(path)
+    return path
+
+
+def anonymize(data, out, *more, size=25):
+    return lapwing("anonymize", data, "--schema", SCHEMA, "--min-group-size", size, "-o", out, *more)
+
+
+def test_the_notice_is_on_stderr_and_in_both_files(small, tmp_path):
+    said = anonymize(small, tmp_path / "out.parquet", "--seed", 1)
+
+    assert (said.status, said.out) == (0, "")
+    assert said.err.splitlines()[0] == f"lapwing: {NOTICE}"
+    about = json.loads((tmp_path / "out.parquet.anonymous.json").read_text())
+    assert (about["notice"], about["k"], about["rows"], about["seed"]) == (NOTICE, 25, 400, 1)
+    assert json.loads(pl.read_parquet_metadata(tmp_path / "out.parquet")["lapwing"]) == about
+    assert {path.name for path in tmp_path.iterdir()} == {"out.parquet", "out.parquet.anonymous.json"}
+
+
+def test_the_rows_are_those_of_the_function(small, tmp_path):
+    chosen = ("--partition", "mdav", "--no-improve", "--draw", "iid", "--categories", "mode", "--rows", 50, "--seed", 7)
+
+    said = anonymize(small, tmp_path / "out.parquet", *chosen)
+
+    assert said.status == 0
+    made = lw.anonymize(
+        small, SCHEMA, 25, partition="mdav", improve=False, output="iid", categories="mode", rows=50, seed=7
+    )
+    assert pl.read_parquet(tmp_path / "out.parquet").equals(made.data)
+    about = json.loads((tmp_path / "out.parquet.anonymous.json").read_text())
+    assert about == json.loads(json.dumps(made.to_dict()))
+    assert about["settings"] == {
+        "min_group_size": 25,
+        "partition": "mdav",
+        "improve": False,
+        "output": "iid",
+        "categories": "mode",
+        "rows": 50,
+    }
+
+
+def test_csv_has_the_file_about_it_too(small, tmp_path):
+    said = anonymize(small, tmp_path / "out.csv", "--quiet")
+
+    assert (said.status, said.out, said.err) == (0, "", "")
+    assert pl.read_csv(tmp_path / "out.csv").height == 400
+    assert json.loads((tmp_path / "out.csv.anonymous.json").read_text())["notice"] == NOTICE
+
+
+@pytest.mark.parametrize(
+    ("more", "size", "says"),
+    [
+        ([], 401, "min_group_size is 401, more than the table has rows"),
+        ([], 1, "min_group_size must be a whole number of at least 2, got 1"),
+        (["--rows", 0], 25, "rows must be a whole number of at least 1, got 0"),
+        (["--draw", "shuffle", "--rows", 5], 25, "output shuffle makes as many rows as are kept; leave rows out"),
+    ],
+)
+def test_what_is_refused_is_one_line_and_leaves_no_file(small, tmp_path, more, size, says):
+    said = anonymize(small, tmp_path / "out.parquet", *more, size=size)
+
+    assert said.status == 1
+    assert says in said.error
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "size", "says"),
+    [
+        (["--partition", "best"], 25, "'best' is not one of 'practical', 'theorem', 'mdav'"),
+        ([], "2.5", "'2.5' is not a whole number"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_status_2(small, tmp_path, more, size, says):
+    said = anonymize(small, tmp_path / "out.parquet", *more, size=size)
+
+    assert said.status == 2
+    assert says in said.error
+
+
+def test_other_file_names_and_the_input_itself_are_refused(small, tmp_path):
+    assert "must end in .parquet or .csv" in anonymize(small, tmp_path / "out.json").error
+    assert "already" in anonymize(small, small).error
