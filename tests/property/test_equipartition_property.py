@@ -52,6 +52,14 @@ def test_the_names_of_the_cells_do_not_matter_only_their_order(labels, data) -> 
     np.testing.assert_array_equal(found, equipartition(labels * 1000 - 7, blocks))
 
 
+def test_records_of_a_cell_are_taken_in_their_order() -> None:
+    labels = np.random.default_rng(0).integers(0, 3, 3000)
+
+    found = equipartition(labels, 70)
+
+    assert all((np.diff(found[labels == cell]) >= 0).all() for cell in range(3))
+
+
 def test_cells_that_divide_evenly_are_cut_without_a_pool() -> None:
     labels = np.array([5, 1, 5, 1, 5, 1, 5, 1])
 

@@ -95,6 +95,15 @@ def test_separated_rows_lie_in_the_ball_and_far_from_each_other() -> None:
     assert np.count_nonzero(wide.any(axis=0)) <= 25 * math.log(40)
 
 
+def test_draws_that_are_not_separated_are_drawn_again() -> None:
+    rng = np.random.default_rng(0)
+
+    # Of two rows of 12 bits every 14th pair is too near.
+    pairs = [separated_rows(1, 12, rng) for _ in range(200)]
+
+    assert min(float(np.linalg.norm(one - two)) for one, two in pairs) > 0.5
+
+
 def test_what_has_no_meaning_is_refused() -> None:
     with pytest.raises(ParameterError, match="the degree of a moment must be at least 1, got 0"):
         moment_loss(np.zeros((2, 2)), np.zeros(2, dtype=int), 0)

@@ -79,7 +79,7 @@ def nearest_lattice_points(z: np.ndarray, spacing: int, budget: int) -> np.ndarr
 def _check_size(z: np.ndarray, spacing: int, budget: int) -> None:
     """Refuse numbers whose costs could leave int64."""
     largest = max(-int(z.min()), int(z.max())) if z.size else 0
-    most = spacing * max(budget, 1) + 2 * (largest + spacing) * (math.isqrt(z.shape[1] * budget) + 1)
+    most = spacing * budget + 2 * (largest + spacing) * (math.isqrt(z.shape[1] * budget) + 1)
     if most >= 2**62:
         raise ParameterError(
             f"rows of {z.shape[1]} coordinates are too large for a spacing of {spacing} and a budget of {budget}; "
