@@ -24,6 +24,7 @@ RUN = [
     "evaluate.md",
     "people-with-many-rows.md",
     "psmm.md",
+    "anonymous.md",
 ]
 FIRST_SCREEN_LINES = 24
 

@@ -293,6 +293,7 @@ def refused(*, data=None, fields=None, kind=lw.ParameterError, **settings):
         ({"categories": "mean"}, "categories must be one of random, mode, got 'mean'"),
         ({"improve": 1}, "improve must be true or false, got 1"),
         ({"rows": 0}, "rows must be a whole number of at least 1, got 0"),
+        ({"rows": 10**9}, "rows must be at most 100000000, got 1000000000; they are held in memory"),
         ({"rows": 8, "output": "shuffle"}, "output shuffle makes as many rows as are kept; leave rows out"),
         ({"categories": "mode", "output": "shuffle"}, "output shuffle keeps every category; leave out categories mode"),
         ({"seed": -1}, "seed must be a whole number from 0 to 2**128 - 1, got -1"),

@@ -2,13 +2,16 @@
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 from lapwing.errors import ParameterError
 
 Partition = Literal["practical", "theorem", "mdav"]
 Output = Literal["systematic", "iid", "shuffle"]
 Categories = Literal["random", "mode"]
+
+MOST_ROWS: Final = 10**8
+"""Rows out at most."""
 
 _WORDS = {"partition": get_args(Partition), "output": get_args(Output), "categories": get_args(Categories)}
 
@@ -30,7 +33,7 @@ class Settings:
     categories : {"random", "mode"}
         What a row shows of a group's categories.
     rows : int or None
-        Rows to make, at least 1; None for as many as were kept.
+        Rows to make, 1 to 10**8; None for as many as were kept.
 
     Raises
     ------
@@ -55,6 +58,8 @@ class Settings:
             raise ParameterError(f"improve must be true or false, got {self.improve!r}")
         if self.rows is not None:
             object.__setattr__(self, "rows", _whole("rows", self.rows, 1))
+            if self.rows > MOST_ROWS:
+                raise ParameterError(f"rows must be at most {MOST_ROWS}, got {self.rows}; they are held in memory")
         if self.output == "shuffle" and self.rows is not None:
             raise ParameterError(
                 "output shuffle makes as many rows as are kept; leave rows out, or take another output"

@@ -48,7 +48,7 @@ def anonymize(
         stay exact. Numbers and dates are means under all three.
     categories : {"random", "mode"}, default "random"
         Whether a category is drawn from the group's shares, or the group's most frequent one.
-    rows : int, at least 1, optional
+    rows : int, 1 to 10**8, optional
         Rows to make; by default as many as were kept of the table.
     seed : int, optional
         Of the generator that draws the rows; by default a fresh one. The result names it.
