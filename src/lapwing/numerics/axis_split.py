@@ -6,7 +6,7 @@ _SAMPLE = 4096
 _POWER_STEPS = 10
 
 
-def axis_blocks(x: np.ndarray, most: int, share: float = 0.5) -> list[np.ndarray]:
+def axis_blocks(x: np.ndarray, most: int, *, share: float = 0.5, unit: int = 1) -> list[np.ndarray]:
     """Split points along principal axes until no block has more than ``most`` of them.
 
     Parameters
@@ -30,7 +30,7 @@ def axis_blocks(x: np.ndarray, most: int, share: float = 0.5) -> list[np.ndarray
             blocks.append(np.sort(places))
             continue
         along = _along_axis(x[places])
-        first = round(cut * places.size)
+        first = round(cut * places.size / unit) * unit
         halves = np.argpartition(along, first)
         todo += [(places[np.sort(half)], 0.5) for half in (halves[first:], halves[:first])]
     return blocks
@@ -44,4 +44,5 @@ def _along_axis(points: np.ndarray) -> np.ndarray:
     for _ in range(_POWER_STEPS):
         axis = axis / max(float(np.abs(axis).max()), np.finfo(np.float64).tiny)
         axis = (centred * (centred * axis).sum(axis=1)[:, None]).sum(axis=0)
-    return np.asarray(points @ axis)
+    along: np.ndarray = np.einsum("ij,j->i", points, axis)
+    return along

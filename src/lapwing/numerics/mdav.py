@@ -42,14 +42,15 @@ def mdav(x: np.ndarray, size: int) -> np.ndarray:
     left, points, group = np.arange(len(x)), x, 0
     while left.size >= 2 * size:
         pole = points[_distances(points, points.mean(axis=0)).argmax()]
-        is_last_pair = left.size < 3 * size
-        for _ in range(1 if is_last_pair else 2):
+        for _ in range(2 if left.size >= 3 * size else 1):
             away = _distances(points, pole)
             near = _nearest(away, size)
             labels[left[near]] = group
             group += 1
-            left, points, away = (np.delete(kept, near, axis=0) for kept in (left, points, away))
-            pole = points[away.argmax()]
+            is_left = np.ones(left.size, dtype=bool)
+            is_left[near] = False
+            left, points = left[is_left], points[is_left]
+            pole = points[away[is_left].argmax()]
     labels[left] = group
     return labels
 
@@ -57,10 +58,11 @@ def mdav(x: np.ndarray, size: int) -> np.ndarray:
 def _distances(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
     """Return squared distances; equal points get equal ones, which a matrix product would not promise."""
     away = points - centre
-    return np.einsum("ij,ij->i", away, away)
+    squared: np.ndarray = np.einsum("ij,ij->i", away, away)
+    return squared
 
 
 def _nearest(away: np.ndarray, size: int) -> np.ndarray:
     """Return the places of the ``size`` smallest distances, ties by place."""
     near = np.flatnonzero(away <= np.partition(away, size - 1)[size - 1])
-    return near[np.argsort(away[near], kind="stable")[:size]]
+    return near if near.size == size else near[np.argsort(away[near], kind="stable")[:size]]
