@@ -1,0 +1,76 @@
+"""Record and replay of all questions about vectors, and of the mechanism that asks them."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from helpers.vector_runs import FORMS, AskingVectors
+from lapwing.audit.pairs import neighbour_pair
+from lapwing.audit.replay import audit_pair
+from lapwing.mechanisms.microaggregation import Microaggregation
+from mechanism_checks import settings_for
+
+EVERY = AskingVectors()
+LEARNING = AskingVectors(("products", "rows"), learns=True)
+
+MECHANISMS = {
+    "default": Microaggregation(),
+    "one cell": Microaggregation(directions=0),
+    "cells": Microaggregation(directions=2, bins=3, intervals=3, damping=2),
+    "means of numbers": Microaggregation(numbers="means", directions=1, bins=4),
+    "not calibrated": Microaggregation(directions=1, bins=2, intervals=2, calibrate=False, fit_moments=False),
+}
+
+
+def audited(mechanism, relation, max_rows, pairs):
+    """Return the broken promises over generated pairs of neighbours."""
+    rng = np.random.default_rng([max_rows, len(relation), pairs])
+    flagged = []
+    for _, pure in zip(range(pairs), itertools.cycle((True, False)), strict=False):
+        pair = neighbour_pair(rng, relation, max_rows)
+        settings = settings_for(mechanism, pair.schema, relation, pure=pure, times=int(rng.choice([1, 10, 1000])))
+        flagged += audit_pair(pair.data, pair.neighbour, settings)
+    return flagged
+
+
+@pytest.mark.parametrize("max_rows", [1, 3])
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("mechanism", [EVERY, LEARNING], ids=["every form", "learned cells"])
+def test_no_pair_is_flagged(mechanism, relation, max_rows):
+    assert audited(mechanism, relation, max_rows, pairs=12) == []
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("max_rows", [1, 3])
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize(
+    "mechanism", [EVERY, LEARNING, *(AskingVectors((form,)) for form in FORMS)], ids=["every form", "learned", *FORMS]
+)
+def test_none_of_many_pairs_is_flagged(mechanism, relation, max_rows):
+    assert audited(mechanism, relation, max_rows, pairs=400) == []
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
+def test_no_pair_is_flagged_under_other_settings(mechanism, relation):
+    flagged = [flag for max_rows in (1, 3) for flag in audited(mechanism, relation, max_rows, pairs=4)]
+
+    assert flagged == []
+
+
+@pytest.mark.parametrize("pairs", [16, pytest.param(400, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "mechanism",
+    [Microaggregation(constants="paper"), Microaggregation(constants="paper", damping=1, numbers="means")],
+    ids=["paper", "paper with means of numbers"],
+)
+def test_no_pair_is_flagged_with_the_paper_s_constants(mechanism, pairs):
+    rng, flagged = np.random.default_rng(pairs), []
+
+    for _ in range(pairs):
+        pair = neighbour_pair(rng, "replace-one", 1)
+        settings = settings_for(mechanism, pair.schema, "replace-one", pure=True, times=int(rng.choice([1, 1000])))
+        flagged += audit_pair(pair.data, pair.neighbour, settings)
+
+    assert flagged == []
