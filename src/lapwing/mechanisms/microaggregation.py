@@ -14,6 +14,12 @@ import numpy as np
 
 from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
+from lapwing.mechanisms.steps.group_details import (
+    detail_groupings,
+    detail_questions,
+    detail_share,
+    detail_shares,
+)
 from lapwing.mechanisms.steps.microaggregated_means import (
     CELL_SHARES,
     CellSettings,
@@ -33,7 +39,7 @@ from lapwing.release.coordinates import ConvexSet, Coordinates
 from lapwing.release.curator import Curator
 from lapwing.release.model import ReleasedModel
 from lapwing.release.planned import Planned, PlannedQuestion
-from lapwing.release.questions import Answer
+from lapwing.release.questions import Answer, MarginalCounts
 from lapwing.release.terms import Relation, Terms
 from lapwing.schema.schemas import Schema
 
@@ -81,9 +87,10 @@ class Microaggregation:
 
     Notes
     -----
-    Guarantee: two `CellSums` for the totals, one `SecondMoment`, two `CellSums` for the cells: ε-DP in all, or ρ-zCDP,
-    for add-remove and replace-one neighbours and any number of rows per unit; ``constants="paper"``: a third of ε each
-    on second moment, counts and damped means, replace-one neighbours only.
+    Guarantee: a `MarginalCounts` for each column that is wider than its groups, two `CellSums` for the totals, one
+    `SecondMoment`, two `CellSums` for the cells: ε-DP in all, or ρ-zCDP, for add-remove and replace-one neighbours and
+    any number of rows per unit; ``constants="paper"``: a third of ε each on second moment, counts and damped means,
+    replace-one neighbours only.
 
     Expected error: `lapwing.numerics.covariance_loss` has the theorems' bounds. Noise moves one-way marginals by about
     d / (ε n); what cells lose of the covariance is made up from the noisy second moment. Time ``O(n p**2)`` for the
@@ -172,14 +179,14 @@ class Microaggregation:
         if self.constants == "paper":
             self._check_paper(budget, curator.terms)
             damping = self._paper_damping(coordinates, budget, curator.terms)
-            found = paper_means(curator, coordinates, budget, damping, project)
+            found, details = paper_means(curator, coordinates, budget, damping, project), {}
         else:
-            found = microaggregated_means(curator, coordinates, budget, self._cells, project)
+            questions, left = self._details(schema, coordinates, budget)
+            details = detail_shares(curator.ask(*questions))
+            found = microaggregated_means(curator, coordinates, left, self._cells, project)
 
         rows = curator.terms.rows
-        return means_as_model(
-            schema, coordinates, found.weights, found.means, round(found.rows) if rows is None else rows
-        )
+        return means_as_model(schema, coordinates, found, round(found.rows) if rows is None else rows, details)
 
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
@@ -223,7 +230,8 @@ class Microaggregation:
         """
         coordinates = self.check(schema, budget, terms)
         rows = float(max(1, terms.rows if terms.rows is not None else terms.expected_rows or 1))
-        questions, cells = self._planned(coordinates, budget, terms, rows)
+        details, left = self._details(schema, coordinates, budget)
+        questions, cells = self._planned(coordinates, left, terms, rows)
         sums = next(each for each in reversed(questions) if isinstance(each, CellSums))
         noise = sums.noise(terms.relation, terms.max_rows).mean_absolute / sums.scale
         text = (
@@ -232,7 +240,7 @@ class Microaggregation:
         )
         damped = sums.damping is not None
         return Planned(
-            questions=questions,
+            questions=(*details, *questions),
             accuracy=(
                 Statement(kind="expected error", text=text, value=noise if damped else noise / rows),
                 Statement(kind="cells", text="at most so many cells hold the rows", value=cells),
@@ -276,6 +284,17 @@ class Microaggregation:
         if self.constants == "paper" and self.convex_set != "box":
             raise ParameterError("constants='paper' is for convex_set='box'; use constants='tight'")
         return row_coordinates(schema, self.numbers, self.intervals, self.convex_set, coding=coding)
+
+    def _details(
+        self, schema: Schema, coordinates: Coordinates, budget: Budget
+    ) -> tuple[tuple[MarginalCounts, ...], Budget]:
+        """Return the questions for what lies inside groups of wide columns, and the budget that they leave."""
+        details = {} if self.constants == "paper" else detail_groupings(schema, coordinates)
+        if not details:
+            return (), budget
+        share = detail_share(details, coordinates)
+        cost, left = budget.split([share, 1 - share])
+        return detail_questions(details, cost), left
 
     def _check_paper(self, budget: Budget, terms: Terms) -> None:
         """Refuse the paper's constants where its proof does not reach."""

@@ -120,7 +120,7 @@ def _chosen_cells(
 ) -> Projection | None:
     """Return the cells along the leading directions of a noisy second moment."""
     covariance = covariance_of(moment, totals)
-    edge = noise_edge(coordinates.size, covariance.sd, totals.rows)
+    edge = noise_edge(coordinates, covariance.sd, totals.rows)
     eigenvalues = np.linalg.eigvalsh(covariance.between)[::-1]
     bins = chosen_bins(eigenvalues, edge, most, directions=settings.directions, bins=settings.bins)
     return cut_directions(coordinates, covariance, totals.mean, bins)
@@ -158,7 +158,7 @@ def has_cells(coordinates: Coordinates, cost: Budget, rows: float, terms: Terms,
         return columns > 1 and bool(settings.directions)
     question = moment_question(coordinates, cost)
     sd = question.noise(terms.relation, terms.max_rows).sd / question.scale / rows
-    return noise_edge(coordinates.size, sd, rows) < columns - 1
+    return noise_edge(coordinates, sd, rows) < columns - 1
 
 
 def most_cells(coordinates: Coordinates, costs: Sequence[Budget], rows: float, terms: Terms) -> float:

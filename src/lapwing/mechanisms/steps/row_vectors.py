@@ -6,11 +6,11 @@ from typing import Final, Literal
 import numpy as np
 
 from lapwing.errors import ParameterError
-from lapwing.mechanisms.steps.public_cells import one_way_grouping
+from lapwing.mechanisms.steps.public_cells import one_way_grouping, public_cells
 from lapwing.numerics.convex_sets import Blocks, rows_in_ball, rows_on_simplex
 from lapwing.release.coordinates import Coding, ColumnKind, ConvexSet, Coordinates
 from lapwing.schema.fields import Field
-from lapwing.schema.groupings import evenly, identity
+from lapwing.schema.groupings import Grouping, evenly, identity
 from lapwing.schema.schemas import Schema
 
 Numbers = Literal["intervals", "means"]
@@ -18,6 +18,9 @@ Projector = Callable[[np.ndarray], np.ndarray]
 
 LINE_CELLS: Final = 2**12
 """About how many places a line of numbers has; their distance is far below the noise on any mean."""
+
+MOST_CATEGORIES: Final = 4
+"""Categories are put together where they are more than so many times the intervals of a column."""
 
 LINE_BITS: Final = 12
 
@@ -34,7 +37,7 @@ def row_coordinates(
     numbers : {"intervals", "means"}
         Whether a wide ordered column is a list of intervals, or one coordinate.
     intervals : int
-        About how many intervals.
+        About how many intervals; unordered categories that are more than four times as many are put together in runs.
     convex_set : {"box", "ball", "simplex"}
         Of the vectors; a ball or a simplex needs required columns without categories.
     coding : {"centred", "unit"}
@@ -59,11 +62,7 @@ def row_coordinates(
     """
     kinds: list[ColumnKind] = ["line" if _is_line(field, numbers, convex_set) else "list" for field in schema.columns]
     groupings = [
-        one_way_grouping(field, intervals)
-        if kind == "list"
-        else identity(field.domain)
-        if field.domain.values <= LINE_CELLS
-        else evenly(field.domain, LINE_CELLS)
+        _list_groups(field, intervals) if kind == "list" else evenly(field.domain, min(LINE_CELLS, field.domain.values))
         for field, kind in zip(schema.columns, kinds, strict=True)
     ]
     is_coarse = convex_set == "box" and all(
@@ -78,6 +77,14 @@ def row_coordinates(
         convex_set=convex_set,
         bits=0 if is_coarse else LINE_BITS,
     )
+
+
+def _list_groups(field: Field, intervals: int) -> Grouping:
+    """Return the groups of a list: categories, intervals, or runs of many categories (branches, where declared)."""
+    most = MOST_CATEGORIES * intervals
+    if field.domain.ordered and not field.is_categorical:
+        return one_way_grouping(field, intervals)
+    return identity(field.domain) if field.domain.values <= most else public_cells(field, most)
 
 
 def _is_line(field: Field, numbers: Numbers, convex_set: ConvexSet) -> bool:

@@ -24,24 +24,24 @@ OUTER_CUTS: Final = 2.0
 LEAST_VARIANCE: Final = 1e-3
 
 
-def noise_edge(size: int, sd: float, rows: float) -> float:
+def noise_edge(coordinates: Coordinates, sd: float, rows: float) -> float:
     """Return about the largest eigenvalue that noise alone gives a covariance without diagonal.
 
     Parameters
     ----------
-    size : int
-        Number of coordinates, p.
+    coordinates : Coordinates
+        p coordinates of d columns.
     sd : float
         Standard deviation of the noise on each entry.
     rows : float
-        Number of rows n, whose sampling adds about 1 / n of variance to each entry.
+        Number of rows n, whose sampling adds up to 1 / n of variance to each entry, and d / n to each row of entries.
 
     Returns
     -------
     float
-        ``2 sqrt(p (sd**2 + 1 / n))``, the edge of the semicircle law.
+        ``2 sqrt(p sd**2 + d / n)``, the edge of the semicircle law.
     """
-    return 2.0 * math.sqrt(size * (sd**2 + 1.0 / rows))
+    return 2.0 * math.sqrt(coordinates.size * sd**2 + len(coordinates.columns) / rows)
 
 
 def chosen_bins(

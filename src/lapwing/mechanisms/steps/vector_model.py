@@ -1,16 +1,22 @@
 """From weighted means of rows to a released model: one product atom per mean."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
+from lapwing.mechanisms.steps.microaggregated_means import Means
 from lapwing.release.coordinates import Coordinates
 from lapwing.release.laws import Laws, laws_from_probabilities
 from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, narrow
 from lapwing.schema.groupings import Grouping
 from lapwing.schema.schemas import Schema
 
+Detail = tuple[Grouping, np.ndarray]
+Details = Mapping[str, Detail]
+
 
 def means_as_model(
-    schema: Schema, coordinates: Coordinates, weights: np.ndarray, means: np.ndarray, rows: int
+    schema: Schema, coordinates: Coordinates, found: Means, rows: int, details: Details
 ) -> ReleasedModel:
     """Return one atom per mean with a positive weight: randomised rounding, column by column.
 
@@ -20,33 +26,36 @@ def means_as_model(
         Of the release.
     coordinates : Coordinates
         Of the means.
-    weights : ndarray of float64, shape (s,)
-        Non-negative, not all zero.
-    means : ndarray of float64, shape (s, p)
-        In units, inside their convex set.
+    found : Means
+        Weights and means.
     rows : int
         The released number of rows.
+    details : mapping of str to (Grouping, ndarray of float64)
+        Finer groups of wide columns with their masses; columns without them are even inside a group.
 
     Returns
     -------
     ReleasedModel
-        A line of two values has the law with its mean, a list the law that it is (uniform inside a group), a line of
-        numbers the nearest value to its mean.
+        A line of two values has the law with its mean, a list the law that it is, a line of numbers the nearest value
+        to its mean.
     """
-    full = np.flatnonzero(weights > 0)
+    full = np.flatnonzero(found.weights > 0)
     starts = np.cumsum([0, *coordinates.widths])
-    laws = {
-        name: _law(schema, coordinates, place, means[full, starts[place] : starts[place + 1]])
-        for place, name in enumerate(coordinates.columns)
-    }
-    return ReleasedModel(weights=weights[full].astype(np.float64), rows=rows, laws=laws)
+    laws: dict[str, ColumnLaw] = {}
+    for place, name in enumerate(coordinates.columns):
+        block = found.means[full, starts[place] : starts[place + 1]]
+        if coordinates.kinds[place] == "list":
+            laws[name] = _indexed(
+                _list_laws(coordinates.groupings[place], coordinates.listed[place], block, details.get(name))
+            )
+        else:
+            laws[name] = _line_law(schema, coordinates, place, block)
+    return ReleasedModel(weights=found.weights[full].astype(np.float64), rows=rows, laws=laws)
 
 
-def _law(schema: Schema, coordinates: Coordinates, place: int, block: np.ndarray) -> ColumnLaw:
-    """Return the law of one column in every atom."""
-    grouping, listed = coordinates.groupings[place], coordinates.listed[place]
-    if coordinates.kinds[place] == "list":
-        return _indexed(_list_laws(grouping, listed, block))
+def _line_law(schema: Schema, coordinates: Coordinates, place: int, block: np.ndarray) -> ColumnLaw:
+    """Return the law of a column on a line, in every atom."""
+    listed = coordinates.listed[place]
     share = (block[:, 0] + 1.0) / 2.0 if coordinates.coding == "centred" else block[:, 0]
     values = schema.field(coordinates.columns[place]).domain.values
     if values == 2 and not listed:
@@ -59,14 +68,27 @@ def _indexed(laws: Laws) -> Indexed:
     return Indexed(narrow(np.arange(laws.count)), laws)
 
 
-def _list_laws(grouping: Grouping, listed: int, block: np.ndarray) -> Laws:
-    """Return the laws with these probabilities of groups, uniform inside each; even ones where all are zero."""
+def _list_laws(grouping: Grouping, listed: int, block: np.ndarray, detail: Detail | None) -> Laws:
+    """Return the laws with these probabilities of groups, inside each as the details say or uniform.
+
+    Even ones where all probabilities are zero.
+    """
     mass = np.zeros((len(block), grouping.groups))
     mass[:, : grouping.regular + listed] = np.clip(block, 0.0, 1.0)
     mass[mass.sum(axis=1) <= 0.0, : grouping.regular] = 1.0
     starts, stops, group = grouping.pieces()
-    lengths = (stops - starts).astype(np.float64)
-    share = lengths / np.bincount(group, lengths, minlength=grouping.groups)[group]
+    inside = (stops - starts).astype(np.float64)
+    if detail is not None:
+        finer, masses = detail
+        starts, stops, fine = finer.pieces()
+        lengths = (stops - starts).astype(np.float64)
+        group = grouping.apply(starts)
+        even = lengths / np.bincount(group, lengths, minlength=grouping.groups)[group]
+        known = np.append(masses, np.zeros(finer.reserved))[fine]
+        known *= lengths / np.bincount(fine, lengths, minlength=finer.groups)[fine]
+        is_known = np.bincount(group, known, minlength=grouping.groups)[group] > 0.0
+        inside = np.where(is_known, known, even)
+    share = inside / np.bincount(group, inside, minlength=grouping.groups)[group]
     return laws_from_probabilities(starts, stops, mass[:, group] * share)
 
 
