@@ -51,7 +51,12 @@ def _perturbed(question: CellSums, source: CodedSource, terms: Terms, bits: BitS
 
 
 def exact_sums(question: CellSums, source: CodedSource) -> np.ndarray:
-    """Return what is asked about every cell, without noise: ndarray of int64, shape ``question.shape``."""
+    """Return what is asked about every cell, without noise: ndarray of int64, shape ``question.shape``.
+
+    Notes
+    -----
+    Guarantee: none, the sums are exact; `answer_cell_sums` adds the noise before anything leaves the room.
+    """
     counts = np.zeros(question.cells, dtype=np.int64)
     sums = np.zeros((question.cells, question.width), dtype=np.int64)
     projection = question.projection

@@ -54,7 +54,12 @@ def _perturbed(question: SecondMoment, source: CodedSource, terms: Terms, bits: 
 
 
 def exact_products(coordinates: Coordinates, source: CodedSource) -> np.ndarray:
-    """Return the sums over rows of all products: ndarray of int64, shape (p, p)."""
+    """Return the sums over rows of all products: ndarray of int64, shape (p, p).
+
+    Notes
+    -----
+    Guarantee: none, the sums are exact; `answer_second_moment` adds the noise before anything leaves the room.
+    """
     total = np.zeros((coordinates.size, coordinates.size), dtype=np.int64)
     for block in blocks(source):
         vectors = coordinates.vectors(block)  # [vector]
@@ -63,7 +68,12 @@ def exact_products(coordinates: Coordinates, source: CodedSource) -> np.ndarray:
 
 
 def blocks(source: CodedSource) -> Iterator[Codes]:
-    """Yield the rows in blocks whose sums of products are exact in floats."""
+    """Yield the rows in blocks whose sums of products are exact in floats.
+
+    Notes
+    -----
+    Guarantee: none, these are the rows themselves; for use inside the room.
+    """
     for chunk in source.chunks():
         rows = len(next(iter(chunk.values())))
         for start in range(0, rows, _ROWS):

@@ -8,17 +8,18 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Final, Literal, get_args
 
 import numpy as np
 
 from lapwing.budget.budget import Budget
-from lapwing.errors import ParameterError
+from lapwing.errors import CapacityError, ParameterError
 from lapwing.mechanisms.steps.group_details import (
     detail_groupings,
     detail_questions,
     detail_share,
     detail_shares,
+    pieces_of,
 )
 from lapwing.mechanisms.steps.microaggregated_means import (
     CELL_SHARES,
@@ -44,6 +45,9 @@ from lapwing.release.terms import Relation, Terms
 from lapwing.schema.schemas import Schema
 
 Constants = Literal["tight", "paper"]
+
+MOST_PIECES: Final = 2**20
+"""Most pieces of the laws of all atoms of a release: 32 bytes each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +187,7 @@ class Microaggregation:
         else:
             questions, left = self._details(schema, coordinates, budget)
             details = detail_shares(curator.ask(*questions))
-            found = microaggregated_means(curator, coordinates, left, self._cells, project)
+            found = microaggregated_means(curator, coordinates, left, self._cells(schema, coordinates), project)
 
         rows = curator.terms.rows
         return means_as_model(schema, coordinates, found, round(found.rows) if rows is None else rows, details)
@@ -231,7 +235,7 @@ class Microaggregation:
         coordinates = self.check(schema, budget, terms)
         rows = float(max(1, terms.rows if terms.rows is not None else terms.expected_rows or 1))
         details, left = self._details(schema, coordinates, budget)
-        questions, cells = self._planned(coordinates, left, terms, rows)
+        questions, cells = self._planned(schema, coordinates, left, terms, rows)
         sums = next(each for each in reversed(questions) if isinstance(each, CellSums))
         noise = sums.noise(terms.relation, terms.max_rows).mean_absolute / sums.scale
         text = (
@@ -256,12 +260,20 @@ class Microaggregation:
             checked_projection(self.convex_set, np.concatenate((corners, 2.0 * np.eye(coordinates.size))), box)
         if self.constants == "paper":
             self._check_paper(budget, terms)
+        cells = (self.bins or 1) ** (self.directions or 0)
+        most = self._cells(schema, coordinates).most_cells
+        if cells > most:
+            raise CapacityError(
+                f"{self.bins} bins along {self.directions} directions are {cells} cells, above the {most} whose laws fit "
+                "in memory for these columns; use fewer"
+            )
         return coordinates
 
-    @property
-    def _cells(self) -> CellSettings:
-        """How cells are made."""
+    def _cells(self, schema: Schema, coordinates: Coordinates) -> CellSettings:
+        """Return how cells are made; the laws of all of them have to fit in memory."""
+        pieces = pieces_of(coordinates, detail_groupings(schema, coordinates))
         return CellSettings(
+            most_cells=max(1, MOST_PIECES // pieces),
             one_way_share=Fraction(str(self.one_way_share)),
             directions=self.directions,
             bins=self.bins,
@@ -311,7 +323,7 @@ class Microaggregation:
         return self.damping or max(1, math.ceil(math.sqrt(coordinates.size * math.sqrt(rows) / budget.epsilon)))
 
     def _planned(
-        self, coordinates: Coordinates, budget: Budget, terms: Terms, rows: float
+        self, schema: Schema, coordinates: Coordinates, budget: Budget, terms: Terms, rows: float
     ) -> tuple[tuple[PlannedQuestion, ...], float]:
         """Return the questions, with one cell in place of those that answers choose, and the most cells."""
         if self.constants == "paper":
@@ -322,13 +334,13 @@ class Microaggregation:
                 coordinates=coordinates, projection=None, summed="damped means", damping=damping, cost=of_means
             )
             return (moment, counts, means), max(1.0, math.floor(math.sqrt(rows)))
-        settings = self._cells
+        settings = self._cells(schema, coordinates)
         of_totals, left = budget.split([settings.one_way_share, 1 - settings.one_way_share])
         totals = total_questions(coordinates, of_totals, terms)
         costs = left.split(CELL_SHARES)
         if not has_cells(coordinates, costs[0], rows, terms, settings):
             return (*totals, *total_questions(coordinates, left, terms)), 1.0
-        most = max(1.0, math.floor(most_cells(coordinates, costs, rows, terms)))
+        most = max(1.0, math.floor(most_cells(coordinates, costs, rows, terms, settings)))
         if settings.bins is not None and settings.directions is not None:
             most = float(settings.bins**settings.directions)
         return (*totals, moment_question(coordinates, costs[0]), *cell_questions(coordinates, None, costs)), most

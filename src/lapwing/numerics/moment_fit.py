@@ -13,6 +13,9 @@ MOST_WORK: Final = 2e10
 LEAST_TRUST: Final = 0.01
 """Below, the noisy covariance is noise beside what the cells say, and the means stay."""
 
+SETTLED: Final = 1e-4
+"""Steps end when they move no mean by so much."""
+
 Projection = Callable[[np.ndarray], np.ndarray]
 
 
@@ -73,7 +76,8 @@ def fitted_means(
     Notes
     -----
     Projected gradient steps on the sum of squared differences, each divided by the cell's weight; the step is half the
-    inverse of the larger spectral norm of the two covariances at the start. At most 200 steps of ``O(s p**2)``.
+    inverse of the larger spectral norm of the two covariances at the start. At most 200 steps of ``O(s p**2)``; they
+    end when none moves a mean by 1e-4.
 
     Examples
     --------
@@ -91,8 +95,12 @@ def fitted_means(
     steps = int(min(MOST_STEPS, max(10, MOST_WORK / (len(means) * covariance.size))))
     for _ in range(steps):
         excess = np.where(pairs, weighted_covariance(means, weights, centre) - covariance, 0.0)
-        means = project(means - (0.5 / largest) * ((means - centre) @ excess))
-        means = project(means + (centre - weighted_mean(means, weights)))
+        step = (0.5 / largest) * ((means - centre) @ excess)
+        moved = project(means - step + (centre - weighted_mean(means, weights)))
+        is_settled = np.abs(moved - means).max() < SETTLED
+        means = moved
+        if is_settled:
+            break
     return means
 
 

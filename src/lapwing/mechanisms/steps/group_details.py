@@ -49,6 +49,12 @@ def detail_groupings(schema: Schema, coordinates: Coordinates) -> dict[str, Grou
     return found
 
 
+def pieces_of(coordinates: Coordinates, details: Mapping[str, Grouping]) -> int:
+    """Return of how many pieces the laws of one atom consist, at least 1."""
+    both = zip(coordinates.columns, coordinates.groupings, strict=True)
+    return sum(details[name].groups if name in details else grouping.groups for name, grouping in both)
+
+
 def detail_share(details: Mapping[str, Grouping], coordinates: Coordinates) -> Fraction:
     """Return the part of the budget that details cost."""
     return DETAIL_SHARE * Fraction(len(details), len(coordinates.columns))

@@ -65,6 +65,8 @@ class CellSettings:
         Part of the budget for the totals.
     directions, bins, damping : int or None
         None chooses.
+    most_cells : int
+        Most cells that are chosen.
     calibrate, fit_moments : bool
         Whether the means are moved to the totals, and to the second moment.
     """
@@ -73,6 +75,7 @@ class CellSettings:
     directions: int | None = None
     bins: int | None = None
     damping: int | None = None
+    most_cells: int = MOST_CELLS
     calibrate: bool = True
     fit_moments: bool = True
 
@@ -109,7 +112,7 @@ def microaggregated_means(
 
     (moment,) = curator.ask(moment_question(coordinates, costs[0]))
     projection = _chosen_cells(
-        coordinates, moment, totals, most_cells(coordinates, costs, totals.rows, terms), settings
+        coordinates, moment, totals, most_cells(coordinates, costs, totals.rows, terms, settings), settings
     )
     counts, sums = curator.ask(*cell_questions(coordinates, projection, costs))
     return _solved(moment, counts, sums, totals, settings, project)
@@ -161,11 +164,13 @@ def has_cells(coordinates: Coordinates, cost: Budget, rows: float, terms: Terms,
     return noise_edge(coordinates, sd, rows) < columns - 1
 
 
-def most_cells(coordinates: Coordinates, costs: Sequence[Budget], rows: float, terms: Terms) -> float:
-    """Return how many cells the noise on their sums allows."""
+def most_cells(
+    coordinates: Coordinates, costs: Sequence[Budget], rows: float, terms: Terms, settings: CellSettings
+) -> float:
+    """Return how many cells the noise on their sums, and the settings, allow."""
     _, of_sums = cell_questions(coordinates, None, costs)
     noise = of_sums.noise(terms.relation, terms.max_rows).sd / of_sums.scale
-    return float(min(MOST_CELLS, rows / (CELL_ROWS * max(noise, 1.0))))
+    return float(min(MOST_CELLS, settings.most_cells, rows / (CELL_ROWS * max(noise, 1.0))))
 
 
 def cell_questions(
