@@ -165,12 +165,29 @@ def test_rows_out_do_not_depend_on_which_unit_of_a_group_has_which_cell(settings
         np.testing.assert_array_equal(column, second[name])
 
 
-def test_the_order_of_rows_in_the_file_makes_no_difference():
-    table = people(11).group_by("person", maintain_order=True).first().with_columns(rent=pl.col("person") * 7)
+def test_someone_who_knows_the_seed_learns_no_order_of_groups():
+    table = pl.DataFrame({"income": [1] * 5 + [999] * 5})
+    schema = {"fields": [NUMBERS["fields"][1]]}
 
-    first, second = (lw.anonymize(each, NUMBERS, K, seed=3).data for each in (table, table.reverse()))
+    first, second = (
+        lw.anonymize(each, schema, K, partition="theorem", seed=3).data for each in (table, table.reverse())
+    )
 
     assert first.equals(second)
+    assert set(first["income"]) == {1, 999}
+
+
+def test_shares_of_a_required_category_are_taken_over_k_units_not_rows():
+    required = {"name": "sex", "type": "string", "categories": ["f", "m"], "constraints": {"required": True}}
+    schema = {**NUMBERS, "fields": [*NUMBERS["fields"][:-1], required]}
+    owners, known = [0] * 4 + [1] * 4 + list(range(2, 8)), ["f"] * 8 + ["?"] * 6
+    lonely = pl.DataFrame({"person": owners, "income": 5, "rent": 5, "sex": known})
+    others = pl.DataFrame({"person": range(10, 18), "income": 900, "rent": 900, "sex": ["m"] * 8})
+
+    rows = lw.anonymize(pl.concat([lonely, others]), schema, 8, rows=4000, seed=1).data
+
+    # Two of the ten who have one: the first group has eight rows with one, and is not shown by itself.
+    assert (rows.filter(pl.col("income") == 5)["sex"] == "f").mean() == pytest.approx(0.2, abs=0.05)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -209,6 +209,39 @@ def test_more_rows_than_came_in_spread_over_the_groups():
     assert sorted(count for _, count in rows["x"].value_counts().rows()) == [10, 11]
 
 
+def test_rows_come_in_random_order():
+    columns = {"x": [10] * 50 + [90] * 50, "sex": ["f"] * 50 + ["m"] * 50}
+
+    rows = anonymous(columns, FIELDS, 50)
+
+    assert 30 < (rows["x"].diff() != 0).sum() < 70
+
+
+def test_wider_public_bounds_change_no_group():
+    rng = np.random.default_rng(4)
+    columns = {name: rng.integers(0, 101, 90) for name in "xy"}
+
+    narrow, wide = (
+        lw.anonymize(pl.DataFrame(columns), {"fields": [integer("x", 0, top), integer("y")]}, K, seed=1)
+        for top in (100, 10**6)
+    )
+
+    assert narrow.information_loss == pytest.approx(wide.information_loss, rel=1e-9)
+    assert narrow.data["x"].mean() == pytest.approx(wide.data["x"].mean())
+
+
+def test_every_person_of_a_group_counts_the_same_however_many_rows_they_have():
+    person = {"name": "person", "type": "integer", "role": "identifier"}
+    columns = {"person": [1] * 9 + [2], "x": [10] * 9 + [50], "sex": ["f"] * 9 + ["m"]}
+    schema = {"privacyUnit": {"field": "person", "maxRows": 9}, "fields": [person, *FIELDS]}
+
+    rows = lw.anonymize(pl.DataFrame(columns), schema, 2, rows=10_000, seed=1).data
+
+    assert rows["x"].unique().to_list() == [30]
+    # Five standard deviations of a share of 10,000 draws.
+    assert (rows["sex"] == "f").mean() == pytest.approx(0.5, abs=0.025)
+
+
 # ---------------------------------------------------------------------------------------------- cells that fit nothing
 
 

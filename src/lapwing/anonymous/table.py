@@ -13,6 +13,7 @@ from lapwing.anonymous.vectors import Vectors, check_coordinates, unit_vectors
 from lapwing.errors import ParameterError
 from lapwing.numerics.covariance_loss import block_means, covariance_loss
 from lapwing.numerics.mdav import mdav
+from lapwing.numerics.microaggregation import _mdav_in_blocks as mdav_in_blocks
 from lapwing.numerics.microaggregation import improved, information_loss, practical_partition
 from lapwing.numerics.theorem_partition import theorem_partition
 from lapwing.release.version import VERSION
@@ -147,7 +148,9 @@ def _partition(vectors: Vectors, standardised: np.ndarray, settings: Settings) -
     size = settings.min_group_size
     if settings.partition == "theorem":
         return theorem_partition(vectors.raw / np.sqrt(vectors.bound), len(standardised) // size)
-    start = practical_partition if settings.partition == "practical" else mdav
+    if settings.partition == "practical" and settings.improve:
+        return practical_partition(standardised, size)
+    start = mdav_in_blocks if settings.partition == "practical" else mdav
     labels = start(standardised, size)
     return improved(standardised, labels, size) if settings.improve else labels
 
