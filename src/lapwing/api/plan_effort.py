@@ -13,9 +13,11 @@ from typing import Final
 from lapwing.api.settings import Settings
 from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.steps.adaptive_costs import particles_for
+from lapwing.release.cell_sums import CellSums
 from lapwing.release.chosen_table import ChosenTable
 from lapwing.release.planned import PlannedQuestion
 from lapwing.release.questions import MarginalCounts
+from lapwing.release.second_moment import SecondMoment
 from lapwing.release.terms import Terms
 from lapwing.release.tree_counts import TreeCounts
 from lapwing.table.source import CACHE_BYTES
@@ -25,6 +27,10 @@ MACHINE: Final = "one core of a two-core AMD EPYC server"
 _START_SECONDS: Final = 0.8
 _CELL_SECONDS: Final = 3e-7
 _COUNT_SECONDS: Final = 1e-6
+_VECTOR_SECONDS: Final = 4e-8
+_PRODUCT_SECONDS: Final = 5e-10
+_MOMENT_SECONDS: Final = 2.5e-5
+
 _START_BYTES: Final = 100 * 10**6
 _ROW_OUT_BYTES: Final = 8
 _COUNT_BYTES: Final = 100
@@ -45,7 +51,8 @@ class Effort:
     seconds : float
         ``0.8 + 3e-7 n d + 1e-6 k`` for n rows, d columns and k noisy counts: start, reading and drawing rows, noise
         and fit. For Adaptive with m particles, a released atoms and t tables beside the one-way ones, r rounds and
-        the number of tables in the middle of them, s, also ``1.6e-7 m r s + 2.5e-7 a t + 1e-8 n d**2 / 2``.
+        the number of tables in the middle of them, s, also ``1.6e-7 m r s + 2.5e-7 a t + 1e-8 n d**2 / 2``. For sums of
+        vectors of p coordinates also ``4e-8 n p`` each, and ``5e-10 n p**2 + 2.5e-5 p**2`` for a second moment.
     memory_bytes : int
         ``10**8 + min(n w, 2**28) + 8 n d + 100 k``, with w bytes for the codes of a row, beside the table itself. For
         Adaptive also ``60 a d + 150 c``, for c cells of the pairs that compete.
@@ -78,6 +85,7 @@ def effort_of(settings: Settings, questions: Questions, terms: Terms, rows: int)
     width = sum(column.domain.dtype.itemsize for column in schema.columns)
     seconds = _START_SECONDS + _CELL_SECONDS * cells + _COUNT_SECONDS * counts
     memory = _START_BYTES + min(rows * width, CACHE_BYTES) + _ROW_OUT_BYTES * cells + _COUNT_BYTES * counts
+    seconds += sum(_vector_seconds(question, rows) for question in questions)
     mechanism = settings.mechanism
     if not isinstance(mechanism, Adaptive):
         return Effort(seconds=seconds, memory_bytes=memory)
@@ -103,9 +111,18 @@ def _adaptive_effort(mechanism: Adaptive, settings: Settings, tables: int, terms
     )
 
 
+def _vector_seconds(question: PlannedQuestion, rows: int) -> float:
+    """Return what making the rows' vectors, and multiplying them, takes."""
+    if not isinstance(question, CellSums | SecondMoment):
+        return 0.0
+    size = question.coordinates.size
+    products = (_PRODUCT_SECONDS * rows + _MOMENT_SECONDS) * size**2 if isinstance(question, SecondMoment) else 0.0
+    return _VECTOR_SECONDS * rows * size + products
+
+
 def _noisy_counts(question: PlannedQuestion) -> int:
     """Return how many noisy counts the answer has."""
-    if isinstance(question, MarginalCounts):
+    if isinstance(question, MarginalCounts | CellSums | SecondMoment):
         return math.prod(question.shape)
     if not isinstance(question, TreeCounts):
         return 0

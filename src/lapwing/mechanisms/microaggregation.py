@@ -264,8 +264,8 @@ class Microaggregation:
         most = self._cells(schema, coordinates).most_cells
         if cells > most:
             raise CapacityError(
-                f"{self.bins} bins along {self.directions} directions are {cells} cells, above the {most} whose laws fit "
-                "in memory for these columns; use fewer"
+                f"{self.bins} bins along {self.directions} directions are {cells} cells, above the {most} whose laws "
+                "fit in memory for these columns; use fewer"
             )
         return coordinates
 

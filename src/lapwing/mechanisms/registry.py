@@ -102,12 +102,14 @@ def make_mechanism(name: str, settings: Mapping[str, Any]) -> Mechanism:
 def settings_of(mechanism: Mechanism) -> dict[str, Any]:
     """Return a mechanism's settings as plain JSON values, as they come back from a file."""
     values = asdict(mechanism)  # type: ignore[call-overload]
-    return {key: _as_list(value) for key, value in values.items()}
+    return {key: _plain(value) for key, value in values.items()}
 
 
-def _as_list(value: object) -> object:
-    """Return a value with its tuples as lists."""
-    return [_as_list(each) for each in value] if isinstance(value, tuple | list) else value
+def _plain(value: object) -> object:
+    """Return a value with its tuples as lists, and a callable by its name: code is no part of a file."""
+    if callable(value):
+        return f"callable {getattr(value, '__qualname__', type(value).__qualname__)}"
+    return [_plain(each) for each in value] if isinstance(value, tuple | list) else value
 
 
 def default_mechanism(schema: Schema) -> Mechanism:

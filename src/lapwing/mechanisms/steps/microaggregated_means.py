@@ -19,6 +19,7 @@ from lapwing.mechanisms.steps.vector_cells import (
     cut_directions,
     net_cells,
     noise_edge,
+    sampling_variance,
 )
 from lapwing.mechanisms.steps.vector_totals import Totals, covariance_of, moment_question, total_questions, totals_of
 from lapwing.numerics.moment_fit import LEAST_TRUST, fitted_means, shrunk_covariance, weighted_covariance, weighted_mean
@@ -123,7 +124,7 @@ def _chosen_cells(
 ) -> Projection | None:
     """Return the cells along the leading directions of a noisy second moment."""
     covariance = covariance_of(moment, totals)
-    edge = noise_edge(coordinates, covariance.sd, totals.rows)
+    edge = noise_edge(coordinates.size, covariance.sd, sampling_variance(covariance, totals.rows))
     eigenvalues = np.linalg.eigvalsh(covariance.between)[::-1]
     bins = chosen_bins(eigenvalues, edge, most, directions=settings.directions, bins=settings.bins)
     return cut_directions(coordinates, covariance, totals.mean, bins)
@@ -161,7 +162,7 @@ def has_cells(coordinates: Coordinates, cost: Budget, rows: float, terms: Terms,
         return columns > 1 and bool(settings.directions)
     question = moment_question(coordinates, cost)
     sd = question.noise(terms.relation, terms.max_rows).sd / question.scale / rows
-    return noise_edge(coordinates, sd, rows) < columns - 1
+    return noise_edge(coordinates.size, sd) < columns - 1
 
 
 def most_cells(

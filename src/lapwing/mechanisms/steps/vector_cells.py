@@ -24,24 +24,33 @@ OUTER_CUTS: Final = 2.0
 LEAST_VARIANCE: Final = 1e-3
 
 
-def noise_edge(coordinates: Coordinates, sd: float, rows: float) -> float:
-    """Return about the largest eigenvalue that noise alone gives a covariance without diagonal.
+def noise_edge(size: int, sd: float, sampling: float = 0.0) -> float:
+    """Return about the largest eigenvalue that noise and chance alone give a covariance without diagonal.
 
     Parameters
     ----------
-    coordinates : Coordinates
-        p coordinates of d columns.
+    size : int
+        Number of coordinates, p.
     sd : float
         Standard deviation of the noise on each entry.
-    rows : float
-        Number of rows n, whose sampling adds up to 1 / n of variance to each entry, and d / n to each row of entries.
+    sampling : float
+        Variance that drawing the rows adds to a row of entries: `sampling_variance`.
 
     Returns
     -------
     float
-        ``2 sqrt(p sd**2 + d / n)``, the edge of the semicircle law.
+        ``2 sqrt(p sd**2 + sampling)``, the edge of the semicircle law.
     """
-    return 2.0 * math.sqrt(coordinates.size * sd**2 + len(coordinates.columns) / rows)
+    return 2.0 * math.sqrt(size * sd**2 + sampling)
+
+
+def sampling_variance(covariance: Covariance, rows: float) -> float:
+    """Return what the draw of n independent rows of unrelated columns adds, at most, to a row of covariances.
+
+    An entry then has variance ``v_i v_j / n``, for variances v of the coordinates.
+    """
+    variances = np.clip(np.diagonal(covariance.inside), 0.0, 1.0)
+    return float(variances.max() * variances.sum()) / rows
 
 
 def chosen_bins(
