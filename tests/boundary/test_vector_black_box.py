@@ -19,7 +19,7 @@ from lapwing.release.terms import Terms
 
 EPSILON = 2
 COST = Budget.pure(EPSILON)
-FEW = 2_000
+FEW = 4_000
 MANY = 100_000
 
 TWO = coordinates_of(("line", "line"))
@@ -32,7 +32,7 @@ QUESTIONS = {
     "totals": sums_asked(TWO, cost=COST),
     "means": sums_asked(TWO, None, "damped means", damping=6, cost=COST),
 }
-LEAST = {"means": 0.2}
+LEAST = {"means": 0.1}
 """What part of epsilon few runs certify: of means less, because one cell attains half of their bound."""
 
 
@@ -59,27 +59,26 @@ def loss_of(name, relation, max_rows, runs):
 
 CASES = [
     ("products", "replace-one", 1),
-    ("products", "add-remove", 3),
-    ("ones", "add-remove", 1),
     ("rows", "replace-one", 3),
     ("totals", "replace-one", 1),
     ("means", "add-remove", 1),
 ]
+MORE_CASES = [*CASES, ("products", "add-remove", 3), ("ones", "add-remove", 1)]
 
 
 @pytest.mark.parametrize(("name", "relation", "max_rows"), CASES)
 def test_answers_lose_no_more_than_they_claim(name, relation, max_rows):
     loss = loss_of(name, relation, max_rows, FEW)
 
-    assert LEAST.get(name, 0.5) * EPSILON < loss <= EPSILON
+    assert LEAST.get(name, 0.4) * EPSILON < loss <= EPSILON
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("name", "relation", "max_rows"), CASES)
+@pytest.mark.parametrize(("name", "relation", "max_rows"), MORE_CASES)
 def test_many_answers_lose_no_more_than_they_claim(name, relation, max_rows):
     loss = loss_of(name, relation, max_rows, MANY)
 
-    assert LEAST.get(name, 0.8) * EPSILON < loss <= EPSILON
+    assert LEAST.get(name, 0.7) * EPSILON < loss <= EPSILON
 
 
 def draw_a_part(patch, numerator, denominator):

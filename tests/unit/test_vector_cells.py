@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from helpers.bits import ZeroNoiseBits
 from helpers.vectors import (
     Rows,
     all_rows,
@@ -21,8 +22,11 @@ from helpers.vectors import (
     sums_asked,
 )
 from lapwing.audit.pairs import neighbour_pair
+from lapwing.audit.resums import resummed
+from lapwing.curator.cell_sums import answer_cell_sums
 from lapwing.release.coordinates import Coordinates
 from lapwing.release.second_moment import SecondMoment
+from lapwing.release.terms import Terms
 from lapwing.schema.groupings import evenly, lookup
 from lapwing.table.source import code_table
 
@@ -126,6 +130,24 @@ def test_room_and_audit_agree_on_random_questions():
             room, audit = both_ways(question, source)
             assert room.dtype == np.int64
             assert np.array_equal(room, audit)
+
+
+def test_questions_of_one_batch_have_their_own_cells():
+    rng = np.random.default_rng(6)
+    centred = coordinates_of(("line of 5", "line or missing"), bits=2)
+    others = (replace(centred, coding="unit"), replace(centred, bits=3), replace(centred))
+    cells = lattice_cells([[1, 0], [2, 1], [-3, 1]], spacing=2, norm=4)
+    source = Rows(centred, random_rows(rng, centred, 40), 7)
+    asked = [
+        sums_asked(coordinates, cells, summed, damping=3 if summed == "damped means" else None)
+        for coordinates in (centred, *others)
+        for summed in ("rows", "vectors", "damped means")
+    ]
+
+    answers = answer_cell_sums(asked, source, Terms(relation="add-remove"), ZeroNoiseBits())
+
+    assert all(np.array_equal(each.values, resummed(each.question, source)) for each in answers)
+    assert [each.question for each in answers] == asked
 
 
 def coordinates_for(schema, rng, *, bits):
