@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, Self, cast, get_args
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
+from lapwing.release.laws import read_only
 from lapwing.release.noise_law import Sensitivity
 from lapwing.release.plain import read_key, read_list
 from lapwing.release.terms import Relation
@@ -94,7 +95,8 @@ class Coordinates:
         if self.convex_set != "box":
             self._check_lines()
         self._check_sizes()
-        object.__setattr__(self, "_tables", tuple(map(self._table, range(len(self.columns)))))
+        tables = (read_only(self._table(place)) for place in range(len(self.columns)))
+        object.__setattr__(self, "_tables", tuple(tables))
 
     def _check_sizes(self) -> None:
         """Refuse more coordinates, or groups of a column, than there is memory for."""

@@ -95,9 +95,10 @@ class NoiseLaw:
         Fraction
             An ε for Laplace noise, ``sum|change| / scale``; a ρ for Gaussian noise, ``sum change**2 / (2 sigma**2)``.
         """
+        changed = np.asarray(change)[np.asarray(change) != 0].tolist()  # squares of sums of products can leave int64
         if self.kind == "laplace":
-            return Fraction(int(np.abs(change).sum())) / self.parameter
-        return Fraction(int((change * change).sum())) / (2 * self.parameter)
+            return Fraction(sum(map(abs, changed))) / self.parameter
+        return Fraction(sum(each**2 for each in changed)) / (2 * self.parameter)
 
     def to_dict(self) -> dict[str, str]:
         """Return the law as plain JSON values."""
