@@ -13,6 +13,7 @@ SWEEPS = 50
 """Most rounds of trades between fixed neighbours; a few hundred trades per million are left by then."""
 
 _BLOCK = 512
+_CANDIDATES = 64
 _CHUNK_VALUES = 1 << 17
 _RELATIVE_GAIN = 1e-9
 
@@ -90,11 +91,8 @@ def _as_groups(x: np.ndarray, counts: np.ndarray, most: int) -> Groups:
 
 
 def _means(x: np.ndarray, members: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the mean of each line of a table, one column of the table at a time."""
-    sums = np.zeros((len(members), x.shape[1]))
-    for column in members.T:
-        is_record = column >= 0
-        sums[is_record] += x[column[is_record]]
+    """Return the mean of each line of a table; none is empty."""
+    sums = np.add.reduceat(x[members[members >= 0]], counts.cumsum() - counts, axis=0)
     sums /= counts[:, None]
     return sums
 
@@ -118,17 +116,21 @@ def _near_pairs(centroids: np.ndarray, share: float) -> np.ndarray:
 def _best_trades(x: np.ndarray, groups: Groups, pairs: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Return what the best trade of each pair gains (0: nothing), and which place in each line goes (-1: none)."""
     gains, places = np.zeros(len(pairs)), np.full((len(pairs), 2), -1)
-    step = max(1, _CHUNK_VALUES // (groups.members.shape[1] * x.shape[1]))
+    most = groups.members.shape[1]
+    step = max(1, _CHUNK_VALUES // (most * (x.shape[1] + min(most, _CANDIDATES))))
     for start in range(0, len(pairs), step):
         part = slice(start, start + step)
-        near = _near_view(x, groups, pairs[part])
-        gains[part], places[part] = _best_swaps(near)
+        near = _most_drawn(_near_view(x, groups, pairs[part]))
+        found, ends = _best_swaps(near)
         if (near.counts > size).any():
-            moves, movers = _best_moves(near, size, groups.members.shape[1])
-            is_move = moves > gains[part]
-            gains[part][is_move], places[part][is_move] = moves[is_move], movers[is_move]
+            moves, movers = _best_moves(near, size, most)
+            is_move = moves > found
+            found[is_move], ends[is_move] = moves[is_move], movers[is_move]
         # What rounding could fake is no gain.
-        gains[part][gains[part] <= _RELATIVE_GAIN * near.norms.sum(axis=(1, 2), where=near.is_record)] = 0.0
+        is_gain = found > _RELATIVE_GAIN * near.norms.sum(axis=(1, 2), where=near.is_record)
+        gains[part] = np.where(is_gain, found, 0.0)
+        in_line = np.take_along_axis(near.columns, np.maximum(ends, 0)[:, :, None], axis=2)[:, :, 0]
+        places[part] = np.where(ends >= 0, in_line, -1)
     return gains, places
 
 
@@ -136,10 +138,11 @@ def _best_trades(x: np.ndarray, groups: Groups, pairs: np.ndarray, size: int) ->
 class _PairView:
     """Records of pairs of groups A, B as seen from the mean of A.
 
-    ``points`` has shape (q, 2, w, p), ``norms`` (squared), ``along`` (products with ``gap``) and ``is_record``
-    (q, 2, w), ``gap`` (mean of B minus mean of A) (q, p), ``counts`` (q, 2).
+    ``columns`` (places in the lines), ``norms`` (squared), ``along`` (products with ``gap``) and ``is_record`` have
+    shape (q, 2, w), ``points`` (q, 2, w, p), ``gap`` (mean of B minus mean of A) (q, p), ``counts`` (q, 2).
     """
 
+    columns: np.ndarray
     points: np.ndarray
     norms: np.ndarray
     along: np.ndarray
@@ -157,7 +160,20 @@ def _near_view(x: np.ndarray, groups: Groups, pairs: np.ndarray) -> _PairView:
     points = x[members]
     points -= centre[:, None, None, :]
     norms = np.einsum("abij,abij->abi", points, points)
-    return _PairView(points, norms, np.einsum("abij,aj->abi", points, gap), members >= 0, gap, counts)
+    along = np.einsum("abij,aj->abi", points, gap)
+    columns = np.broadcast_to(np.arange(members.shape[2]), members.shape)
+    return _PairView(columns, points, norms, along, members >= 0, gap, counts)
+
+
+def _most_drawn(near: _PairView) -> _PairView:
+    """Keep the records of large groups that lie farthest towards the other group."""
+    if near.norms.shape[2] <= _CANDIDATES:
+        return near
+    away = np.where(near.is_record, np.array([[-1.0], [1.0]]) * near.along, np.inf)
+    kept = np.argpartition(away, _CANDIDATES - 1, axis=2)[:, :, :_CANDIDATES]
+    norms, along, is_record = (np.take_along_axis(of, kept, axis=2) for of in (near.norms, near.along, near.is_record))
+    points = np.take_along_axis(near.points, kept[..., None], axis=2)
+    return _PairView(kept, points, norms, along, is_record, near.gap, near.counts)
 
 
 def _best_swaps(near: _PairView) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ from lapwing.numerics.mdav import mdav
 __all__ = ["improved", "information_loss", "mdav", "practical_partition"]
 
 _BLOCK, _BLOCK_OF_MANY, _MANY = 5000, 2000, 100_000
-_FEWEST_TURNS, _MOST_TURNS, _VALUES_OF_ALL_TURNS = 3, 20, 20_000_000
+_FEWEST_TURNS, _MOST_TURNS, _WORK_OF_TURNS = 3, 20, 100_000_000
 _JITTER_STEP = 0.03
 _SHARES = (0.5, 0.4, 0.6)
 _WEYL = np.uint64(0x9E3779B97F4A7C15)
@@ -73,8 +73,8 @@ def improved(x: np.ndarray, labels: np.ndarray, size: int) -> np.ndarray:
     Notes
     -----
     A local search ends where no single trade helps. Each turn but the last therefore searches among points moved by
-    a jitter that falls to nothing (the noising method): ``2e7 / (n p)`` turns, at least 3 and at most 20. The jitter
-    is a fixed public sequence. Should the last turn end above the start, the start is returned.
+    a jitter that falls to nothing (the noising method): ``1e8 / (n p size)`` turns, at least 3 and at most 20. The
+    jitter is a fixed public sequence. Should the last turn end above the start, the start is returned.
 
     References
     ----------
@@ -91,7 +91,7 @@ def improved(x: np.ndarray, labels: np.ndarray, size: int) -> np.ndarray:
     x = x - x.mean(axis=0)
     start = _without_large_groups(x, labels, size)
     spread = (12 * _squared_errors(x, start) / x.size) ** 0.5
-    turns = max(_FEWEST_TURNS, min(_MOST_TURNS, _VALUES_OF_ALL_TURNS // x.size))
+    turns = max(_FEWEST_TURNS, min(_MOST_TURNS, _WORK_OF_TURNS // (x.size * size)))
     found = start
     for turn in range(turns):
         jitter = (turns - 1 - turn) * _JITTER_STEP * spread

@@ -1,0 +1,166 @@
+"""Practical partitions: sizes, degenerate tables, what they lose, and the pieces they are made of."""
+
+import numpy as np
+import pytest
+from pyarrow.parquet import read_table
+
+from lapwing.numerics import group_moves
+from lapwing.numerics.axis_split import axis_blocks
+from lapwing.numerics.group_moves import local_search
+from lapwing.numerics.mdav import mdav
+from lapwing.numerics.microaggregation import improved, information_loss, practical_partition
+
+NORMAL = np.random.default_rng(0).normal(size=(40, 3))
+ODD_TABLES = {
+    "duplicates": np.repeat(NORMAL[:4], 10, axis=0),
+    "a constant column": np.column_stack((NORMAL, np.full(40, 0.1))),
+    "all points equal": np.full((40, 3), 0.1),
+    "one column": NORMAL[:, :1],
+    "no column that varies, one column": np.zeros((40, 1)),
+    "more columns than rows": np.random.default_rng(1).normal(size=(40, 90)),
+    "far from the origin": NORMAL + 1e8,
+    "one outlier": np.vstack((NORMAL, np.full((1, 3), 1e6))),
+    "zeros and ones": (NORMAL > 0).astype(float),
+}
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 20, 39, 40])
+@pytest.mark.parametrize("name", ODD_TABLES)
+def test_odd_tables_get_groups_of_at_least_the_size(name, size):
+    labels = practical_partition(ODD_TABLES[name], size)
+
+    counts = np.bincount(labels)
+    assert labels.dtype == np.int64
+    assert counts.min() >= size
+    assert counts.max() < 2 * size
+    assert 0.0 <= information_loss(ODD_TABLES[name], labels) <= 100.0 + 1e-9
+
+
+def test_equal_points_lose_nothing():
+    x = np.full((10, 2), 0.1)
+
+    assert information_loss(x, mdav(x, 3)) == 0.0
+
+
+def test_as_many_points_as_a_group_needs_are_one_group():
+    for rows in range(5, 10):
+        assert practical_partition(NORMAL[:rows], 5).tolist() == [0] * rows
+
+
+def test_groups_of_duplicates_are_found():
+    x = np.tile(NORMAL[:8], (5, 1))
+
+    assert information_loss(x, practical_partition(x, 5)) < 1e-20
+
+
+def test_the_same_table_gets_the_same_groups():
+    x = np.random.default_rng(2).normal(size=(300, 4))
+
+    assert practical_partition(x, 4).tolist() == practical_partition(x.copy(), 4).tolist()
+
+
+def test_nothing_that_is_handed_over_is_changed():
+    x, labels = np.random.default_rng(2).normal(size=(60, 4)), np.arange(60) // 4
+    kept_x, kept_labels = x.copy(), labels.copy()
+
+    improved(x, labels, 4)
+
+    assert (x == kept_x).all()
+    assert (labels == kept_labels).all()
+
+
+def test_large_groups_are_split_first():
+    x = np.random.default_rng(4).normal(size=(100, 2))
+
+    labels = improved(x, np.zeros(100, dtype=np.int64), 5)
+
+    assert len(np.bincount(labels)) == 20
+    assert information_loss(x, labels) < information_loss(x, mdav(x, 5))
+
+
+def test_a_search_that_ended_higher_is_thrown_away(monkeypatch):
+    x = np.random.default_rng(5).normal(size=(20, 2))
+    good = practical_partition(x, 4)
+    monkeypatch.setattr(
+        "lapwing.numerics.microaggregation.local_search", lambda x, labels, size, share: np.arange(20) % 5
+    )
+
+    assert improved(x, good, 4).tolist() == good.tolist()
+
+
+def test_records_of_large_groups_trade_with_those_towards_the_other_group(monkeypatch):
+    x = np.random.default_rng(6).normal(size=(60, 2))
+    start = np.arange(60) // 20
+    every = information_loss(x, local_search(x, start, 20))
+    monkeypatch.setattr(group_moves, "_CANDIDATES", 4)
+
+    few = information_loss(x, local_search(x, start, 20))
+
+    # Both are local optima; four candidates a side find one of the same height.
+    assert few < 0.8 * information_loss(x, start)
+    assert few == pytest.approx(every, rel=0.1)
+
+
+def test_a_record_leaves_a_group_larger_than_it_must_be():
+    x = np.array([[0.0], [1.0], [9.0], [10.0], [11.0]])
+
+    labels = local_search(x, np.array([0, 0, 0, 1, 1]), 2)
+
+    assert labels.tolist() == [0, 0, 1, 1, 1]
+
+
+def test_no_record_leaves_a_group_of_the_least_size():
+    x = np.array([[0.0], [9.0], [10.0], [11.0]])
+
+    labels = local_search(x, np.array([0, 0, 1, 1]), 2)
+
+    assert np.bincount(labels).tolist() == [2, 2]
+
+
+@pytest.mark.parametrize(("share", "unit"), [(0.5, 1), (0.4, 3), (0.6, 5)])
+def test_blocks_hold_every_point_once_and_are_neither_large_nor_small(share, unit):
+    x = np.random.default_rng(7).normal(size=(1003, 5))
+
+    blocks = axis_blocks(x, 60, share=share, unit=unit)
+
+    assert np.sort(np.concatenate(blocks)).tolist() == list(range(1003))
+    sizes = [block.size for block in blocks]
+    assert max(sizes) <= 60
+    assert min(sizes) >= 20
+    assert sum(size % unit > 0 for size in sizes) <= 1
+    assert all((np.diff(block) > 0).all() for block in blocks)
+
+
+def test_blocks_are_cut_across_the_longest_direction():
+    x = np.random.default_rng(8).normal(size=(200, 2)) @ np.array([[10.0, 10.0], [-0.1, 0.1]])
+
+    low, high = sorted((x[block].sum(axis=1) for block in axis_blocks(x, 100)), key=np.min)
+
+    assert low.max() < high.min()
+
+
+def tarragona(shared_data):
+    """Return the table of reference for microaggregation, standardised."""
+    table = read_table(shared_data / "tarragona" / "data.parquet")
+    x = np.column_stack([column.to_numpy() for column in table.columns]).astype(np.float64)
+    return (x - x.mean(axis=0)) / x.std(axis=0)
+
+
+@pytest.mark.parametrize(("size", "published"), [(3, 16.9326), (4, 19.5460), (5, 22.4619), (10, 33.1929)])
+def test_mdav_loses_on_tarragona_what_is_published(size, published, shared_data):
+    x = tarragona(shared_data)
+
+    assert information_loss(x, mdav(x, size)) == pytest.approx(published, abs=6e-5)
+
+
+@pytest.mark.parametrize(("size", "target"), [(3, 15.2), (5, 21.0), (10, 31.0)])
+def test_practical_partitions_of_tarragona_lose_no_more_than_the_target(size, target, shared_data):
+    x = tarragona(shared_data)
+
+    assert information_loss(x, practical_partition(x, size)) <= target
+
+
+def test_practical_partitions_lose_less_than_mdav_where_there_are_many_blocks():
+    x = np.random.default_rng(9).normal(size=(6000, 2))
+
+    assert information_loss(x, practical_partition(x, 20)) < 0.9 * information_loss(x, mdav(x, 20))
