@@ -1,0 +1,165 @@
+"""Means moved towards a noisy covariance: how much it is trusted, and what the fit keeps."""
+
+import numpy as np
+import pytest
+
+from lapwing.numerics.convex_sets import rows_in_ball, rows_on_simplex
+from lapwing.numerics.moment_fit import (
+    SETTLED,
+    fitted_means,
+    shrunk_covariance,
+    weighted_covariance,
+    weighted_mean,
+)
+
+BETWEEN = ~np.eye(4, dtype=bool)
+
+
+def box(points):
+    return np.clip(points, -1.0, 1.0)
+
+
+def cells_of(seed, cells=30, columns=4, spread=0.4):
+    """Return means of cells in the box, and their weights."""
+    rng = np.random.default_rng(seed)
+    return box(rng.normal(0, spread, (cells, columns))), rng.dirichlet(np.full(cells, 0.7))
+
+
+def misfit(means, weights, aim, pairs):
+    """Return the sum of squared differences of the pairs' covariances from the aim."""
+    own = weighted_covariance(means, weights, weighted_mean(means, weights))
+    return float(((own - aim)[pairs] ** 2).sum())
+
+
+def test_the_covariance_of_cells_is_the_sum_over_them():
+    means, weights = cells_of(1, cells=5, columns=2)
+
+    centre = weighted_mean(means, weights)
+
+    assert centre == pytest.approx([sum(w * m for w, m in zip(weights, column, strict=True)) for column in means.T])
+    expected = [
+        [
+            sum(w * (m[i] - centre[i]) * (m[j] - centre[j]) for w, m in zip(weights, means, strict=True))
+            for j in range(2)
+        ]
+        for i in range(2)
+    ]
+    assert weighted_covariance(means, weights, centre) == pytest.approx(np.array(expected))
+
+
+# --------------------------------------------------------------------------------------------------------- shrinking
+
+
+def test_an_exact_covariance_is_trusted_whole_and_entries_that_do_not_count_stay():
+    own, noisy = np.full((4, 4), 0.1), np.full((4, 4), 0.3)
+
+    found, trust = shrunk_covariance(own, noisy, BETWEEN, 0.0)
+
+    assert trust == 1.0
+    assert found == pytest.approx(np.where(BETWEEN, 0.3, 0.1))
+
+
+def test_a_covariance_of_noise_alone_is_not_trusted():
+    rng, sd = np.random.default_rng(1), 0.2
+    own = np.zeros((60, 60))
+    noisy = np.triu(rng.normal(0, sd, own.shape), 1)
+
+    _, trust = shrunk_covariance(own, noisy + noisy.T, ~np.eye(60, dtype=bool), sd)
+
+    assert trust < 0.1
+    assert shrunk_covariance(own, own, ~np.eye(60, dtype=bool), sd)[1] == 0.0
+    assert shrunk_covariance(own, own, ~np.eye(60, dtype=bool), 0.0)[1] == 0.0
+
+
+def test_trust_is_the_share_of_the_difference_that_noise_does_not_explain():
+    own, noisy = np.zeros((4, 4)), np.where(BETWEEN, 0.5, 0.0)
+
+    found, trust = shrunk_covariance(own, noisy, BETWEEN, 0.3)
+
+    assert trust == pytest.approx((0.25 - 0.09) / 0.25)
+    assert found[BETWEEN] == pytest.approx(np.full(12, 0.5 * trust))
+
+
+def test_without_pairs_the_cells_keep_their_covariance():
+    own = np.ones((2, 2))
+
+    found, trust = shrunk_covariance(own, 5 * own, np.zeros((2, 2), dtype=bool), 0.1)
+
+    assert (found.tolist(), trust) == (own.tolist(), 0.0)
+
+
+# ----------------------------------------------------------------------------------------------------------- fitting
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_covariance_that_cells_can_have_is_reached_with_the_same_mean(seed):
+    means, weights = cells_of(seed, spread=0.2)
+    centre = weighted_mean(means, weights)
+    turned = centre + (means - centre) @ (np.eye(4) + np.random.default_rng(seed).normal(0, 0.15, (4, 4)))
+    aim = weighted_covariance(turned, weights, weighted_mean(turned, weights))
+
+    found = fitted_means(means, weights, aim, BETWEEN, box)
+
+    assert misfit(found, weights, aim, BETWEEN) < 0.02 * misfit(means, weights, aim, BETWEEN)
+    assert weighted_mean(found, weights) == pytest.approx(centre, abs=1e-12)
+
+
+@pytest.mark.parametrize("project", [box, rows_in_ball, rows_on_simplex], ids=["box", "ball", "simplex"])
+@pytest.mark.parametrize("seed", range(6))
+def test_no_aim_makes_the_misfit_larger_or_leaves_the_set(seed, project):
+    rng = np.random.default_rng(seed)
+    means, weights = cells_of(seed, spread=0.9)
+    means = project(means)
+    noise = rng.normal(0, rng.choice([0.01, 0.1, 1.0]), (4, 4))
+    aim = weighted_covariance(means, weights, weighted_mean(means, weights)) + noise + noise.T
+
+    found = fitted_means(means, weights, aim, BETWEEN, project)
+
+    assert misfit(found, weights, aim, BETWEEN) <= misfit(means, weights, aim, BETWEEN)
+    assert found == pytest.approx(project(found), abs=1e-12)
+
+
+@pytest.mark.parametrize("project", [box, rows_in_ball], ids=["box", "ball"])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_near_aim_moves_the_mean_no_farther_than_steps_that_settle(seed, project):
+    means, weights = cells_of(seed, spread=0.9)
+    means, noise = project(means), np.random.default_rng(seed).normal(0, 0.02, (4, 4))
+    aim = weighted_covariance(means, weights, weighted_mean(means, weights)) + noise + noise.T
+
+    found = fitted_means(means, weights, aim, BETWEEN, project)
+
+    assert misfit(found, weights, aim, BETWEEN) <= 0.1 * misfit(means, weights, aim, BETWEEN)
+    assert weighted_mean(found, weights) == pytest.approx(weighted_mean(means, weights), abs=10 * SETTLED)
+
+
+def test_means_that_fit_already_stay():
+    means, weights = cells_of(3)
+    own = weighted_covariance(means, weights, weighted_mean(means, weights))
+
+    assert fitted_means(means, weights, own, BETWEEN, box) == pytest.approx(means, abs=1e-12)
+    # The other entries are free: whatever is asked of them moves nothing.
+    assert fitted_means(means, weights, own + 9 * np.eye(4), BETWEEN, box) == pytest.approx(means, abs=1e-12)
+
+
+def test_means_are_not_modified_and_equal_ones_stay():
+    means, weights = np.full((6, 4), 0.3), np.full(6, 1 / 6)
+    kept, uneven = means.copy(), cells_of(4)[0]
+    before = uneven.copy()
+
+    assert fitted_means(means, weights, np.zeros((4, 4)), BETWEEN, box).tolist() == kept.tolist()
+    fitted_means(uneven, cells_of(4)[1], np.ones((4, 4)), BETWEEN, box)
+    assert uneven.tolist() == before.tolist()
+
+
+def test_steps_end_when_they_move_no_mean_any_more():
+    means, weights = cells_of(5, spread=0.2)
+    own = weighted_covariance(means, weights, weighted_mean(means, weights))
+    calls = []
+
+    def counted(points):
+        calls.append(len(points))
+        return box(points)
+
+    fitted_means(means, weights, own * np.where(BETWEEN, 1 + SETTLED, 1), BETWEEN, counted)
+
+    assert len(calls) == 1
