@@ -89,6 +89,7 @@ NAMES = {
     "PSMM",
     "Grid",
     "KDTree",
+    "Microaggregation",
     "ParameterError",
     "Plan",
     "Release",

@@ -24,6 +24,8 @@ RUN = [
     "evaluate.md",
     "people-with-many-rows.md",
     "psmm.md",
+    "kd-tree.md",
+    "microaggregation.md",
     "anonymous.md",
 ]
 FIRST_SCREEN_LINES = 24

@@ -136,6 +136,7 @@ def test_mechanisms_lists_only_what_works():
         "PSMM",
         "Grid",
         "KDTree",
+        "Microaggregation",
     ]
     assert "add-remove, replace-one" in said.out
 
