@@ -80,21 +80,41 @@ def _groups_of_rows_out(grouped: Grouped, settings: Settings, rng: np.random.Gen
 
 def _drawn(field: Field, grouped: Grouped, out: np.ndarray, settings: Settings, rng: np.random.Generator) -> np.ndarray:
     """Return the codes of one column."""
-    domain, size = field.domain, settings.min_group_size
-    codes = grouped.rows.codes[field.name].astype(np.int64)
+    codes, size = grouped.rows.codes[field.name].astype(np.int64), settings.min_group_size
+    if field.is_categorical:
+        drawn = _drawn_cells(field, grouped, codes, out, settings=settings, rng=rng)
+        return rng.integers(field.domain.values, size=out.size) if drawn is None else drawn
+    # Of a number only that it is one is drawn, and then the mean is shown.
+    codes = np.where(codes < field.domain.values, 0, codes)
+    drawn = np.zeros(out.size, dtype=np.int64)
+    if codes.any():
+        found = _drawn_cells(field, grouped, codes, out, settings=settings, rng=rng)
+        drawn = drawn if found is None else found
+    return _with_means(field, grouped, out, drawn, size=size, rng=rng)
+
+
+def _drawn_cells(
+    field: Field,
+    grouped: Grouped,
+    codes: np.ndarray,
+    out: np.ndarray,
+    *,
+    settings: Settings,
+    rng: np.random.Generator,
+) -> np.ndarray | None:
+    """Return drawn cells; None where fewer units of the table than a figure needs have one that may be shown."""
+    domain = field.domain
     shown = np.ones(codes.size, dtype=bool) if domain.missing else codes != domain.last
-    if domain.missing or shown.all():
-        pools = np.arange(grouped.count)
-    else:
+    pools = np.arange(grouped.count)
+    if not shown.all():
         known = _known_units(shown, grouped)
-        pools = pooled_groups(known, np.ones(known.size, dtype=bool), size, np.zeros(known.size))
+        pools = pooled_groups(known, np.ones(known.size, dtype=bool), settings.min_group_size, np.zeros(known.size))
     if pools[0] == NO_POOL:
-        return rng.integers(domain.values, size=out.size)
+        return None
     cells = _Cells.of(codes, shown, pools, grouped)
     if settings.categories == "mode" and field.is_categorical and field.type != "boolean":
         return np.asarray(cells.modes()[pools[out]])
-    drawn = cells.permuted(rng) if settings.output == "shuffle" and shown.all() else cells.draws(pools[out], rng)
-    return drawn if field.is_categorical else _with_means(field, grouped, out, drawn, size=size, rng=rng)
+    return cells.permuted(rng) if settings.output == "shuffle" and shown.all() else cells.draws(pools[out], rng)
 
 
 def _known_units(cells: np.ndarray, grouped: Grouped) -> np.ndarray:

@@ -13,8 +13,7 @@ from lapwing.anonymous.vectors import Vectors, check_coordinates, unit_vectors
 from lapwing.errors import ParameterError
 from lapwing.numerics.covariance_loss import block_means, covariance_loss
 from lapwing.numerics.mdav import mdav
-from lapwing.numerics.microaggregation import _mdav_in_blocks as mdav_in_blocks
-from lapwing.numerics.microaggregation import improved, information_loss, practical_partition
+from lapwing.numerics.microaggregation import improved, information_loss, mdav_in_blocks, practical_partition
 from lapwing.numerics.theorem_partition import theorem_partition
 from lapwing.release.version import VERSION
 from lapwing.schema.schemas import Schema

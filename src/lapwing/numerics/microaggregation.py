@@ -9,7 +9,7 @@ from lapwing.numerics.axis_split import axis_blocks
 from lapwing.numerics.group_moves import local_search
 from lapwing.numerics.mdav import mdav
 
-__all__ = ["improved", "information_loss", "mdav", "practical_partition"]
+__all__ = ["improved", "information_loss", "mdav", "mdav_in_blocks", "practical_partition"]
 
 _BLOCK, _BLOCK_OF_MANY, _MANY = 5000, 2000, 100_000
 _FEWEST_TURNS, _MOST_TURNS, _WORK_OF_TURNS = 3, 20, 100_000_000
@@ -50,7 +50,33 @@ def practical_partition(x: np.ndarray, size: int) -> np.ndarray:
     >>> practical_partition(np.array([[0.0], [9.0], [1.0], [10.0], [2.0]]), 2).tolist()
     [1, 0, 1, 0, 1]
     """
-    return improved(x, _mdav_in_blocks(x, size), size)
+    return improved(x, mdav_in_blocks(x, size), size)
+
+
+def mdav_in_blocks(x: np.ndarray, size: int) -> np.ndarray:
+    """Partition points by MDAV in blocks of near points: the start of `practical_partition`, several times as fast.
+
+    Parameters
+    ----------
+    x, size
+        As for `practical_partition`.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        Group of each point: 0 to g - 1, each of at least ``size`` points.
+
+    Examples
+    --------
+    >>> mdav_in_blocks(np.array([[0.0], [9.0], [1.0], [10.0]]), 2).tolist()
+    [0, 1, 0, 1]
+    """
+    block = _BLOCK if len(x) <= _MANY else _BLOCK_OF_MANY
+    labels, groups = np.empty(len(x), dtype=np.int64), 0
+    for places in axis_blocks(x, max(block, 4 * size), unit=size):
+        labels[places] = groups + mdav(x[places], size)
+        groups += places.size // size
+    return labels
 
 
 def improved(x: np.ndarray, labels: np.ndarray, size: int) -> np.ndarray:
@@ -127,16 +153,6 @@ def information_loss(x: np.ndarray, labels: np.ndarray) -> float:
     return 100 * _squared_errors(x, labels) / total if total > 0 else 0.0
 
 
-def _mdav_in_blocks(x: np.ndarray, size: int) -> np.ndarray:
-    """Return the groups of MDAV in each of the blocks."""
-    block = _BLOCK if len(x) <= _MANY else _BLOCK_OF_MANY
-    labels, groups = np.empty(len(x), dtype=np.int64), 0
-    for places in axis_blocks(x, max(block, 4 * size), unit=size):
-        labels[places] = groups + mdav(x[places], size)
-        groups += places.size // size
-    return labels
-
-
 def _without_large_groups(x: np.ndarray, labels: np.ndarray, size: int) -> np.ndarray:
     """Split groups of twice the size and more, which never raises the errors; renumber."""
     counts = np.bincount(labels)
@@ -144,7 +160,7 @@ def _without_large_groups(x: np.ndarray, labels: np.ndarray, size: int) -> np.nd
     parts = np.zeros(len(x), dtype=np.int64)
     for group, end in zip(np.flatnonzero(counts >= 2 * size), counts.cumsum()[counts >= 2 * size], strict=True):
         places = order[end - counts[group] : end]
-        parts[places] = _mdav_in_blocks(x[places], size)
+        parts[places] = mdav_in_blocks(x[places], size)
     _, renumbered = np.unique(labels * len(x) + parts, return_inverse=True)
     return renumbered.astype(np.int64)
 
