@@ -63,7 +63,7 @@ class Microaggregation:
         Where the means of rows lie. ``box``: inside the bounds of the schema. ``ball``, ``simplex``: columns are
         numbers or Booleans that are never missing, their bounds taken as -1 and 1 (simplex: 0 and 1); rows outside are
         moved inwards, one by one, and noise is far smaller. A callable: the Euclidean projection of points (n, p),
-        coordinates from -1 to 1, on a convex set inside the box; it sees noisy means only.
+        coordinates from -1 to 1, on a convex set inside the box; it sees noisy means only, and no file keeps it.
     numbers : {"intervals", "means"}, default "intervals"
         Whether wide ordered columns are lists of intervals, whose shares are released, or one coordinate, whose mean
         is. Balls, simplices and callables take means.
@@ -136,7 +136,10 @@ class Microaggregation:
         if self.constants not in get_args(Constants):
             raise ParameterError(f"constants must be tight or paper, got {self.constants!r}; tight is more accurate")
         if not callable(self.convex_set) and self.convex_set not in get_args(ConvexSet):
-            raise ParameterError(f"convex_set must be box, ball, simplex or a callable, got {self.convex_set!r}")
+            raise ParameterError(
+                f"convex_set must be box, ball, simplex or a callable, got {self.convex_set!r}; a callable is given in "
+                "Python and kept in no file, so a release with one cannot be resumed"
+            )
         if self.numbers not in get_args(Numbers):
             raise ParameterError(
                 f"numbers must be intervals or means, got {self.numbers!r}; intervals suits most tables"
@@ -260,14 +263,18 @@ class Microaggregation:
             checked_projection(self.convex_set, np.concatenate((corners, 2.0 * np.eye(coordinates.size))), box)
         if self.constants == "paper":
             self._check_paper(budget, terms)
-        cells = (self.bins or 1) ** (self.directions or 0)
+        cells = self._fixed_cells(coordinates)
         most = self._cells(schema, coordinates).most_cells
         if cells > most:
             raise CapacityError(
-                f"{self.bins} bins along {self.directions} directions are {cells} cells, above the {most} whose laws "
+                f"{self.bins} bins along {self.directions} directions are {cells:.3g} cells, above the {most} whose laws "
                 "fit in memory for these columns; use fewer"
             )
         return coordinates
+
+    def _fixed_cells(self, coordinates: Coordinates) -> int:
+        """Return how many cells the settings ask for; 1 where they leave it open."""
+        return (self.bins or 1) ** min(self.directions or 0, coordinates.size)
 
     def _cells(self, schema: Schema, coordinates: Coordinates) -> CellSettings:
         """Return how cells are made; the laws of all of them have to fit in memory."""
@@ -342,7 +349,7 @@ class Microaggregation:
             return (*totals, *total_questions(coordinates, left, terms)), 1.0
         most = max(1.0, math.floor(most_cells(coordinates, costs, rows, terms, settings)))
         if settings.bins is not None and settings.directions is not None:
-            most = float(settings.bins**settings.directions)
+            most = float(self._fixed_cells(coordinates))
         return (*totals, moment_question(coordinates, costs[0]), *cell_questions(coordinates, None, costs)), most
 
 

@@ -54,7 +54,9 @@ def shrunk_covariance(own: np.ndarray, noisy: np.ndarray, pairs: np.ndarray, sd:
 def fitted_means(
     means: np.ndarray, weights: np.ndarray, covariance: np.ndarray, pairs: np.ndarray, project: Projection
 ) -> np.ndarray:
-    """Return means in a convex set whose weighted covariance is nearer to a given one, with the same weighted mean.
+    """Return means in a convex set whose weighted covariance is nearer to a given one.
+
+    Their weighted mean stays about the same where the covariance is in reach, and drifts where the set is in the way.
 
     Parameters
     ----------

@@ -141,7 +141,7 @@ def _solved(  # noqa: PLR0917
     )
     pooled = totals.pooled(all_cells)
     weights = project_to_simplex(counts.values, pooled.rows) / pooled.rows
-    damping = noise if settings.damping is None else settings.damping
+    damping = max(1.0, noise) if settings.damping is None else settings.damping
     means = project(cell_sums / np.maximum(weights * pooled.rows, damping)[:, None])
     if settings.calibrate:
         means = _calibrated(means, weights, pooled, project)

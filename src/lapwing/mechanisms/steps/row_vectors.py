@@ -139,19 +139,20 @@ def checked_projection(own: Projector, points: np.ndarray, box: Projector) -> np
     ParameterError
         If it gives another shape, numbers that are not finite, points outside the box, or moves its own results.
     """
-    found = np.asarray(own(points.copy()), dtype=np.float64)
+    returned: object = own(points.copy())
+    found = returned if isinstance(returned, np.ndarray) and returned.dtype.kind in "iuf" else np.empty(0)
     if found.shape != points.shape or not np.isfinite(found).all():
         raise ParameterError(
-            f"convex_set must return finite points of shape {points.shape}, got shape {found.shape}; check the callable"
+            f"convex_set must return an array of finite numbers of shape {points.shape}; check the callable"
         )
     if np.abs(box(found) - found).max(initial=0.0) > 1e-9:
         raise ParameterError("convex_set returned points outside the box of the schema; intersect its set with the box")
-    again = np.asarray(own(found.copy()), dtype=np.float64)
+    again = own(found.copy())
     if again.shape != found.shape or not np.abs(again - found).max(initial=0.0) <= 1e-6:
         raise ParameterError(
             "convex_set moved points that it returned itself, so it is no projection; check the callable"
         )
-    return found
+    return found.astype(np.float64)
 
 
 def _blocks(coordinates: Coordinates) -> Blocks:
