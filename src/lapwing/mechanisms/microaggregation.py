@@ -267,14 +267,15 @@ class Microaggregation:
         most = self._cells(schema, coordinates).most_cells
         if cells > most:
             raise CapacityError(
-                f"{self.bins} bins along {self.directions} directions are {cells:.3g} cells, above the {most} whose laws "
-                "fit in memory for these columns; use fewer"
+                f"{self.bins} bins along {self.directions} directions are {cells:.3g} cells, above the {most} whose "
+                "laws fit in memory for these columns; use fewer"
             )
         return coordinates
 
     def _fixed_cells(self, coordinates: Coordinates) -> int:
         """Return how many cells the settings ask for; 1 where they leave it open."""
-        return (self.bins or 1) ** min(self.directions or 0, coordinates.size)
+        count: int = (self.bins or 1) ** min(self.directions or 0, coordinates.size)
+        return count
 
     def _cells(self, schema: Schema, coordinates: Coordinates) -> CellSettings:
         """Return how cells are made; the laws of all of them have to fit in memory."""
