@@ -94,9 +94,7 @@ def test_a_column_that_is_no_number_is_in_no_ball_and_in_no_simplex(convex_set, 
 def test_more_than_2000_coordinates_are_refused_with_the_memory_they_would_take():
     many = [FLAG | {"name": f"f{i}"} for i in range(2001)]
 
-    with pytest.raises(
-        CapacityError, match=r"^2001 coordinates are above 2000 \(.* would take 31 MiB\); leave"
-    ):
+    with pytest.raises(CapacityError, match=r"^2001 coordinates are above 2000 \(.* would take 31 MiB\); leave"):
         coordinates(*many)
 
     assert coordinates(*many[:2000]).size == 2000
