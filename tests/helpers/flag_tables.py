@@ -1,4 +1,4 @@
-"""Tables of required Booleans, and released models of them as mixtures of independent bits."""
+"""Tables of required Booleans, and mixed ones, and released models as mixtures of independent bits."""
 
 import numpy as np
 import polars as pl
@@ -6,6 +6,10 @@ import polars as pl
 from lapwing.schema.schemas import Schema
 
 REQUIRED = {"required": True}
+WIDE = {"name": "wide", "type": "integer", "constraints": {"minimum": 0, "maximum": 999}, "special": [5000]}
+KIND = {"name": "kind", "type": "string", "categories": list("abcde"), "constraints": {"required": True}}
+FLAG = {"name": "f0", "type": "boolean", "constraints": {"required": True}}
+MIXED = Schema.from_dict({"fields": [FLAG, WIDE, KIND]})
 
 
 def flags(count):
@@ -36,3 +40,17 @@ def moments(model):
     """Return the chance of True of each flag, and of each two of them, under a model: shapes (p,) and (p, p)."""
     weights, chances = mixture(model)
     return weights @ chances, (chances * weights[:, None]).T @ chances
+
+
+def mixed_rows(rows, seed=1):
+    """Return a mixed table in which the columns hang together, some numbers missing or special."""
+    rng = np.random.default_rng(seed)
+    places = rng.beta(2, 5, rows)
+    wide = np.where(places < 0.1, "", np.where(places > 0.6, "5000", np.rint(999 * places).astype(int).astype(str)))
+    return pl.DataFrame(
+        {
+            "f0": rng.random(rows) < places,
+            "wide": pl.Series(wide.astype(str), dtype=pl.String).replace("", None),
+            "kind": np.array(list("abcde"))[np.minimum(4, (6 * places).astype(int))],
+        }
+    )

@@ -1,0 +1,335 @@
+"""Microaggregation: settings, what it asks and refuses, and plans."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.bits import ZeroNoiseBits
+from helpers.flag_tables import FLAG, KIND, MIXED, WIDE, flags, frame_of_flags, latent_rows, mixed_rows
+from helpers.pmm_runs import frame_of, run, unit_columns
+from lapwing.budget.budget import Budget
+from lapwing.budget.ledger import Ledger
+from lapwing.errors import CapacityError, ParameterError
+from lapwing.mechanisms.microaggregation import Microaggregation
+from lapwing.mechanisms.registry import make_mechanism, settings_of
+from lapwing.release.terms import Terms
+from lapwing.schema.schemas import Schema
+
+PAPER = Microaggregation(constants="paper")
+BUDGETS = [Budget.pure(1), Budget.zcdp("0.5")]
+
+
+FLAGS = frame_of_flags(latent_rows(np.random.default_rng(1), 400, 4))
+TABLES = {
+    "one flag": (flags(1), FLAGS),
+    "flags": (flags(4), FLAGS),
+    "wide": (Schema.from_dict({"fields": [WIDE]}), mixed_rows(300)),
+    "mixed": (MIXED, mixed_rows(300)),
+}
+
+
+def asked(answers):
+    """Return what was asked, in order, in short."""
+    return [getattr(answer.question, "summed", answer.question.kind) for answer in answers]
+
+
+# -------------------------------------------------------------------------------------------------------- settings
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"constants": "exact"}, "constants must be tight or paper, got 'exact'; tight is more accurate"),
+        ({"convex_set": "cube"}, "convex_set must be box, ball, simplex or a callable, got 'cube'"),
+        ({"convex_set": None}, "convex_set must be box, ball, simplex or a callable, got None"),
+        ({"numbers": "medians"}, "numbers must be intervals or means, got 'medians'; intervals suits most tables"),
+        ({"intervals": 1}, "intervals must be a whole number from 2 to 256, got 1"),
+        ({"intervals": 257}, "intervals must be a whole number from 2 to 256, got 257"),
+        ({"intervals": None}, "intervals must be a whole number from 2 to 256; 16 suits most tables"),
+        ({"intervals": True}, "intervals must be a whole number from 2 to 256, got True"),
+        ({"one_way_share": 0.0}, "one_way_share must lie from 0.01 to 0.9, got 0.0; 0.2 suits most tables"),
+        ({"one_way_share": 0.95}, "one_way_share must lie from 0.01 to 0.9, got 0.95"),
+        ({"one_way_share": float("nan")}, "one_way_share must lie from 0.01 to 0.9, got nan"),
+        ({"one_way_share": True}, "one_way_share must lie from 0.01 to 0.9, got True"),
+        ({"one_way_share": "0.2"}, "one_way_share must lie from 0.01 to 0.9, got '0.2'"),
+        ({"directions": -1}, "directions must be a whole number from 0 to 64, got -1"),
+        ({"directions": 65}, "directions must be a whole number from 0 to 64, got 65"),
+        ({"directions": 2.0}, r"directions must be a whole number from 0 to 64, got 2\.0"),
+        ({"directions": False}, "directions must be a whole number from 0 to 64, got False"),
+        ({"bins": 1}, "bins must be a whole number from 2 to 4096, got 1"),
+        ({"bins": 4097}, "bins must be a whole number from 2 to 4096, got 4097"),
+        ({"damping": 0}, "damping must be a whole number from 1 to 2147483648, got 0"),
+        ({"damping": 2**31 + 1}, "damping must be a whole number from 1 to 2147483648, got 2147483649"),
+        ({"calibrate": 1}, "calibrate must be true or false, got 1"),
+        ({"calibrate": None}, "calibrate must be true or false, got None"),
+        ({"fit_moments": "yes"}, "fit_moments must be true or false, got 'yes'"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings, message):
+    with pytest.raises(ParameterError, match=f"^{message}"):
+        Microaggregation(**settings)
+
+
+def test_settings_at_the_ends_of_their_ranges_are_taken():
+    Microaggregation(intervals=2, one_way_share=0.01, directions=0, bins=2, damping=1)
+    Microaggregation(intervals=256, one_way_share=0.9, directions=64, bins=4096, damping=2**31)
+
+
+def test_settings_given_as_text_are_read():
+    texts = {
+        "constants": "tight",
+        "convex_set": "ball",
+        "numbers": "means",
+        "intervals": "8",
+        "one_way_share": "0.3",
+        "directions": "3",
+        "bins": "5",
+        "damping": "40",
+    }
+
+    made = make_mechanism("microaggregation", texts)
+
+    assert made == Microaggregation(
+        convex_set="ball", numbers="means", intervals=8, one_way_share=0.3, directions=3, bins=5, damping=40
+    )
+    assert make_mechanism("MICROAGGREGATION", settings_of(made)) == made
+    assert make_mechanism("microaggregation", settings_of(Microaggregation())) == Microaggregation()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ({"bins": "many"}, "setting bins must be a whole number, got 'many'; write bins=NUMBER"),
+        ({"one_way_share": "half"}, "setting one_way_share must be a number, got 'half'"),
+        ({"cells": "4"}, "Microaggregation has no setting 'cells'; valid keys are bins, calibrate, constants"),
+        ({"convex_set": "cone"}, "convex_set must be box, ball, simplex or a callable, got 'cone'"),
+    ],
+)
+def test_texts_that_are_no_setting_are_refused(text, message):
+    with pytest.raises(ParameterError, match=f"^{message}"):
+        make_mechanism("microaggregation", text)
+
+
+# --------------------------------------------------------------------------------------------- questions and budget
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_the_budget_is_spent_exactly(table, budget, relation):
+    schema, data = TABLES[table]
+    settings = [{}, {"directions": 0}, {"directions": 2, "bins": 3, "one_way_share": 0.37}]
+
+    for each in settings:
+        _, answers = run(Microaggregation(**each), data, schema, budget=budget, relation=relation)
+        assert sum(answer.question.cost.amount for answer in answers) == budget.amount
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_wide_columns_are_counted_finely_and_a_public_number_of_rows_is_not_asked_for(relation):
+    number = ["rows"] if relation == "add-remove" else []
+    cells = ["SecondMoment", "rows", "vectors"]
+
+    assert asked(run(Microaggregation(), FLAGS, flags(4), relation=relation)[1]) == [*number, "vectors", *cells]
+    assert asked(run(Microaggregation(directions=1), *reversed(TABLES["mixed"]), relation=relation)[1]) == [
+        "MarginalCounts",
+        *number,
+        "vectors",
+        *cells,
+    ]
+    once = [*number, "vectors"]
+    assert asked(run(Microaggregation(directions=0), FLAGS, flags(4), relation=relation)[1]) == 2 * once
+    assert asked(run(Microaggregation(directions=9), *reversed(TABLES["one flag"]), relation=relation)[1]) == 2 * once
+
+
+def test_no_second_moment_is_bought_where_noise_alone_would_pass_any_eigenvalue():
+    _, answers = run(Microaggregation(), FLAGS.head(10), flags(4), budget=Budget.pure("0.01"))
+
+    assert asked(answers) == ["rows", "vectors", "rows", "vectors"]
+
+
+def test_the_paper_s_constants_spend_a_third_on_each_question():
+    _, answers = run(PAPER, FLAGS, flags(4), relation="replace-one")
+
+    assert asked(answers) == ["SecondMoment", "rows", "damped means"]
+    assert [str(answer.question.cost.amount) for answer in answers] == ["1/3"] * 3
+    assert answers[2].question.damping == 9  # the root of 4 * 20 / 1, rounded up
+    given = Microaggregation(constants="paper", damping=77)
+    assert run(given, FLAGS, flags(4), relation="replace-one")[1][2].question.damping == 77
+
+
+@pytest.mark.parametrize("max_rows", [1, 3])
+def test_noise_covers_all_rows_of_a_person(max_rows):
+    person = {"name": "person", "type": "integer", "role": "identifier"}
+    schema = Schema.from_dict(
+        {"fields": [person, *flags(3).to_dict()["fields"]], "privacyUnit": {"field": "person", "maxRows": max_rows}}
+    )
+    data = FLAGS.select("f0", "f1", "f2").with_columns(person=pl.Series(range(400)))
+
+    _, answers = run(Microaggregation(directions=1), data, schema)
+
+    for answer in answers:
+        assert answer.noise == answer.question.noise("add-remove", max_rows)
+        assert answer.noise.parameter == max_rows * answer.question.noise("add-remove", 1).parameter
+
+
+# ------------------------------------------------------------------------------------------------ plans and statements
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("settings", [{}, {"directions": 1}, {"directions": 2, "bins": 3}, {"directions": 0}], ids=str)
+def test_a_plan_asks_at_the_costs_of_the_release(table, relation, settings):
+    schema, data = TABLES[table]
+    mechanism, rows = Microaggregation(**settings), data.height
+    terms = Terms(relation=relation, rows=rows if relation == "replace-one" else None, expected_rows=rows)
+
+    planned = mechanism.plan(schema, Budget.pure(1), terms, np.random.default_rng(1))
+
+    _, answers = run(mechanism, data, schema, relation=relation, expected_rows=rows, bits=ZeroNoiseBits())
+    short = [(getattr(each, "summed", each.kind), each.cost, each.columns) for each in planned.questions]
+    assert short == [
+        (getattr(each.question, "summed", each.question.kind), each.question.cost, each.question.columns)
+        for each in answers
+    ]
+    assert [statement.kind for statement in planned.accuracy] == ["expected error", "cells"]
+    cells = max(getattr(answer.question, "cells", 1) for answer in answers)
+    assert planned.accuracy[1].value >= cells
+
+
+def test_a_plan_with_the_paper_s_constants_asks_at_its_costs():
+    terms = Terms(relation="replace-one", rows=400)
+
+    planned = PAPER.plan(flags(4), Budget.pure(1), terms, np.random.default_rng(1))
+
+    _, answers = run(PAPER, FLAGS, flags(4), relation="replace-one")
+    assert [each.cost for each in planned.questions] == [answer.question.cost for answer in answers]
+    assert planned.questions[2].damping == answers[2].question.damping
+    assert planned.accuracy[1].value == 20.0
+
+
+def test_less_error_is_planned_for_more_rows_and_for_more_budget():
+    few, many, poor = (
+        lw.plan(flags(5), expected_rows=rows, epsilon=epsilon, mechanism=Microaggregation()).accuracy[0].value
+        for rows, epsilon in ((10**4, 1), (10**6, 1), (10**4, "0.1"))
+    )
+
+    assert many == pytest.approx(few / 100)
+    assert poor == pytest.approx(10 * few, rel=0.05)
+
+
+def test_a_release_says_into_how_many_cells_its_rows_were_divided():
+    release = lw.synthesize(
+        FLAGS, flags(4), epsilon=100, mechanism=Microaggregation(directions=2, bins=3), neighbours="replace-one"
+    )
+    one = lw.synthesize(FLAGS, flags(4), epsilon=1, mechanism=Microaggregation(directions=0))
+
+    (said,) = (each for each in release.certificate.accuracy if each.kind == "cells")
+    assert (said.value, "along 2 directions" in said.text) == (9.0, True)
+    (said,) = (each for each in one.certificate.accuracy if each.kind == "cells")
+    assert (said.value, "along 0 directions" in said.text) == (1.0, True)
+
+
+# ------------------------------------------------------------------------------------------------------- refusals
+
+
+def refused(tmp_path, data, schema, mechanism, error, message, *, neighbours="add-remove", **budget):
+    """Check that a release is refused with a message before it is debited, and that a plan is refused likewise."""
+    ledger, path = tmp_path / "budget.db", tmp_path / "t.jsonl"
+    budget = budget or {"epsilon": 1}
+    unit = "zcdp" if "rho" in budget else "pure"
+    Ledger.create_or_open(ledger).init("d", unit=unit, limit=2, relation=neighbours, privacy_unit="row")
+
+    with pytest.raises(error, match=f"^{message}"):
+        lw.synthesize(
+            data,
+            schema,
+            mechanism=mechanism,
+            neighbours=neighbours,
+            ledger=ledger,
+            dataset="d",
+            transcript=path,
+            **budget,
+        )
+
+    assert Ledger.open(ledger).balance("d").spent == 0
+    assert not path.exists() or len(path.read_text().splitlines()) == 1  # the header alone
+    with pytest.raises(error, match=f"^{message}"):
+        lw.plan(schema, expected_rows=100, mechanism=mechanism, neighbours=neighbours, **budget)
+
+
+def test_the_paper_s_constants_are_refused_where_its_proof_does_not_reach(tmp_path):
+    cases = [
+        ("constants='paper' is for replace-one neighbours with one row per unit; use constants='tight'", {}),
+        ("constants='paper' is for pure epsilon; leave delta out, or", {"neighbours": "replace-one", "rho": "0.5"}),
+    ]
+
+    for place, (message, settings) in enumerate(cases):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        refused(folder, FLAGS, flags(4), PAPER, ParameterError, message, **settings)
+    for convex_set in ("ball", "simplex"):
+        mechanism = Microaggregation(constants="paper", convex_set=convex_set)
+        with pytest.raises(ParameterError, match=r"^constants='paper' is for convex_set='box'; use"):
+            mechanism.check(flags(4), Budget.pure(1), Terms(relation="replace-one", rows=400))
+    with pytest.raises(ParameterError, match="with one row per unit; use constants='tight'"):
+        PAPER.check(flags(4), Budget.pure(1), Terms(relation="replace-one", max_rows=2, expected_rows=400))
+
+
+def test_more_cells_than_fit_in_memory_are_refused_before_the_debit(tmp_path):
+    message = r"4096 bins along 3 directions are 6.87e\+10 cells, above the .* whose laws fit in memory"
+
+    refused(tmp_path, FLAGS, flags(4), Microaggregation(directions=3, bins=4096), CapacityError, message)
+
+
+def test_more_than_2000_columns_are_refused_before_the_debit(tmp_path):
+    data = pl.DataFrame({f"f{i}": [True] for i in range(2001)})
+    message = r"2001 coordinates are above 2000 \(their second moment would take 31 MiB\); leave columns out"
+
+    refused(tmp_path, data, flags(2001), Microaggregation(), CapacityError, message)
+
+
+@pytest.mark.parametrize("convex_set", ["ball", "simplex"])
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [
+        (WIDE, 'column "wide" has missing or special values, which no (ball|simplex) has; require it in the schema'),
+        (KIND, 'column "kind" must be one coordinate in a (ball|simplex), but has categories'),
+    ],
+)
+def test_columns_that_no_ball_and_no_simplex_has_are_refused_before_the_debit(tmp_path, convex_set, field, message):
+    schema = Schema.from_dict({"fields": [FLAG, field]})
+
+    refused(tmp_path, mixed_rows(50), schema, Microaggregation(convex_set=convex_set), ParameterError, message)
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        (
+            lambda points: points[:, :2],
+            r"convex_set must return an array of finite numbers of shape \(8, 3\)",
+        ),
+        (lambda points: points * np.nan, "convex_set must return an array of finite numbers"),
+        (lambda points: points.tolist(), "convex_set must return an array of finite numbers"),
+        (lambda points: points * 1j, "convex_set must return an array of finite numbers"),
+        (lambda _: "a", "convex_set must return an array of finite numbers"),
+        (lambda points: points * 10, "convex_set returned points outside the box of the schema"),
+        (lambda points: points, "convex_set returned points outside the box of the schema"),
+        (lambda points: points / 3, "convex_set moved points that it returned itself, so it is no projection"),
+    ],
+)
+def test_a_callable_that_is_no_projection_is_refused_before_the_debit(tmp_path, own, message):
+    data = frame_of(np.random.default_rng(1).random((50, 3)))
+
+    refused(tmp_path, data, unit_columns(3), Microaggregation(convex_set=own), ParameterError, message)
+
+
+@pytest.mark.parametrize("field", [WIDE, KIND], ids=["missing and special", "categories"])
+def test_a_callable_is_refused_for_columns_that_are_not_one_coordinate(tmp_path, field):
+    schema = Schema.from_dict({"fields": [FLAG, field]})
+    own = Microaggregation(convex_set=lambda points: np.clip(points, -1, 1))
+    message = f'column "{field["name"]}" must be one coordinate under a convex_set of one\'s own'
+
+    refused(tmp_path, mixed_rows(50), schema, own, ParameterError, message)
