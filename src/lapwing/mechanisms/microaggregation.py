@@ -39,12 +39,16 @@ from lapwing.release.certificate import Statement
 from lapwing.release.coordinates import ConvexSet, Coordinates
 from lapwing.release.curator import Curator
 from lapwing.release.model import ReleasedModel
-from lapwing.release.planned import Planned, PlannedQuestion
+from lapwing.release.planned import Planned
 from lapwing.release.questions import Answer, MarginalCounts
+from lapwing.release.second_moment import SecondMoment
 from lapwing.release.terms import Relation, Terms
 from lapwing.schema.schemas import Schema
 
 Constants = Literal["tight", "paper"]
+
+ALL_ROWS: Final = 2.0**60
+"""So many rows that every question is asked."""
 
 MOST_PIECES: Final = 2**20
 """Most pieces of the laws of all atoms of a release: 32 bytes each."""
@@ -270,6 +274,10 @@ class Microaggregation:
                 f"{self.bins} bins along {self.directions} directions are {cells:.3g} cells, above the {most} whose "
                 "laws fit in memory for these columns; use fewer"
             )
+        details, left = self._details(schema, coordinates, budget)
+        questions, _ = self._planned(schema, coordinates, left, terms, ALL_ROWS)
+        for question in (*details, *questions):
+            question.noise(terms.relation, terms.max_rows)  # refuses noise that could leave 64 bits
         return coordinates
 
     def _fixed_cells(self, coordinates: Coordinates) -> int:
@@ -332,7 +340,7 @@ class Microaggregation:
 
     def _planned(
         self, schema: Schema, coordinates: Coordinates, budget: Budget, terms: Terms, rows: float
-    ) -> tuple[tuple[PlannedQuestion, ...], float]:
+    ) -> tuple[tuple[SecondMoment | CellSums, ...], float]:
         """Return the questions, with one cell in place of those that answers choose, and the most cells."""
         if self.constants == "paper":
             moment, (of_rows, of_means) = paper_questions(coordinates, budget)
