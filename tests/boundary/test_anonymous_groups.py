@@ -10,6 +10,7 @@ from lapwing.anonymous.drawing import Grouped, draw_codes
 from lapwing.anonymous.pools import NO_POOL, pooled_groups
 from lapwing.anonymous.rows import UnitRows, read_rows
 from lapwing.anonymous.settings import Settings
+from lapwing.table.source import code_table
 
 K = 5
 SECRET = 912_345
@@ -78,6 +79,19 @@ def test_every_number_is_a_mean_over_at_least_k_units(missing, seed):
         shown = shown_numbers(rows, labels, name)
         assert weak_figures(private_cells(rows, name), rows.units, labels[rows.units], shown, K) == []
         assert shown or np.unique(rows.units[~np.isnan(private_cells(rows, name))]).size < K
+
+
+def test_the_rows_that_are_kept_of_a_unit_are_those_of_a_release():
+    table, schema = people(2), lw.Schema.from_dict(NUMBERS)
+
+    rows, source = read_rows(table, schema), code_table(table, schema)
+
+    (codes,) = source.chunks()
+    for name, column in rows.codes.items():
+        np.testing.assert_array_equal(column, codes[name])
+    assert (rows.rows, rows.count) == (source.rows, source.units)
+    assert rows.per_unit.max() == 4
+    assert rows.rows < table.height
 
 
 def test_a_group_of_rows_of_one_unit_is_seen():
