@@ -299,7 +299,7 @@ def test_a_bug_in_the_answers_is_flagged(mechanism, plant, monkeypatch):
 
 @pytest.mark.parametrize("mechanism", [AskingVectors(), CELLS, NUMBERS], ids=["every form", "cells", "numbers"])
 def test_honest_answers_are_not_flagged_on_the_same_pairs(mechanism):
-    assert flags_of(mechanism, pairs=16) == ()
+    assert flags_of(mechanism, pairs=8) == ()
 
 
 # ---------------------------------------------------------------------------------------------- bugs of a mechanism

@@ -58,7 +58,7 @@ def audited(mechanism, relation, max_rows, pairs, *, suits=is_any):
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("mechanism", [EVERY, LEARNING], ids=["every form", "learned cells"])
 def test_no_pair_is_flagged(mechanism, relation, max_rows):
-    assert audited(mechanism, relation, max_rows, pairs=8) == []
+    assert audited(mechanism, relation, max_rows, pairs=4) == []
 
 
 @pytest.mark.full
@@ -80,7 +80,7 @@ def test_no_pair_is_flagged_where_one_form_has_the_whole_budget(form, relation, 
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
 def test_no_pair_is_flagged_under_other_settings(mechanism, relation):
-    flagged = [flag for max_rows in (1, 3) for flag in audited(mechanism, relation, max_rows, pairs=4)]
+    flagged = [flag for max_rows in (1, 3) for flag in audited(mechanism, relation, max_rows, pairs=2)]
 
     assert flagged == []
 
@@ -88,12 +88,12 @@ def test_no_pair_is_flagged_under_other_settings(mechanism, relation):
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("mechanism", INSIDE.values(), ids=INSIDE)
 def test_no_pair_is_flagged_in_other_convex_sets(mechanism, relation):
-    flagged = [flag for rows in (1, 3) for flag in audited(mechanism, relation, rows, pairs=4, suits=is_required)]
+    flagged = [flag for rows in (1, 3) for flag in audited(mechanism, relation, rows, pairs=2, suits=is_required)]
 
     assert flagged == []
 
 
-@pytest.mark.parametrize("pairs", [16, pytest.param(400, marks=pytest.mark.full)])
+@pytest.mark.parametrize("pairs", [6, pytest.param(400, marks=pytest.mark.full)])
 @pytest.mark.parametrize(
     "mechanism",
     [Microaggregation(constants="paper"), Microaggregation(constants="paper", damping=1, numbers="means")],

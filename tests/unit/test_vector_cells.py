@@ -117,7 +117,7 @@ def test_sums_do_not_depend_on_order_chunks_or_threads(chunk):
 def test_room_and_audit_agree_on_random_questions():
     rng = np.random.default_rng(7)
 
-    for _ in range(100):
+    for _ in range(60):
         coordinates = random_coordinates(rng)
         cells = random_cells(rng, coordinates.size, size=3 * coordinates.unit) if rng.integers(4) else None
         source = Rows(coordinates, random_rows(rng, coordinates, int(rng.integers(0, 40))), int(rng.integers(1, 20)))
