@@ -83,7 +83,7 @@ def neighbours(labels, size):
             yield [swapped.get(place, label) for place, label in enumerate(labels)]
 
 
-@pytest.mark.parametrize(("rows", "size"), [(23, 3), (18, 2), (20, 4)])
+@pytest.mark.parametrize(("rows", "size"), [(23, 3), (18, 2), (20, 4), (11, 4), (14, 5), (17, 6)])
 def test_no_single_move_or_swap_helps_when_the_search_ends(rows, size):
     # At most nine groups: each has all others among its nearest eight.
     x = np.random.default_rng(rows).normal(size=(rows, 2))

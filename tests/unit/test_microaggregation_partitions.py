@@ -78,6 +78,15 @@ def test_large_groups_are_split_first():
     assert information_loss(x, labels) < information_loss(x, mdav(x, 5))
 
 
+def test_blocks_cost_no_group(monkeypatch):
+    monkeypatch.setattr("lapwing.numerics.microaggregation._BLOCK", 50)
+    x = np.random.default_rng(4).normal(size=(500, 2))
+
+    labels = practical_partition(x, 7)
+
+    assert len(np.bincount(labels)) == 500 // 7
+
+
 def test_a_search_that_ended_higher_is_thrown_away(monkeypatch):
     x = np.random.default_rng(5).normal(size=(20, 2))
     good = practical_partition(x, 4)
