@@ -263,8 +263,8 @@ class Microaggregation:
         coordinates = self._coordinates(schema)
         if callable(self.convex_set):
             box = projector(coordinates)
-            corners = np.array([[-2.0], [-0.5], [0.0], [0.5], [2.0]]) * np.ones(coordinates.size)
-            checked_projection(self.convex_set, np.concatenate((corners, 2.0 * np.eye(coordinates.size))), box)
+            corners = np.array([[-1.0], [-0.5], [0.0], [0.5], [1.0]]) * np.ones(coordinates.size)
+            checked_projection(self.convex_set, box(np.concatenate((corners, np.eye(coordinates.size)))), box)
         if self.constants == "paper":
             self._check_paper(budget, terms)
         cells = self._fixed_cells(coordinates)

@@ -78,7 +78,7 @@ class Projection:
         self._check_cells()
         most = min(MOST_PROJECTED_CELLS, MOST_NET_NUMBERS // max(1, self.count))
         points = lattice_points(self.count, self.norm, most) if self.spacing else self.origin
-        object.__setattr__(self, "_net", points)
+        object.__setattr__(self, "_net", read_only(points))
         if self.cells > MOST_PROJECTED_CELLS:
             raise CapacityError(f"{self.cells} cells are above {MOST_PROJECTED_CELLS}; use fewer directions or bins")
 

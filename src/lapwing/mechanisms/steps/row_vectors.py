@@ -103,9 +103,11 @@ def _is_line(field: Field, numbers: Numbers, convex_set: ConvexSet) -> bool:
 
 
 def is_binary(coordinates: Coordinates) -> bool:
-    """Tell whether the squares of all lines are known: each has two groups at most."""
-    both = zip(coordinates.kinds, coordinates.groupings, strict=True)
-    return coordinates.convex_set == "box" and all(kind == "list" or each.regular == 2 for kind, each in both)
+    """Tell whether the squares of all lines are known: each has two groups, and nothing beside them."""
+    columns = zip(coordinates.kinds, coordinates.groupings, coordinates.listed, strict=True)
+    return coordinates.convex_set == "box" and all(
+        kind == "list" or (grouping.regular == 2 and not listed) for kind, grouping, listed in columns
+    )
 
 
 def projector(coordinates: Coordinates, own: Projector | None = None) -> Projector:
