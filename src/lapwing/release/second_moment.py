@@ -182,10 +182,10 @@ def product_change(coordinates: Coordinates, relation: Relation, diagonal: bool)
         return Sensitivity((pairs + inside) * square, (pairs + inside) * square**2)
     kinds = zip(coordinates.kinds, coordinates.widths, strict=True)
     movable = sum(kind == "list" or width > 1 for kind, width in kinds)  # can be 1 on another coordinate, or zero
+    inside += movable if diagonal else 0
     if coordinates.coding == "unit":
         touched = pairs - (blocks - movable) * (blocks - movable - 1) // 2
-        doubled = touched + (movable if diagonal else 0)
-        return Sensitivity((pairs + inside + doubled) * square, (pairs + inside + doubled) * square**2)
+        return Sensitivity((pairs + touched + inside) * square, (pairs + touched + inside) * square**2)
     lines = coordinates.kinds.count("line")
     l1, l2_squared = 0, 0
     for moved in range(movable + 1):
@@ -194,4 +194,4 @@ def product_change(coordinates: Coordinates, relation: Relation, diagonal: bool)
         touched = pairs - (blocks - moved) * (blocks - moved - 1) // 2
         l1 = max(l1, 2 * (flips + touched))
         l2_squared = max(l2_squared, 4 * flips + 2 * touched)
-    return Sensitivity((l1 + 2 * inside) * square, (l2_squared + 2 * inside) * square**2)
+    return Sensitivity((l1 + inside) * square, (l2_squared + inside) * square**2)
