@@ -91,3 +91,15 @@ def test_damped_means_can_move_by_nearly_their_bound(damping, relation, max_rows
 
     bound = question.sensitivity(relation, max_rows).l1
     assert Fraction(3, 4) * damping / (damping + max_rows) * bound * Fraction(999, 1000) < change <= bound
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_means_that_are_rounded_down_to_minus_one_stay_below_their_bound(relation):
+    question = sums_asked(coordinates_of(("line",) * 6), None, "damped means", damping=2**31)
+    person, other = [[0] * 6], [[1] * 6] if relation == "replace-one" else []
+
+    first, second = (exact(question, Rows(question.coordinates, rows)) for rows in (person, other))
+
+    assert first.tolist() == [[-1] * 6]
+    assert not second.any()
+    assert question.sensitivity(relation, 1).l1 >= 6
