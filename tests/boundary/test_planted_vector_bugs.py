@@ -23,7 +23,7 @@ NUMBERS = Microaggregation(directions=1, bins=2, numbers="means")
 PRODUCTS, SQUARES, ONES = (AskingVectors((form,)) for form in ("products", "squares", "ones"))
 BALL, SIMPLEX = (AskingVectors((f"products in a {name}",)) for name in ("ball", "simplex"))
 ROWS, SUMS, LATTICE = (AskingVectors((form,)) for form in ("rows", "sums", "sums of a lattice"))
-TOTALS, MEANS, ROUNDED = (AskingVectors((form,)) for form in ("totals", "means", "means that are rounded"))
+TOTALS, MEANS = (AskingVectors((form,)) for form in ("totals", "means"))
 ROWS_OF_LATTICE = AskingVectors(("rows of a lattice",))
 
 
@@ -243,19 +243,6 @@ def vectors_are_calibrated_for_one_coordinate(patch):
     patch.setattr(Coordinates, "sum_change", sum_change)
 
 
-def means_are_calibrated_without_their_rounding(patch):
-    honest = CellSums.sensitivity
-
-    def sensitivity(self, relation, rows):
-        bound = honest(self, relation, rows)
-        if self.damping is None:
-            return bound
-        paid = bound.l1 - self.coordinates.size * rows * (1 if relation == "add-remove" else 2)
-        return Sensitivity(paid, paid**2)
-
-    patch.setattr(CellSums, "sensitivity", sensitivity)
-
-
 def means_are_calibrated_as_if_nothing_were_divided(patch):
     with_sensitivity(patch, CellSums, lambda bound, *terms: Sensitivity(max(1, bound.l1 // 6), bound.l1**2 // 36 + 1))
 
@@ -281,7 +268,6 @@ CELL_BUGS = [
     *((each, cells_are_calibrated_for_a_row_added) for each in (ROWS, TOTALS)),
     *((each, cells_are_calibrated_for_one_row) for each in (CELLS, ROWS, TOTALS, SUMS)),
     *((each, vectors_are_calibrated_for_one_coordinate) for each in (CELLS, TOTALS, SUMS)),
-    (ROUNDED, means_are_calibrated_without_their_rounding),
     (MEANS, means_are_calibrated_as_if_nothing_were_divided),
 ]
 
