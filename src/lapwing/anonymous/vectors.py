@@ -94,7 +94,7 @@ def unit_vectors(rows: UnitRows, schema: Schema, rng: np.random.Generator) -> Ve
     Returns
     -------
     Vectors
-        Coordinates that are 0 for all units are left out, but for one.
+        Coordinates that are 0 for all units are left out, but for one; two categories share one, as Booleans do.
 
     Notes
     -----
@@ -128,6 +128,9 @@ def _column(field: Field, rows: UnitRows, rng: np.random.Generator) -> _Column:
         each = [_unit_means(direction[codes], rows) for direction in directions.T]
     else:
         each = _corners(codes, range(field.domain.size), rows)
+        if len(each) == 2:
+            # One of the two says all, as that of a Boolean does; the distances are the same.
+            return _Column(each[1][:, None], np.array([np.sqrt(_MISMATCH)]), 1)
     return _Column(np.stack(each, axis=1), np.ones(len(each)), 1)
 
 
