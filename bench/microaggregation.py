@@ -259,12 +259,12 @@ def anonymous_chart(lines: list[Line], table: str) -> np.ndarray:
 
 
 def private_chart(lines: list[Line], way: int, epsilon: float) -> np.ndarray:
-    """Draw the errors of released models of nltcs against the number of rows."""
+    """Draw the errors of released models of nltcs, and the bound of noisy sums, against the number of rows."""
     curves: dict[str, list[tuple[float, float]]] = {}
     for line in lines:
         if line["table"] == "nltcs" and not line["delta"] and line["epsilon"] == epsilon:
             names = {str(line["method"]): f"before_d{way}"}
-            names |= {"bound": f"bound_d{way}", "our bound": f"our_bound_d{way}"} if "bound_d1" in line else {}
+            names |= {"bound": f"our_bound_d{way}"} if line["method"] == "paper" else {}
             for label, what in names.items():
                 curves.setdefault(label, []).append((line["rows"], line[what]))  # type: ignore[arg-type]
     return log_log(f"nltcs, epsilon {epsilon:g}: error of {way}-way marginals", curves, ("rows", "error"))
