@@ -1,0 +1,158 @@
+"""From means to laws: finer groups of wide columns, shares inside them, and points on lines."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from helpers.flag_tables import FLAG, KIND, WIDE, flags
+from helpers.models import dense
+from lapwing.budget.budget import Budget
+from lapwing.mechanisms.steps.group_details import (
+    detail_groupings,
+    detail_questions,
+    detail_share,
+    detail_shares,
+    pieces_of,
+)
+from lapwing.mechanisms.steps.microaggregated_means import Means
+from lapwing.mechanisms.steps.row_vectors import row_coordinates
+from lapwing.mechanisms.steps.vector_model import means_as_model
+from lapwing.release.model import Bernoulli
+from lapwing.release.noise_law import NoiseLaw
+from lapwing.release.questions import NoisyCounts
+from lapwing.schema.schemas import Schema
+
+REAL = {"name": "real", "type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}}
+CODES = {"name": "codes", "type": "string", "categories": [f"{a}{b:02}" for a in "abcd" for b in range(50)]}
+MAYBE = {"name": "maybe", "type": "integer", "constraints": {"minimum": 0, "maximum": 10}, "special": [99]}
+
+
+def coordinates(*fields, numbers="intervals", intervals=16):
+    schema = Schema.from_dict({"fields": list(fields)})
+    return schema, row_coordinates(schema, numbers, intervals)
+
+
+def model_of(schema, of_rows, means, weights=None, details=None):
+    """Return a model of means, of equal weights."""
+    means = np.array(means, dtype=float)
+    shares = np.full(len(means), 1 / len(means)) if weights is None else np.array(weights)
+    return means_as_model(schema, of_rows, Means(shares, means, 9.0), 9, details or {})
+
+
+# ---------------------------------------------------------------------------------------------------------- details
+
+
+@pytest.mark.parametrize("intervals", [2, 16, 40])
+def test_finer_groups_lie_inside_the_groups_of_their_column(intervals):
+    schema, of_rows = coordinates(FLAG, KIND, WIDE, REAL, CODES, intervals=intervals)
+
+    found = detail_groupings(schema, of_rows)
+
+    assert set(found) == {"wide", "real", "codes"}
+    for name, finer in found.items():
+        coarse = of_rows.groupings[of_rows.columns.index(name)]
+        starts, stops, _ = finer.pieces()
+        assert coarse.apply(starts).tolist() == coarse.apply(stops - 1).tolist()
+        assert finer.regular > coarse.regular
+    assert found["codes"].regular == 200
+
+
+def test_columns_that_are_counted_value_by_value_or_as_means_have_no_details():
+    assert detail_groupings(*coordinates(FLAG, KIND, MAYBE)) == {}
+    assert detail_groupings(*coordinates(WIDE, REAL, numbers="means")) == {}
+
+
+def test_details_cost_in_proportion_to_the_columns_that_have_them():
+    schema, of_rows = coordinates(FLAG, KIND, WIDE, REAL)
+    details = detail_groupings(schema, of_rows)
+
+    questions = detail_questions(details, Budget.pure("0.3"))
+
+    assert detail_share(details, of_rows) == Fraction(3, 20)
+    assert [question.columns for question in questions] == [("wide",), ("real",)]
+    assert [question.cost for question in questions] == [Budget.pure("0.15")] * 2
+    plain = sum(of_rows.groupings[place].groups for place in (0, 1))
+    assert pieces_of(of_rows, details) == plain + details["wide"].groups + details["real"].groups
+
+
+@pytest.mark.parametrize("low", [-7, 0])
+def test_masses_of_details_are_never_negative_even_if_all_noisy_counts_are(low):
+    schema, of_rows = coordinates(WIDE)
+    (question,) = detail_questions(detail_groupings(schema, of_rows), Budget.pure(1))
+    counts = np.full(question.shape, low, dtype=np.int64)
+
+    found = detail_shares([NoisyCounts(question, counts, NoiseLaw("laplace", Fraction(1)))])
+
+    grouping, masses = found["wide"]
+    assert grouping is question.groupings[0]
+    assert masses.size == grouping.regular
+    assert (masses >= 0).all()
+    assert masses.sum() <= 1.0 + 1e-9
+
+
+# ------------------------------------------------------------------------------------------------------------- laws
+
+
+def test_lists_are_laws_and_flags_are_chances_and_cells_without_rows_are_left_out():
+    schema, of_rows = coordinates(FLAG, KIND)
+    means = [[-1, 1, 0, 0, 0, 0], [0, 0.2, 0.8, 0, 0, 0], [0.5, 0, 0, 0, 0, 1]]
+
+    model = model_of(schema, of_rows, means, weights=[0.5, 0.0, 0.5])
+
+    assert isinstance(model.laws["f0"], Bernoulli)
+    assert model.laws["f0"].p.tolist() == [0.0, 0.75]
+    assert model.weights.tolist() == [0.5, 0.5]
+    laws = [dense(model.laws["kind"], atom, 6).tolist() for atom in range(2)]
+    assert laws == [[1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0]]
+
+
+def test_a_list_without_any_mass_is_even_and_gives_nothing_missing():
+    schema, of_rows = coordinates(MAYBE)
+
+    model = model_of(schema, of_rows, [np.zeros(13)])
+
+    law = dense(model.laws["maybe"], 0, 13)
+    assert law[:11] == pytest.approx(np.full(11, 1 / 11))
+    assert law[11:].tolist() == [0, 0]
+
+
+def test_groups_without_a_known_detail_are_even_inside():
+    schema, of_rows = coordinates(WIDE, intervals=2)
+    finer = detail_groupings(schema, of_rows)["wide"]
+    groups, cells = (each.apply(np.arange(1000)) for each in (of_rows.groupings[0], finer))
+    masses, means = np.zeros(finer.regular), np.zeros((1, of_rows.size))
+    known, other = groups[3], groups[999]
+    masses[cells[3]] = 5.0
+    means[0, [known, other]] = 0.4, 0.6
+
+    model = model_of(schema, of_rows, means, details={"wide": (finer, masses)})
+
+    law = dense(model.laws["wide"], 0, 1002)[:1000]
+    assert known != other
+    assert np.count_nonzero(groups == known) > np.count_nonzero(cells == cells[3])
+    assert law[cells == cells[3]].sum() == pytest.approx(0.4)
+    assert law[groups == other] == pytest.approx(
+        np.full(np.count_nonzero(groups == other), 0.6 / (groups == other).sum())
+    )
+
+
+def test_a_mean_on_a_line_is_a_point_beside_the_shares_of_missing_and_special_values():
+    schema, of_rows = coordinates(FLAG, MAYBE, numbers="means")
+
+    # Half of the rows are regular, with the mean -0.6 (code 2); a quarter each is special and missing.
+    model = model_of(schema, of_rows, [[1, -0.3, 0.25, 0.25], [1, 0, 1, 1], [1, 5, 0, 0]])
+
+    laws = [dense(model.laws["maybe"], atom, 13) for atom in range(3)]
+    assert [laws[0][code] for code in (2, 11, 12)] == pytest.approx([0.5, 0.25, 0.25])
+    assert laws[1][11:] == pytest.approx([0.5, 0.5])
+    assert laws[2][10] == pytest.approx(1.0)
+    assert [law.sum() for law in laws] == pytest.approx([1.0] * 3)
+
+
+def test_means_of_lines_from_zero_are_shares():
+    of_rows = row_coordinates(flags(2), "intervals", 16, coding="unit")
+
+    model = model_of(flags(2), of_rows, [[0.3, 1.2], [-0.1, 0.5]])
+
+    assert [law.p.tolist() for law in model.laws.values()] == [[0.3, 0.0], [1.0, 0.5]]
