@@ -1,6 +1,7 @@
 """Answer `CellSums`: exact integer sums over public cells plus exact integer noise. Proof: ``cell_sums.proof.md``."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -57,13 +58,14 @@ def exact_sums(question: CellSums, source: CodedSource) -> np.ndarray:
     -----
     Guarantee: none, the sums are exact; `answer_cell_sums` adds the noise before anything leaves the room.
     """
+    coordinates = replace(question.coordinates)  # derived tables are made anew, as in `exact_products`
+    projection = None if question.projection is None else replace(question.projection)
+    question = replace(question, coordinates=coordinates, projection=projection)
     counts = np.zeros(question.cells, dtype=np.int64)
     sums = np.zeros((question.cells, question.width), dtype=np.int64)
-    projection = question.projection
     for block in blocks(source):
-        rows = len(next(iter(block.values())))
-        cells = np.zeros(rows, dtype=np.int64)
-        vectors = question.coordinates.vectors(block)  # [vector]
+        vectors = coordinates.vectors(block)  # [vector]
+        cells = np.zeros(len(vectors), dtype=np.int64)
         if projection is not None:
             cells = projection.cells_of(vectors)  # [cell]
         counts += np.bincount(cells, minlength=question.cells)

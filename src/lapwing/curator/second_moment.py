@@ -1,6 +1,7 @@
 """Answer `SecondMoment`: exact integer sums of products plus exact integer noise. Proof: ``second_moment.proof.md``."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -60,6 +61,7 @@ def exact_products(coordinates: Coordinates, source: CodedSource) -> np.ndarray:
     -----
     Guarantee: none, the sums are exact; `answer_second_moment` adds the noise before anything leaves the room.
     """
+    coordinates = replace(coordinates)  # derived tables are made anew: what was handed in is believed in no detail
     total = np.zeros((coordinates.size, coordinates.size), dtype=np.int64)
     for block in blocks(source):
         vectors = coordinates.vectors(block)  # [vector]

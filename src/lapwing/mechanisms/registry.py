@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Protocol, cast, get_args, get_origin
 
@@ -101,8 +101,8 @@ def make_mechanism(name: str, settings: Mapping[str, Any]) -> Mechanism:
 
 def settings_of(mechanism: Mechanism) -> dict[str, Any]:
     """Return a mechanism's settings as plain JSON values, as they come back from a file."""
-    values = asdict(mechanism)  # type: ignore[call-overload]
-    return {key: _plain(value) for key, value in values.items()}
+    names = (field.name for field in fields(mechanism))  # type: ignore[arg-type]
+    return {name: _plain(getattr(mechanism, name)) for name in names}
 
 
 def _plain(value: object) -> object:

@@ -190,5 +190,5 @@ def calibrated(sensitivity: Sensitivity, cost: Budget) -> NoiseLaw:
     else:
         law = NoiseLaw("gaussian", Fraction(sensitivity.l2_squared) / (2 * cost.rho))
     if law.sd > MAX_SD:
-        raise ParameterError(f"a cost of {cost.amount} gives noise above 2**50 records; give a larger budget")
+        raise ParameterError(f"a cost of {cost.amount} gives noise above 2**50; give a larger budget")
     return law

@@ -141,20 +141,28 @@ def checked_projection(own: Projector, points: np.ndarray, box: Projector) -> np
     ParameterError
         If it gives another shape, numbers that are not finite, points outside the box, or moves its own results.
     """
-    returned: object = own(points.copy())
-    found = returned if isinstance(returned, np.ndarray) and returned.dtype.kind in "iuf" else np.empty(0)
+    found = _as_numbers(own(points.copy()))
     if found.shape != points.shape or not np.isfinite(found).all():
         raise ParameterError(
-            f"convex_set must return an array of finite numbers of shape {points.shape}; check the callable"
+            f"convex_set must return finite points of shape {points.shape}, got shape {found.shape}; check the callable"
         )
     if np.abs(box(found) - found).max(initial=0.0) > 1e-9:
         raise ParameterError("convex_set returned points outside the box of the schema; intersect its set with the box")
-    again = own(found.copy())
+    again = _as_numbers(own(found.copy()))
     if again.shape != found.shape or not np.abs(again - found).max(initial=0.0) <= 1e-6:
         raise ParameterError(
             "convex_set moved points that it returned itself, so it is no projection; check the callable"
         )
-    return found.astype(np.float64)
+    return found
+
+
+def _as_numbers(returned: object) -> np.ndarray:
+    """Return what a callable gave as an array of float64; an empty one where it is no array of real numbers."""
+    try:
+        found = np.asarray(returned)
+    except ValueError:  # lists of unequal lengths
+        return np.empty(0)
+    return found.astype(np.float64) if found.dtype.kind in "iuf" else np.empty(0)
 
 
 def _blocks(coordinates: Coordinates) -> Blocks:
