@@ -144,7 +144,7 @@ def checked_projection(own: Projector, points: np.ndarray, box: Projector) -> np
     found = _as_numbers(own(points.copy()))
     if found.shape != points.shape or not np.isfinite(found).all():
         raise ParameterError(
-            f"convex_set must return finite points of shape {points.shape}, got shape {found.shape}; check the callable"
+            f"convex_set must return an array of finite numbers of shape {points.shape}; check the callable"
         )
     if np.abs(box(found) - found).max(initial=0.0) > 1e-9:
         raise ParameterError("convex_set returned points outside the box of the schema; intersect its set with the box")
