@@ -138,7 +138,7 @@ def test_a_projection_of_one_s_own_gets_points_of_the_box_and_a_copy_of_them():
         (lambda points: points[:1], "must return an array of finite numbers"),
         (lambda _: None, "must return an array of finite numbers"),
         (lambda _: "a", "must return an array of finite numbers"),
-        (lambda points: points.tolist(), "must return an array of finite numbers"),
+        (lambda points: [[0.0], *points.tolist()], "must return an array of finite numbers"),
         (lambda points: points + 0j, "must return an array of finite numbers"),
         (lambda points: points * np.nan, "must return an array of finite numbers"),
         (lambda points: np.full_like(points, np.inf), "must return an array of finite numbers"),
@@ -153,9 +153,10 @@ def test_a_callable_that_is_no_projection_inside_the_box_is_refused(own, message
         checked_projection(own, np.array([[1.0, 0.5], [-1.0, 0.0], [0.2, 1.0]]), box)
 
 
-def test_a_projection_may_round_and_return_whole_numbers():
+def test_a_projection_may_round_and_return_lists_or_whole_numbers():
     points = np.array([[1.0, 0.5]])
 
+    assert checked_projection(lambda given: given.tolist(), points, box).tolist() == points.tolist()
     assert checked_projection(lambda given: given + 1e-12, points, box) == pytest.approx(points)
     assert checked_projection(lambda given: np.zeros(given.shape, dtype=int), points, box).dtype == np.float64
     assert checked_projection(lambda given: given, points[:0], box).shape == (0, 2)
