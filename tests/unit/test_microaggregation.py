@@ -316,6 +316,7 @@ def test_columns_that_no_ball_and_no_simplex_has_are_refused_before_the_debit(tm
         (lambda points: points * 1j, "convex_set must return an array of finite numbers"),
         (lambda _: "a", "convex_set must return an array of finite numbers"),
         (lambda points: points * 10, "convex_set returned points outside the box of the schema"),
+        (lambda points: points * 0 + 3, "convex_set returned points outside the box of the schema"),
         (lambda points: points / 3, "convex_set moved points that it returned itself, so it is no projection"),
     ],
 )

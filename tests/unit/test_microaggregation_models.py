@@ -141,7 +141,6 @@ FEW = Schema.from_dict(
 
 def half_space(points):
     """Return the nearest points of the box in which the first coordinate is at most the second."""
-    points = np.clip(points, -1, 1)
     middle = (points[:, 0] + points[:, 1]) / 2
     found, outside = points.copy(), points[:, 0] > points[:, 1]
     found[outside, 0] = found[outside, 1] = middle[outside]
@@ -150,7 +149,7 @@ def half_space(points):
 
 def rising(points):
     """Return the nearest points of the box whose coordinates do not fall."""
-    return np.array([isotonic_regression(point).x for point in np.clip(points, -1, 1)]).reshape(points.shape)
+    return np.array([isotonic_regression(point).x for point in points]).reshape(points.shape)
 
 
 SETS = {
@@ -186,6 +185,18 @@ def test_rows_that_are_drawn_from_a_release_in_a_set_lie_in_it():
 
     assert (rows["x0"] <= rows["x1"]).all()
     assert (rows["x1"] <= rows["x2"]).all()
+
+
+def test_the_whole_box_as_a_set_of_one_s_own_changes_nothing():
+    data = frame_of(np.random.default_rng(1).beta([1, 1, 3], [3, 1, 1], (800, 3)))
+
+    own, box = (
+        run(Microaggregation(**settings), data, NUMBERS, budget=Budget.pure(50), bits=SeededBits(3))[0]
+        for settings in ({"convex_set": lambda points: points}, {"numbers": "means"})
+    )
+
+    assert own.weights.tolist() == box.weights.tolist()
+    assert means_of(own, NUMBERS).tolist() == means_of(box, NUMBERS).tolist()
 
 
 def test_flags_may_lie_in_a_set_of_one_s_own():
