@@ -41,6 +41,66 @@ def people(seed, missing=0.0, units=60):
     return pl.DataFrame({"person": person, **columns, "sex": rng.choice(["f", "m"], person.size)})
 
 
+def losses(incomes, **more):
+    table = {"income": incomes, "sex": ["f", "m"] * (len(incomes) // 2)}
+    made = lw.anonymize(pl.DataFrame(table), {"fields": [{**NUMBERS["fields"][1], **more}, NUMBERS["fields"][3]]}, K)
+    return made.information_loss, made.covariance_loss
+
+
+def test_losses_say_nothing_of_numbers_that_too_few_have():
+    one, other = ([None] * 40 + pair for pair in ([3, 900_000], [400_000, 400_001]))
+
+    assert losses(one) == losses(other)
+    assert losses([*one[2:], 7, 8]) == losses([*other[2:], 9, 800_000])
+    assert losses(one[:30] + list(range(12))) != losses([*other[:30], *range(11), 900_000])
+
+
+def test_losses_have_three_digits_and_say_nothing_of_a_misfit():
+    required = {"constraints": {"minimum": 0, "maximum": 999_999, "required": True}, "special": []}
+    fitting = list(range(0, 420_000, 10_000))
+    middle = sum(fitting[:-1]) // 41
+
+    found = losses([*fitting[:-1], middle], **required)
+
+    assert all(float(f"{loss:.3g}") == loss for loss in found)
+    # One person at the middle of a number is left out of its deviation, and nothing else.
+    assert losses([*fitting[:-1], None], **required) == pytest.approx(found, rel=0.05)
+
+
+def test_the_pool_of_a_group_does_not_follow_the_few_numbers_in_it():
+    rng = np.random.default_rng(5)
+    numbers = [value for value in (100_000, 400_000, 800_000) for _ in range(10)]
+    shown = set()
+    for secret in (110_000, 390_000, 790_000):
+        rows = UnitRows(
+            {
+                "income": np.array([*numbers, secret, *[1_000_001] * 9]),
+                "rent": np.zeros(40, dtype=np.int64),
+                "sex": np.repeat(np.array([0, 1], dtype=np.uint8), [30, 10]),
+            },
+            np.arange(40),
+            40,
+            read_rows(people(0), lw.Schema.from_dict(NUMBERS)).kind,
+        )
+        codes = draw_codes(
+            Grouped(rows, np.repeat(np.arange(4), 10)),
+            lw.Schema.from_dict(NUMBERS),
+            Settings(min_group_size=K, output="shuffle"),
+            np.random.default_rng(rng.integers(100)),
+        )
+        shown.add(int(codes["income"][(codes["sex"] == 1) & (codes["income"] < 1_000_000)].max() // 100_000))
+
+    assert len(shown) == 1
+
+
+def test_a_privacy_unit_that_rows_would_show_is_refused():
+    fields = [{"name": "person", "type": "string", "categories": ["a", "b"]}, NUMBERS["fields"][3]]
+    schema = {"fields": fields, "privacyUnit": {"field": "person", "maxRows": 4}}
+
+    with pytest.raises(lw.ParameterError, match="must have the role identifier"):
+        lw.anonymize(pl.DataFrame({"person": ["a", "b"] * 9, "sex": ["f", "m"] * 9}), schema, 2)
+
+
 def groups_of_k(rows):
     return np.random.default_rng(7).permutation(np.arange(rows.count) * (rows.count // K) // rows.count)
 

@@ -64,10 +64,10 @@ def test_blocks_lose_what_the_paper_s_blocks_lose(n, p, size):
     made = anonymous(flags, size, output="iid", seed=1)
 
     rest = x - means
-    # Rounded eigenvectors move no point to another cell here; what is left is rounding of sums.
-    assert made.covariance_loss == pytest.approx(np.linalg.norm(rest.T @ rest) / n, rel=1e-9)
+    # Rounded eigenvectors move no point to another cell here; what is left is that losses have three digits.
+    assert made.covariance_loss == pytest.approx(np.linalg.norm(rest.T @ rest) / n, rel=6e-3)
     assert made.information_loss == pytest.approx(
-        100 * np.square(rest).sum() / np.square(x - x.mean(0)).sum(), rel=1e-9
+        100 * np.square(rest).sum() / np.square(x - x.mean(0)).sum(), rel=6e-3
     )
     assert made.groups == n // size
 

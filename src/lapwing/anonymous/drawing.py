@@ -195,9 +195,8 @@ def _group_means(field: Field, grouped: Grouped, wanted: np.ndarray, size: int) 
     of_units = np.bincount(rows.units[is_regular], codes[is_regular], minlength=rows.count)[has] / cells[has]
     known = np.bincount(grouped.labels[has], minlength=grouped.count)
     sums = np.bincount(grouped.labels[has], of_units, minlength=grouped.count)
-    # A group that has no number but needs one is pooled with groups near the middle.
-    means = np.where(known > 0, sums / np.maximum(known, 1), sums.sum() / max(1, known.sum()))
-    pools = pooled_groups(known, wanted | (known > 0), size, means)
+    # Pools follow the numbers of groups: by their means, the pool of a group would tell the numbers of its few units.
+    pools = pooled_groups(known, wanted | (known > 0), size, np.arange(grouped.count, dtype=np.float64))
     if NO_POOL in pools:
         return None
     pool_sums = np.bincount(pools, sums, minlength=grouped.count)

@@ -34,10 +34,10 @@ class AnonymousTable:
         The rows, in the frame kind of the input, with the schema's columns and types.
     information_loss : float
         Sum of squared distances of units from the means of their groups, in percent of that from the overall mean, 0 to
-        100: columns standardised, categories as `lapwing.anonymous.vectors` lays them out.
+        100, with three digits: columns standardised, categories as `lapwing.anonymous.vectors` lays them out.
     covariance_loss : float
         Frobenius norm of the difference between the covariance of units and that of the means of their groups, all
-        scaled into the unit ball by public bounds.
+        scaled into the unit ball by public bounds; three digits.
     settings : Settings
         How the table was made.
     groups : int
@@ -108,27 +108,28 @@ def anonymous_table(
     Raises
     ------
     ParameterError
-        If there are fewer units than a group needs.
+        If there are fewer units than a group needs, or the privacy unit's field is no identifier.
     CapacityError
         If the schema has too many categories.
     DataError
         If the table cannot be read or lacks a column.
     """
     check_coordinates(schema)
+    _check_unit(schema)
     rows = read_rows(data, schema)
     if rows.count < settings.min_group_size:
         raise ParameterError(
             f"min_group_size is {settings.min_group_size}, more than the table has {_units(schema)}; "
             "there is no group to make: use a smaller size or a larger table"
         )
-    vectors = unit_vectors(rows, schema, rng)
+    vectors = unit_vectors(rows, schema, settings.min_group_size, rng)
     standardised = vectors.standardised
     labels = _by_content(_partition(vectors, standardised, settings), vectors.raw)
     codes = draw_codes(Grouped(rows, labels), schema, settings, rng)
     return AnonymousTable(
         data=to_frame_kind(decode(codes, schema, rng), rows.kind),
-        information_loss=information_loss(standardised, labels),
-        covariance_loss=covariance_loss(vectors.raw, labels) / vectors.bound,
+        information_loss=_rounded(information_loss(standardised, labels)),
+        covariance_loss=_rounded(covariance_loss(vectors.raw, labels) / vectors.bound),
         settings=settings,
         groups=int(labels.max()) + 1,
         unit=schema.unit_label,
@@ -137,9 +138,24 @@ def anonymous_table(
     )
 
 
+def _rounded(loss: float) -> float:
+    """Return a loss with three digits: more would tell single cells apart."""
+    return float(f"{loss:.3g}")
+
+
 def _units(schema: Schema) -> str:
     unit = schema.privacy_unit
     return "rows" if unit is None else f"values of {unit.field}"
+
+
+def _check_unit(schema: Schema) -> None:
+    """Refuse a privacy unit whose names rows out would show."""
+    unit = schema.privacy_unit
+    if unit is not None and not schema.field(unit.field).identifier:
+        raise ParameterError(
+            f'the privacyUnit field "{unit.field}" must have the role identifier, or rows would show whose they are; '
+            "set it in the schema"
+        )
 
 
 def _partition(vectors: Vectors, standardised: np.ndarray, settings: Settings) -> np.ndarray:

@@ -1,9 +1,10 @@
 """Privacy units as points: what two of them have in common, as a squared distance.
 
 A number or date is one coordinate, its public range laid on 0 to 1, and so are Booleans and the places of ordered
-categories. Other categories are corners of a simplex: a coordinate of 0 or 1 each. Missing cells, special values and
-misfits are corners too; a number that is one of them lies at the mean of its column. A unit with several rows lies at
-the mean of its rows.
+categories. Other categories are corners of a simplex: a coordinate of 0 or 1 each. Missing cells and special values
+are corners too; a number that is one of them, or a misfit, lies at the mean of its column. A unit with several rows
+lies at the mean of its rows. Misfits, and numbers that fewer units have than a group needs, have no coordinate: rows
+out show neither, so the losses do not either.
 """
 
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ class Vectors:
         What a coordinate of `raw` is multiplied by, so that two units differ by 2 on average in the square of a number,
         and by 2 where their categories differ.
     bound : int
-        Columns, and one more for each number or Boolean with cells that are missing, special or misfits.
+        Columns, and one more for each number or Boolean that may be missing or special.
     """
 
     raw: np.ndarray
@@ -60,7 +61,8 @@ def coordinates_of(field: Field) -> int:
     3
     """
     domain = field.domain
-    return 1 + domain.reserved if domain.ordered else min(domain.size, _MOST_CORNERS)
+    shown = domain.specials + domain.missing
+    return 1 + shown if domain.ordered else min(domain.values + shown, _MOST_CORNERS)
 
 
 def check_coordinates(schema: Schema) -> None:
@@ -79,7 +81,7 @@ def check_coordinates(schema: Schema) -> None:
         )
 
 
-def unit_vectors(rows: UnitRows, schema: Schema, rng: np.random.Generator) -> Vectors:
+def unit_vectors(rows: UnitRows, schema: Schema, size: int, rng: np.random.Generator) -> Vectors:
     """Return the point of every privacy unit.
 
     Parameters
@@ -88,6 +90,8 @@ def unit_vectors(rows: UnitRows, schema: Schema, rng: np.random.Generator) -> Ve
         At least one.
     schema : Schema
         At most `MOST_COORDINATES` coordinates.
+    size : int
+        Units that a group needs.
     rng : Generator
         Directions of the categories of columns with more than 64 of them.
 
@@ -101,12 +105,13 @@ def unit_vectors(rows: UnitRows, schema: Schema, rng: np.random.Generator) -> Ve
     A column with more than 64 categories has 64 coordinates: its categories are unit vectors in random directions, the
     squared distance between two of which is 2 with a standard deviation of 1/4.
     """
-    columns = [_column(field, rows, rng) for field in schema.columns]
+    columns = [_column(field, rows, size, rng) for field in schema.columns]
     blocks = [column.values for column in columns if column.values.shape[1]]
+    bound = sum(column.bound for column in columns)
     if not blocks:
-        return Vectors(np.zeros((rows.count, 1)), np.ones(1), len(columns))
+        return Vectors(np.zeros((rows.count, 1)), np.ones(1), bound)
     spread = np.concatenate([column.spread for column in columns])
-    return Vectors(np.concatenate(blocks, axis=1), spread, sum(column.bound for column in columns))
+    return Vectors(np.concatenate(blocks, axis=1), spread, bound)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -118,34 +123,40 @@ class _Column:
     bound: int
 
 
-def _column(field: Field, rows: UnitRows, rng: np.random.Generator) -> _Column:
+def _column(field: Field, rows: UnitRows, size: int, rng: np.random.Generator) -> _Column:
     codes = rows.codes[field.name]
     if field.domain.ordered:
-        return _ordered(field, codes, rows)
+        return _ordered(field, codes, rows, size)
     if field.domain.size > _MOST_CORNERS:
         directions = rng.standard_normal((field.domain.size, _MOST_CORNERS))
         directions /= np.sqrt(np.square(directions).sum(axis=1, keepdims=True))
         each = [_unit_means(direction[codes], rows) for direction in directions.T]
     else:
-        each = _corners(codes, range(field.domain.size), rows)
+        each = _corners(codes, range(_first_hidden(field)), rows)
         if len(each) == 2:
             # One of the two says all, as that of a Boolean does; the distances are the same.
             return _Column(each[1][:, None], np.array([np.sqrt(_MISMATCH)]), 1)
     return _Column(np.stack(each, axis=1), np.ones(len(each)), 1)
 
 
-def _ordered(field: Field, codes: np.ndarray, rows: UnitRows) -> _Column:
-    """Return the place of each unit in an ordered domain, and a corner for each reserved code."""
+def _first_hidden(field: Field) -> int:
+    """Return the misfit code, or, where it means missing, the code behind it."""
+    return field.domain.last + field.domain.missing
+
+
+def _ordered(field: Field, codes: np.ndarray, rows: UnitRows, size: int) -> _Column:
+    """Return the place of each unit in an ordered domain, and a corner for each special value and for missing."""
     domain = field.domain
     regular = codes < domain.values
-    places = codes[regular] / max(1, domain.values - 1)
     cells = np.bincount(rows.units[regular], minlength=rows.count)
     known = cells > 0
-    means = np.bincount(rows.units[regular], places, minlength=rows.count)[known] / cells[known]
-    reserved = _corners(codes, range(domain.values, domain.size), rows)
-    bound = 1 + bool(reserved)
+    # Codes are summed as whole numbers, so that the mean of equal cells is the same in any order of rows.
+    sums = np.bincount(rows.units[regular], codes[regular], minlength=rows.count)[known]
+    means = sums / cells[known] / max(1, domain.values - 1)
+    reserved = _corners(codes, range(domain.values, _first_hidden(field)), rows)
+    bound = 1 + bool(domain.specials or domain.missing)
     spread = [np.sqrt(_MISMATCH)] * len(reserved)
-    if not means.size or means.min() == means.max():
+    if means.size < size or means.min() == means.max():
         return _Column(np.stack(reserved, axis=1) if reserved else np.empty((rows.count, 0)), np.array(spread), bound)
     place = np.full(rows.count, means.mean())
     place[known] = means
