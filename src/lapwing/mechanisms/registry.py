@@ -62,6 +62,8 @@ MECHANISMS: Mapping[str, Kind] = MappingProxyType(
 )
 """Mechanism classes by lower-case name."""
 
+_TRUTHS = MappingProxyType({"true": True, "false": False})
+
 MOST_TREE_COLUMNS = 2
 """Up to so many columns a tree of cells is the default: its error grows as ``n**(-1/d)``."""
 
@@ -87,6 +89,8 @@ def make_mechanism(name: str, settings: Mapping[str, Any]) -> Mechanism:
     Independent(groups=16)
     >>> make_mechanism("adaptive", {"resolutions": "16,8,4"}).resolutions
     (16, 8, 4)
+    >>> make_mechanism("microaggregation", {"calibrate": "false"}).calibrate
+    False
     """
     kind = MECHANISMS.get(name.lower())
     if kind is None:
@@ -182,6 +186,8 @@ def _read(key: str, value: object, kind: object) -> object:
     choices = get_args(kind) or (kind,)
     words = [word for choice in (kind, *choices) if get_origin(choice) is Literal for word in get_args(choice)]
     numbers = {int, float} & set(choices)
+    if bool in choices and value.lower() in _TRUTHS:
+        return _TRUTHS[value.lower()]
     if str in choices or value in words or not numbers:
         return value
     try:

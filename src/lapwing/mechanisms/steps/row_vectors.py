@@ -90,6 +90,11 @@ def _list_groups(field: Field, intervals: int) -> Grouping:
 def _is_line(field: Field, numbers: Numbers, convex_set: ConvexSet) -> bool:
     """Tell whether the regular values of a column lie on one coordinate."""
     domain = field.domain
+    if convex_set == "ball" and domain.values == 2:
+        raise ParameterError(
+            f'column "{field.name}" has two values, which lie at -1 and 1: no row of several columns is in a ball then; '
+            "use convex_set='box'"
+        )
     if domain.values == 2 and domain.specials == 0 and not domain.missing:
         return True
     if not domain.ordered or (field.is_categorical and domain.values > 2):
