@@ -66,8 +66,9 @@ class Microaggregation:
     convex_set : {"box", "ball", "simplex"} or callable, default "box"
         Where the means of rows lie. ``box``: inside the bounds of the schema. ``ball``, ``simplex``: columns are
         numbers (simplex: or Booleans) that are never missing, their bounds taken as -1 and 1 (simplex: 0 and 1); rows
-        outside are moved inwards, one by one, and noise is far smaller. A callable: the Euclidean projection of points (n, p),
-        coordinates from -1 to 1, on a convex set inside the box; it sees noisy means only, and no file keeps it.
+        outside are moved inwards, one by one, and noise is far smaller. A callable: the Euclidean projection of points
+        (n, p), coordinates from -1 to 1, on a convex set inside the box; it sees noisy means only, and no file keeps
+        it.
     numbers : {"intervals", "means"}, default "intervals"
         Whether wide ordered columns are lists of intervals, whose shares are released, or one coordinate, whose mean
         is. Balls, simplices and callables take means.

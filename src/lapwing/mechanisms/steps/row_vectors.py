@@ -92,8 +92,8 @@ def _is_line(field: Field, numbers: Numbers, convex_set: ConvexSet) -> bool:
     domain = field.domain
     if convex_set == "ball" and domain.values == 2:
         raise ParameterError(
-            f'column "{field.name}" has two values, which lie at -1 and 1: no row of several columns is in a ball then; '
-            "use convex_set='box'"
+            f'column "{field.name}" has two values, which lie at -1 and 1: no row of several columns is in a ball '
+            "then; use convex_set='box'"
         )
     if domain.values == 2 and domain.specials == 0 and not domain.missing:
         return True
