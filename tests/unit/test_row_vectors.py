@@ -145,6 +145,7 @@ def test_a_projection_of_one_s_own_gets_points_of_the_box_and_a_copy_of_them():
         (lambda points: points + 1e-6, "returned points outside the box of the schema; intersect its set with the box"),
         (lambda points: -2 * points, "returned points outside the box of the schema"),
         (lambda points: points / 2, "moved points that it returned itself, so it is no projection"),
+        (lambda points: np.divide(points, 2, out=points), "moved points that it returned itself"),
         (lambda points: -points, "moved points that it returned itself, so it is no projection"),
     ],
 )
@@ -156,6 +157,8 @@ def test_a_callable_that_is_no_projection_inside_the_box_is_refused(own, message
 def test_a_projection_may_round_and_return_lists_or_whole_numbers():
     points = np.array([[1.0, 0.5]])
 
+    assert checked_projection(lambda given: np.minimum(given, 0.3, out=given), points, box).tolist() == [[0.3, 0.3]]
+    assert points.tolist() == [[1.0, 0.5]]
     assert checked_projection(lambda given: given.tolist(), points, box).tolist() == points.tolist()
     assert checked_projection(lambda given: given + 1e-12, points, box) == pytest.approx(points)
     assert checked_projection(lambda given: np.zeros(given.shape, dtype=int), points, box).dtype == np.float64
