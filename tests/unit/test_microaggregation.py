@@ -299,9 +299,10 @@ def test_more_than_2000_columns_are_refused_before_the_debit(tmp_path):
     ],
 )
 def test_columns_that_no_ball_and_no_simplex_has_are_refused_before_the_debit(tmp_path, convex_set, field, message):
-    schema = Schema.from_dict({"fields": [FLAG, field]})
+    schema = Schema.from_dict({"fields": [*unit_columns(1).to_dict()["fields"], field]})
+    data = mixed_rows(50).with_columns(x0=0.5)
 
-    refused(tmp_path, mixed_rows(50), schema, Microaggregation(convex_set=convex_set), ParameterError, message)
+    refused(tmp_path, data, schema, Microaggregation(convex_set=convex_set), ParameterError, message)
 
 
 @pytest.mark.parametrize(

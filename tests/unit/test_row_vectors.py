@@ -66,13 +66,13 @@ def test_only_lines_of_more_than_two_values_need_fine_units():
     assert coordinates(FLAG, KIND, AGE).bits == 0
     assert coordinates(FLAG, MAYBE, numbers="means").bits == 0
     assert coordinates(FLAG, FEW, numbers="means").bits == 12
-    assert coordinates(FLAG, FLAG | {"name": "other"}, convex_set="ball").bits == 12
+    assert coordinates(FEW, convex_set="ball").bits == coordinates(FLAG, convex_set="simplex").bits == 12
 
 
 def test_the_square_of_a_line_is_known_where_it_has_two_places():
     assert is_binary(coordinates(FLAG, KIND, AGE))
     assert not is_binary(coordinates(FLAG, FEW, numbers="means"))
-    assert not is_binary(coordinates(FLAG, convex_set="ball"))
+    assert not is_binary(coordinates(FLAG, convex_set="simplex"))
 
 
 @pytest.mark.parametrize("convex_set", ["ball", "simplex"])
@@ -81,14 +81,22 @@ def test_the_square_of_a_line_is_known_where_it_has_two_places():
     [
         (AGE, 'column "age" has missing or special values, which no (ball|simplex) has; require it in the schema or'),
         (REAL | {"constraints": {"minimum": 0, "maximum": 1}}, 'column "real" has missing or special values'),
-        (MAYBE, 'column "maybe" (has missing or special|must be one coordinate)'),
+        (MAYBE, 'column "maybe" has (missing or special values|two values, which lie at -1 and 1)'),
         (KIND, 'column "kind" must be one coordinate in a (ball|simplex), but has categories'),
         (GRADE, 'column "grade" must be one coordinate in a (ball|simplex), but has categories'),
     ],
 )
 def test_a_column_that_is_no_number_is_in_no_ball_and_in_no_simplex(convex_set, field, message):
     with pytest.raises(ParameterError, match=f"^{message}.*convex_set='box'"):
-        coordinates(FLAG, field, convex_set=convex_set)
+        coordinates(FEW, field, convex_set=convex_set)
+
+
+@pytest.mark.parametrize("field", [FLAG, PAIR, MAYBE])
+def test_two_values_are_in_no_ball_beside_other_columns(field):
+    with pytest.raises(
+        ParameterError, match=r'^column ".*" has two values, which lie at -1 and 1: .* use convex_set=\'box'
+    ):
+        coordinates(FEW, field, convex_set="ball")
 
 
 # -------------------------------------------------------------------------------------------------------- convex sets
