@@ -40,7 +40,7 @@ from lapwing.mechanisms.registry import Mechanism
 from lapwing.numerics.anonymous_bounds import theorem_4_1
 from lapwing.numerics.covariance_bounds import centred_marginal_error, marginal_error
 from lapwing.numerics.covariance_loss import block_means
-from lapwing.numerics.lattice_net import net_size_bound
+from lapwing.numerics.lattice_net import lattice_points
 from lapwing.numerics.microaggregation import practical_partition
 from lapwing.numerics.net_choice import private_net
 from lapwing.numerics.private_bounds import ReleaseNoise, noise_of_sums, theorem_5_5, theorem_5_9
@@ -64,6 +64,7 @@ MECHANISMS: dict[str, Mechanism] = {
 
 LEVEL = 30.0
 """Rows that a cell's sum is divided by at least, in the bound of noisy sums."""
+MOST_POINTS = 10**6
 
 Moments = tuple[np.ndarray, ...]
 
@@ -228,9 +229,10 @@ def thirds(rows: int, columns: int, epsilon: float) -> ReleaseNoise:
     """Return the noise of second moment, counts and sums of the net's cells, a third of epsilon for each question."""
     choice, third = private_net(rows, columns), math.sqrt(2) * 3 / epsilon
     of_pairs = third * columns * (columns - 1) / 2
+    net = lattice_points(choice.dimensions, math.floor(choice.dimensions / choice.alpha**2), MOST_POINTS)
     return noise_of_sums(
         rows=rows,
-        cells=math.floor(net_size_bound(choice.dimensions, choice.alpha)),
+        cells=len(net),
         level=LEVEL,
         second_moment=of_pairs * math.sqrt(columns * (columns - 1)) / (rows * columns),
         count_noise=third,
@@ -252,7 +254,7 @@ def anonymous_chart(lines: list[Line], table: str) -> np.ndarray:
         ("theorem", "before"),
         ("theorem", "bound"),
     ):
-        label = "bound" if what == "bound" else f"{partition} {what}"
+        label = "theorem" if (partition, what) == ("theorem", "before") else what
         chosen = (line for line in lines if line["table"] == table and line["partition"] == partition)
         curves[label] = [(line["size"], line[f"{what}_d2"]) for line in chosen]  # type: ignore[misc]
     return log_log(f"{table}: error of two-way marginals", curves, ("rows in a group", "error"))
