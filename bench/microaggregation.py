@@ -29,7 +29,6 @@ from png import write_png
 from lapwing.anonymous.drawing import Grouped, draw_codes
 from lapwing.anonymous.rows import read_rows
 from lapwing.anonymous.settings import Partition, Settings
-from lapwing.anonymous.vectors import Vectors, unit_vectors
 from lapwing.api.release import Release
 from lapwing.api.synthesize import synthesize
 from lapwing.evaluate.marginal_moments import marginal_moments
@@ -110,10 +109,10 @@ def anonymous(*, is_quick: bool) -> Iterator[Line]:
         bits = boolean_table(name)[: 2000 if is_quick else None]
         schema, rng = boolean_schema(bits.shape[1]), np.random.default_rng(1)
         rows = read_rows(as_frame(bits), schema)
-        vectors, real = unit_vectors(rows, schema, rng), marginal_moments(bits)
+        real = marginal_moments(bits)
         for size, partition in product(sizes, ("practical", "theorem")):
             start = time.process_time()
-            labels = groups(vectors, size, partition)
+            labels = groups(bits, size, partition)
             line: Line = {"table": name, "rows": len(bits), "columns": bits.shape[1], "size": size}
             line |= {"partition": partition, "groups": int(labels.max()) + 1, "cpu_s": time.process_time() - start}
             counts, means = block_means(bits.astype(np.float64), labels)
@@ -126,12 +125,11 @@ def anonymous(*, is_quick: bool) -> Iterator[Line]:
             yield line | anonymous_bounds(len(bits), bits.shape[1], size) | {"commit": commit(), "machine": machine()}
 
 
-def groups(vectors: Vectors, size: int, partition: Partition) -> np.ndarray:
-    """Return the group of each row, as `lapwing.anonymous.table` finds them."""
-    points = vectors.standardised
+def groups(bits: np.ndarray, size: int, partition: Partition) -> np.ndarray:
+    """Return the group of each row, as `lapwing.anonymous.table` finds them for Booleans that are never missing."""
     if partition == "theorem":
-        return theorem_partition(vectors.raw / np.sqrt(vectors.bound), len(points) // size)
-    return practical_partition(points, size)
+        return theorem_partition(bits / math.sqrt(bits.shape[1]), len(bits) // size)
+    return practical_partition((bits - bits.mean(axis=0)) * math.sqrt(2), size)
 
 
 def anonymous_bounds(rows: int, columns: int, size: int) -> Line:
