@@ -36,6 +36,13 @@ def test_the_notice_is_on_stderr_and_in_both_files(small, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"out.parquet", "out.parquet.anonymous.json"}
 
 
+def test_the_number_of_groups_is_said_and_that_one_group_shows_means_alone(small, tmp_path):
+    many, one = (anonymize(small, tmp_path / "out.parquet", size=size).err.splitlines()[1] for size in (25, 300))
+
+    assert many.startswith("lapwing: 16 groups: information loss ")
+    assert one.startswith("lapwing: 1 group, so all that rows show is the whole table's means: information loss 100 %")
+
+
 def test_the_rows_are_those_of_the_function(small, tmp_path):
     chosen = ("--partition", "mdav", "--no-improve", "--draw", "iid", "--categories", "mode", "--rows", 50, "--seed", 7)
 

@@ -68,6 +68,7 @@ def anonymize(
         places[1].write_text(text + "\n", encoding="utf-8")
     say = speaker(context, quiet)
     say(made.notice)
-    say(f"information loss {made.information_loss:.2f} %, covariance loss {made.covariance_loss:.3g}")
+    groups = f"{made.groups} groups" if made.groups > 1 else "1 group, so all that rows show is the whole table's means"
+    say(f"{groups}: information loss {made.information_loss:.3g} %, covariance loss {made.covariance_loss:.3g}")
     say(f"rows: {output}")
     say(f"about them: {about}")
