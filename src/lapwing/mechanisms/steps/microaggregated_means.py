@@ -116,7 +116,7 @@ def microaggregated_means(
         coordinates, moment, totals, most_cells(coordinates, costs, totals.rows, terms, settings), settings
     )
     counts, sums = curator.ask(*cell_questions(coordinates, projection, costs))
-    return _solved(moment, counts, sums, totals, settings, project)
+    return _solved(moment, counts, sums, totals, settings=settings, project=project)
 
 
 def _chosen_cells(
@@ -130,8 +130,8 @@ def _chosen_cells(
     return cut_directions(coordinates, covariance, totals.mean, bins)
 
 
-def _solved(  # noqa: PLR0917
-    moment: NoisySums, counts: NoisySums, sums: NoisySums, totals: Totals, settings: CellSettings, project: Projector
+def _solved(
+    moment: NoisySums, counts: NoisySums, sums: NoisySums, totals: Totals, *, settings: CellSettings, project: Projector
 ) -> Means:
     """Return weights and means from all answers: ratios, then calibrated to totals and second moment."""
     unit, cells = moment.question.coordinates.unit, counts.values.size

@@ -173,7 +173,7 @@ def _as_numbers(returned: object) -> np.ndarray:
 def _blocks(coordinates: Coordinates) -> Blocks:
     """Return the box: an interval for each line of its own, a simplex for each list.
 
-    A line with listed codes is taken as intervals, from -1 (0) and from 0 to 1; `law_of_lines` sorts its masses out.
+    A line with listed codes is taken as intervals, from -1 (0) and from 0 to 1; `vector_model` sorts its masses out.
     """
     lows = np.full(coordinates.size, np.nan)
     by_width: dict[int, list[np.ndarray]] = {}
