@@ -14,26 +14,18 @@ import numpy as np
 
 from lapwing.budget.budget import Budget
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.mechanisms.steps.group_details import (
-    detail_groupings,
-    detail_questions,
-    detail_share,
-    detail_shares,
-    pieces_of,
-)
-from lapwing.mechanisms.steps.microaggregated_means import (
-    CELL_SHARES,
-    CellSettings,
-    cell_questions,
-    has_cells,
-    microaggregated_means,
-    most_cells,
-    paper_means,
-    paper_questions,
+from lapwing.mechanisms.steps.microaggregated_means import CellSettings, paper_means, paper_questions
+from lapwing.mechanisms.steps.microaggregated_model import (
+    INTERVALS,
+    VectorCells,
+    details_and_rest,
+    fitting_cells,
+    fixed_cells,
+    microaggregated_model,
+    planned_cells,
 )
 from lapwing.mechanisms.steps.row_vectors import Numbers, checked_projection, projector, row_coordinates
 from lapwing.mechanisms.steps.vector_model import means_as_model
-from lapwing.mechanisms.steps.vector_totals import moment_question, total_questions
 from lapwing.release.cell_sums import CellSums, NoisySums
 from lapwing.release.certificate import Statement
 from lapwing.release.coordinates import ConvexSet, Coordinates
@@ -49,9 +41,6 @@ Constants = Literal["tight", "paper"]
 
 ALL_ROWS: Final = 2.0**60
 """So many rows that every question is asked."""
-
-MOST_PIECES: Final = 2**20
-"""Most pieces of the laws of all atoms of a release: 32 bytes each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +118,7 @@ class Microaggregation:
     constants: Constants = "tight"
     convex_set: ConvexSet | Callable[[np.ndarray], np.ndarray] = "box"
     numbers: Numbers = "intervals"
-    intervals: int = 16
+    intervals: int = INTERVALS
     one_way_share: float = 0.2
     directions: int | None = None
     bins: int | None = None
@@ -191,14 +180,10 @@ class Microaggregation:
         if self.constants == "paper":
             self._check_paper(budget, curator.terms)
             damping = self._paper_damping(coordinates, budget, curator.terms)
-            found, details = paper_means(curator, coordinates, budget, damping, project), {}
-        else:
-            questions, left = self._details(schema, coordinates, budget)
-            details = detail_shares(curator.ask(*questions))
-            found = microaggregated_means(curator, coordinates, left, self._cells(schema, coordinates), project)
-
-        rows = curator.terms.rows
-        return means_as_model(schema, coordinates, found, round(found.rows) if rows is None else rows, details)
+            found, rows = paper_means(curator, coordinates, budget, damping, project), curator.terms.rows
+            return means_as_model(schema, coordinates, found, round(found.rows) if rows is None else rows, {})
+        cells = VectorCells(coordinates, self._cells(schema, coordinates), project)
+        return microaggregated_model(curator, schema, cells, budget)
 
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
@@ -272,8 +257,8 @@ class Microaggregation:
             checked_projection(self.convex_set, box(np.concatenate((corners, np.eye(coordinates.size)))), box)
         if self.constants == "paper":
             self._check_paper(budget, terms)
-        cells = self._fixed_cells(coordinates)
-        most = self._cells(schema, coordinates).most_cells
+        settings = self._cells(schema, coordinates)
+        cells, most = fixed_cells(coordinates, settings) or 1, settings.most_cells
         if cells > most:
             raise CapacityError(
                 f"{self.bins} bins along {self.directions} directions are {cells:.3g} cells, above the {most} whose "
@@ -285,16 +270,10 @@ class Microaggregation:
             question.noise(terms.relation, terms.max_rows)  # refuses noise that could leave 64 bits
         return coordinates
 
-    def _fixed_cells(self, coordinates: Coordinates) -> int:
-        """Return how many cells the settings ask for; 1 where they leave it open."""
-        count: int = (self.bins or 1) ** min(self.directions or 0, coordinates.size)
-        return count
-
     def _cells(self, schema: Schema, coordinates: Coordinates) -> CellSettings:
         """Return how cells are made; the laws of all of them have to fit in memory."""
-        pieces = pieces_of(coordinates, detail_groupings(schema, coordinates))
         return CellSettings(
-            most_cells=max(1, MOST_PIECES // pieces),
+            most_cells=fitting_cells(schema, coordinates),
             one_way_share=Fraction(str(self.one_way_share)),
             directions=self.directions,
             bins=self.bins,
@@ -322,12 +301,7 @@ class Microaggregation:
         self, schema: Schema, coordinates: Coordinates, budget: Budget
     ) -> tuple[tuple[MarginalCounts, ...], Budget]:
         """Return the questions for what lies inside groups of wide columns, and the budget that they leave."""
-        details = {} if self.constants == "paper" else detail_groupings(schema, coordinates)
-        if not details:
-            return (), budget
-        share = detail_share(details, coordinates)
-        cost, left = budget.split([share, 1 - share])
-        return detail_questions(details, cost), left
+        return ((), budget) if self.constants == "paper" else details_and_rest(schema, coordinates, budget)
 
     def _check_paper(self, budget: Budget, terms: Terms) -> None:
         """Refuse the paper's constants where its proof does not reach."""
@@ -355,16 +329,7 @@ class Microaggregation:
                 coordinates=coordinates, projection=None, summed="damped means", damping=damping, cost=of_means
             )
             return (moment, counts, means), max(1.0, math.floor(math.sqrt(rows)))
-        settings = self._cells(schema, coordinates)
-        of_totals, left = budget.split([settings.one_way_share, 1 - settings.one_way_share])
-        totals = total_questions(coordinates, of_totals, terms)
-        costs = left.split(CELL_SHARES)
-        if not has_cells(coordinates, costs[0], rows, terms, settings):
-            return (*totals, *total_questions(coordinates, left, terms)), 1.0
-        most = max(1.0, math.floor(most_cells(coordinates, costs, rows, terms, settings)))
-        if settings.bins is not None and settings.directions is not None:
-            most = float(self._fixed_cells(coordinates))
-        return (*totals, moment_question(coordinates, costs[0]), *cell_questions(coordinates, None, costs)), most
+        return planned_cells(coordinates, budget, terms, self._cells(schema, coordinates), rows)
 
 
 def _check_whole(name: str, value: object, least: int, most: int) -> None:
