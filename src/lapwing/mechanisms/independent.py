@@ -11,16 +11,11 @@ import numpy as np
 
 from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
-from lapwing.mechanisms.steps.one_way import (
-    ask_one_way,
-    fitted_law,
-    one_way_questions,
-    pooled_total,
-)
+from lapwing.mechanisms.steps.one_way import one_way_questions, product_model
 from lapwing.mechanisms.steps.one_way_accuracy import expected_variations
 from lapwing.mechanisms.steps.public_cells import one_way_grouping
 from lapwing.release.curator import Curator
-from lapwing.release.model import Indexed, ReleasedModel
+from lapwing.release.model import ReleasedModel
 from lapwing.release.planned import Planned
 from lapwing.release.terms import Relation, Terms
 from lapwing.schema.groupings import Grouping
@@ -87,14 +82,7 @@ class Independent:
         ReleasedModel
             One atom of weight 1.
         """
-        tables = ask_one_way(curator, schema, self._groupings(schema), budget)
-        total = pooled_total(tables, curator.terms.rows)
-
-        laws = {
-            column.name: Indexed(np.zeros(1, dtype=np.uint8), fitted_law(table, column.domain, total))
-            for column, table in zip(schema.columns, tables, strict=True)
-        }
-        return ReleasedModel(weights=np.ones(1), rows=round(total), laws=laws)
+        return product_model(curator, schema, self._groupings(schema), budget)
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
         """Return what `run` would ask, and how far each column would be from its own law.

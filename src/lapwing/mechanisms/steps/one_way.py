@@ -9,6 +9,7 @@ from lapwing.budget.budget import Budget
 from lapwing.numerics.simplex import project_to_simplex
 from lapwing.release.curator import Curator
 from lapwing.release.laws import Laws, laws_from_probabilities, uniform_law
+from lapwing.release.model import Indexed, ReleasedModel
 from lapwing.release.questions import MarginalCounts, NoisyCounts
 from lapwing.schema.domains import Domain
 from lapwing.schema.groupings import Grouping
@@ -57,6 +58,34 @@ def ask_one_way(
         One per column.
     """
     return curator.ask(*one_way_questions(schema, groupings, budget, shares))
+
+
+def product_model(curator: Curator, schema: Schema, groupings: Mapping[str, Grouping], budget: Budget) -> ReleasedModel:
+    """Spend a budget on one-way tables and return their product, one atom.
+
+    Parameters
+    ----------
+    curator : Curator
+        Answers.
+    schema : Schema
+        With at least one modelled column.
+    groupings : mapping of str to Grouping
+        One per column.
+    budget : Budget
+        Spent exactly.
+
+    Returns
+    -------
+    ReleasedModel
+        One atom of weight 1.
+    """
+    tables = ask_one_way(curator, schema, groupings, budget)
+    total = pooled_total(tables, curator.terms.rows)
+    laws = {
+        column.name: Indexed(np.zeros(1, dtype=np.uint8), fitted_law(table, column.domain, total))
+        for column, table in zip(schema.columns, tables, strict=True)
+    }
+    return ReleasedModel(weights=np.ones(1), rows=round(total), laws=laws)
 
 
 def one_way_questions(
