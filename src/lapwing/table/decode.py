@@ -1,4 +1,4 @@
-"""Codes that a released model drew, back to values: the only way from codes to rows out. Sees no private row."""
+"""Codes back to values: rows out from codes that a released model drew, and records for the room's row functions."""
 
 import math
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ def decode(
     """
     rows = len(codes[schema.columns[0].name])
     columns = [
-        _fresh_numbers(field, first_row, rows) if field.identifier else _column(field, codes[field.name], rng)
+        _fresh_numbers(field, first_row, rows) if field.identifier else _released(field, codes[field.name], rng)
         for field in schema.fields
     ]
     return pl.DataFrame(columns)
@@ -67,16 +67,35 @@ def _fresh_numbers(field: Field, first_row: int, rows: int) -> pl.Series:
     return numbers.cast(pl.String) if field.type == "string" else numbers
 
 
-def _column(field: Field, codes: np.ndarray, rng: np.random.Generator) -> pl.Series:
-    domain = field.domain
+def decoded_column(field: Field, codes: np.ndarray, rng: np.random.Generator | None = None) -> pl.Series:
+    """Return the values of one column's codes; null for missing and for misfits.
+
+    Parameters
+    ----------
+    field : Field
+        A modelled field.
+    codes : ndarray of integers, shape (n,)
+    rng : Generator or None
+        Where a number without resolution lies inside its cell. Without one it lies in the middle, and each value is a
+        function of its own code alone.
+
+    Returns
+    -------
+    polars Series of length n
+    """
     codes = codes.astype(np.int64)
-    is_last = codes == domain.last
-    assert domain.missing or not is_last.any(), "a released model never holds the misfit code"
+    is_last = codes == field.domain.last
     if field.is_categorical:
         column = _listed_values(field).gather(np.where(is_last, 0, codes))
     else:
         column = _ranged_column(field, codes, rng)
     return (column.set(pl.Series(is_last), None) if is_last.any() else column).alias(field.name)
+
+
+def _released(field: Field, codes: np.ndarray, rng: np.random.Generator) -> pl.Series:
+    domain = field.domain
+    assert domain.missing or not (codes == domain.last).any(), "a released model never holds the misfit code"
+    return decoded_column(field, codes, rng)
 
 
 def _listed_values(field: Field) -> pl.Series:
@@ -90,19 +109,21 @@ def _listed_values(field: Field) -> pl.Series:
     return pl.Series(field.categories, dtype=_PLAIN_TYPES.get(field.type))
 
 
-def _ranged_column(field: Field, codes: np.ndarray, rng: np.random.Generator) -> pl.Series:
+def _ranged_column(field: Field, codes: np.ndarray, rng: np.random.Generator | None) -> pl.Series:
     """Return values of a field with bounds; those of the last code are arbitrary."""
-    regular = np.minimum(codes, field.domain.values - 1)
+    last = field.domain.values - 1
+    regular = np.minimum(codes, last)
     lo, hi = bounds(field)
     grid, calendar = step(field), field.range.calendar
     if calendar is not None:
         values = calendar.starts(regular)
     elif grid is None:
-        values = _inside_cells(regular, float(lo), float(hi), special_numbers(field), rng)
+        places = 0.5 if rng is None or lo == hi else rng.random(len(codes))
+        values = _inside_cells(regular + places, regular, (float(lo), float(hi)), special_numbers(field))
         for code, value in exact_cells(field).items():
             values[codes == code] = value
     elif field.type == "number":
-        values = _multiples(regular, Fraction(str(field.minimum)), Fraction(grid))
+        values = _multiples(regular, Fraction(str(field.minimum)), Fraction(grid), last)
     else:
         values = int(lo) + regular * int(grid)
     for position, value in enumerate(special_numbers(field)):
@@ -113,13 +134,14 @@ def _ranged_column(field: Field, codes: np.ndarray, rng: np.random.Generator) ->
 
 
 def _inside_cells(
-    codes: np.ndarray, lo: float, hi: float, special: tuple[float, ...], rng: np.random.Generator
+    positions: np.ndarray, codes: np.ndarray, ends: tuple[float, float], special: tuple[float, ...]
 ) -> np.ndarray:
-    """Return a uniform value in each cell, without digits finer than a hundredth of a cell; none that is special."""
+    """Return the values at positions inside cells, with no digits finer than a hundredth of one; none is special."""
+    lo, hi = ends
     if lo == hi:
         return np.full(len(codes), lo)
     cell = (hi - lo) / 2**32
-    values: np.ndarray = lo + (codes + rng.random(len(codes))) * cell
+    values: np.ndarray = lo + positions * cell
     decimals = math.ceil(-math.log10(cell)) + 1 if cell > 0 else _MOST_DECIMALS + 1
     if abs(decimals) <= _MOST_DECIMALS:
         starts = lo + codes * cell
@@ -129,11 +151,11 @@ def _inside_cells(
     return np.asarray(np.clip(values, lo, hi)) + 0.0  # no minus zero
 
 
-def _multiples(codes: np.ndarray, first: Fraction, grid: Fraction) -> np.ndarray:
-    """Return ``first + codes * grid`` as the floats that the decimal numbers read as."""
+def _multiples(codes: np.ndarray, first: Fraction, grid: Fraction, last: int) -> np.ndarray:
+    """Return ``first + codes * grid`` as the floats that the decimal numbers read as; `last` is the largest code."""
     below = math.lcm(first.denominator, grid.denominator)
     start, stride = int(first * below), int(grid * below)
-    largest = max(abs(start), abs(start + int(codes.max(initial=0)) * stride))
+    largest = max(abs(start), abs(start + last * stride))
     if largest <= _EXACT and below <= _EXACT:
         # One division of two exact integers is rounded once, like the reading of a decimal literal.
         return np.asarray((start + codes * stride) / below)

@@ -11,7 +11,7 @@ import sys
 import traceback
 import types
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NoReturn, ParamSpec, TypeVar
 
@@ -60,6 +60,37 @@ def guarded(what: str, work: Callable[[], T]) -> T:
         return outcome
     ours = outcome.ours
     _raise(DataError(f"{what} ({outcome.type_name})") if ours is None else ours)
+
+
+def numbers_of_records(
+    function: Callable[[dict[str, object]], object], records: Iterable[dict[str, object]]
+) -> Iterator[int | float | None]:
+    """Call code of others with one private record at a time, and take nothing but numbers from it.
+
+    Parameters
+    ----------
+    function : callable
+        From one record to a number.
+    records : iterable of dict
+        A fresh dict for each row, which the function may keep or change.
+
+    Yields
+    ------
+    int, float or None
+        A plain number for each record, which may not be finite. None where the function raises anything but
+        ``KeyboardInterrupt`` (``SystemExit`` and ``MemoryError`` too), or returns anything but an int, a float, a bool
+        (1 or 0) or a NumPy scalar of one of those kinds. What it warns of is not shown.
+
+    Examples
+    --------
+    >>> list(numbers_of_records(lambda row: 1 / row["x"], [{"x": 2}, {"x": 0}]))
+    [0.5, None]
+    """
+    for record in records:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = _number_of_record(function, record)
+        yield found
 
 
 def private_boundary(function: Callable[P, T]) -> Callable[P, T]:
@@ -116,6 +147,21 @@ def _attempt(work: Callable[[], T]) -> "T | _Failure":
         return _Failure(error)
     except _rust_panic() as error:
         return _Failure(error)
+
+
+def _number_of_record(function: Callable[[dict[str, object]], object], record: dict[str, object]) -> int | float | None:
+    """Return the number that a function gives for a record, or None where it gives none."""
+    try:
+        # What is not of these types itself could run code of its own when it is used as a number.
+        with np.errstate(all="ignore"):
+            found = function(record)
+            if isinstance(found, np.bool_ | np.integer | np.floating):
+                found = found.item()
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return None
+    return found if type(found) in (bool, int, float) else None  # type: ignore[return-value]
 
 
 def _mistake(signature: inspect.Signature, args: tuple[object, ...], kwargs: dict[str, object]) -> str | None:
