@@ -9,6 +9,7 @@ import polars as pl
 from lapwing.api.queries import free_name
 from lapwing.release.cell_sums import CellSums, NoisySums
 from lapwing.release.coordinates import Coordinates
+from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.noise_law import NoisyTable
 from lapwing.release.questions import Answer
 from lapwing.release.second_moment import SecondMoment
@@ -77,11 +78,14 @@ def _listed_table(answer: NoisyCells, schema: Schema) -> pl.DataFrame:
 def _sums_table(answer: NoisySums, schema: Schema) -> pl.DataFrame:
     """Return sums of vectors, number by number."""
     question = answer.question
-    names = coordinate_labels(question.coordinates, schema)
-    if isinstance(question, SecondMoment):
+    if isinstance(question, LinearStatistics):
+        named = {"statistic": pl.Series([each.text for each in question.statistics], dtype=pl.String)}
+    elif isinstance(question, SecondMoment):
+        names = coordinate_labels(question.coordinates, schema)
         first, second = (pl.Series([names[each] for each in axis.tolist()], dtype=pl.String) for axis in question.pairs)
         named = {"first": first, "second": second}
     else:
+        names = coordinate_labels(question.coordinates, schema)
         widths = names if question.summed != "rows" else [question.summed]
         named = {
             "cell": pl.Series(np.repeat(np.arange(question.cells), len(widths))).cast(pl.String),
@@ -173,7 +177,11 @@ def _lines(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFrame:
     )
 
 
-_NAMES = {SecondMoment.kind: ["first", "second"], CellSums.kind: ["cell", "coordinate"]}
+_NAMES = {
+    SecondMoment.kind: ["first", "second"],
+    CellSums.kind: ["cell", "coordinate"],
+    LinearStatistics.kind: ["statistic"],
+}
 
 _LONG = {
     "table": pl.Int64,

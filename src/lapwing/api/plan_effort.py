@@ -15,6 +15,7 @@ from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.steps.adaptive_costs import particles_for
 from lapwing.release.cell_sums import CellSums
 from lapwing.release.chosen_table import ChosenTable
+from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.planned import PlannedQuestion
 from lapwing.release.questions import MarginalCounts
 from lapwing.release.second_moment import SecondMoment
@@ -122,7 +123,7 @@ def _vector_seconds(question: PlannedQuestion, rows: int) -> float:
 
 def _noisy_counts(question: PlannedQuestion) -> int:
     """Return how many noisy counts the answer has."""
-    if isinstance(question, MarginalCounts | CellSums | SecondMoment):
+    if isinstance(question, MarginalCounts | CellSums | SecondMoment | LinearStatistics):
         return math.prod(question.shape)
     if not isinstance(question, TreeCounts):
         return 0

@@ -7,29 +7,36 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lapwing.audit.restatistics import resummed_statistics
 from lapwing.audit.resums import resummed
 from lapwing.release.cell_sums import CellSums
+from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.questions import Question
 from lapwing.release.second_moment import SecondMoment
 from lapwing.release.select_worst import SelectWorst
 from lapwing.release.tree_counts import TreeCounts
+from lapwing.schema.schemas import Schema
 from lapwing.table.source import CodedSource
 
 
-def recounted_tables(question: Question, source: CodedSource) -> list[np.ndarray]:
+def recounted_tables(question: Question, source: CodedSource, schema: Schema) -> list[np.ndarray]:
     """Count the tables of an answer.
 
     Parameters
     ----------
-    question : MarginalCounts, TreeCounts, SecondMoment or CellSums
+    question : MarginalCounts, TreeCounts, SecondMoment, CellSums or LinearStatistics
     source : CodedSource
         The private rows.
+    schema : Schema
+        Of the rows.
 
     Returns
     -------
     list of ndarray of int64
         One per table, in the order of the answer's tables.
     """
+    if isinstance(question, LinearStatistics):
+        return [resummed_statistics(question, source, schema)]
     if isinstance(question, SecondMoment | CellSums):
         return [resummed(question, source)]
     if isinstance(question, TreeCounts):

@@ -42,6 +42,7 @@ from lapwing.release.select_worst import Selected
 from lapwing.release.sparse_counts import NoisyCells
 from lapwing.release.split_decisions import Splits
 from lapwing.release.terms import Terms
+from lapwing.schema.schemas import Schema
 from lapwing.table.source import CodedSource, code_table
 
 UNRECORDED = Records(release_id="audit", ledger=None, dataset=None, transcript=None)
@@ -116,10 +117,13 @@ def _release_flags(first: CodedSource, second: CodedSource, settings: Settings) 
     recorded = _run(first, settings, bits, ())
     replayed = _run(second, settings, PlaybackBits(np.empty(0, dtype=np.uint64)), recorded.answers)
     terms = _terms(first, settings)
-    exact = [_recounted(answer, first) for answer in recorded.answers]
+    exact = [_recounted(answer, first, settings.schema) for answer in recorded.answers]
     flags = [*_noise_flags(recorded.answers, exact, terms, bits.playback())]
     flags += _account_flags(recorded, settings)
-    pairs = [(answer, one, _recounted(answer, second)) for answer, one in zip(recorded.answers, exact, strict=True)]
+    pairs = [
+        (answer, one, _recounted(answer, second, settings.schema))
+        for answer, one in zip(recorded.answers, exact, strict=True)
+    ]
     loss = sum((_loss(*pair) for pair in pairs), Fraction(0))
     for answer, one, other in pairs:
         if isinstance(answer, Splits | NoisyCells):
@@ -251,7 +255,7 @@ def _captured():  # type: ignore[no-untyped-def]  # noqa: ANN202
     messages.append(text.getvalue())
 
 
-def _recounted(answer: Answer, source: CodedSource) -> list[Any]:
+def _recounted(answer: Answer, source: CodedSource, schema: Schema) -> list[Any]:
     """Return what an answer is about, counted independently: its exact tables, scores of a selection, or cells."""
     match answer:
         case Selected():
@@ -259,7 +263,7 @@ def _recounted(answer: Answer, source: CodedSource) -> list[Any]:
         case Splits() | NoisyCells():
             return [recounted_cells(answer, source)]
         case _:
-            return recounted_tables(answer.question, source)
+            return recounted_tables(answer.question, source, schema)
 
 
 def _noise_flags(answers: Sequence[Answer], exact: Sequence[list[Any]], terms: Terms, bits: PlaybackBits) -> list[str]:

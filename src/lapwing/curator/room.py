@@ -6,6 +6,7 @@ from typing import Any, NoReturn, overload
 
 from lapwing.budget.budget import Budget
 from lapwing.curator.cell_sums import answer_cell_sums
+from lapwing.curator.linear_statistics import answer_linear_statistics
 from lapwing.curator.marginal_counts import answer_marginal_counts
 from lapwing.curator.plain import is_plain
 from lapwing.curator.second_moment import answer_second_moment
@@ -16,6 +17,7 @@ from lapwing.curator.tree_counts import answer_tree_counts
 from lapwing.errors import BudgetError, ParameterError
 from lapwing.noise.bits import BitSource
 from lapwing.release.cell_sums import CellSums, NoisySums
+from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts, Question, same_question
 from lapwing.release.second_moment import SecondMoment
 from lapwing.release.select_worst import Selected, SelectWorst
@@ -27,7 +29,7 @@ from lapwing.release.tree_counts import NoisyTree, TreeCounts
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import CodedSource
 
-_QUESTIONS = (MarginalCounts, TreeCounts, SelectWorst, SplitDecisions, SparseCounts, SecondMoment, CellSums)
+_QUESTIONS = (MarginalCounts, TreeCounts, SelectWorst, SplitDecisions, SparseCounts, SecondMoment, CellSums, LinearStatistics)
 """The closed set."""
 
 
@@ -97,7 +99,7 @@ class Room:
     @overload
     def ask(self, *questions: SparseCounts) -> tuple[NoisyCells, ...]: ...
     @overload
-    def ask(self, *questions: SecondMoment | CellSums) -> tuple[NoisySums, ...]: ...
+    def ask(self, *questions: SecondMoment | CellSums | LinearStatistics) -> tuple[NoisySums, ...]: ...
     @overload
     def ask(self, *questions: Question) -> tuple[Answer, ...]: ...
 
@@ -137,6 +139,8 @@ class Room:
                 answers += answer_second_moment(asked, self._source, self._terms, self._bits)
             elif kind is CellSums:
                 answers += answer_cell_sums(asked, self._source, self._terms, self._bits)
+            elif kind is LinearStatistics:
+                answers += answer_linear_statistics(asked, self._source, self._terms, self._bits, schema=self._schema)
             else:
                 answers += answer_marginal_counts(asked, self._source, self._terms, self._bits)
         return tuple(answers)
@@ -154,6 +158,8 @@ class Room:
             question.check_capacity(self._terms.relation, self._terms.max_rows)
         if isinstance(question, SelectWorst) and question.estimates is None:
             raise ParameterError("a SelectWorst without estimates is only a record or a plan; ask one that has them")
+        if isinstance(question, LinearStatistics) and not question.is_askable:
+            raise ParameterError("a row function is kept in no file: a release that has one cannot be resumed")
         for column, grouping in zip(question.columns, question.groupings, strict=True):
             domain = self._schema.field(column).domain
             if (grouping.values, grouping.reserved) != (domain.values, domain.reserved):

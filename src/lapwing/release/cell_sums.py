@@ -1,4 +1,4 @@
-"""The question for sums of the rows' vectors over public cells, and the answer to it and to `SecondMoment`."""
+"""The question for sums of the rows' vectors over public cells, and the answer to all questions for sums."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from lapwing.budget.budget import Budget, Notion
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.release.coordinates import Coordinates
 from lapwing.release.laws import read_only
+from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated, row_sensitivity
 from lapwing.release.packing import MAX_CELLS, pack_counts, unpack_counts
 from lapwing.release.plain import read_key, read_optional, read_rational
@@ -172,11 +173,11 @@ class CellSums:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisySums:
-    """Hold the noisy answer to a `SecondMoment` or `CellSums` question.
+    """Hold the noisy answer to a `SecondMoment`, `CellSums` or `LinearStatistics` question.
 
     Parameters
     ----------
-    question : SecondMoment or CellSums
+    question : SecondMoment, CellSums or LinearStatistics
         What was asked.
     values : ndarray of int64, shape ``question.shape``
         Exact sum plus noise, number by number.
@@ -184,7 +185,7 @@ class NoisySums:
         The law of the noise, independent from number to number.
     """
 
-    question: SecondMoment | CellSums
+    question: SecondMoment | CellSums | LinearStatistics
     values: np.ndarray
     noise: NoiseLaw
 
@@ -209,7 +210,7 @@ class NoisySums:
         }
 
     @classmethod
-    def from_dict(cls, question: SecondMoment | CellSums, answer: Mapping[str, Any]) -> Self:
+    def from_dict(cls, question: SecondMoment | CellSums | LinearStatistics, answer: Mapping[str, Any]) -> Self:
         """Read back an answer that `to_dict` wrote; the size is checked before memory is taken."""
         values = unpack_counts(read_key(answer, "values", str), question.shape)
         return cls(question, values, NoiseLaw.from_dict(answer["noise"]))

@@ -9,6 +9,7 @@ from lapwing.budget.budget import Budget, Notion
 from lapwing.errors import ParameterError
 from lapwing.release.cell_sums import CellSums
 from lapwing.release.chosen_table import ChosenTable
+from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.noise_law import NoiseLaw, Sensitivity, calibrated, row_sensitivity
 from lapwing.release.plain import rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.release.questions import Answer, KnownQuestion, MarginalCounts, Question
@@ -92,7 +93,7 @@ class CostLine:
         """Return the lines that the answer to a question would have under these terms."""
         if isinstance(question, ChosenTable):
             return (cls._chosen(question.cost, terms),)
-        if isinstance(question, MarginalCounts | SplitDecisions | SparseCounts | SecondMoment | CellSums):
+        if isinstance(question, MarginalCounts | SplitDecisions | SparseCounts | SecondMoment | CellSums | LinearStatistics):
             noise = question.noise(terms.relation, terms.max_rows)
             return (cls._line(question, terms, noise, question.cost),)
         if isinstance(question, SelectWorst):

@@ -3,6 +3,7 @@
 from typing import Any, Protocol, overload
 
 from lapwing.release.cell_sums import CellSums, NoisySums
+from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts, Question
 from lapwing.release.second_moment import SecondMoment
 from lapwing.release.select_worst import Selected, SelectWorst
@@ -34,7 +35,7 @@ class Curator(Protocol):
     @overload
     def ask(self, *questions: SparseCounts) -> tuple[NoisyCells, ...]: ...
     @overload
-    def ask(self, *questions: SecondMoment | CellSums) -> tuple[NoisySums, ...]: ...
+    def ask(self, *questions: SecondMoment | CellSums | LinearStatistics) -> tuple[NoisySums, ...]: ...
     @overload
     def ask(self, *questions: Question) -> tuple[Answer, ...]: ...
 

@@ -18,6 +18,7 @@ from lapwing.budget.budget import Budget
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.release.cell_sums import CellSums, NoisySums
 from lapwing.release.laws import read_only
+from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated, row_sensitivity
 from lapwing.release.packing import MAX_CELLS, pack_counts, unpack_counts
 from lapwing.release.plain import read_key, read_list, read_rational
@@ -197,7 +198,7 @@ class NoisyCounts:
         }
 
 
-KnownQuestion = MarginalCounts | TreeCounts | SelectWorst | SplitDecisions | SparseCounts | SecondMoment | CellSums
+KnownQuestion = MarginalCounts | TreeCounts | SelectWorst | SplitDecisions | SparseCounts | SecondMoment | CellSums | LinearStatistics
 """The closed set."""
 
 
@@ -210,7 +211,7 @@ def question_from_dict(values: Mapping[str, Any]) -> KnownQuestion:
         If the kind is not in the closed set.
     """
     kind = values.get("kind")
-    for each in (TreeCounts, SelectWorst, SplitDecisions, SparseCounts, SecondMoment, CellSums):
+    for each in (TreeCounts, SelectWorst, SplitDecisions, SparseCounts, SecondMoment, CellSums, LinearStatistics):
         if kind == each.kind:
             return each.from_dict(values)
     if kind != MarginalCounts.kind:
@@ -235,7 +236,7 @@ def answer_from_dict(values: Mapping[str, Any]) -> NoisyCounts | NoisyTree | Sel
             return Splits.from_dict(question, answer)
         case SparseCounts():
             return NoisyCells.from_dict(question, answer)
-        case SecondMoment() | CellSums():
+        case SecondMoment() | CellSums() | LinearStatistics():
             return NoisySums.from_dict(question, answer)
     counts = unpack_counts(answer["counts"], question.shape)
     return NoisyCounts(question, counts, NoiseLaw.from_dict(answer["noise"]))

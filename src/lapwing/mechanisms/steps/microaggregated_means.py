@@ -134,6 +134,7 @@ def _solved(
     moment: NoisySums, counts: NoisySums, sums: NoisySums, totals: Totals, *, settings: CellSettings, project: Projector
 ) -> Means:
     """Return weights and means from all answers: ratios, then calibrated to totals and second moment."""
+    assert isinstance(moment.question, SecondMoment)
     unit, cells = moment.question.coordinates.unit, counts.values.size
     noise, cell_sums = sums.noise.sd / unit, sums.values / unit
     all_cells = Totals(

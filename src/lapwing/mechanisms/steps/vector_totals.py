@@ -85,6 +85,7 @@ def total_questions(coordinates: Coordinates, cost: Budget, terms: Terms) -> tup
 def totals_of(answers: tuple[NoisySums, ...], terms: Terms) -> Totals:
     """Return the totals that answers to `total_questions` give."""
     sums = answers[-1]
+    assert isinstance(sums.question, CellSums)
     unit = sums.question.coordinates.unit
     rows = float(terms.rows) if terms.rows is not None else float(answers[0].values[0])
     rows_sd = 0.0 if terms.rows is not None else answers[0].noise.sd

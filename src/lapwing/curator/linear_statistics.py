@@ -1,0 +1,90 @@
+"""Answer `LinearStatistics`: exact integer sums plus exact integer noise. Proof: ``linear_statistics.proof.md``."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from lapwing.curator.marginal_counts import noise_of
+from lapwing.curator.second_moment import blocks
+from lapwing.noise.bits import BitSource
+from lapwing.release.cell_sums import NoisySums
+from lapwing.release.linear_statistics import LinearStatistics
+from lapwing.release.statistics import RowStatistic
+from lapwing.release.terms import Terms
+from lapwing.schema.schemas import Schema
+from lapwing.table.counting import Codes
+from lapwing.table.records import records
+from lapwing.table.source import CodedSource
+
+
+def answer_linear_statistics(
+    questions: Sequence[LinearStatistics], source: CodedSource, terms: Terms, bits: BitSource, *, schema: Schema
+) -> tuple[NoisySums, ...]:
+    """Sum each statistic over all rows and add fresh noise to every sum.
+
+    Parameters
+    ----------
+    questions : sequence of LinearStatistics
+        Already charged.
+    source : CodedSource
+        The private rows, at most ``terms.max_rows`` of each unit.
+    terms : Terms
+        Give the relation that the noise is calibrated for.
+    bits : BitSource
+        Secret randomness.
+    schema : Schema
+        Decodes the one record that a row function is called with.
+
+    Returns
+    -------
+    tuple of NoisySums
+        In the order of the questions.
+
+    Notes
+    -----
+    Guarantee: each answer is ε-DP (discrete Laplace) or ρ-zCDP (discrete Gaussian) at its question's cost, for
+    add-remove and replace-one neighbours with ``terms.max_rows`` rows per unit; with row functions under the caller's
+    claim that what they return for a record depends on that record alone.
+    """
+    return tuple(_perturbed(question, source, terms, bits, schema) for question in questions)
+
+
+def _perturbed(
+    question: LinearStatistics, source: CodedSource, terms: Terms, bits: BitSource, schema: Schema
+) -> NoisySums:
+    """Add one independent noise value to each sum."""
+    law = question.noise(terms.relation, terms.max_rows)  # [law]
+    exact = exact_statistics(question, source, schema)
+    return NoisySums(question, exact + noise_of(law, exact.size, bits), law)  # [noise]
+
+
+def exact_statistics(question: LinearStatistics, source: CodedSource, schema: Schema) -> np.ndarray:
+    """Return the sums without noise: ndarray of int64, shape ``question.shape``.
+
+    Notes
+    -----
+    Guarantee: none, the sums are exact; `answer_linear_statistics` adds the noise before anything leaves the room.
+    """
+    sums = np.zeros(question.shape, dtype=np.int64)
+    for block in blocks(source):
+        sums += row_values(question, block, schema).sum(axis=1)  # [sum]
+    return sums
+
+
+def row_values(question: LinearStatistics, block: Codes, schema: Schema) -> np.ndarray:
+    """Return the values of all statistics on some rows: ndarray of int64, shape (q, n), multiples of ``2**-bits``.
+
+    Notes
+    -----
+    Guarantee: none, these are private values; for use inside the room. Every value lies within the question's bounds.
+    """
+    found = []
+    listed = list(records(block, schema)) if any(isinstance(each, RowStatistic) for each in question.statistics) else []
+    for each, (lower, upper) in zip(question.statistics, question.bounds(), strict=True):
+        if isinstance(each, RowStatistic):
+            values = each.values_of_records(map(dict, listed))  # [record]
+        else:
+            values = replace(each).values(block)  # [code] what is derived is made anew
+        found.append(np.clip(values << question.bits - each.bits, lower, upper))  # [clip]
+    return np.stack(found)
