@@ -22,6 +22,7 @@ from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated, row_sensitivity
 from lapwing.release.packing import MAX_CELLS, pack_counts, unpack_counts
 from lapwing.release.plain import read_key, read_list, read_rational
+from lapwing.release.private_draw import DrawnRows, PrivateDraw
 from lapwing.release.second_moment import SecondMoment
 from lapwing.release.select_worst import Selected, SelectWorst
 from lapwing.release.sparse_counts import NoisyCells, SparseCounts
@@ -198,7 +199,17 @@ class NoisyCounts:
         }
 
 
-KnownQuestion = MarginalCounts | TreeCounts | SelectWorst | SplitDecisions | SparseCounts | SecondMoment | CellSums | LinearStatistics
+KnownQuestion = (
+    MarginalCounts
+    | TreeCounts
+    | SelectWorst
+    | SplitDecisions
+    | SparseCounts
+    | SecondMoment
+    | CellSums
+    | LinearStatistics
+    | PrivateDraw
+)
 """The closed set."""
 
 
@@ -211,7 +222,8 @@ def question_from_dict(values: Mapping[str, Any]) -> KnownQuestion:
         If the kind is not in the closed set.
     """
     kind = values.get("kind")
-    for each in (TreeCounts, SelectWorst, SplitDecisions, SparseCounts, SecondMoment, CellSums, LinearStatistics):
+    vectors = (SecondMoment, CellSums, LinearStatistics)
+    for each in (TreeCounts, SelectWorst, SplitDecisions, SparseCounts, *vectors, PrivateDraw):
         if kind == each.kind:
             return each.from_dict(values)
     if kind != MarginalCounts.kind:
@@ -224,7 +236,9 @@ def question_from_dict(values: Mapping[str, Any]) -> KnownQuestion:
     )
 
 
-def answer_from_dict(values: Mapping[str, Any]) -> NoisyCounts | NoisyTree | Selected | Splits | NoisyCells | NoisySums:
+def answer_from_dict(
+    values: Mapping[str, Any],
+) -> NoisyCounts | NoisyTree | Selected | Splits | NoisyCells | NoisySums | DrawnRows:
     """Read back an answer that ``to_dict`` wrote; the size is checked before memory is taken."""
     question, answer = question_from_dict(values["question"]), values["answer"]
     match question:
@@ -238,6 +252,8 @@ def answer_from_dict(values: Mapping[str, Any]) -> NoisyCounts | NoisyTree | Sel
             return NoisyCells.from_dict(question, answer)
         case SecondMoment() | CellSums() | LinearStatistics():
             return NoisySums.from_dict(question, answer)
+        case PrivateDraw():
+            return DrawnRows.from_dict(question, answer)
     counts = unpack_counts(answer["counts"], question.shape)
     return NoisyCounts(question, counts, NoiseLaw.from_dict(answer["noise"]))
 
