@@ -31,6 +31,7 @@ __all__ = [  # noqa: RUF022 - sorted as Python sorts
     "KDTree",
     "LapwingError",
     "LapwingWarning",
+    "LinearStatistics",
     "Microaggregation",
     "PMM",
     "PSMM",
@@ -46,6 +47,8 @@ __all__ = [  # noqa: RUF022 - sorted as Python sorts
     "load",
     "plan",
     "resume",
+    "row_function",
+    "stat",
     "synthesize",
 ]
 

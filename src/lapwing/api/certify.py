@@ -12,7 +12,8 @@ from lapwing.budget.budget import Budget, BudgetRequest
 from lapwing.budget.conversions import certificate_epsilons, epsilon_for
 from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.grid import KEPT_SHARE
-from lapwing.mechanisms.registry import accuracy_statements, settings_of
+from lapwing.mechanisms.linear_statistics import EFFECTIVE_POINTS
+from lapwing.mechanisms.registry import accuracy_statements, assumptions, settings_of
 from lapwing.release.certificate import Certificate, CostLine, LedgerEntry, Statement
 from lapwing.release.model import ReleasedModel
 from lapwing.release.protection import fields_of_origin
@@ -20,6 +21,7 @@ from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts
 from lapwing.release.sparse_counts import NoisyCells
 from lapwing.release.terms import Terms
 from lapwing.release.version import VERSION
+from lapwing.sample.conditions import FEW_ATOMS
 
 _MISFIT_SHARE, _MISSING_SHARE = 0.05, 0.95
 _SURE_DEVIATIONS = 4
@@ -76,12 +78,14 @@ def certify(
         seed=settings.seed,
         ledger=_entry(records),
         accuracy=accuracy,
+        assumed=assumptions(settings.mechanism),
         warnings=(
             *_noise_warnings(answers, model, terms),
             *_misfit_warnings(settings, answers),
             *_promise_warnings(total, epsilons),
             *_caveats(settings, answers),
             *_kept_warnings(accuracy),
+            *_collapse_warnings(accuracy),
         ),
     )
 
@@ -179,6 +183,16 @@ def _kept_warnings(accuracy: Sequence[Statement]) -> tuple[str, ...]:
         "cells, more budget or fewer columns, or another mechanism"
         for statement in accuracy
         if statement.kind == KEPT_SHARE and statement.value is not None and statement.value < _FEW_KEPT
+    )
+
+
+def _collapse_warnings(accuracy: Sequence[Statement]) -> tuple[str, ...]:
+    """Say where a density has collapsed onto few points: it follows the noise then, and rows are copies of these."""
+    return tuple(
+        f"the density has collapsed: only {statement.value:.3g} points carry it, rows are copies of few and follow the "
+        "noise; use more budget, fewer statistics, a mu nearer to the table, or solver='max-entropy'"
+        for statement in accuracy
+        if statement.kind == EFFECTIVE_POINTS and statement.value is not None and statement.value < FEW_ATOMS
     )
 
 

@@ -12,9 +12,11 @@ from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.grid import Grid
 from lapwing.mechanisms.independent import Independent
 from lapwing.mechanisms.kd_tree import KDTree
+from lapwing.mechanisms.linear_statistics import LinearStatistics
 from lapwing.mechanisms.microaggregation import Microaggregation
 from lapwing.mechanisms.pmm import PMM
 from lapwing.mechanisms.psmm import PSMM
+from lapwing.mechanisms.steps.stat_expressions import row_function, stat
 from lapwing.sample.conditions import Between as between  # noqa: N813
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "Grid",
     "Independent",
     "KDTree",
+    "LinearStatistics",
     "Microaggregation",
     "Plan",
     "Release",
@@ -36,5 +39,7 @@ __all__ = [
     "load",
     "plan",
     "resume",
+    "row_function",
+    "stat",
     "synthesize",
 ]

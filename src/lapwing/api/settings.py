@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from lapwing.api.generators import checked_seed, fresh_seed
+from lapwing.api.public_points import with_public_points
 from lapwing.budget.budget import BudgetRequest, Number, read_request
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.mechanisms.registry import Mechanism, default_mechanism, make_mechanism, settings_of
@@ -59,9 +60,11 @@ class Settings:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Settings":
         """Read back what `to_dict` wrote."""
+        schema = usable_schema(values["schema"])
         mechanism = make_mechanism(values["mechanism"]["name"], values["mechanism"]["settings"])
+        mechanism = with_public_points(mechanism, schema, values["seed"])
         return cls(
-            schema=usable_schema(values["schema"]),
+            schema=schema,
             mechanism=mechanism,
             request=read_request(**values["request"]),
             relation=checked_relation(values["relation"], mechanism),
@@ -91,13 +94,14 @@ def read_settings(
         raise ParameterError(f"expected_rows must be a whole number, got {expected_rows!r}; give a public guess")
     Terms(relation=relation, max_rows=checked.max_rows, expected_rows=expected_rows)
     own = checked_seed(seed)
+    used = fresh_seed() if own is None else own
     return Settings(
         schema=checked,
-        mechanism=chosen,
+        mechanism=with_public_points(chosen, checked, used),
         request=request,
         relation=relation,
         expected_rows=expected_rows,
-        seed=fresh_seed() if own is None else own,
+        seed=used,
         is_seeded=own is not None,
     )
 

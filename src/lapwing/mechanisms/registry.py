@@ -14,9 +14,12 @@ from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.grid import Grid
 from lapwing.mechanisms.independent import Independent
 from lapwing.mechanisms.kd_tree import KDTree
+from lapwing.mechanisms.linear_statistics import LinearStatistics
 from lapwing.mechanisms.microaggregation import Microaggregation
 from lapwing.mechanisms.pmm import PMM
 from lapwing.mechanisms.psmm import PSMM
+from lapwing.mechanisms.steps.reduced_space import PublicPoints
+from lapwing.mechanisms.steps.stat_expressions import RowFunction
 from lapwing.release.certificate import Statement
 from lapwing.release.curator import Curator
 from lapwing.release.model import ReleasedModel
@@ -47,7 +50,16 @@ class Mechanism(Protocol):
         ...
 
 
-Kind = type[Adaptive] | type[Independent] | type[PMM] | type[PSMM] | type[Grid] | type[KDTree] | type[Microaggregation]
+Kind = (
+    type[Adaptive]
+    | type[Independent]
+    | type[PMM]
+    | type[PSMM]
+    | type[Grid]
+    | type[KDTree]
+    | type[Microaggregation]
+    | type[LinearStatistics]
+)
 
 MECHANISMS: Mapping[str, Kind] = MappingProxyType(
     {
@@ -58,6 +70,7 @@ MECHANISMS: Mapping[str, Kind] = MappingProxyType(
         "grid": Grid,
         "kdtree": KDTree,
         "microaggregation": Microaggregation,
+        "linearstatistics": LinearStatistics,
     }
 )
 """Mechanism classes by lower-case name."""
@@ -110,7 +123,11 @@ def settings_of(mechanism: Mechanism) -> dict[str, Any]:
 
 
 def _plain(value: object) -> object:
-    """Return a value with its tuples as lists, and a callable by its name: code is no part of a file."""
+    """Return a value with its tuples as lists, callables and public rows by name: they are no part of a file."""
+    if isinstance(value, PublicPoints):
+        return value.name
+    if isinstance(value, RowFunction):
+        return f"callable {value.text}"
     if callable(value):
         return f"callable {getattr(value, '__qualname__', type(value).__qualname__)}"
     return [_plain(each) for each in value] if isinstance(value, tuple | list) else value
@@ -147,7 +164,7 @@ def check_mechanism(mechanism: Mechanism, schema: Schema, budget: Budget, terms:
     ParameterError, CapacityError
         Of the mechanism.
     """
-    if isinstance(mechanism, PSMM | Grid | KDTree | Microaggregation):
+    if isinstance(mechanism, PSMM | Grid | KDTree | Microaggregation | LinearStatistics):
         mechanism.check(schema, budget, terms)
 
 
@@ -171,9 +188,14 @@ def accuracy_statements(
     rng : numpy.random.Generator
         Public randomness for simulations.
     """
-    if isinstance(mechanism, PMM | PSMM | Grid | KDTree | Microaggregation):
+    if isinstance(mechanism, PMM | PSMM | Grid | KDTree | Microaggregation | LinearStatistics):
         return mechanism.statements(schema, terms, answers, model, rng)
     return ()
+
+
+def assumptions(mechanism: Mechanism) -> tuple[str, ...]:
+    """Return what the promise of a mechanism takes on the caller's word: sentences for the certificate."""
+    return mechanism.assumptions() if isinstance(mechanism, LinearStatistics) else ()
 
 
 def _read(key: str, value: object, kind: object) -> object:

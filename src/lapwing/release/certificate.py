@@ -101,6 +101,8 @@ class Certificate:
         Where the release was recorded.
     accuracy : tuple of Statement
         What is proved about its accuracy.
+    assumed : tuple of str
+        What the promise takes on the caller's word, beside the schema: whole sentences.
     warnings : tuple of str
         What the reader should know.
 
@@ -131,6 +133,7 @@ class Certificate:
     seed: int | None = None
     ledger: LedgerEntry | None = None
     accuracy: tuple[Statement, ...] = ()
+    assumed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -184,6 +187,7 @@ class Certificate:
         """Return a short plain summary: what is protected, under which relation, at which cost, what was assumed."""
         lines = [*protection_lines(self.relation, self.privacy_unit), self._price()]
         lines += origin_lines(self.assumed_fields, self.dp_fields)
+        lines += [f"Assumed: {claim}." for claim in self.assumed]
         lines.append(f"The model stands for {self.released_rows} rows, {self._source_of_rows()}.")
         if self.ledger is None:
             lines.append("Recorded in no ledger.")
@@ -236,6 +240,7 @@ class Certificate:
             "written_rows": self.written_rows,
             "seed": self.seed,
             "ledger": ledger,
+            "assumed": list(self.assumed),
             "accuracy": [statement.to_dict() for statement in self.accuracy],
             "warnings": list(self.warnings),
             "costs": [line.to_dict() for line in self.lines],
@@ -256,6 +261,7 @@ class Certificate:
             for pair in read_list(values, "epsilons", dict)
         )
         ledger = read_optional(values, "ledger", dict)
+        assumed = () if read_optional(values, "assumed", list) is None else read_list(values, "assumed", str)
         texts = {key: read_key(values, key, str) for key in ("lapwing", "mechanism", "privacy_unit", "relation")}
         counts = {key: read_key(values, key, int) for key in ("max_rows", "released_rows")}
         perhaps = {
@@ -271,6 +277,7 @@ class Certificate:
             requested_rho=_rational_or_none(asked, "rho"),
             epsilons=epsilons,
             ledger=None if ledger is None else _entry_from_dict(ledger),
+            assumed=assumed,
             accuracy=tuple(_statement_from_dict(entry) for entry in read_list(values, "accuracy", dict)),
             **cast("Any", texts | counts | perhaps | lists),
         )

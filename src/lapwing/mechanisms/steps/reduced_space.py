@@ -32,6 +32,7 @@ from lapwing.schema.groupings import Grouping
 from lapwing.schema.schemas import Schema
 
 MeasuredMu = Literal["microaggregation", "tree", "product"]
+Mu = Literal["microaggregation", "tree", "product", "uniform"]
 
 ONE_WAY_GROUPS: Final = 128
 """About how many groups ordered columns of a product have."""

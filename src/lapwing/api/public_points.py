@@ -1,0 +1,74 @@
+"""Public rows as points of a reduced space: they are coded here, because no mechanism reads tables."""
+
+from dataclasses import replace
+from typing import cast, get_args
+
+import numpy as np
+
+from lapwing.api.generators import generator
+from lapwing.errors import ParameterError
+from lapwing.mechanisms.linear_statistics import LinearStatistics
+from lapwing.mechanisms.registry import Mechanism
+from lapwing.mechanisms.steps.reduced_space import Mu, PublicPoints
+from lapwing.schema.schemas import Schema
+from lapwing.table.source import code_table
+
+
+def with_public_points(mechanism: Mechanism, schema: Schema, seed: int) -> Mechanism:
+    """Return a mechanism whose public rows are in code; others unchanged.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Perhaps `LinearStatistics` with a path, a frame or a callable as ``mu``.
+    schema : Schema
+        Of the release.
+    seed : int
+        Of the public generator, which a callable is given.
+
+    Returns
+    -------
+    Mechanism
+
+    Raises
+    ------
+    ParameterError
+        If no row of them fits the schema.
+    DataError
+        If they cannot be read.
+    """
+    if not isinstance(mechanism, LinearStatistics) or isinstance(mechanism.mu, PublicPoints):
+        return mechanism
+    if isinstance(mechanism.mu, str) and mechanism.mu in get_args(Mu):
+        return mechanism
+    mu = mechanism.mu
+    if callable(mu):
+        name = f"callable {getattr(mu, '__qualname__', type(mu).__qualname__)}"
+        rows = mu(mechanism.points, generator(seed, "mu"))
+    else:
+        name, rows = (mu if isinstance(mu, str) else ""), mu
+    codes = _coded(rows, schema)
+    count = len(next(iter(codes.values())))
+    return cast("Mechanism", replace(mechanism, mu=PublicPoints(codes, name or f"a frame of {count} rows")))
+
+
+def _coded(rows: object, schema: Schema) -> dict[str, np.ndarray]:
+    """Return the codes of the public rows that fit the schema in every column."""
+    chunks = list(code_table(rows, _without_unit(schema)).chunks())
+    codes = (
+        {name: np.concatenate([chunk[name] for chunk in chunks]).astype(np.int64) for name in chunks[0]}
+        if chunks
+        else {}
+    )
+    if not codes:
+        raise ParameterError("mu has no row; give public rows of the schema's columns")
+    fits = np.ones(len(next(iter(codes.values()))), dtype=bool)
+    for field in schema.columns:
+        if not field.domain.missing:
+            fits &= codes[field.name] != field.domain.last
+    return {name: each[fits] for name, each in codes.items()}
+
+
+def _without_unit(schema: Schema) -> Schema:
+    """Return the schema for public rows: they need no identifiers."""
+    return replace(schema, privacy_unit=None)

@@ -1,0 +1,224 @@
+"""A workload of linear statistics: all marginal tables of some degree, and statistics of one's own."""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from lapwing.budget.budget import Budget
+from lapwing.errors import CapacityError, ParameterError
+from lapwing.mechanisms.steps.reduced_space import one_way_groupings
+from lapwing.mechanisms.steps.stat_expressions import RowFunction, compiled
+from lapwing.release.cell_sums import NoisySums
+from lapwing.release.linear_statistics import LinearStatistics, largest_change
+from lapwing.release.noise_law import row_sensitivity
+from lapwing.release.packing import MAX_CELLS
+from lapwing.release.questions import MarginalCounts, NoisyCounts
+from lapwing.release.statistics import RowStatistic, Statistic
+from lapwing.release.terms import Relation
+from lapwing.schema.groupings import Grouping, identity
+from lapwing.schema.schemas import Schema
+from lapwing.table.records import records
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+MOST_TABLES: Final = 5000
+"""Most marginal tables: the noise on each cell grows with their number."""
+
+MOST_ENTRIES: Final = 2**27
+"""Most numbers of the matrix of statistics on points: 12 bytes each."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Workload:
+    """Hold what is asked of a table.
+
+    Parameters
+    ----------
+    groupings : mapping of str to Grouping
+        Of every column, in the marginal tables.
+    tables : tuple of tuple of str
+        The columns of each marginal table.
+    statistics : tuple of Statistic or RowStatistic
+        Others.
+    """
+
+    groupings: Mapping[str, Grouping]
+    tables: tuple[tuple[str, ...], ...]
+    statistics: tuple[Statistic | RowStatistic, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of statistics |F|: the cells of all tables, and the others."""
+        return sum(map(self.cells, self.tables)) + len(self.statistics)
+
+    def cells(self, columns: tuple[str, ...]) -> int:
+        """Return the number of cells of a table."""
+        return math.prod(self.groupings[name].groups for name in columns)
+
+    def counts_rows(self, rows: int | None) -> bool:
+        """Tell whether the number of rows has to be asked for."""
+        return not self.tables and rows is None
+
+    def questions(
+        self, schema: Schema, budget: Budget, relation: Relation, rows: int | None
+    ) -> tuple[MarginalCounts | LinearStatistics, ...]:
+        """Return the questions, with the same noise on each statistic.
+
+        Parameters
+        ----------
+        schema : Schema
+            Of the table.
+        budget : Budget
+            Spent exactly: pure ε in proportion to the L1 sensitivities, ρ to the squared L2 sensitivities.
+        relation : {"add-remove", "replace-one"}
+            The neighbour relation.
+        rows : int or None
+            The public number of rows; without one it is asked for where no table has it.
+
+        Returns
+        -------
+        tuple of MarginalCounts and LinearStatistics
+            The tables in order, then the statistics, then the number of rows.
+        """
+        of_table = row_sensitivity(relation, 1)
+        shares = [Fraction(of_table.l1 if budget.notion == "pure" else of_table.l2_squared)] * len(self.tables)
+        if self.statistics:
+            changes = [
+                Fraction(largest_change(each.lower, each.upper, relation), 1 << each.bits) for each in self.statistics
+            ]
+            shares.append(sum(change if budget.notion == "pure" else change**2 for change in changes) + Fraction(0))
+        if self.counts_rows(rows):
+            shares.append(Fraction(1))
+        costs = budget.split(shares)
+        asked: list[MarginalCounts | LinearStatistics] = [
+            MarginalCounts(columns=columns, groupings=tuple(self.groupings[name] for name in columns), cost=cost)
+            for columns, cost in zip(self.tables, costs, strict=False)
+        ]
+        if self.statistics:
+            asked.append(self._statistics_question(schema, costs[len(self.tables)]))
+        if self.counts_rows(rows):
+            asked.append(MarginalCounts(columns=(), groupings=(), cost=costs[-1]))
+        return tuple(asked)
+
+    def _statistics_question(self, schema: Schema, cost: Budget) -> LinearStatistics:
+        """Return the question for the statistics."""
+        columns = tuple(dict.fromkeys(name for each in self.statistics for name in each.columns))
+        return LinearStatistics(
+            columns=columns,
+            groupings=tuple(identity(schema.field(name).domain) for name in columns),
+            statistics=self.statistics,
+            cost=cost,
+        )
+
+    def matrix(self, points: Mapping[str, np.ndarray], schema: Schema) -> "csr_array":
+        """Return every statistic on every point.
+
+        Parameters
+        ----------
+        points : mapping of str to ndarray of integers, shape (m,)
+            Codes.
+        schema : Schema
+            Of the table.
+
+        Returns
+        -------
+        scipy.sparse.csr_array of float64, shape (size, m)
+            Rows in the order of the tables' cells, then the other statistics.
+        """
+        from scipy.sparse import csr_array, vstack  # noqa: PLC0415 - scipy is imported lazily
+
+        count = len(next(iter(points.values())))
+        groups = {name: grouping.apply(points[name]).astype(np.int64) for name, grouping in self.groupings.items()}
+        rows, first = [], 0
+        for columns in self.tables:
+            shape = tuple(self.groupings[name].groups for name in columns)
+            rows.append(first + np.ravel_multi_index(tuple(groups[name] for name in columns), shape))
+            first += math.prod(shape)
+        place = np.concatenate(rows) if rows else np.empty(0, dtype=np.int64)
+        point = np.tile(np.arange(count), len(rows))
+        parts = [csr_array((np.ones(place.size), (place, point)), shape=(first, count))] if rows else []
+        if self.statistics:
+            parts.append(csr_array(self._values(points, schema)))
+        return csr_array(vstack(parts, format="csr"))
+
+    def _values(self, points: Mapping[str, np.ndarray], schema: Schema) -> np.ndarray:
+        """Return the other statistics on every point: ndarray of float64."""
+        needs_records = any(isinstance(each, RowStatistic) for each in self.statistics)
+        listed = list(records(points, schema)) if needs_records else []
+        values = [
+            each.values_of_records(map(dict, listed)) if isinstance(each, RowStatistic) else each.values(points)
+            for each in self.statistics
+        ]
+        units = np.array([1 << each.bits for each in self.statistics], dtype=np.float64)
+        return np.asarray(np.stack(values) / units[:, None])
+
+
+def make_workload(
+    schema: Schema, degree: int, bins: int, statistics: Sequence[str | RowFunction], points: int
+) -> Workload:
+    """Return the tables of so many columns and the statistics, compiled for a schema.
+
+    Parameters
+    ----------
+    schema : Schema
+        With at least one modelled column.
+    degree : int
+        Columns of each table, at most those that there are; tables of fewer are margins of these. 0 for none.
+    bins : int
+        About how many groups an ordered column has.
+    statistics : sequence of str or RowFunction
+        Expressions and functions.
+    points : int
+        Of the reduced space, for the size.
+
+    Returns
+    -------
+    Workload
+
+    Raises
+    ------
+    ParameterError
+        If nothing is asked, or a statistic does not fit the schema.
+    CapacityError
+        If tables or their cells are too many.
+    """
+    names = [field.name for field in schema.columns]
+    degree = min(degree, len(names))
+    if degree == 0 and not statistics:
+        raise ParameterError("degree=0 asks for no table, and there are no statistics; give one of the two")
+    count = math.comb(len(names), degree) if degree else 0
+    if count > MOST_TABLES:
+        raise CapacityError(
+            f"degree={degree} over {len(names)} columns is {count} tables, above {MOST_TABLES}; use a smaller degree, "
+            "fewer columns or another mechanism"
+        )
+    tables = tuple(itertools.combinations(names, degree)) if degree else ()
+    found = Workload(one_way_groupings(schema, bins), tables, tuple(compiled(each, schema) for each in statistics))
+    entries = points * (len(tables) + len(found.statistics))
+    if found.size > MAX_CELLS or entries > MOST_ENTRIES:
+        raise CapacityError(
+            f"the workload has {found.size} statistics and {entries} entries on its points, above {MAX_CELLS} and "
+            f"{MOST_ENTRIES}; use fewer bins, points or columns, or a smaller degree"
+        )
+    return found
+
+
+def workload_answers(every: Sequence[object], workload: Workload, rows: int | None) -> tuple[Any, ...]:
+    """Return those of all answers, or questions, that are the workload's: the last ones."""
+    return tuple(every[-(len(workload.tables) + bool(workload.statistics) + workload.counts_rows(rows)) :])
+
+
+def noisy_shares(answers: Sequence[NoisyCounts | NoisySums], rows: float) -> np.ndarray:
+    """Return the noisy mean of every statistic over a number of rows: ndarray of float64, in the order of `matrix`."""
+    parts = [
+        answer.counts.ravel() if isinstance(answer, NoisyCounts) else answer.values / answer.question.scale
+        for answer in answers
+        if answer.question.columns
+    ]
+    return np.concatenate(parts) / rows
