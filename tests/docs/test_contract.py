@@ -102,6 +102,8 @@ NAMES = {
     "load",
     "plan",
     "resume",
+    "row_function",
+    "stat",
     "synthesize",
 }
 
