@@ -1,4 +1,7 @@
-"""Answer `PrivateDraw`: rows drawn by exact integer weights; the draw is the protection. Proof: ``private_draw.proof.md``."""
+"""Answer `PrivateDraw`: rows drawn by exact integer weights. Proof: ``private_draw.proof.md``.
+
+The draw is the protection: no noise is added, so it happens here.
+"""
 
 from collections.abc import Sequence
 
@@ -36,8 +39,8 @@ def answer_private_draw(
 
     Notes
     -----
-    Guarantee: each answer is ε-DP or ρ-zCDP at its question's cost for replace-one neighbours with one row per unit. The
-    privacy of the published variant on given points is proved; its accuracy theorem is not derived here.
+    Guarantee: each answer is ε-DP or ρ-zCDP at its question's cost for replace-one neighbours with one row per unit.
+    The privacy of the published variant is proved too; its accuracy theorem is not derived here.
     """
     assert all(question.rows == terms.rows for question in questions)
     return tuple(_drawn(question, source, bits) for question in questions)
@@ -58,7 +61,8 @@ def exact_weights(question: PrivateDraw, source: CodedSource) -> np.ndarray:
     """
     sums = low_degree_sums(_cube_counts(question.columns, source), question.rows, question.degree)  # [sums]
     if question.points is None or question.ceiling is None:
-        return np.maximum(walsh_transform(sums), question.least)  # [floor]
+        weights: np.ndarray = np.maximum(walsh_transform(sums), question.least)  # [floor]
+        return weights
     columns, degree = len(question.columns), question.degree
     signs = sign_matrix(question.points, columns, degree)
     wanted = sums[set_masks(columns, degree)]

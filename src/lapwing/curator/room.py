@@ -1,14 +1,16 @@
 """The audited room: charge, count, perturb, record, return. Nothing else leaves it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import Any, NoReturn, overload
+from types import MappingProxyType
+from typing import Any, Final, NoReturn, overload
 
 from lapwing.budget.budget import Budget
 from lapwing.curator.cell_sums import answer_cell_sums
 from lapwing.curator.linear_statistics import answer_linear_statistics
 from lapwing.curator.marginal_counts import answer_marginal_counts
 from lapwing.curator.plain import is_plain
+from lapwing.curator.private_draw import answer_private_draw
 from lapwing.curator.second_moment import answer_second_moment
 from lapwing.curator.select_worst import ExactTables, answer_select_worst
 from lapwing.curator.sparse_counts import answer_sparse_counts
@@ -18,6 +20,7 @@ from lapwing.errors import BudgetError, ParameterError
 from lapwing.noise.bits import BitSource
 from lapwing.release.cell_sums import CellSums, NoisySums
 from lapwing.release.linear_statistics import LinearStatistics
+from lapwing.release.private_draw import DrawnRows, PrivateDraw
 from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts, Question, same_question
 from lapwing.release.second_moment import SecondMoment
 from lapwing.release.select_worst import Selected, SelectWorst
@@ -29,7 +32,17 @@ from lapwing.release.tree_counts import NoisyTree, TreeCounts
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import CodedSource
 
-_QUESTIONS = (MarginalCounts, TreeCounts, SelectWorst, SplitDecisions, SparseCounts, SecondMoment, CellSums, LinearStatistics)
+_ANSWERED: Final[Mapping[type[Question], Any]] = MappingProxyType(
+    {
+        TreeCounts: answer_tree_counts,
+        SplitDecisions: answer_split_decisions,
+        SparseCounts: answer_sparse_counts,
+        SecondMoment: answer_second_moment,
+        CellSums: answer_cell_sums,
+        PrivateDraw: answer_private_draw,
+    }
+)
+_QUESTIONS: Final = (MarginalCounts, SelectWorst, LinearStatistics, *_ANSWERED)
 """The closed set."""
 
 
@@ -101,6 +114,8 @@ class Room:
     @overload
     def ask(self, *questions: SecondMoment | CellSums | LinearStatistics) -> tuple[NoisySums, ...]: ...
     @overload
+    def ask(self, *questions: PrivateDraw) -> tuple[DrawnRows, ...]: ...
+    @overload
     def ask(self, *questions: Question) -> tuple[Answer, ...]: ...
 
     def ask(self, *questions: Any) -> Any:
@@ -129,18 +144,10 @@ class Room:
             asked: list[Any] = list(batch)
             if kind is SelectWorst:
                 answers += answer_select_worst(asked, self._source, self._terms, self._bits, self._counted)
-            elif kind is TreeCounts:
-                answers += answer_tree_counts(asked, self._source, self._terms, self._bits)
-            elif kind is SplitDecisions:
-                answers += answer_split_decisions(asked, self._source, self._terms, self._bits)
-            elif kind is SparseCounts:
-                answers += answer_sparse_counts(asked, self._source, self._terms, self._bits)
-            elif kind is SecondMoment:
-                answers += answer_second_moment(asked, self._source, self._terms, self._bits)
-            elif kind is CellSums:
-                answers += answer_cell_sums(asked, self._source, self._terms, self._bits)
             elif kind is LinearStatistics:
                 answers += answer_linear_statistics(asked, self._source, self._terms, self._bits, schema=self._schema)
+            elif kind in _ANSWERED:
+                answers += _ANSWERED[kind](asked, self._source, self._terms, self._bits)
             else:
                 answers += answer_marginal_counts(asked, self._source, self._terms, self._bits)
         return tuple(answers)
@@ -160,6 +167,8 @@ class Room:
             raise ParameterError("a SelectWorst without estimates is only a record or a plan; ask one that has them")
         if isinstance(question, LinearStatistics) and not question.is_askable:
             raise ParameterError("a row function is kept in no file: a release that has one cannot be resumed")
+        if isinstance(question, PrivateDraw):
+            question.check_terms(self._terms)
         for column, grouping in zip(question.columns, question.groupings, strict=True):
             domain = self._schema.field(column).domain
             if (grouping.values, grouping.reserved) != (domain.values, domain.reserved):

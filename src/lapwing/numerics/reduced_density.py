@@ -45,10 +45,8 @@ def sign_matrix(points: np.ndarray, columns: int, degree: int) -> np.ndarray:
         -1 or 1: one column per set, in the order of `set_masks`.
     """
     common = points[:, np.newaxis] & np.array(set_masks(columns, degree), dtype=np.int64)
-    parity = np.zeros_like(common)
-    for bit in range(columns):
-        parity ^= common >> bit & 1
-    return 1 - 2 * parity
+    signs: np.ndarray = 1 - 2 * sum(common >> bit & 1 for bit in range(columns)) % 2
+    return signs
 
 
 def is_well_conditioned(points: np.ndarray, columns: int, degree: int) -> bool:

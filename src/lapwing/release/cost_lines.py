@@ -12,6 +12,7 @@ from lapwing.release.chosen_table import ChosenTable
 from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.noise_law import NoiseLaw, Sensitivity, calibrated, row_sensitivity
 from lapwing.release.plain import rational_text, read_key, read_list, read_optional, read_rational
+from lapwing.release.private_draw import DrawnRows, PrivateDraw
 from lapwing.release.questions import Answer, KnownQuestion, MarginalCounts, Question
 from lapwing.release.second_moment import SecondMoment
 from lapwing.release.select_worst import Selected, SelectWorst
@@ -80,7 +81,7 @@ class CostLine:
         question = answer.question
         if isinstance(answer, Selected):
             return tuple(replace(line, columns=answer.chosen) for line in cls.planned(answer.question, terms))
-        if isinstance(answer, Splits):
+        if isinstance(answer, Splits | DrawnRows):
             return cls.planned(answer.question, terms)
         return tuple(cls._line(question, terms, table.noise, table.cost, level=table.level) for table in answer.tables)
 
@@ -93,9 +94,13 @@ class CostLine:
         """Return the lines that the answer to a question would have under these terms."""
         if isinstance(question, ChosenTable):
             return (cls._chosen(question.cost, terms),)
-        if isinstance(question, MarginalCounts | SplitDecisions | SparseCounts | SecondMoment | CellSums | LinearStatistics):
+        if isinstance(
+            question, MarginalCounts | SplitDecisions | SparseCounts | SecondMoment | CellSums | LinearStatistics
+        ):
             noise = question.noise(terms.relation, terms.max_rows)
             return (cls._line(question, terms, noise, question.cost),)
+        if isinstance(question, PrivateDraw):
+            return (cls._line(question, terms, None, question.cost),)
         if isinstance(question, SelectWorst):
             line = cls._line(question, terms, None, question.cost, candidates=question.candidate_count)
             return (replace(line, columns=()),)
@@ -180,10 +185,16 @@ def counted_lines(lines: Sequence[CostLine]) -> str:
     """Say how many noisy tables and selections cost lines stand for, such as ``3 noisy tables and 1 selection``."""
     selections = sum(line.candidates is not None for line in lines)
     decided = sum(line.question == SplitDecisions.kind for line in lines)
-    tables = len(lines) - selections - decided
-    counts = [(tables, "noisy table"), (decided, "noisily split tree"), (selections, "selection")]
-    named = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts if count or name == "noisy table"]
-    return " and ".join(named)
+    drawn = sum(line.question == PrivateDraw.kind for line in lines)
+    tables = len(lines) - selections - decided - drawn
+    counts = [
+        (tables, "noisy table"),
+        (drawn, "private draw"),
+        (decided, "noisily split tree"),
+        (selections, "selection"),
+    ]
+    named = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts if count]
+    return " and ".join(named) or "0 noisy tables"
 
 
 def budget_to_dict(budget: Budget) -> dict[str, str]:

@@ -4,6 +4,7 @@ from typing import Any, Protocol, overload
 
 from lapwing.release.cell_sums import CellSums, NoisySums
 from lapwing.release.linear_statistics import LinearStatistics
+from lapwing.release.private_draw import DrawnRows, PrivateDraw
 from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts, Question
 from lapwing.release.second_moment import SecondMoment
 from lapwing.release.select_worst import Selected, SelectWorst
@@ -36,6 +37,8 @@ class Curator(Protocol):
     def ask(self, *questions: SparseCounts) -> tuple[NoisyCells, ...]: ...
     @overload
     def ask(self, *questions: SecondMoment | CellSums | LinearStatistics) -> tuple[NoisySums, ...]: ...
+    @overload
+    def ask(self, *questions: PrivateDraw) -> tuple[DrawnRows, ...]: ...
     @overload
     def ask(self, *questions: Question) -> tuple[Answer, ...]: ...
 

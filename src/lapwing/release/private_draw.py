@@ -113,8 +113,8 @@ class PrivateDraw:
             raise ParameterError(f"a private draw takes 1 to {MOST_POINTS} points, all of its cube; give other points")
         if not is_well_conditioned(self.points, len(self.columns), self.degree):
             raise ParameterError(
-                f"the smallest singular value of {self.points.size} points is below sqrt(m) / (2 e**{self.degree}): they "
-                "do not tell the marginals apart; draw other points, or more of them"
+                f"the smallest singular value of {self.points.size} points is below sqrt(m) / (2 e**{self.degree}): "
+                "they do not tell the marginals apart; draw other points, or more of them"
             )
 
     @property
@@ -160,7 +160,8 @@ class PrivateDraw:
         """Refuse a number of rows that is not the public one: the price depends on it."""
         if self.rows != terms.rows:
             raise ParameterError(
-                f"the private draw is for {self.rows} rows, which is not the public number of rows; take it from the terms"
+                f"the private draw is for {self.rows} rows, which is not the public number of rows; take it from the "
+                "terms"
             )
 
     def to_dict(self) -> dict[str, Any]:
@@ -222,8 +223,8 @@ def check_density(floor: Fraction, ceiling: Fraction | None, *, is_reduced: bool
     room = min(1 - 2 * floor, ceiling - floor - 1)
     if not isinstance(ceiling, Fraction) or room <= 0 or 2 * (ceiling - floor - 1) > 3 * ceiling**2 * room:
         raise ParameterError(
-            f"the published variant needs 2 floor < 1 < ceiling - floor, and 2 (ceiling - floor - 1) at most 3 ceiling**2 "
-            f"(1 - 2 floor), got floor {float(floor):g} and ceiling {float(ceiling):g}; use 0.25 and 2"
+            "the published variant needs 2 floor < 1 < ceiling - floor, and 2 (ceiling - floor - 1) at most "
+            f"3 ceiling**2 (1 - 2 floor), got floor {float(floor):g} and ceiling {float(ceiling):g}; use 0.25 and 2"
         )
 
 
@@ -255,14 +256,14 @@ def row_price(
     Returns
     -------
     Fraction
-        On the whole cube ``ln(1 + 2 O / ceil(δ n)) + ln(1 + 2 sqrt(O) / n)`` of ε, or ``ln(1 + 2 O / ceil(δ n))**2 / 2``
-        of ρ, by bounded range. On m points ``x = 4 sqrt(2) (Δ/δ)**1.5 e**(d/2) N**0.25 m**0.75 / sqrt(n)`` and what
-        rounding the density adds, of ε; half its square of ρ.
+        On the whole cube ``ln(1 + 2 O / ceil(δ n)) + ln(1 + 2 sqrt(O) / n)`` of ε, or, by bounded range,
+        ``ln(1 + 2 O / ceil(δ n))**2 / 2`` of ρ. On m points ``4 sqrt(2) (Δ/δ)**1.5 e**(d/2) N**0.25 m**0.75 / sqrt(n)``
+        and what rounding the density adds, of ε; half its square of ρ.
 
     References
     ----------
-    ``curator/private_draw.proof.md``; the bound for m points is that of Boedihardjo, Strohmer and Vershynin as Pierquin,
-    Zimmermann and Boussard (2312.07139) restate it, proved there anew.
+    ``curator/private_draw.proof.md``; the bound for m points is that of Boedihardjo, Strohmer and Vershynin as
+    Pierquin, Zimmermann and Boussard (2312.07139) restate it, proved there anew.
 
     Examples
     --------

@@ -6,6 +6,7 @@ from typing import Any, overload
 from lapwing.errors import ParameterError
 from lapwing.release.cell_sums import CellSums, NoisySums
 from lapwing.release.linear_statistics import LinearStatistics
+from lapwing.release.private_draw import DrawnRows, PrivateDraw
 from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts, Question, same_question
 from lapwing.release.second_moment import SecondMoment
 from lapwing.release.select_worst import Selected, SelectWorst
@@ -60,6 +61,8 @@ class ReplayCurator:
     def ask(self, *questions: SparseCounts) -> tuple[NoisyCells, ...]: ...
     @overload
     def ask(self, *questions: SecondMoment | CellSums | LinearStatistics) -> tuple[NoisySums, ...]: ...
+    @overload
+    def ask(self, *questions: PrivateDraw) -> tuple[DrawnRows, ...]: ...
     @overload
     def ask(self, *questions: Question) -> tuple[Answer, ...]: ...
 
