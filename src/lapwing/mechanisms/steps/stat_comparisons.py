@@ -96,14 +96,10 @@ def ordered_ends(field: Field, order: type[ast.cmpop], constant: object) -> Ends
     """
     if field.type == "boolean":
         raise ParameterError(f"column {quote(field.name)} is true or false; write it as it is, or after not")
-    is_low = order in (ast.Lt, ast.LtE)
     if field.categories is not None:
         return _checked(field, _listed_ends(field, order, constant))
-    number = _number(field, constant)
-    if field.type == "datetime" and order in _AFTER and parse_date(constant) is not None:
-        number += _DAY - 1  # a day without a time is the whole day
-    cut = _cut(field, number, order in _AFTER)
-    start, stop = (0, cut) if is_low else (cut, field.domain.values)
+    cut = _cut(field, _number(field, order, constant), order in _AFTER)
+    start, stop = (0, cut) if order in (ast.Lt, ast.LtE) else (cut, field.domain.values)
     return _checked(field, (start, stop) if start < stop else ())
 
 
@@ -138,12 +134,14 @@ def _checked(field: Field, ends: Ends) -> Ends:
     return ends
 
 
-def _number(field: Field, constant: object) -> Any:  # noqa: ANN401
-    """Return a constant in code space, exactly."""
+def _number(field: Field, order: type[ast.cmpop], constant: object) -> Any:  # noqa: ANN401
+    """Return a constant in code space, exactly; where a date stands for moments, its last or its first one."""
     if field.type == "date":
         number: int | Fraction | None = parse_date(constant)
     elif field.type == "datetime":
         number = parse_datetime(constant)
+        if number is not None and order in _AFTER and parse_date(constant) is not None:
+            number += _DAY - 1
     elif isinstance(constant, Fraction):
         number = constant
     else:
@@ -162,13 +160,13 @@ def _cut(field: Field, number: Fraction, is_after: bool) -> int:
     bisect = bisect_right if is_after else bisect_left
     if not field.domain.continuous:
         return bisect(range(values), number, key=_value_of(field))
-    if not found.lo <= number <= found.hi:
-        return 0 if number < found.lo else values
-    cell = found.cell(float(number))
+    real = float(number)
+    if not found.lo <= real <= found.hi:
+        return 0 if real < found.lo else values
+    cell = found.cell(real)
     # A cell that stands for one number compares as that number; any other that holds the constant is equal to it.
-    number_in_cell = Fraction(str(exact_cells(field)[cell])) if cell in exact_cells(field) else number
-    is_below = number_in_cell <= number if is_after else number_in_cell < number
-    return cell + is_below
+    number_in_cell = exact_cells(field).get(cell, real)
+    return cell + (number_in_cell <= real if is_after else number_in_cell < real)
 
 
 def _value_of(field: Field) -> Callable[[int], Any]:
@@ -192,10 +190,10 @@ def _listed_ends(field: Field, order: type[ast.cmpop], constant: object) -> Ends
         number = int(wanted_runs(field, constant)[0, 0])
     elif field.type in ("date", "datetime"):
         numbers = [code_number(field.type, each) for each in categories]
-        number = _number(field, constant)
+        number = _number(field, order, constant)
     else:
         numbers = [Fraction(str(each)) for each in categories]
-        number = _number(field, constant)
+        number = _number(field, order, constant)
     holds = [_HOLDS[order](each, number) for each in numbers]
     edges = [False, *holds, False]
     return tuple(code for code, (one, other) in enumerate(pairwise(edges)) if one != other)

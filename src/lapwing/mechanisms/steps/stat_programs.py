@@ -251,7 +251,8 @@ def _called(node: ast.Call, schema: Schema) -> _Number:
     found = [_number(each, schema) for each in node.args]
     constants = [each for each in found if isinstance(each, Fraction)]
     if len(constants) == len(found):
-        return abs(constants[0]) if name == "abs" else (min if name == "min" else max)(constants)
+        folded = {"abs": abs(constants[0]), "min": min(constants), "max": max(constants)}
+        return folded[name]
     if name == "abs":
         return (*_steps(found[0]), ("absolute",))
     return _joined(list(map(_steps, found)), "minimum" if name == "min" else "maximum")
