@@ -37,6 +37,7 @@ __all__ = [  # noqa: RUF022 - sorted as Python sorts
     "PSMM",
     "ParameterError",
     "Plan",
+    "PrivateSampling",
     "Release",
     "Schema",
     "SchemaError",

@@ -92,6 +92,7 @@ NAMES = {
     "Microaggregation",
     "ParameterError",
     "Plan",
+    "PrivateSampling",
     "Release",
     "Schema",
     "SchemaError",

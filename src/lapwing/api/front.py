@@ -15,6 +15,7 @@ from lapwing.mechanisms.kd_tree import KDTree
 from lapwing.mechanisms.linear_statistics import LinearStatistics
 from lapwing.mechanisms.microaggregation import Microaggregation
 from lapwing.mechanisms.pmm import PMM
+from lapwing.mechanisms.private_sampling import PrivateSampling
 from lapwing.mechanisms.psmm import PSMM
 from lapwing.mechanisms.steps.stat_expressions import row_function, stat
 from lapwing.sample.conditions import Between as between  # noqa: N813
@@ -30,6 +31,7 @@ __all__ = [
     "LinearStatistics",
     "Microaggregation",
     "Plan",
+    "PrivateSampling",
     "Release",
     "Schema",
     "Synthesizer",

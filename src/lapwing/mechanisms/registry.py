@@ -17,6 +17,7 @@ from lapwing.mechanisms.kd_tree import KDTree
 from lapwing.mechanisms.linear_statistics import LinearStatistics
 from lapwing.mechanisms.microaggregation import Microaggregation
 from lapwing.mechanisms.pmm import PMM
+from lapwing.mechanisms.private_sampling import PrivateSampling
 from lapwing.mechanisms.psmm import PSMM
 from lapwing.mechanisms.steps.reduced_space import PublicPoints
 from lapwing.mechanisms.steps.stat_expressions import RowFunction
@@ -59,6 +60,7 @@ Kind = (
     | type[KDTree]
     | type[Microaggregation]
     | type[LinearStatistics]
+    | type[PrivateSampling]
 )
 
 MECHANISMS: Mapping[str, Kind] = MappingProxyType(
@@ -71,6 +73,7 @@ MECHANISMS: Mapping[str, Kind] = MappingProxyType(
         "kdtree": KDTree,
         "microaggregation": Microaggregation,
         "linearstatistics": LinearStatistics,
+        "privatesampling": PrivateSampling,
     }
 )
 """Mechanism classes by lower-case name."""
@@ -164,7 +167,7 @@ def check_mechanism(mechanism: Mechanism, schema: Schema, budget: Budget, terms:
     ParameterError, CapacityError
         Of the mechanism.
     """
-    if isinstance(mechanism, PSMM | Grid | KDTree | Microaggregation | LinearStatistics):
+    if isinstance(mechanism, PSMM | Grid | KDTree | Microaggregation | LinearStatistics | PrivateSampling):
         mechanism.check(schema, budget, terms)
 
 
@@ -188,7 +191,7 @@ def accuracy_statements(
     rng : numpy.random.Generator
         Public randomness for simulations.
     """
-    if isinstance(mechanism, PMM | PSMM | Grid | KDTree | Microaggregation | LinearStatistics):
+    if isinstance(mechanism, PMM | PSMM | Grid | KDTree | Microaggregation | LinearStatistics | PrivateSampling):
         return mechanism.statements(schema, terms, answers, model, rng)
     return ()
 

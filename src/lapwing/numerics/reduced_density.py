@@ -45,7 +45,7 @@ def sign_matrix(points: np.ndarray, columns: int, degree: int) -> np.ndarray:
         -1 or 1: one column per set, in the order of `set_masks`.
     """
     common = points[:, np.newaxis] & np.array(set_masks(columns, degree), dtype=np.int64)
-    signs: np.ndarray = 1 - 2 * sum(common >> bit & 1 for bit in range(columns)) % 2
+    signs: np.ndarray = 1 - 2 * (np.bitwise_count(common) & 1).astype(np.int64)
     return signs
 
 
