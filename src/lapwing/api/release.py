@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from lapwing.api.answers import answer_table, answers_in_one_frame, table_name
+from lapwing.api.certified import certified_table
 from lapwing.api.generators import checked_seed, fresh_seed, generator
-from lapwing.api.queries import query_table
+from lapwing.api.queries import Groups, query_table
+from lapwing.budget.budget import Number
 from lapwing.errors import ParameterError
 from lapwing.release.certificate import Certificate
 from lapwing.release.files import SavedRelease, load_release, save_release
@@ -114,27 +116,74 @@ class Release:
         rng = generator(chosen, "rows")
         return sample_frames(given.model, self.schema, count, rng, is_matched=given.is_matched)
 
-    def query(self, columns: str | Sequence[str], groups: int = 20) -> Any:  # noqa: ANN401
-        """Return the expected contingency table of some columns under the released model.
+    def query(self, columns: str | Sequence[str], groups: Groups = 20, confidence: Number = 0.95) -> Any:  # noqa: ANN401
+        """Return the expected contingency table of some columns, with intervals for the true counts.
 
         Parameters
         ----------
         columns : str or sequence of str
             One to a few modelled columns.
-        groups : int, default 20
-            About how many groups an ordered column with more values is shown in.
+        groups : int of at least 2, or "measured", default 20
+            About how many groups an ordered column with more values is shown in; their ends are moved to the nearest
+            ones at which the columns were counted, if there are enough of these. ``"measured"``: the groups of the
+            first noisy answer that counted these columns together, and maybe others.
+        confidence : number above 0 and below 1, default 0.95
+            Of each interval.
 
         Returns
         -------
         frame
-            One line per cell: the columns' labels, ``count`` and ``share``; in the frame kind of the input.
+            One line per cell: the columns' labels, ``count`` and ``share`` under the model, ``lower`` and ``upper``,
+            between which the true count of the rows used lies with probability ``confidence`` or more over the noise,
+            and ``basis``, the noisy counts that say so; null ends where no noisy answer covers the cell. In the frame
+            kind of the input.
 
         Raises
         ------
+        ParameterError
+            If a setting is outside its range, or no answer measured the columns together.
         CapacityError
             If the table has too many cells.
+
+        Notes
+        -----
+        Each interval is exact for one cell chosen beforehand, and free of the model: ``count`` may lie outside. It is
+        made from the earliest answer that covers the cell, so that it holds for mechanisms that choose later questions
+        by earlier answers. Rows beyond ``maxRows`` per unit are not counted.
         """
-        return to_frame_kind(query_table(self.model, self.schema, columns, groups), self.kind)
+        table = query_table(
+            self.model,
+            self.schema,
+            self.noisy,
+            columns,
+            groups=groups,
+            confidence=confidence,
+            public_rows=self.certificate.public_rows,
+        )
+        return to_frame_kind(table, self.kind)
+
+    def certified_errors(self, confidence: float = 0.95) -> Any:  # noqa: ANN401
+        """Return how far each statistic of a `LinearStatistics` release can be from the table's, whatever was assumed.
+
+        Parameters
+        ----------
+        confidence : float, default 0.95
+            From 0.5 to 0.9999: of all bounds together.
+
+        Returns
+        -------
+        frame
+            One line per cell of the workload's tables and per statistic: ``statistic``, its ``noisy`` and its
+            ``released`` mean over the rows, and ``largest_error`` of the latter; null where a row function is not at
+            hand. In the frame kind of the input.
+
+        Raises
+        ------
+        ParameterError
+            If another mechanism made the release, or the confidence is out of range.
+        """
+        table = certified_table(self.schema, self.certificate, self.noisy, self.model, confidence)
+        return to_frame_kind(table, self.kind)
 
     def save(self, path: str | Path) -> None:
         """Write schema, model, certificate and answers to one ``.lapwing`` file; it holds released numbers only."""

@@ -17,7 +17,7 @@ from lapwing.release.cell_sums import NoisySums
 from lapwing.release.linear_statistics import LinearStatistics, largest_change
 from lapwing.release.noise_law import row_sensitivity
 from lapwing.release.packing import MAX_CELLS
-from lapwing.release.questions import MarginalCounts, NoisyCounts
+from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts
 from lapwing.release.statistics import RowStatistic, Statistic
 from lapwing.release.terms import Relation
 from lapwing.schema.groupings import Grouping, identity
@@ -149,14 +149,21 @@ class Workload:
 
     def _values(self, points: Mapping[str, np.ndarray], schema: Schema) -> np.ndarray:
         """Return the other statistics on every point: ndarray of float64."""
-        needs_records = any(isinstance(each, RowStatistic) for each in self.statistics)
+        needs_records = any(isinstance(each, RowStatistic) and each.function for each in self.statistics)
         listed = list(records(points, schema)) if needs_records else []
-        values = [
-            each.values_of_records(map(dict, listed)) if isinstance(each, RowStatistic) else each.values(points)
-            for each in self.statistics
-        ]
-        units = np.array([1 << each.bits for each in self.statistics], dtype=np.float64)
-        return np.asarray(np.stack(values) / units[:, None])
+        values = [_values_on(each, points, listed) / (1 << each.bits) for each in self.statistics]
+        return np.stack(values)
+
+
+def _values_on(
+    each: Statistic | RowStatistic, points: Mapping[str, np.ndarray], listed: Sequence[dict[str, Any]]
+) -> np.ndarray:
+    """Return a statistic on every point, in its own units; not a number where its function is not at hand."""
+    if isinstance(each, Statistic):
+        return each.values(points)
+    if each.function is None:
+        return np.full(len(next(iter(points.values()))), np.nan)
+    return each.values_of_records(map(dict, listed))
 
 
 def make_workload(
@@ -207,6 +214,29 @@ def make_workload(
             f"{MOST_ENTRIES}; use fewer bins, points or columns, or a smaller degree"
         )
     return found
+
+
+def answered_workload(schema: Schema, degree: int, bins: int, answers: Sequence[Answer]) -> Workload:
+    """Return the workload of a release, from its settings and answers; row functions only where they are at hand.
+
+    Parameters
+    ----------
+    schema : Schema
+        Of the release.
+    degree, bins : int
+        As in `make_workload`.
+    answers : sequence of answers
+        Of the release.
+
+    Returns
+    -------
+    Workload
+    """
+    questions = [answer.question for answer in answers]
+    statistics = [each.statistics for each in questions if isinstance(each, LinearStatistics)]
+    names = [field.name for field in schema.columns]
+    tables = tuple(itertools.combinations(names, min(degree, len(names)))) if degree else ()
+    return Workload(one_way_groupings(schema, bins), tables, statistics[-1] if statistics else ())
 
 
 def workload_answers(every: Sequence[object], workload: Workload, rows: int | None) -> tuple[Any, ...]:

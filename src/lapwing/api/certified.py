@@ -1,0 +1,75 @@
+"""The certified error of every statistic of a release of `LinearStatistics`."""
+
+import itertools
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lapwing.errors import ParameterError
+from lapwing.mechanisms.linear_statistics import LinearStatistics
+from lapwing.mechanisms.steps.certified_errors import certified_errors, noisy_rows
+from lapwing.mechanisms.steps.linear_workload import answered_workload, noisy_shares, workload_answers
+from lapwing.mechanisms.steps.weighted_points import points_of
+from lapwing.release.certificate import Certificate
+from lapwing.release.model import ReleasedModel
+from lapwing.release.questions import Answer
+from lapwing.schema.labels import labels
+from lapwing.schema.schemas import Schema
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def certified_table(
+    schema: Schema, certificate: Certificate, answers: Sequence[Answer], model: ReleasedModel, confidence: float
+) -> "pl.DataFrame":
+    """Return the noisy and the released mean of every statistic, and a bound on the error of the latter.
+
+    Parameters
+    ----------
+    schema, certificate, answers, model
+        Of the release.
+    confidence : float
+        From 0.5 to 0.9999: of all bounds together.
+
+    Returns
+    -------
+    polars.DataFrame
+        One line per statistic: ``statistic``, ``noisy``, ``released``, ``largest_error``; shares of the rows, or means.
+        Null where a row function is not at hand, as in a release that was read from a file.
+
+    Raises
+    ------
+    ParameterError
+        If another mechanism made the release, or the confidence is out of range.
+    """
+    import polars as pl  # noqa: PLC0415
+
+    if certificate.mechanism != LinearStatistics.name:
+        raise ParameterError(
+            f"certified errors are known for releases of {LinearStatistics.name}, this one is of "
+            f"{certificate.mechanism}; see the intervals of release.query"
+        )
+    if not 0.5 <= confidence <= 0.9999:
+        raise ParameterError(f"confidence must lie from 0.5 to 0.9999, got {confidence!r}; 0.95 suits most uses")
+    settings: Any = certificate.settings
+    workload = answered_workload(schema, settings["degree"], settings["bins"], answers)
+    asked = workload_answers(answers, workload, certificate.public_rows)
+    rows = noisy_rows(asked, certificate.public_rows)
+    released = np.asarray(workload.matrix(points_of(model), schema) @ (model.weights / model.weights.sum()))
+    bounds = certified_errors(asked, rows, released, 1 - Fraction(str(confidence)))
+    texts = [
+        ", ".join(f"{name}={label}" for name, label in zip(columns, cell, strict=True))
+        for columns in workload.tables
+        for cell in itertools.product(*(labels(workload.groupings[name], schema.field(name)) for name in columns))
+    ]
+    return pl.DataFrame(
+        {
+            "statistic": pl.Series([*texts, *(each.text for each in workload.statistics)], dtype=pl.String),
+            "noisy": noisy_shares(asked, max(1.0, rows.value)),
+            "released": released,
+            "largest_error": bounds,
+        }
+    ).with_columns(pl.col("released", "largest_error").fill_nan(None))
