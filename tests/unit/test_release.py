@@ -82,7 +82,7 @@ def test_rows_meet_their_conditions(release):
 def test_a_query_adds_up_to_the_released_rows_and_keeps_a_column_called_count(release):
     table = release.query(["count", "kind"])
 
-    assert table.columns == ["count", "kind", "count_", "share"]
+    assert table.columns == ["count", "kind", "count_", "share", "lower", "upper", "basis"]
     assert table["count_"].sum() == pytest.approx(release.model.rows)
     assert table["share"].sum() == pytest.approx(1)
     assert "missing" in table["count"].to_list()
@@ -102,6 +102,80 @@ def test_a_query_takes_a_single_name(release):
 def test_a_query_needs_at_least_two_groups(release):
     with pytest.raises(lw.ParameterError, match="groups must be at least 2"):
         release.query(["size"], groups=1)
+
+
+@pytest.mark.parametrize("groups", [True, 1.5, "all"])
+def test_groups_are_a_number_or_measured(release, groups):
+    with pytest.raises(lw.ParameterError) as refused:
+        release.query(["size"], groups=groups)
+
+    assert str(refused.value) == f"groups must be at least 2, or 'measured', got {groups!r}"
+
+
+@pytest.mark.parametrize("confidence", [0, 1, -0.5, 95])
+def test_a_confidence_lies_between_0_and_1(release, confidence):
+    with pytest.raises(lw.ParameterError) as refused:
+        release.query("kind", confidence=confidence)
+
+    assert str(refused.value) == f"confidence must be above 0 and below 1, got {confidence}; 0.95 is usual"
+
+
+def test_an_interval_lies_around_its_noisy_count(release):
+    table = release.query("kind", confidence=0.9)
+    noisy = release.noisy[1].counts
+
+    # Laplace noise of scale 3/20 is 0 with probability .997.
+    assert table["lower"].to_list() == table["upper"].to_list() == noisy[:2].tolist()
+    assert table["basis"].to_list() == ["1 noisy count"] * 2
+    wider = release.query("kind", confidence=0.9999)
+    assert (wider["upper"] - wider["lower"]).to_list() == [2, 2]
+
+
+def test_cells_that_no_answer_covers_have_no_interval(release):
+    table = release.query(["kind", "size"], groups=2)
+
+    assert table["lower"].null_count() == table["upper"].null_count() == table.height == 4
+    assert table["basis"].unique().to_list() == ["no noisy answer covers it"]
+
+
+def test_a_column_called_like_an_end_of_the_interval_keeps_its_name():
+    schema = {"fields": [{"name": name, "type": "boolean"} for name in ("lower", "basis")]}
+    data = pl.DataFrame({"lower": [True, False] * 20, "basis": [True] * 40})
+
+    table = lw.synthesize(data, schema, epsilon=9, mechanism="Independent").query(["lower", "basis"])
+
+    assert table.columns == ["lower", "basis", "count", "share", "lower_", "upper", "basis_"]
+
+
+def test_runs_end_where_a_column_was_counted():
+    schema = {"fields": [{"name": "x", "type": "integer", "constraints": {"minimum": 0, "maximum": 999}}]}
+    data = pl.DataFrame({"x": range(1000)})
+    release = lw.synthesize(data, schema, epsilon=9, mechanism=lw.Independent(groups=37))
+
+    tenths, measured = release.query("x", groups=10), release.query("x", groups="measured")
+
+    assert tenths.height == 10 + 1
+    assert measured.height == release.noisy[0].counts.size
+    for table in (tenths, measured):
+        assert table["lower"].null_count() == 0
+        assert table["count"].sum() == pytest.approx(release.model.rows)
+
+
+def test_columns_that_were_never_counted_together_have_no_measured_groups(release):
+    with pytest.raises(lw.ParameterError) as refused:
+        release.query(["kind", "size"], groups="measured")
+
+    assert str(refused.value) == "no noisy answer counted kind, size together; give a number of groups such as 20"
+
+
+def test_a_public_number_of_rows_bounds_the_intervals():
+    schema = {"fields": [{"name": "x", "type": "boolean"}]}
+    data = pl.DataFrame({"x": [True] * 30})
+
+    table = lw.synthesize(data, schema, epsilon=0.05, neighbours="replace-one", mechanism="Independent").query("x")
+
+    assert table["lower"].min() >= 0
+    assert table["upper"].max() <= 30
 
 
 def test_answers_show_every_noisy_count_with_its_noise(release):

@@ -1,13 +1,17 @@
 """Tables of the released model, with labels."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
+from lapwing.api.intervals import cell_intervals, measured_groupings
+from lapwing.budget.budget import Number
+from lapwing.budget.exact import exact_number
 from lapwing.errors import ParameterError
+from lapwing.release.questions import Answer
 from lapwing.sample.marginals import marginal
-from lapwing.schema.groupings import Grouping, evenly, identity
+from lapwing.schema.groupings import Grouping, cut, evenly, identity
 from lapwing.schema.labels import labels
 from lapwing.schema.schemas import Schema
 
@@ -16,28 +20,51 @@ if TYPE_CHECKING:
 
     from lapwing.release.model import ReleasedModel
 
+Groups = int | Literal["measured"]
 
-def query_table(model: "ReleasedModel", schema: Schema, columns: str | Sequence[str], groups: int) -> "pl.DataFrame":
-    """Return the model's table over some columns; see `Release.query`."""
+INTERVAL: Final = ("lower", "upper", "basis")
+"""Columns of a queried table that tell where the true counts are."""
+
+
+def query_table(
+    model: "ReleasedModel",
+    schema: Schema,
+    noisy: Sequence[Answer],
+    columns: str | Sequence[str],
+    *,
+    groups: Groups,
+    confidence: Number,
+    public_rows: int | None,
+) -> "pl.DataFrame":
+    """Return the model's table over some columns, with intervals for the true counts; see `Release.query`."""
     import polars as pl  # noqa: PLC0415
 
-    columns = [columns] if isinstance(columns, str) else columns
+    columns = [columns] if isinstance(columns, str) else list(columns)
     if not columns or len(set(columns)) != len(columns):
         raise ParameterError(f"columns must be a column name or a list of distinct ones, got {columns!r}")
-    if groups < 2:
-        raise ParameterError(f"groups must be at least 2, got {groups}")
-    groupings = [query_grouping(schema, name, groups) for name in columns]
+    failure = 1 - exact_number("confidence", confidence)
+    if not 0 < failure < 1:
+        raise ParameterError(f"confidence must be above 0 and below 1, got {confidence}; 0.95 is usual")
+    groupings = query_groupings(schema, noisy, columns, groups)
     counts = marginal(model, columns, groupings)
+    found = cell_intervals(noisy, columns, groupings, failure, public_rows)
+
     shown = [_shown(schema, name, grouping) for name, grouping in zip(columns, groupings, strict=True)]
-    counts = counts[tuple(slice(0, len(texts)) for texts in shown)]
+    inside = tuple(slice(0, len(texts)) for texts in shown)
+    counts = counts[inside]
     cells = np.indices(counts.shape).reshape(len(columns), -1)
-    frame = {
+    frame: dict[str, Any] = {
         name: pl.Series(texts, dtype=pl.String).gather(cell)
         for name, texts, cell in zip(columns, shown, cells, strict=True)
     }
     total = counts.sum()
     share = counts.ravel() / total if total > 0 else np.zeros(counts.size)
-    return pl.DataFrame({**frame, free_name("count", columns): counts.ravel(), free_name("share", columns): share})
+    lower, upper, basis = (free_name(name, columns) for name in INTERVAL)
+    frame |= {free_name("count", columns): counts.ravel(), free_name("share", columns): share}
+    frame |= {lower: found.lower[inside].ravel(), upper: found.upper[inside].ravel()}
+    frame[basis] = pl.Series(found.basis()[inside].ravel().tolist(), dtype=pl.String)
+    is_known = pl.Series(found.terms[inside].ravel() > 0)
+    return pl.DataFrame(frame).with_columns(pl.when(is_known).then(pl.col(lower, upper)))
 
 
 def free_name(name: str, taken: Sequence[str]) -> str:
@@ -47,6 +74,25 @@ def free_name(name: str, taken: Sequence[str]) -> str:
     return name
 
 
+def query_groupings(
+    schema: Schema, noisy: Sequence[Answer], columns: Sequence[str], groups: Groups
+) -> tuple[Grouping, ...]:
+    """Return the groupings under which columns are shown together; see `Release.query`."""
+    measured = measured_groupings(noisy, columns)
+    if groups == "measured":
+        if measured is None:
+            raise ParameterError(
+                f"no noisy answer counted {', '.join(columns)} together; give a number of groups such as 20"
+            )
+        return measured
+    if isinstance(groups, bool) or not isinstance(groups, int) or groups < 2:
+        raise ParameterError(f"groups must be at least 2, or 'measured', got {groups!r}")
+    wanted = tuple(query_grouping(schema, name, groups) for name in columns)
+    if measured is None:
+        return wanted
+    return tuple(_moved(schema, *each) for each in zip(columns, wanted, measured, strict=True))
+
+
 def query_grouping(schema: Schema, name: str, groups: int) -> Grouping:
     """Return the grouping under which a column is shown: value by value where it has few, else nearly equal runs."""
     field = schema.field(name)
@@ -54,6 +100,17 @@ def query_grouping(schema: Schema, name: str, groups: int) -> Grouping:
     if field.is_categorical or domain.values <= groups:
         return identity(domain)
     return evenly(domain, groups)
+
+
+def _moved(schema: Schema, name: str, wanted: Grouping, measured: Grouping) -> Grouping:
+    """Return runs with their ends moved to the nearest ones that were measured, where these are no fewer."""
+    if measured.kind == "table" or measured.regular < wanted.regular or wanted.regular == 1:
+        return wanted
+    asked, known = (each.pieces()[0][1 : each.regular] for each in (wanted, measured))
+    after = np.searchsorted(known, asked).clip(1, known.size - 1) if known.size > 1 else np.zeros_like(asked)
+    before = np.maximum(after - 1, 0)
+    nearest = np.where(asked - known[before] <= known[after] - asked, known[before], known[after])
+    return cut(schema.field(name).domain, np.unique(nearest))
 
 
 def _shown(schema: Schema, name: str, grouping: Grouping) -> list[str]:

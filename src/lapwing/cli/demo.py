@@ -43,7 +43,7 @@ def demo(
     )
     summarize(release, targets, say)
     show(f"lapwing query {targets.model} --column sex")
-    for line in table_text(release.query(["sex"])).splitlines():
+    for line in table_text(release.query(["sex"]), 1).splitlines():
         say(line)
 
 

@@ -1,0 +1,188 @@
+"""Which noisy counts an interval is made from, against sets of codes; and which answer serves a cell."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from helpers.bits import SeededBits
+from helpers.cells import answered, coded, counts_asked, random_tree, splits_asked, whole_numbers
+from lapwing.api.intervals import NO_ANSWER, cell_intervals, measured_groupings
+from lapwing.budget.budget import Budget
+from lapwing.numerics.noise_tails import sum_tail
+from lapwing.release.noise_law import NoiseLaw
+from lapwing.release.questions import MarginalCounts, NoisyCounts
+from lapwing.release.tree_counts import NoisyTree, TreeCounts
+from lapwing.schema.groupings import Grouping, cut, evenly, identity, lookup
+from lapwing.schema.hierarchies import hierarchy
+
+SIZES = {"a": 5, "b": 6, "c": 4}
+SCHEMA = whole_numbers(**SIZES)
+DOMAINS = {column.name: column.domain for column in SCHEMA.columns}
+LAW = NoiseLaw("laplace", Fraction(3))
+FAILURE = Fraction(1, 10)
+
+
+def code_sets(grouping):
+    groups = grouping.apply(np.arange(grouping.values + grouping.reserved))
+    return [frozenset(np.flatnonzero(groups == group).tolist()) for group in range(grouping.groups)]
+
+
+def run_sets(nested, depth):
+    return [frozenset(range(*run)) for run in zip(nested.starts(depth), nested.stops(depth), strict=True)]
+
+
+def tables_of(answer):
+    """Return each table as a list of cells: the codes of each column, and the noisy count."""
+    question = answer.question
+    if isinstance(answer, NoisyCounts):
+        axes = [code_sets(grouping) for grouping in question.groupings]
+        yield list(zip(itertools.product(*axes), answer.counts.ravel().tolist(), strict=True)), answer.noise
+    elif isinstance(answer, NoisyTree):
+        for table in answer.tables:
+            depths = question.depths(table.level)
+            axes = [run_sets(nested, depth) for nested, depth in zip(question.hierarchies, depths, strict=True)]
+            yield list(zip(itertools.product(*axes), table.counts.ravel().tolist(), strict=True)), table.noise
+    else:
+        tree, cells = question.tree, []
+        for level, runs, count in zip(*answer.leaves, answer.counts.tolist(), strict=True):
+            places = enumerate(zip(tree.hierarchies, runs, strict=True))
+            sets = [run_sets(nested, tree.depths(level)[place])[run] for place, (nested, run) in places]
+            cells.append((tuple(sets), count))
+        yield cells, answer.noise
+
+
+def naive_interval(noisy, columns, wanted):
+    """Return terms, lower and upper of one cell, by sets of codes."""
+    asked = set(itertools.product(*wanted))
+    for answer in noisy:
+        if not set(columns) <= set(answer.question.columns):
+            continue
+        places = [answer.question.columns.index(name) for name in columns]
+        found = []
+        for cells, noise in tables_of(answer):
+            seen = [(set(itertools.product(*(sets[place] for place in places))), count) for sets, count in cells]
+            inside = [(codes, count) for codes, count in seen if codes & asked]
+            if all(codes <= asked for codes, _ in inside) and set().union(*(codes for codes, _ in inside)) == asked:
+                found.append((len(inside) * noise.sd**2, len(inside), sum(count for _, count in inside), noise))
+        if found:
+            _, terms, total, noise = min(found, key=lambda each: each[0])
+            half = sum_tail(noise.kind, noise.parameter, terms, FAILURE)
+            return terms, max(total - half, 0), max(total + half, 0)
+    return 0, 0, 0
+
+
+def random_grouping(rng, domain):
+    match rng.integers(4):
+        case 0:
+            return identity(domain)
+        case 1:
+            return evenly(domain, int(rng.integers(1, domain.values)))
+        case 2:
+            return cut(domain, np.flatnonzero(rng.random(domain.values - 1) < 0.4) + 1)
+    _, table = np.unique(rng.integers(0, 3, domain.values), return_inverse=True)
+    return lookup(domain, table)
+
+
+def random_answer(rng):
+    columns = tuple(rng.permutation(list(SIZES))[: rng.integers(1, 4)].tolist())
+    match rng.integers(3):
+        case 0:
+            asked = tuple(random_grouping(rng, DOMAINS[name]) for name in columns)
+            question = MarginalCounts(columns=columns, groupings=asked, cost=Budget.pure(1))
+            return NoisyCounts(question, rng.integers(-5, 40, question.shape), LAW)
+        case 1:
+            nested = tuple(hierarchy(DOMAINS[name], int(rng.integers(1, 4))) for name in columns)
+            schedule = [place for place, each in enumerate(nested) for _ in range(each.depth)]
+            costs = [Budget.pure(1) if rng.random() < 0.7 else None for _ in schedule] + [Budget.pure(1)]
+            question = TreeCounts(
+                columns=columns,
+                hierarchies=nested,
+                schedule=tuple(rng.permutation(schedule).tolist()),
+                costs=tuple(costs),
+            )
+            shapes = [shape for shape, cost in zip(question.shapes, costs, strict=True) if cost]
+            laws = [NoiseLaw("gaussian", Fraction(int(rng.integers(1, 9)))) for _ in shapes]
+            return NoisyTree.of(question, [rng.integers(-5, 40, shape) for shape in shapes], laws)
+    rows = coded(SCHEMA, rng.integers(0, 4, (30, 3)).tolist())
+    bits = SeededBits(int(rng.integers(1000)))
+    tree = answered(splits_asked(random_tree(rng, SCHEMA)), rows, bits).tree
+    return answered(counts_asked(tree, threshold=None), rows, bits)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_intervals_are_those_of_the_first_answer_that_covers_a_cell(seed):
+    rng = np.random.default_rng(seed)
+    noisy = [random_answer(rng) for _ in range(int(rng.integers(1, 4)))]
+    columns = rng.permutation(list(SIZES))[: rng.integers(1, 3)].tolist()
+    groupings = measured_groupings(noisy, columns) if seed % 2 else None
+    if groupings is None:
+        groupings = tuple(random_grouping(rng, DOMAINS[name]) for name in columns)
+
+    found = cell_intervals(noisy, columns, groupings, FAILURE)
+
+    axes = [code_sets(grouping) for grouping in groupings]
+    for cell, wanted in zip(np.ndindex(found.terms.shape), itertools.product(*axes), strict=True):
+        terms, lower, upper = naive_interval(noisy, columns, wanted)
+        assert found.terms[cell] == terms
+        if terms:
+            assert (found.lower[cell], found.upper[cell]) == (lower, upper)
+
+
+def table_over(columns, groupings, counts, noise=LAW):
+    question = MarginalCounts(columns=columns, groupings=groupings, cost=Budget.pure(1))
+    return NoisyCounts(question, np.array(counts), noise)
+
+
+WHOLE = identity(DOMAINS["c"])
+
+
+def test_a_later_answer_with_less_noise_is_not_taken():
+    first = table_over(("c",), (WHOLE,), [9, 9, 9, 9, 0])
+    later = table_over(("c",), (WHOLE,), [5, 5, 5, 5, 0], NoiseLaw("laplace", Fraction(1, 100)))
+
+    assert cell_intervals([first, later], ["c"], [WHOLE], FAILURE).lower.tolist()[:4] == [2, 2, 2, 2]
+    assert cell_intervals([later, first], ["c"], [WHOLE], FAILURE).lower.tolist()[:4] == [5, 5, 5, 5]
+
+
+def test_ends_are_clipped_at_0_and_at_a_public_number_of_rows():
+    table = table_over(("c",), (WHOLE,), [-20, 2, 99, 30, 0])
+
+    found = cell_intervals([table], ["c"], [WHOLE], FAILURE, public_rows=32)
+
+    assert found.lower.tolist() == [0, 0, 32, 23, 0]
+    assert found.upper.tolist() == [0, 9, 32, 32, 7]
+
+
+def test_small_counts_that_were_left_out_give_no_interval():
+    rows = coded(SCHEMA, [(1, 1, 1)] * 50)
+    tree = random_tree(np.random.default_rng(1), SCHEMA)
+    bits = SeededBits(1)
+    filtered, whole = (answered(counts_asked(tree, threshold=each), rows, bits) for each in (1, None))
+    one = Grouping(4, 1, "cuts", cuts=np.empty(0, dtype=np.int64))
+
+    assert not cell_intervals([filtered], ["c"], [one], FAILURE).terms.any()
+    assert measured_groupings([filtered], ["c"]) is None
+    assert cell_intervals([whole], ["c"], [one], FAILURE).terms[0] > 0
+
+
+def test_what_an_interval_stands_on_is_said():
+    pair = table_over(("b", "c"), (evenly(DOMAINS["b"], 2), WHOLE), np.zeros((3, 5), dtype=np.int64))
+    halves = hierarchy(DOMAINS["c"], 1), hierarchy(DOMAINS["b"], 1)
+    tree = TreeCounts(
+        columns=("c", "b"), hierarchies=halves, schedule=(0, 1), costs=(None, Budget.pure(1), Budget.pure(1))
+    )
+    levels = NoisyTree.of(tree, [np.zeros(shape, dtype=np.int64) for shape in tree.shapes[1:]], [LAW, LAW])
+
+    of_pair = cell_intervals([pair], ["c"], [WHOLE], FAILURE).basis().tolist()
+    of_tree = cell_intervals([levels], ["c"], [evenly(DOMAINS["c"], 2)], FAILURE).basis().tolist()
+
+    assert of_pair == ["3 noisy counts"] * 5
+    assert of_tree == ["1 noisy count, misfits in other columns left out"] * 2 + [NO_ANSWER]
+
+
+def test_a_wild_noise_law_of_a_strange_file_gives_wide_intervals():
+    table = table_over(("c",), (WHOLE,), [5] * 5, NoiseLaw("laplace", Fraction(2**120)))
+
+    assert cell_intervals([table], ["c"], [WHOLE], FAILURE).upper.tolist() == [5 + 2**61] * 5
