@@ -317,14 +317,14 @@ def _on_codes(number: _Column) -> tuple[int, int, int]:
     start = (number.scale * origin + number.shift) * ONE + Fraction(1, 2)
     slope = number.scale * unit * ONE
     divisor, reach = math.lcm(start.denominator, slope.denominator), abs(start) + abs(slope) * values
-    if max(divisor, divisor * reach) > LIMIT:
+    if divisor > LIMIT or divisor * reach > LIMIT:
         # As exact as 62 bits allow: within four cells of a number without resolution.
         bits = int(LIMIT / (2 * reach)).bit_length() - 1
         if bits < 0:
             raise ParameterError(
                 f"the numbers of column {quote(number.field.name)} go beyond 2**44; divide it by a constant first"
             )
-        divisor = 2 ** min(bits, 61)
+        divisor = 1 << min(bits, 61)
     return _nearest(start * divisor), _nearest(slope * divisor), divisor
 
 
