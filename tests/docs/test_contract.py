@@ -68,6 +68,7 @@ MORE = {
     "resume": "-o --rows --model --certificate --no-certificate --seed --quiet",
     "answers": "--quiet",
     "sample": "--quiet",
+    "query": "--groups --confidence",
     "evaluate": "--target --test --seed --quiet",
     "anonymize": "--partition --no-improve --draw --categories --rows --seed --quiet",
     "ledger init": "--ledger --quiet",
