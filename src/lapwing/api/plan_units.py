@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from lapwing.api.planning import common_figure, expected_terms, first_deviation, noisy_tables, planned
 from lapwing.api.settings import Settings
+from lapwing.mechanisms.private_sampling import PrivateSampling
 from lapwing.release.planned import Planned
 from lapwing.release.terms import Terms
 
@@ -59,8 +60,8 @@ def max_rows_effects(settings: Settings, terms: Terms, plan: Planned, rows: int)
     tuple of MaxRowsEffect
         In increasing order, the schema's own number among them.
     """
-    if settings.schema.privacy_unit is None:
-        return ()
+    if settings.schema.privacy_unit is None or isinstance(settings.mechanism, PrivateSampling):
+        return ()  # which protects one row of each unit, and no more
     own = terms.max_rows
     plans = {own: (plan, terms)}
     for max_rows in {1, 2, max(1, own // 2), 2 * own} - {own}:

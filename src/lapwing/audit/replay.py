@@ -28,6 +28,7 @@ from lapwing.api.running import run_release
 from lapwing.api.settings import Settings
 from lapwing.audit.bits import PlaybackBits, RecordingBits
 from lapwing.audit.cells import cell_flags, cell_loss, loss_flags, recounted_cells
+from lapwing.audit.draws import draw_flags, reweighed
 from lapwing.audit.recounts import recounted_tables, rescored
 from lapwing.curator.opening import public_terms
 from lapwing.errors import LapwingError
@@ -37,6 +38,7 @@ from lapwing.noise.laplace import discrete_laplace
 from lapwing.noise.selection import exponential_mechanism
 from lapwing.release.certificate import Certificate
 from lapwing.release.noise_law import NoiseLaw, calibrated, row_sensitivity
+from lapwing.release.private_draw import DrawnRows
 from lapwing.release.questions import Answer
 from lapwing.release.select_worst import Selected
 from lapwing.release.sparse_counts import NoisyCells
@@ -262,6 +264,8 @@ def _recounted(answer: Answer, source: CodedSource, schema: Schema) -> list[Any]
             return [rescored(answer.question, source)]
         case Splits() | NoisyCells():
             return [recounted_cells(answer, source)]
+        case DrawnRows():
+            return [reweighed(answer.question, source)]
         case _:
             return recounted_tables(answer.question, source, schema)
 
@@ -283,6 +287,8 @@ def _flags_of_one(answer: Answer, recounts: list[Any], terms: Terms, bits: Playb
     """Recompute one selection, the cells of one tree, or the tables of one answer, in order."""
     if isinstance(answer, Splits | NoisyCells):
         return cell_flags(answer, recounts[0], terms, bits)
+    if isinstance(answer, DrawnRows):
+        return draw_flags(answer, recounts[0], terms, bits)
     if isinstance(answer, Selected):
         return _selection_flags(answer, recounts[0], terms, bits)
     question, flags = answer.question, []
@@ -340,7 +346,7 @@ def _loss(answer: Answer, first: Sequence[Any], second: Sequence[Any]) -> Fracti
     """Return the exact loss of one answer between two tables on which it is about these numbers."""
     if isinstance(answer, Splits | NoisyCells):
         return cell_loss(answer, first[0], second[0])
-    if isinstance(answer, Selected):
+    if isinstance(answer, Selected | DrawnRows):
         return answer.privacy_loss(first[0], second[0])
     tables = zip(answer.tables, first, second, strict=True)
     return sum((table.noise.loss(one - two) for table, one, two in tables), Fraction(0))

@@ -233,8 +233,8 @@ class PrivateSampling:
         if allowed < max(1, self.draws or 1):
             raise ParameterError(
                 f"draws must be at most {allowed} for {budget}, {columns} columns, degree {degree} and a table of "
-                f"{terms.rows} rows, where one row costs {as_text(price)}, got {self.draws or 1}; draw no more, or use a "
-                "lower degree, a higher floor or more budget"
+                f"{terms.rows} rows, where one row costs {as_text(price)}, got {self.draws or 1}; draw no more, or use "
+                "a lower degree, a higher floor or more budget"
             )
         return self.draws or min(allowed, MOST_DRAWS)
 
@@ -244,8 +244,8 @@ class PrivateSampling:
         size = self.points or min(2 * sets, MOST_POINTS)
         if sets > size:
             raise ParameterError(
-                f"degree {self.degree} of {columns} columns has {sets} Walsh functions, more than {size} points; use as "
-                f"many points (at most {MOST_POINTS}), a lower degree, fewer columns or variant exact"
+                f"degree {self.degree} of {columns} columns has {sets} Walsh functions, more than {size} points; use "
+                f"as many points (at most {MOST_POINTS}), a lower degree, fewer columns or variant exact"
             )
         return size
 

@@ -201,7 +201,8 @@ class Certificate:
         field = unit_field(self.privacy_unit)
         if self.public_rows is None:
             return "a noisy number" + ("" if field is None else " of those used")
-        return "a public number" + ("" if field is None else f": one for each value of {field}")
+        is_drawn = self.released_rows != self.public_rows
+        return "a public number" + ("" if field is None or is_drawn else f": one for each value of {field}")
 
     def _price(self) -> str:
         """Say what the release cost."""
