@@ -1,0 +1,133 @@
+"""A density on given points that is as even as its noisy linear statistics allow."""
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from lapwing.errors import ParameterError
+from lapwing.numerics.minimax_density import Density, certified_density, check_program
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+MOST_STEPS: Final = 2000
+"""Most steps towards the density; about 150 are taken."""
+
+MOST_STEPS_OF_BOUND: Final = 200
+"""Most steps towards the lower bound of the best error."""
+
+PRECISION: Final = 1e-4
+"""Steps end when no statistic is so much of the noise from where the optimum has it."""
+
+MEMORY: Final = 20
+"""Steps that the method remembers."""
+
+Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
+
+
+def max_entropy_density(matrix: "csr_array", targets: np.ndarray, noise: float) -> Density:
+    """Return the density that trades evenness against squared errors, by the size of the noise.
+
+    Parameters
+    ----------
+    matrix : csr_array of float64, shape (q, m)
+        Value of each statistic at each point; q and m at least 1.
+    targets : ndarray of float64, shape (q,)
+        Noisy statistics, finite.
+    noise : float
+        Standard deviation of the noise on one target, in its unit; above 0.
+
+    Returns
+    -------
+    Density
+        Of all densities h on the points the one with the smallest ``KL(h || uniform) + |A h - b|^2 / (2 noise)``. Its
+        gap says how much larger its largest error is, at most, than the smallest possible.
+
+    Raises
+    ------
+    ParameterError
+        If there is no statistic or no point, the shapes differ, or a number is out of its range.
+
+    References
+    ----------
+    In place of Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", Algorithm 1,
+    step 2, whose largest error follows the largest noise. Maximum entropy with a ridge: Dudík, Phillips, Schapire,
+    "Maximum Entropy Density Estimation with Generalized Regularization" (2007). The weight ``noise`` of the squares
+    (and not its square) holds the points' own evidence for as much as ``1 / noise`` rows would be; measured on nltcs
+    at epsilon 0.1, 1 and 10 and for each mu, a third or three times as much is no better by more than a tenth.
+
+    Notes
+    -----
+    The dual has one number for each statistic and no constraint, ``log mean exp(-A^T y) + b . y + noise / 2 * |y|^2``,
+    and is smooth; it is solved by L-BFGS, at most 2,000 steps of ``O(non-zeros of A)``. The lower bound comes from at
+    most 200 steps on the dual of ``KL(h || uniform) + q / (2 noise) * max |A h - b|^2``, which is the minimax program
+    with its corner rounded off.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> density = max_entropy_density(csr_array([[0.0, 0.0, 0.0, 1.0]]), np.array([0.5]), noise=0.01)
+    >>> density.weights.round(3).tolist()
+    [0.17, 0.17, 0.17, 0.489]
+    """
+    check_program(matrix, targets)
+    if not 0.0 < noise < math.inf:
+        raise ParameterError(f"noise must be finite and above 0, got {noise}; give its standard deviation")
+    from scipy.optimize import minimize  # noqa: PLC0415 - SciPy takes a while to load
+
+    statistics = len(targets)
+    options = {"maxcor": MEMORY, "ftol": 0.0, "gtol": PRECISION * noise}
+    ridge = minimize(
+        _ridge_dual(matrix, targets, noise),
+        np.zeros(statistics),
+        jac=True,
+        method="L-BFGS-B",
+        options=options | {"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS},
+    )
+    split = minimize(
+        _minimax_dual(matrix, targets, noise / statistics),
+        np.zeros(2 * statistics),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0.0, None)] * (2 * statistics),
+        options=options | {"maxiter": MOST_STEPS_OF_BOUND, "maxfun": 2 * MOST_STEPS_OF_BOUND},
+    )
+    multipliers = [ridge.x, split.x[:statistics] - split.x[statistics:]]
+    weights = _mass_and_weights(matrix, ridge.x)[1]
+    return certified_density(matrix, targets, weights, multipliers, int(ridge.nit))
+
+
+def _ridge_dual(matrix: "csr_array", targets: np.ndarray, noise: float) -> Objective:
+    """Return the dual of the ridge, and its gradient, as a function of the multipliers."""
+
+    def dual(y: np.ndarray) -> tuple[float, np.ndarray]:
+        mass, weights = _mass_and_weights(matrix, y)
+        value = mass + float((targets * y).sum()) + noise / 2 * float((y * y).sum())
+        return value, targets - matrix @ weights + noise * y
+
+    return dual
+
+
+def _minimax_dual(matrix: "csr_array", targets: np.ndarray, stiffness: float) -> Objective:
+    """Return the dual of the rounded minimax, and its gradient, as a function of the multipliers' two parts."""
+
+    def dual(parts: np.ndarray) -> tuple[float, np.ndarray]:
+        y = parts[: len(targets)] - parts[len(targets) :]
+        norm = float(parts.sum())
+        mass, weights = _mass_and_weights(matrix, y)
+        slope = targets - matrix @ weights
+        value = mass + float((targets * y).sum()) + stiffness / 2 * norm**2
+        return value, np.concatenate((slope, -slope)) + stiffness * norm
+
+    return dual
+
+
+def _mass_and_weights(matrix: "csr_array", y: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return ``log mean exp(-A^T y)``, and the density in proportion to those exponentials."""
+    exponents = -(matrix.T @ y)
+    largest = float(exponents.max())
+    powers = np.exp(exponents - largest)
+    total = float(powers.sum())
+    return largest + math.log(total / len(powers)), powers / total
