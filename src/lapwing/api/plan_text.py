@@ -8,6 +8,7 @@ from lapwing.api.plan_effort import MACHINE, Effort
 from lapwing.api.plan_units import MaxRowsEffect, effect_table
 from lapwing.release.certificate import CostLine, Statement
 from lapwing.release.cost_lines import CHOSEN
+from lapwing.release.private_draw import PrivateDraw
 from lapwing.release.protection import ROW, protection_lines
 from lapwing.release.terms import Relation
 
@@ -65,6 +66,8 @@ def _what(line: CostLine) -> str:
     """Say what a line is about."""
     if line.candidates is not None:
         return f"(selection among {line.candidates} candidates)"
+    if line.question == PrivateDraw.kind:
+        return f"(rows of {len(line.columns)} columns)"
     if line.question == CHOSEN:
         return "(the table that the selection chooses)"
     return ", ".join(line.columns) or "(number of rows)"

@@ -96,7 +96,7 @@ def _price(question: PrivateDraw) -> float:
     floor = float(question.floor)
     if question.points is not None and question.ceiling is not None:
         sets, size = sum(math.comb(columns, each) for each in range(degree + 1)), len(question.points)
-        epsilon = 4 * math.sqrt(2) * (float(question.ceiling) / floor) ** 1.5 * math.exp(degree / 2)
+        epsilon: float = 4 * math.sqrt(2) * (float(question.ceiling) / floor) ** 1.5 * math.exp(degree / 2)
         epsilon *= sets**0.25 * size**0.75 / math.sqrt(rows)
         return epsilon if question.notion == "pure" else epsilon**2 / 2
     masks = [mask for mask in _cube(question) if mask.bit_count() <= degree]

@@ -291,6 +291,7 @@ def _statements(question: PrivateDraw) -> tuple[Statement, ...]:
     """Return Hoeffding's bound over all cells of all marginals up to the degree."""
     columns = len(question.columns)
     cells = sum(math.comb(columns, size) * 2**size for size in range(1, question.degree + 1))
+    allowed = f"every row is drawn by itself, for {as_text(question.row_price)} of {question.notion} budget"
     return (
         Statement(
             kind=ERROR,
@@ -298,4 +299,5 @@ def _statements(question: PrivateDraw) -> tuple[Statement, ...]:
             "the density that the rows are drawn from; that has the table's marginals where its floor leaves it alone",
             value=math.sqrt(math.log(2 * cells / _FAILURE) / (2 * question.draws)),
         ),
+        Statement(kind="rows drawn", text=allowed, value=question.draws),
     )
