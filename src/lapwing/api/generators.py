@@ -29,5 +29,6 @@ def fresh_seed() -> int:
 
 def generator(seed: int, purpose: str) -> np.random.Generator:
     """Return the generator of one purpose (below); streams independent of each other."""
-    stream = {"fit": 0, "rows": 1, "certificate": 2, "plan": 3, "evaluate": 4, "anonymize": 5}[purpose]
+    purposes = ("fit", "rows", "certificate", "plan", "evaluate", "anonymize", "mu")
+    stream = purposes.index(purpose)
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(stream,)))

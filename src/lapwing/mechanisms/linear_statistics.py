@@ -16,6 +16,7 @@ from lapwing.mechanisms.steps.certified_errors import certified_errors, certifie
 from lapwing.mechanisms.steps.linear_workload import Workload, make_workload, noisy_shares, workload_answers
 from lapwing.mechanisms.steps.reduced_space import (
     MeasuredMu,
+    MuQuestion,
     PublicPoints,
     drawn_points,
     measured_mu,
@@ -23,13 +24,14 @@ from lapwing.mechanisms.steps.reduced_space import (
 )
 from lapwing.mechanisms.steps.stat_expressions import RowFunction, Stat, stat
 from lapwing.mechanisms.steps.weighted_points import points_as_model, points_of
+from lapwing.numerics.max_entropy import max_entropy_density
+from lapwing.numerics.minimax_density import Density, effective_points, minimax_density
 from lapwing.release.certificate import Statement
 from lapwing.release.curator import Curator
 from lapwing.release.linear_statistics import LinearStatistics as Statistics
 from lapwing.release.model import ReleasedModel
 from lapwing.release.planned import Planned
 from lapwing.release.questions import Answer, KnownQuestion
-from lapwing.release.select_worst import SelectWorst
 from lapwing.release.terms import Relation, Terms
 from lapwing.release.tree_counts import TreeCounts
 from lapwing.schema.schemas import Schema
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Solver = Literal["max-entropy", "interior-point"]
+
+LEAST_NOISE: Final = 0.01
+"""Less noise than this, in records, counts as so much."""
 
 EFFECTIVE_POINTS: Final = "effective points"
 """Kind of the statement that tells whether the density collapsed."""
@@ -67,9 +72,9 @@ class LinearStatistics:
     points : int, default 4000
         Points of the reduced space, 1 to 262144.
     solver : {"max-entropy", "interior-point"}, default "max-entropy"
-        ``max-entropy``: the density nearest to ``mu`` in relative entropy, statistics weighed by their noise; its errors
-        are about half as large. ``interior-point``: the paper's linear program, which makes the largest distance from a
-        noisy statistic smallest.
+        ``max-entropy``: the density nearest to ``mu`` in relative entropy, statistics weighed by their noise; its
+        errors are about half as large. ``interior-point``: the paper's linear program, which makes the largest distance
+        from a noisy statistic smallest.
     confidence : float, default 0.95
         At which the certificate bounds all errors together, from 0.5 to 0.9999.
 
@@ -90,8 +95,8 @@ class LinearStatistics:
 
     References
     ----------
-    Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", Algorithm 1 and Theorems 2.2,
-    2.3. What we changed: integer counts with exact noise; a number of rows that is noisy where it is private; ``mu``
+    Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", Algorithm 1 and Theorems
+    2.2, 2.3. What we changed: integer counts with exact noise; a number of rows that is noisy where it is private; ``mu``
     bought with a part of the budget; the certificate afterwards, which needs no assumption.
 
     Examples
@@ -167,7 +172,7 @@ class LinearStatistics:
         rows = noisy_rows(answers, terms.rows)
         least = max(1.0, rows.value)
         matrix = workload.matrix(points, schema)
-        noise = answers[0].tables[0].sd / least
+        noise = max(answers[0].tables[0].sd, LEAST_NOISE) / least
         density = self._solved(matrix, noisy_shares(answers, least), noise)
         return points_as_model(schema, workload, points, density.weights, max(0, round(rows.value)))
 
@@ -195,7 +200,7 @@ class LinearStatistics:
         shares = np.asarray(workload.matrix(points_of(model), schema) @ weights)
         bounds = certified_errors(asked, rows, shares, self._failure)
         fit = float(np.abs(noisy_shares(asked, max(1.0, rows.value)) - shares).max())
-        alike = 1.0 / float((weights**2).sum())
+        alike = effective_points(weights)
         return (
             *certified_statements(workload, bounds, float(self.confidence)),
             Statement(
@@ -267,14 +272,14 @@ class LinearStatistics:
     def check(self, schema: Schema, budget: Budget, terms: Terms) -> tuple[KnownQuestion, ...]:
         """Refuse, from public numbers alone, what `run` would refuse; return its questions otherwise."""
         of_mu, of_workload = self._costs(budget)
-        questions: list[KnownQuestion] = []
+        questions: list[MuQuestion | Statistics] = []
         if of_mu is not None:
             questions += planned_mu(schema, of_mu, terms, cast("MeasuredMu", self.mu), _known(terms))
         questions += self._workload(schema).questions(schema, of_workload, terms.relation, terms.rows)
         for question in questions:  # refuses noise that could leave 64 bits
             if isinstance(question, TreeCounts):
                 question.noises(terms.relation, terms.max_rows)
-            elif not isinstance(question, SelectWorst):
+            else:
                 question.noise(terms.relation, terms.max_rows)
         return tuple(questions)
 
@@ -311,11 +316,8 @@ class LinearStatistics:
         assert self.mu == "uniform", "the api codes public rows"
         return None
 
-    def _solved(self, matrix: "csr_array", targets: np.ndarray, noise: float) -> "Density":
+    def _solved(self, matrix: "csr_array", targets: np.ndarray, noise: float) -> Density:
         """Return the density; statistics that no point has are left out, because no density changes them."""
-        from lapwing.numerics.max_entropy import max_entropy_density
-        from lapwing.numerics.minimax_density import minimax_density
-
         seen = np.flatnonzero(np.diff(matrix.indptr))
         matrix, targets = matrix[seen], targets[seen]
         if self.solver == "interior-point":

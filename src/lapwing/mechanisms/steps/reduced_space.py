@@ -22,17 +22,22 @@ from lapwing.mechanisms.steps.one_way import known_rows, one_way_questions, prod
 from lapwing.mechanisms.steps.public_cells import one_way_grouping
 from lapwing.mechanisms.steps.tree_model import cells_as_model, fitted_leaves
 from lapwing.mechanisms.steps.tree_plan import default_plan, tree_shapes
+from lapwing.release.cell_sums import CellSums
 from lapwing.release.curator import Curator
 from lapwing.release.laws import read_only
 from lapwing.release.model import ReleasedModel
-from lapwing.release.questions import KnownQuestion
+from lapwing.release.questions import MarginalCounts
+from lapwing.release.second_moment import SecondMoment
 from lapwing.release.terms import Terms
+from lapwing.release.tree_counts import TreeCounts
 from lapwing.sample.rows import sample_codes
 from lapwing.schema.groupings import Grouping
 from lapwing.schema.schemas import Schema
 
 MeasuredMu = Literal["microaggregation", "tree", "product"]
 Mu = Literal["microaggregation", "tree", "product", "uniform"]
+
+MuQuestion = MarginalCounts | SecondMoment | CellSums | TreeCounts
 
 ONE_WAY_GROUPS: Final = 128
 """About how many groups ordered columns of a product have."""
@@ -103,9 +108,7 @@ def measured_mu(
     return cells_as_model(schema, noisy.question, leaves, curator.terms.rows, "uniform")
 
 
-def planned_mu(
-    schema: Schema, budget: Budget, terms: Terms, kind: MeasuredMu, rows: float
-) -> tuple[KnownQuestion, ...]:
+def planned_mu(schema: Schema, budget: Budget, terms: Terms, kind: MeasuredMu, rows: float) -> tuple[MuQuestion, ...]:
     """Return the questions that `measured_mu` would ask for an expected number of rows; parameters as there."""
     if kind == "microaggregation":
         cells = box_cells(schema)

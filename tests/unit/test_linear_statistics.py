@@ -1,0 +1,333 @@
+"""LinearStatistics: settings, what it asks and refuses, degenerate inputs, public points and certified errors."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.flag_tables import FLAG, MIXED, flags, frame_of_flags, latent_rows, mixed_rows
+from helpers.pmm_runs import run
+from lapwing.budget.budget import Budget
+from lapwing.errors import CapacityError, ParameterError
+from lapwing.mechanisms.linear_statistics import LinearStatistics
+from lapwing.mechanisms.registry import make_mechanism, settings_of
+from lapwing.mechanisms.steps.weighted_points import points_of
+from lapwing.release.linear_statistics import LinearStatistics as Question
+from lapwing.sample.marginals import marginal
+from lapwing.schema.groupings import identity
+from lapwing.schema.schemas import Schema
+
+ROWS = latent_rows(np.random.default_rng(1), 400, 4).astype(np.int64)
+FOUR = flags(4)
+NAMES = [field.name for field in FOUR.columns]
+
+
+def shares_of(model, schema, names):
+    """Return the released share of each cell, without the misfit groups."""
+    counts = marginal(model, names, [identity(schema.field(name).domain) for name in names])
+    return counts[tuple(slice(0, schema.field(name).domain.values) for name in names)] / model.rows
+
+
+# -------------------------------------------------------------------------------------------------------- settings
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"degree": 9}, "degree must be a whole number from 0 to 8, got 9"),
+        ({"degree": True}, "degree must be a whole number from 0 to 8, got True"),
+        ({"degree": 0}, "degree=0 asks for no table, and there are no statistics; give one of the two"),
+        ({"bins": 1}, "bins must be a whole number from 2 to 4096, got 1"),
+        ({"points": 0}, "points must be a whole number from 1 to 262144, got 0"),
+        ({"mu_share": 0.0}, r"mu_share must lie from 0\.01 to 0\.9, got 0\.0"),
+        ({"mix_uniform": 1.5}, r"mix_uniform must lie from 0\.0 to 1\.0, got 1\.5"),
+        ({"confidence": 1.0}, r"confidence must lie from 0\.5 to 0\.9999, got 1\.0"),
+        ({"confidence": float("nan")}, r"confidence must lie from 0\.5 to 0\.9999, got nan"),
+        ({"solver": "simplex"}, "solver must be one of max-entropy, interior-point, got 'simplex'"),
+        ({"statistics": 7}, r"statistics must be a list of lw\.stat, texts or lw\.row_function, got 7"),
+        ({"statistics": [7]}, r"a statistic must be lw\.stat\('\.\.\.'\), its text or lw\.row_function\(f\), got int"),
+        ({"statistics": ["callable f"]}, "a row function is kept in no file, so a release with one cannot be resumed"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings, message):
+    with pytest.raises(ParameterError, match=f"^{message}"):
+        LinearStatistics(**settings)
+
+
+def test_a_statistic_that_cannot_be_read_is_refused_at_once():
+    with pytest.raises(ParameterError, match="age ="):
+        LinearStatistics(statistics=["age = 65"])
+
+
+def test_settings_come_back_from_the_command_line_and_from_a_file():
+    typed = make_mechanism("linearstatistics", {"statistics": '["f0 and f1", "f2"]', "degree": "1", "mu_share": "0.4"})
+
+    assert typed == LinearStatistics(statistics=("f0 and f1", lw.stat("f2")), degree=1, mu_share=0.4)
+    assert make_mechanism("LinearStatistics", settings_of(typed)) == typed
+
+
+def test_a_workload_that_is_too_large_is_refused_before_any_row_is_read():
+    many = flags(110)
+
+    with pytest.raises(
+        CapacityError, match="degree=2 over 110 columns is 5995 tables, above 5000; use a smaller degree"
+    ):
+        lw.plan(many, expected_rows=1000, epsilon=1, mechanism=LinearStatistics())
+
+
+# ------------------------------------------------------------------------------------------------ what is asked
+
+
+@pytest.mark.parametrize("budget", [Budget.pure(1), Budget.zcdp("0.5")], ids=lambda budget: budget.notion)
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_every_statistic_has_the_same_noise_and_the_budget_is_spent_exactly(relation, budget):
+    mechanism = LinearStatistics(statistics=("f0 and f1", "(f0 + f1 + f2) / 3"), mu="product", points=50)
+
+    _, answers = run(mechanism, frame_of_flags(ROWS), FOUR, budget=budget, relation=relation)
+
+    asked = answers[4:]
+    assert [answer.question.kind for answer in asked] == ["MarginalCounts"] * 6 + ["LinearStatistics"]
+    deviations = [answer.tables[0].sd for answer in asked]
+    assert max(deviations) == pytest.approx(min(deviations), rel=1e-3)  # whole numbers, or multiples of 2**-16
+    assert sum(answer.question.cost.amount for answer in answers) == budget.amount
+
+
+def test_the_number_of_rows_is_bought_only_where_nothing_else_tells_it():
+    mechanism = LinearStatistics(statistics=("f0",), degree=0, mu="uniform", points=50)
+
+    _, private = run(mechanism, frame_of_flags(ROWS), FOUR, relation="add-remove")
+    _, public = run(mechanism, frame_of_flags(ROWS), FOUR, relation="replace-one")
+
+    assert [answer.question.columns for answer in private] == [("f0",), ()]
+    assert [answer.question.kind for answer in public] == ["LinearStatistics"]
+
+
+@pytest.mark.parametrize("mu", ["microaggregation", "tree", "product", "uniform"])
+def test_a_plan_names_the_questions_that_a_run_asks(mu):
+    mechanism = LinearStatistics(mu=mu, points=50, statistics=("f0",))
+
+    planned = lw.plan(FOUR, expected_rows=400, epsilon=50, mechanism=mechanism, neighbours="replace-one")
+    _, answers = run(
+        mechanism, frame_of_flags(ROWS), FOUR, budget=Budget.pure(50), relation="replace-one", expected_rows=400
+    )
+
+    assert [line.question for line in planned.lines] == [
+        answer.question.kind for answer in answers for _ in answer.tables
+    ]
+
+
+# ------------------------------------------------------------------------------------------------------ solutions
+
+
+@pytest.mark.parametrize("solver", ["max-entropy", "interior-point"])
+@pytest.mark.parametrize("mu", ["microaggregation", "tree", "product", "uniform"])
+def test_with_much_budget_the_tables_of_two_columns_come_out(mu, solver):
+    mechanism = LinearStatistics(mu=mu, solver=solver, points=300)
+
+    model, _ = run(mechanism, frame_of_flags(ROWS), FOUR, budget=Budget.pure(10_000))
+
+    for place in range(3):
+        pair = NAMES[place : place + 2]
+        true = np.zeros((2, 2))
+        np.add.at(true, (ROWS[:, place], ROWS[:, place + 1]), 1 / len(ROWS))
+        assert np.abs(shares_of(model, FOUR, pair) - true).max() < 0.01
+    assert model.rows == len(ROWS)
+
+
+@pytest.mark.parametrize("solver", ["max-entropy", "interior-point"])
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        LinearStatistics(statistics=("f0",), degree=0, points=30),
+        LinearStatistics(points=1),
+        LinearStatistics(points=2, mu="uniform", degree=3),
+        LinearStatistics(statistics=("f0", "f0", "not f0"), degree=0, points=5),
+    ],
+    ids=["one statistic", "one point", "more statistics than points", "statistics that contradict each other"],
+)
+@pytest.mark.parametrize("epsilon", ["0.001", "1000"])
+@pytest.mark.parametrize("rows", [0, 1, 400])
+def test_degenerate_inputs_give_a_valid_density(mechanism, solver, epsilon, rows):
+    frame = frame_of_flags(ROWS[:rows])
+
+    model, _ = run(
+        LinearStatistics(**{**settings_of(mechanism), "solver": solver}), frame, FOUR, budget=Budget.pure(epsilon)
+    )
+
+    assert np.isfinite(model.weights).all()
+    assert model.weights.sum() == pytest.approx(1.0)
+    model.validate(FOUR)
+
+
+def test_a_table_of_all_kinds_of_columns_is_released():
+    data = mixed_rows(500)
+
+    release = lw.synthesize(data, MIXED, epsilon=20, mechanism=LinearStatistics(points=400), seed=3)
+
+    assert release.sample(100, seed=1).shape == (100, len(MIXED.fields))
+
+
+def test_wide_columns_show_other_values_than_the_points_unless_a_statistic_reads_them():
+    schema = Schema.from_dict(
+        {
+            "fields": [
+                {"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}},
+                FLAG,
+            ]
+        }
+    )
+    rng = np.random.default_rng(2)
+    data = pl.DataFrame({"x": rng.random(500), "f0": rng.integers(2, size=500) == 1})
+
+    spread, exact = (
+        lw.synthesize(data, schema, epsilon=10, mechanism=LinearStatistics(points=20, statistics=each), seed=1)
+        for each in ((), ("x > 0.123",))
+    )
+
+    assert spread.sample(200, seed=1)["x"].round(6).n_unique() > 100
+    assert exact.sample(200, seed=1)["x"].round(6).n_unique() <= 20
+
+
+def test_a_collapsed_density_is_told():
+    release = lw.synthesize(
+        frame_of_flags(ROWS), FOUR, epsilon=1, mechanism=LinearStatistics(mu="uniform", points=20), seed=1
+    )
+
+    assert any("the density has collapsed: only" in warning for warning in release.certificate.warnings)
+
+
+# --------------------------------------------------------------------------------------------------- public points
+
+
+def test_public_rows_as_a_frame_a_path_and_a_callable_give_the_points(tmp_path):
+    public = frame_of_flags(np.array([[0, 0, 1, 1], [1, 1, 0, 0]]))
+    public.write_parquet(tmp_path / "public.parquet")
+    mus = (public, str(tmp_path / "public.parquet"), lambda points, rng: public)
+
+    for mu in mus:
+        mechanism = LinearStatistics(mu=mu, mix_uniform=0.0, points=40)
+        release = lw.synthesize(frame_of_flags(ROWS), FOUR, epsilon=1, mechanism=mechanism, seed=1)
+
+        points = np.stack(list(points_of(release.model).values()), axis=1)
+        assert {tuple(point) for point in points.tolist()} <= {(0, 0, 1, 1), (1, 1, 0, 0)}
+        assert any("is public is the caller's claim" in claim for claim in release.certificate.assumed)
+        assert "Assumed: that mu" in release.certificate.text()
+        assert all(line.question == "MarginalCounts" for line in release.certificate.lines)
+
+
+def test_public_rows_that_do_not_fit_the_schema_are_left_out_and_refused_where_none_is_left():
+    odd = pl.DataFrame({name: ["perhaps", "true"] for name in NAMES})
+
+    mechanism = LinearStatistics(mu=odd, mix_uniform=0.0, points=10)
+    release = lw.synthesize(frame_of_flags(ROWS), FOUR, epsilon=1, mechanism=mechanism, seed=1)
+
+    assert all((codes == 1).all() for codes in points_of(release.model).values())
+    with pytest.raises(ParameterError, match="mu has no row that fits the schema; give public rows of the schema's"):
+        lw.synthesize(frame_of_flags(ROWS), FOUR, epsilon=1, mechanism=LinearStatistics(mu=odd[:1]), seed=1)
+
+
+def test_a_mu_that_is_no_name_is_the_path_of_a_table():
+    with pytest.raises(lw.DataError, match="microagregation"):
+        lw.synthesize(frame_of_flags(ROWS), FOUR, epsilon=1, mechanism=LinearStatistics(mu="microagregation"))
+
+
+# ------------------------------------------------------------------------------------------------- row functions
+
+
+def both(row):
+    return row["f0"] and row["f1"]
+
+
+def test_a_row_function_is_released_and_listed_as_assumed(tmp_path):
+    mechanism = LinearStatistics(statistics=(lw.row_function(both, bounds=(0, 1)),), degree=1, points=200)
+
+    release = lw.synthesize(frame_of_flags(ROWS), FOUR, epsilon=10_000, mechanism=mechanism, seed=1)
+    release.save(tmp_path / "release.lapwing")
+    back = lw.load(tmp_path / "release.lapwing")
+
+    line = release.certified_errors().row(-1, named=True)
+    assert line["statistic"] == "both"
+    assert line["released"] == pytest.approx((ROWS[:, 0] & ROWS[:, 1]).mean(), abs=0.01)
+    assert any(claim.startswith("that both keeps no state") for claim in release.certificate.assumed)
+    assert back.certificate.assumed == release.certificate.assumed
+    assert back.certified_errors().row(-1, named=True)["released"] is None
+    assert back.certified_errors()[:-1].equals(release.certified_errors()[:-1])
+
+
+def test_a_release_with_a_row_function_cannot_be_resumed(tmp_path):
+    mechanism = LinearStatistics(statistics=(lw.row_function(both),), degree=1, points=20)
+    lw.synthesize(frame_of_flags(ROWS), FOUR, epsilon=1, mechanism=mechanism, transcript=tmp_path / "t.jsonl")
+
+    with pytest.raises(
+        ParameterError, match="a row function is kept in no file, so a release with one cannot be resumed"
+    ):
+        lw.resume(tmp_path / "t.jsonl", frame_of_flags(ROWS))
+
+
+def test_a_question_without_its_function_is_not_answered():
+    schema = Schema.from_dict({"fields": [FLAG]})
+    values = {
+        "kind": "LinearStatistics",
+        "columns": ["f0"],
+        "groupings": [identity(schema.field("f0").domain).to_dict()],
+        "statistics": [{"kind": "row function", "text": "f", "columns": ["f0"], "lower": 0, "upper": 1}],
+        "cost": {"notion": "pure", "amount": "1"},
+    }
+
+    class Asking:
+        def run(self, curator, schema, budget, rng):
+            return curator.ask(Question.from_dict(values))
+
+    with pytest.raises(ParameterError, match="a row function is kept in no file"):
+        run(Asking(), pl.DataFrame({"f0": [True]}), schema)
+
+
+# ------------------------------------------------------------------------------------------------ certified errors
+
+
+def test_certified_errors_bound_the_errors_of_every_statistic():
+    mechanism = LinearStatistics(statistics=("f0 and f3",), points=300)
+
+    release = lw.synthesize(frame_of_flags(ROWS), FOUR, epsilon=5, mechanism=mechanism, seed=1)
+    found = release.certified_errors(confidence=0.99)
+
+    true = []
+    for first in range(4):
+        for second in range(first + 1, 4):
+            table = np.zeros((3, 3))
+            np.add.at(table, (ROWS[:, first], ROWS[:, second]), 1 / len(ROWS))
+            true += table.ravel().tolist()
+    true.append((ROWS[:, 0] & ROWS[:, 3]).mean())
+    errors = np.abs(np.array(true) - found["released"].to_numpy())
+    assert (errors <= found["largest_error"].to_numpy()).all()
+    assert found["statistic"][0] == "f0=false, f1=false"
+    assert found["statistic"][-1] == "f0 and f3"
+
+
+def test_the_certificate_names_the_largest_certified_error_of_each_table_and_statistic():
+    release = lw.synthesize(
+        frame_of_flags(ROWS), FOUR, epsilon=5, mechanism=LinearStatistics(statistics=("f0",), points=100), seed=1
+    )
+
+    kinds = [statement.kind for statement in release.certificate.accuracy]
+    values = {statement.kind: statement.value for statement in release.certificate.accuracy}
+    assert kinds.count("certified error of a table") == 6
+    assert values["certified error"] == pytest.approx(release.certified_errors()["largest_error"].max())
+    assert values["condition number"] == pytest.approx(100 / values["effective points"])
+
+
+def test_other_releases_have_no_certified_errors():
+    release = lw.synthesize(frame_of_flags(ROWS), FOUR, epsilon=1, mechanism="Independent", seed=1)
+
+    with pytest.raises(
+        ParameterError, match="certified errors are known for releases of LinearStatistics, this one is of"
+    ):
+        release.certified_errors()
+
+
+def test_a_higher_confidence_gives_wider_bounds():
+    release = lw.synthesize(frame_of_flags(ROWS), FOUR, epsilon=1, mechanism=LinearStatistics(points=100), seed=1)
+
+    assert (release.certified_errors(0.999)["largest_error"] >= release.certified_errors(0.9)["largest_error"]).all()
+    with pytest.raises(ParameterError, match=r"confidence must lie from 0\.5 to 0\.9999, got 1"):
+        release.certified_errors(1)
