@@ -1,10 +1,12 @@
 """How far a running release is: public, because kinds and costs of the answers are."""
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeVar
 
 from lapwing.api.settings import Settings
 from lapwing.mechanisms.adaptive import Adaptive
@@ -54,6 +56,27 @@ def watched(watch: Watch) -> Iterator[None]:
         yield
     finally:
         _WATCH.reset(token)
+
+
+_Step = TypeVar("_Step")
+
+
+def counted_on_terminal(steps: Sequence[_Step], what: str) -> Iterator[_Step]:
+    """Pass steps on, and show on a terminal how many are done.
+
+    Parameters
+    ----------
+    steps : sequence
+    what : str
+        What the steps are, such as ``replicates``.
+    """
+    if not sys.stderr.isatty():
+        yield from steps
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import track  # noqa: PLC0415
+
+    yield from track(steps, description=what, console=Console(stderr=True), transient=True)
 
 
 class ProgressSink:

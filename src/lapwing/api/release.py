@@ -9,6 +9,7 @@ from lapwing.api.answers import answer_table, answers_in_one_frame, table_name
 from lapwing.api.certified import certified_table
 from lapwing.api.generators import checked_seed, fresh_seed, generator
 from lapwing.api.queries import Groups, query_table
+from lapwing.api.replicates import Replicates, make_replicates
 from lapwing.budget.budget import Number
 from lapwing.errors import ParameterError
 from lapwing.release.certificate import Certificate
@@ -184,6 +185,41 @@ class Release:
         """
         table = certified_table(self.schema, self.certificate, self.noisy, self.model, confidence)
         return to_frame_kind(table, self.kind)
+
+    def replicates(self, m: int, rows: int | None = None, seed: int | None = None) -> Replicates:
+        """Simulate the release again and again, to learn what estimates from it are off by.
+
+        Parameters
+        ----------
+        m : int, 4 to 10,000
+            How many releases are simulated: intervals of 95 % are 9 % wider for 20 than for very many, 4 % for 50.
+        rows : int of at least 1, optional
+            Rows drawn from each; by default the released number.
+        seed : int, optional
+            Of the public generator; a fresh one by default. The noise has no seed.
+
+        Returns
+        -------
+        Replicates
+            Estimates of means, proportions, regression coefficients or anything else for the *population* that the
+            table's rows were drawn from, with intervals for noise, sampling and simulation together.
+
+        Raises
+        ------
+        ParameterError
+            If a setting is outside its range, or the release was made with settings that a certificate does not hold.
+
+        Notes
+        -----
+        A parametric bootstrap: each time a sample of as many rows as the model stands for is drawn from the released
+        model, row by row, and released by the same mechanism with the same settings, budget and terms. Costs no budget:
+        everything starts from released numbers. With a privacy unit each simulated row is a unit of its own: that rows
+        of one unit are alike is not simulated. What the model cannot express (such as what is finer than its cells) is
+        no part of the error. Takes about as long as m releases of the table.
+        """
+        return make_replicates(
+            self.model, self.schema, self.certificate, replicates=m, rows=rows, seed=seed, kind=self.kind
+        )
 
     def save(self, path: str | Path) -> None:
         """Write schema, model, certificate and answers to one ``.lapwing`` file; it holds released numbers only."""

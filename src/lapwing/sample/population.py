@@ -1,0 +1,84 @@
+"""A sample of a population that has the law of a released model: rows drawn one by one, with all their sampling error.
+
+Rows that leave a release have as little sampling error as rows can have (`rows`); whoever wants to know how far a
+sample lies from its population needs rows with all of it.
+"""
+
+import numpy as np
+
+from lapwing.errors import ParameterError
+from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans
+from lapwing.sample.conditions import FEW_ATOMS, effective_atoms
+from lapwing.sample.draws import Histogram
+from lapwing.sample.log_linear import grouped, warmed
+from lapwing.schema.schemas import Schema
+
+
+def population_codes(model: ReleasedModel, schema: Schema, n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Draw independent rows from a released model.
+
+    Parameters
+    ----------
+    model : ReleasedModel
+        k atoms.
+    schema : Schema
+        Of the model; gives the dtype of each column's codes.
+    n : int, at least 1
+        Number of rows.
+    rng : numpy.random.Generator
+        Public randomness.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (n,)
+        Codes of each column. Each row draws its atom, and from the atom's laws its codes, independently of all others.
+
+    Raises
+    ------
+    ParameterError
+        If n is below 1.
+
+    Notes
+    -----
+    Where a log-linear part has fewer than 50 effective atoms, these are first replaced as `sample_codes` does. Time
+    ``O(k + n d log k)``.
+
+    Examples
+    --------
+    >>> schema = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean"}]})
+    >>> model = ReleasedModel(weights=np.ones(1), rows=3, laws={"flag": Bernoulli(np.ones(1))})
+    >>> population_codes(model, schema, 2, np.random.default_rng(1))["flag"].tolist()
+    [1, 1]
+    """
+    if n < 1:
+        raise ParameterError(f"a simulated sample has at least 1 row, got {n}")
+    part = model.log_linear
+    if part is not None and effective_atoms(model.weights) < FEW_ATOMS:
+        model = warmed(model, grouped(part, tuple(model.laws)), n, rng)
+    reached = np.cumsum(model.weights)
+    atoms = np.searchsorted(reached, rng.random(n) * reached[-1], side="right")
+    atoms = np.minimum(atoms, np.flatnonzero(model.weights)[-1])
+    return {
+        field.name: _drawn(model.laws[field.name], atoms, rng).astype(field.domain.dtype) for field in schema.columns
+    }
+
+
+def _drawn(law: ColumnLaw, atoms: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw one code per row from the law of its atom, independently."""
+    match law:
+        case Bernoulli():
+            return np.asarray(rng.random(atoms.size) < law.p[atoms])
+        case Spans():
+            return _inside(law.starts[atoms].astype(np.int64), law.stops[atoms].astype(np.int64), rng)
+        case Indexed():
+            table, own = Histogram.of(law.laws), law.index[atoms].astype(np.int64)
+            # Law i ends its pieces between i and i + 1; rounding must not lead beyond its last one.
+            pieces = np.searchsorted(table.law_of_piece + table.reached, own + rng.random(atoms.size), side="right")
+            pieces = np.minimum(pieces, law.laws.offsets[own + 1] - 1)
+            return _inside(law.laws.starts[pieces], law.laws.stops[pieces], rng)
+
+
+def _inside(starts: np.ndarray, stops: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw one code per row uniformly from its run of codes."""
+    steps = (rng.random(starts.size) * (stops - starts)).astype(np.int64)
+    return np.asarray(starts + np.minimum(steps, stops - starts - 1))
