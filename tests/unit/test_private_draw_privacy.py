@@ -19,7 +19,7 @@ SMALL = [
     (1, 1, 9, "22/25"),
     (2, 1, 4, "1/2"),
     (2, 2, 4, "1/4"),
-    (2, 2, 5, "1"),
+    (2, 2, 4, "1"),
     (3, 1, 2, "1/2"),
     (3, 2, 2, "1/2"),
     (3, 3, 2, "1"),
@@ -62,16 +62,21 @@ def ratios(own, other):
     return [Fraction(one, two) for one, two in zip(own, other, strict=True)]
 
 
+def largest_ratio(pairs):
+    return max(Fraction(*each) for each in {each for own, other in pairs for each in zip(own, other, strict=True)})
+
+
 @pytest.mark.parametrize(("columns", "degree", "rows", "floor"), SMALL)
 def test_no_neighbour_passes_either_term_of_the_bound(columns, degree, rows, floor):
     odd = largest_odd_family(columns, degree)
     least = math.ceil(Fraction(floor) * rows)
 
-    for own, other in neighbours(columns, degree, rows, floor):
-        assert min(own) >= least
-        assert max(ratios(own, other)) <= 1 + Fraction(2 * odd, least)
-        growth = Fraction(sum(other), sum(own)) - 1
-        assert growth <= 0 or growth**2 <= Fraction(4 * odd, rows**2)
+    pairs = list(neighbours(columns, degree, rows, floor))
+    growths = {(sum(other), sum(own)) for own, other in pairs}
+
+    assert min(min(own) for own, _ in pairs) >= least
+    assert largest_ratio(pairs) <= 1 + Fraction(2 * odd, least)
+    assert max(Fraction(*growth) - 1 for growth in growths) ** 2 <= Fraction(4 * odd, rows**2)
 
 
 @pytest.mark.parametrize(("columns", "degree", "rows", "floor"), SMALL)
@@ -96,7 +101,7 @@ def test_the_first_term_is_attained():
     for columns, degree, rows, floor in [*SMALL[:5], (3, 1, 3, "1/3")]:
         term = 1 + Fraction(2 * largest_odd_family(columns, degree), math.ceil(Fraction(floor) * rows))
 
-        assert max(max(ratios(*pair)) for pair in neighbours(columns, degree, rows, floor)) == term, (columns, degree)
+        assert largest_ratio(neighbours(columns, degree, rows, floor)) == term, (columns, degree)
 
 
 def test_the_bounded_range_is_attained_and_an_eighth_of_epsilon_squared_is_too_little():
@@ -166,7 +171,7 @@ def stability(columns, degree, size, floor, ceiling, rows, rng):
     counts = rng.multinomial(rows - 1, rng.dirichlet(np.full(len(cube), 0.3)))
     densities = [
         nearest_density(signs, counts @ vectors + vectors[each], rows, floor, ceiling)
-        for each in rng.choice(len(cube), size=3, replace=False)
+        for each in rng.choice(len(cube), size=min(3, len(cube)), replace=False)
     ]
     moved = [
         float(sum((one - two) ** 2 for one, two in zip(*pair, strict=True))) / size**2
