@@ -164,8 +164,8 @@ class Real(Near):
         return self.value - Fraction(other)
 
 
-def near(value: object) -> Near:
-    return value if isinstance(value, Near) else Near(Fraction(value))
+def near(value: object) -> "Near | Unknown":
+    return value if isinstance(value, Near | Unknown) else Near(Fraction(value))
 
 
 def cell(value: object, field: Field) -> object:
@@ -189,6 +189,15 @@ class _Exact(ast.NodeTransformer):
             return node
         return ast.parse(f"Fraction('{node.value!r}')", mode="eval").body
 
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        near_sides = [ast.Call(ast.Name("near", ast.Load()), [side], []) for side in (node.left, node.right)]
+        return ast.BinOp(near_sides[0], node.op, near_sides[1])
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        self.generic_visit(node)
+        return ast.Call(ast.Name("bool", ast.Load()), [node], [])  # Python's own and gives one of its sides
+
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
         node.ops = [{ast.Is: ast.Eq, ast.IsNot: ast.NotEq}.get(type(op), type(op))() for op in node.ops]
@@ -210,7 +219,12 @@ def plain_function(text: str, schema: Schema):
     tree = ast.fix_missing_locations(_Exact().visit(ast.parse(text, mode="eval")))
     code = compile(tree, "twin", "eval")
     fields = {field.name: field for field in schema.columns}
-    functions = {"Fraction": Fraction, "min": lambda *xs: _extreme(min, xs), "max": lambda *xs: _extreme(max, xs)}
+    functions = {
+        "Fraction": Fraction,
+        "near": near,
+        "min": lambda *xs: _extreme(min, xs),
+        "max": lambda *xs: _extreme(max, xs),
+    }
 
     def value(record: Mapping[str, object]) -> object:
         cells = {name: cell(each, fields[name]) for name, each in record.items()}
@@ -229,6 +243,7 @@ def _extreme(choose, numbers) -> "Near | Unknown":
 
 def agrees(found: int, bits: int, expected: object) -> bool:
     """Tell whether a statistic's value is the twin's, up to the rounding that the twin has counted."""
-    if isinstance(expected, Near) and not isinstance(expected, bool):
-        return bits == 16 and abs(found * ONE - expected.value) <= expected.error + ONE / 2
-    return found == bool(expected)
+    if isinstance(expected, bool | Unknown):
+        return (bits == 0 or isinstance(expected, Unknown)) and found == bool(expected)
+    number = near(expected)
+    return bits == 16 and abs(found * ONE - number.value) <= number.error + ONE / 2

@@ -147,8 +147,9 @@ def _number(field: Field, order: type[ast.cmpop], constant: object) -> Any:  # n
     else:
         number = Fraction(str(constant)) if is_finite_number(constant) else None
     if number is None:
+        shown = float(constant) if isinstance(constant, Fraction) else constant
         raise ParameterError(
-            f"column {quote(field.name)} holds {field.type} values, but is compared with {quote(constant)}; "
+            f"column {quote(field.name)} holds {field.type} values, but is compared with {quote(shown)}; "
             "use a constant of its type"
         )
     return number

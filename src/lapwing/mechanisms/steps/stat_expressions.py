@@ -292,7 +292,7 @@ def _problem(tree: ast.expr, names: dict[str, str]) -> str:
             if isinstance(node, ast.Name):
                 node.id = names.get(node.id, node.id)
         level = [child for node in level for child in _children(node)]
-    return _too_large() if level else ""
+    return _too_large() if level or parts > MOST_PARTS else ""
 
 
 def _problem_of(node: ast.AST) -> str:

@@ -1,0 +1,346 @@
+"""The language of statistics: what it means, and what it refuses in words."""
+
+import re
+import threading
+
+import numpy as np
+import pytest
+
+import lapwing as lw
+from lapwing.errors import ParameterError
+from lapwing.mechanisms.steps.stat_expressions import MOST_DEPTH, compiled
+from lapwing.sample.wanted import Between, wanted_runs
+from lapwing.schema.fields import Field
+from lapwing.schema.schemas import Schema
+from lapwing.table.cells import Numbers
+from lapwing.table.codec import encode
+
+FIELDS = {
+    "age": Field(name="age", type="integer", minimum=0, maximum=120, special=(-1,)),
+    "hours": Field(name="hours-per-week", type="integer", minimum=0, maximum=99, required=True),
+    "tens": Field(name="tens", type="integer", minimum=0, maximum=100, resolution=10),
+    "price": Field(name="price", type="number", minimum=0.1, maximum=9.9, resolution=0.1),
+    "wage": Field(name="wage", type="number", minimum=0, maximum=1e6),
+    "sex": Field(name="sex", type="string", categories=("Female", "Male")),
+    "size": Field(name="size", type="string", categories=("S", "M", "L"), ordered=True),
+    "grade": Field(name="grade", type="integer", categories=(3, 1, 2)),
+    "smoker": Field(name="smoker", type="boolean"),
+    "born": Field(name="born", type="date", minimum="2000-01-01", maximum="2000-12-31"),
+    "month": Field(name="month", type="date", minimum="2000-01-15", maximum="2000-12-31", resolution="month"),
+    "at": Field(name="at", type="datetime", minimum="2000-01-01", maximum="2000-01-03", resolution="hour"),
+    "id": Field(name="id", type="integer", identifier=True),
+    "größe": Field(name="größe", type="integer", minimum=0, maximum=9),
+    "ﬁ": Field(name="ﬁ", type="integer", minimum=0, maximum=9),
+    "fi": Field(name="fi", type="boolean"),
+    "tick": Field(name="a`b c", type="boolean"),
+}
+SCHEMA = Schema(fields=tuple(FIELDS.values()))
+
+
+def value_at(text: str, **codes: int) -> float:
+    statistic = compiled(text, SCHEMA)
+    by_name = {FIELDS[key].name: np.array([code]) for key, code in codes.items()}
+    return statistic.values(by_name)[0] / 2**statistic.bits
+
+
+def true_codes(text: str, key: str) -> list[int]:
+    field = FIELDS[key]
+    codes = np.arange(field.domain.size)
+    return np.flatnonzero(compiled(text, SCHEMA).values({field.name: codes})).tolist()
+
+
+def code_of(key: str, number: float) -> int:
+    return int(encode(Numbers(np.array([number])), FIELDS[key])[0])
+
+
+# -------------------------------------------------------------------------------------------------------- meaning
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "expected"),
+    [
+        ("tens >= 25", "tens", range(3, 11)),
+        ("tens < 25", "tens", range(3)),
+        ("20 <= tens <= 40", "tens", [2, 3, 4]),
+        ("tens == 25", "tens", [2]),  # the nearest step, as the codec and where have it
+        ("price >= 0.3", "price", range(2, 99)),
+        ("price > 0.3", "price", range(3, 99)),
+        ("price <= 3 * 0.1", "price", range(3)),
+        ("size > 'S'", "size", [1, 2]),
+        ("'M' >= size", "size", [0, 1]),
+        ("grade >= 1.5", "grade", [0, 2]),
+        ("grade != 1", "grade", [0, 2]),
+        ("born > '2000-12-29'", "born", [364, 365]),
+        ("month >= '2000-02-01'", "month", range(1, 12)),
+        ("month == '2000-02-17'", "month", [1]),
+        ("at <= '2000-01-01'", "at", range(24)),
+        ("at > '2000-01-01'", "at", range(24, 72)),
+        ("at < '2000-01-01T02:30'", "at", [0, 1, 2]),
+        ("smoker", "smoker", [1]),
+        ("smoker == False", "smoker", [0]),
+        ("not smoker", "smoker", [0, 2]),
+        ("sex in {'Male'}", "sex", [1]),
+        ("sex in ['Male', 'Female']", "sex", [0, 1]),
+        ("sex is None", "sex", [2]),
+        ("sex is not None", "sex", [0, 1]),
+    ],
+)
+def test_comparisons_with_constants_are_decided_on_codes(text, key, expected):
+    assert true_codes(text, key) == list(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "special", "missing"),
+    [
+        ("age < 65", 0, 0),
+        ("not age < 65", 1, 1),
+        ("age == -1", 1, 0),
+        ("age != 5", 1, 0),
+        ("age != -1", 0, 0),
+        ("age not in (5, 6)", 1, 0),
+        ("age in (5, -1)", 1, 0),
+        ("age is None", 0, 1),
+        ("age + 0 < 1000", 0, 0),
+        ("age * 0 == 0", 0, 0),
+        ("age / 240 + 0.5", 0, 0),
+        ("(age < 65) * 0.5 + 0.5", 0.5, 0.5),
+        ("min(age, 3) / 3", 0, 0),
+        ("-smoker", -1, -1),
+    ],
+)
+def test_special_and_missing_cells_mean_what_the_page_says(text, special, missing):
+    assert value_at(text, age=121, smoker=1) == special
+    assert value_at(text, age=122, smoker=1) == missing
+
+
+@pytest.mark.parametrize("key", ["age", "tens", "price", "born", "month", "at", "size"])
+def test_ranges_and_values_mean_what_where_means(key):
+    field = FIELDS[key]
+    text = field.type in ("string", "date", "datetime")
+    ends = {"size": ("S", "M"), "born": ("2000-02-01", "2000-03-01"), "at": ("2000-01-01", "2000-01-02")}
+    ends |= {"age": (30, 40), "tens": (15, 60), "price": (0.3, 1.25), "month": ("2000-02-01", "2000-05-02")}
+    low, high = ends[key]
+    shown = (repr(low), repr(high)) if text else (low, high)
+    name = f"`{field.name}`"
+
+    between = true_codes(f"{shown[0]} <= {name} <= {shown[1]}", key)
+    values = true_codes(f"{name} in ({shown[0]}, {shown[1]})", key)
+
+    for found, wanted in ((between, Between(low, high)), (values, [low, high])):
+        assert found == [code for start, stop in wanted_runs(field, wanted).tolist() for code in range(start, stop)]
+
+
+def test_every_number_of_a_list_is_on_one_side_of_a_constant():
+    for constant in (1.1, 2, 2.6, 3):
+        below, above = (
+            true_codes(f"grade < {constant}", "grade"),
+            true_codes(f"grade >= {constant}", "grade"),
+        )
+
+        assert sorted(below + above) == [0, 1, 2]
+
+
+def test_real_numbers_in_the_cell_of_a_constant_equal_it_and_zero_is_zero():
+    forty, above = code_of("wage", 40.0), code_of("wage", 40.001)
+    assert above > forty
+
+    at_forty = {text: value_at(text, wage=forty) for text in ("wage >= 40", "wage > 40", "wage <= 40", "wage == 40")}
+    at_zero = {text: value_at(text, wage=0) for text in ("wage > 0", "wage <= 0", "wage >= 1e-5", "wage < 1e-5")}
+
+    assert list(at_forty.values()) == [1, 0, 1, 1]
+    assert list(at_zero.values()) == [0, 1, 0, 1]
+    assert value_at("wage > 40", wage=above) == 1
+    assert value_at("wage >= 1000000", wage=2**32 - 1) == 1
+
+
+def test_constants_of_columns_are_folded_before_anything_is_rounded():
+    tiny = Schema(fields=(Field(name="x", type="number", minimum=0, maximum=1e-6),))
+    codes = {"x": np.array([0, 2**31, 2**32 - 1])}
+
+    found = compiled("(x * 1000000 - 0.5) * 2", tiny).values(codes)
+
+    assert found.tolist() == [-(2**16), 0, 2**16]
+
+
+def test_decimals_are_read_as_they_are_written():
+    assert compiled("price * 0.1 - 0.01", SCHEMA).values({"price": np.array([0])}).tolist() == [0]
+    assert compiled("age / 3 / 40", SCHEMA) != compiled("age / 120", SCHEMA)  # by their text
+    assert compiled("age / 3 / 40", SCHEMA).program == compiled("age / 120", SCHEMA).program
+
+
+@pytest.mark.parametrize(
+    "text", ["`a``b c`", "`größe` > 3", "größe > 3", "ﬁ > 3", "fi", " ( smoker )\n", "`hours-per-week`>3"]
+)
+def test_names_are_the_columns_own_whatever_python_makes_of_them(text):
+    columns = {"`a``b c`": "a`b c", "größe > 3": "größe", "ﬁ > 3": "ﬁ", "fi": "fi", " ( smoker )\n": "smoker"}
+    columns |= {"`größe` > 3": "größe", "`hours-per-week`>3": "hours-per-week"}
+
+    assert compiled(lw.stat(text), SCHEMA).columns == (columns[text],)
+
+
+def test_backticks_and_words_inside_quotes_are_left_alone():
+    odd = Schema(fields=(Field(name="x", type="string", categories=("it's `odd`", "größe", 'a "b" \\')),))
+
+    found = [
+        compiled(text, odd).values({"x": np.arange(3)}).tolist()
+        for text in (r"x == 'it\'s `odd`'", "x == 'größe'", r"""x == "a \"b\" \\" """)
+    ]
+
+    assert found == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+
+
+# --------------------------------------------------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("age", "a statistic lies in [-1, 1], but this one can go from 0 to 120; divide it by 120"),
+        ("age / 120 - 2", "a statistic lies in [-1, 1], but this one can go from -2 to 0; divide it by 2"),
+        ("ag > 3", 'the schema: no field is called "ag"; close matches or first names are "age"'),
+        ("id > 3", 'column "id" is an identifier, which is not modelled; name another'),
+        ("sex == 'female'", 'column "sex" is one of its categories, got "female"; see the schema'),
+        ("sex / 2", 'column "sex" holds string values, no numbers; compare it with a constant'),
+        ("sex < 'Male'", 'column "sex" has no order; list values with in (...), or declare categoriesOrdered'),
+        ("sex == size", 'column "sex" holds string values, no numbers; compare it with a constant'),
+        ("born - month > 3", 'column "born" holds date values, no numbers; compare it with a constant'),
+        ("born > 3", 'column "born" holds date values, but is compared with 3.0; use a constant of its type'),
+        ("age > 200", 'a comparison of column "age" can never be true; its domain goes from 0 to 120'),
+        ("age == 200", 'column "age" holds integer values from 0 to 120, got 200; name a value in its domain'),
+        ("sex not in ('Male', 'Female')", 'a comparison of column "sex" can never be true'),
+        ("smoker > 0", 'column "smoker" is true or false; write it as it is, or after not'),
+        ("age == None", "None means missing; ask for it with is None"),
+        ("age is 3", "is takes None, for missing; compare values with =="),
+        ("`hours-per-week` is None", 'it asks column "hours-per-week" for missing, but it is required; name a value'),
+        ("age in (None, 3)", 'in ("age") takes a list of constants; ask for missing with is None'),
+        ("age in ()", 'in ("age") takes a list of constants; ask for missing with is None'),
+        ("age + 1 in (2, 3)", "in and is stand after the name of a column; compare other numbers with == and <"),
+        ("age and smoker", "and, or and not take comparisons and true-or-false columns; compare its numbers"),
+        ("age / age", "numbers are divided by constants other than 0 only; use lw.row_function for others"),
+        ("age / (1 - 1)", "numbers are divided by constants other than 0 only; use lw.row_function for others"),
+        ("1 / 2", "a statistic without a column is the same for every row; name one"),
+        ("wage * wage * wage / 1e18", "can grow beyond 2**46 on the way; divide its columns by constants first"),
+        ("wage * 1e12 / 1e18 + age", "a statistic lies in [-1, 1]"),
+        ("wage * 1e300 * 1e-300 * 1e308 * 1e308 * 0", "a constant in it is too large or has too many digits"),
+        ("abs(age, 2)", "abs takes one number, min and max two or more; write them as in min(a, b)"),
+        ("max(age)", "abs takes one number, min and max two or more; write them as in min(a, b)"),
+        ("'a' + age", '"a" is a text, where a number is needed; compare it with one column'),
+        ("age + True", "true is a truth, where a number is needed; compare it with one column"),
+    ],
+)
+def test_what_does_not_fit_the_schema_is_refused_in_words(text, message):
+    with pytest.raises(ParameterError) as refused:
+        compiled(text, SCHEMA)
+
+    said = str(refused.value)
+    assert message in said
+    assert said.startswith("stat ")
+    assert "\n" not in said
+    assert "where" not in said.replace("where a number", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "it is no expression"),
+        (
+            "age >=",
+            "it is no expression; quote texts and dates, and put backticks around names that are no Python words",
+        ),
+        ("hours-per-week` > 3", "put backticks around names"),
+        ("``> 3", "it is no expression"),
+        ("sex == Female or", "it is no expression"),
+        ("age; 1", "it is no expression"),
+        ("x := 3", "it is no expression"),
+        ("(x := 3)", "NamedExpr is not in the language of statistics"),
+        ("x ** 2", "a power is not in the language of statistics"),
+        ("x // 2", "the operator // is not in the language"),
+        ("x % 2", "a remainder is not in the language"),
+        ("(x > 1) & (y > 2)", "the operator & (write and) is not in the language"),
+        ("~x", "the operator ~ (write not) is not in the language"),
+        ("x.y > 1", "a dot after a name"),
+        ("x[0] > 1", "a bracket after a name is not in the language"),
+        ("1 if x else 0", "if ... else is not in the language"),
+        ("f'{x}' == 'a'", "an f-string is not in the language"),
+        ("lambda: 0", "Lambda is not in the language"),
+        ("[y for y in x]", "ListComp is not in the language"),
+        ("__import__('os').system('true')", "the functions are abs, min, max"),
+        ("min(x, y, key=abs)", "the functions are abs, min, max"),
+        ("max(*x)", "Starred is not in the language"),
+        ("x in y", "write lists as in: column in ('a', 'b')"),
+        ("x == (1, 2)", "write lists as in: column in ('a', 'b')"),
+        ("x == b'a'", "constants are finite numbers, texts, True, False and None"),
+        ("x < 1e999", "constants are finite numbers, texts, True, False and None"),
+        ("x < 2j", "constants are finite numbers, texts, True, False and None"),
+        ("x == ...", "constants are finite numbers, texts, True, False and None"),
+        (r"x == '\d'", "it is no expression"),
+        ("x == '\x00'", "it is no expression"),
+        ("x == '\ud800'", "it is no expression"),
+        ("x > " + "1" * 5000, "it is no expression"),
+        ("x" * 9000, "a statistic is a text of at most 8192 characters; shorten it"),
+        (3, "a statistic is a text of at most 8192 characters; shorten it"),
+        (None, "a statistic is a text of at most 8192 characters; shorten it"),
+    ],
+)
+def test_what_is_not_in_the_language_is_refused_when_it_is_written(text, message):
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        lw.stat(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-" * 8000 + "x",
+        "not " * 2000 + "x",
+        "(" * 4000 + "x" + ")" * 4000,
+        "[" * 4000,
+        "x" + " + x" * 2000,
+        "abs(" * 1500 + "x" + ")" * 1500,
+        "x " + "< 1 " * 2000,
+        "0 < (" * 90 + "age" + ") < 1" * 90,
+        "`" * 8000,
+        "'" * 8001,
+        "age in (" + "1," * 4050 + ")",
+        "min(" + "1," * 4050 + "1)",
+        "9e307" + " * 9e307" * 90 + " * age",
+    ],
+    ids=lambda text: text[:12],
+)
+def test_hostile_texts_are_refused_and_take_no_time(text):
+    said = []
+
+    def attempt():
+        with pytest.raises(ParameterError) as refused:
+            compiled(lw.stat(text), SCHEMA)
+        said.append(str(refused.value))
+
+    thread = threading.Thread(target=attempt, daemon=True)
+    thread.start()
+    thread.join(timeout=10)
+
+    assert said, "no answer within ten seconds"
+    assert len(said[0]) < 400
+
+
+def test_an_expression_as_deep_as_allowed_is_compiled():
+    depth = MOST_DEPTH - 3
+
+    found = compiled("-" * depth + "(age / 120)", SCHEMA)
+
+    assert (found.lower, found.upper) == (-(2**16), 0)
+    with pytest.raises(ParameterError, match="nests deeper than 100; write it shorter, or as several"):
+        compiled("-" * MOST_DEPTH + "(age / 120)", SCHEMA)
+
+
+def test_a_column_may_be_called_like_a_function():
+    named = Schema(fields=(Field(name="abs", type="integer", minimum=-5, maximum=5),))
+
+    assert compiled("abs(abs) / 5", named).values({"abs": np.array([0, 5])}).tolist() == [2**16, 0]
+
+
+def test_only_texts_stats_and_row_functions_are_compiled():
+    with pytest.raises(
+        ParameterError, match=r"is a text, lw.stat\(...\) or lw.row_function\(...\), got a int; write one"
+    ):
+        compiled(3, SCHEMA)
+    assert compiled("smoker", SCHEMA) == compiled(lw.stat("smoker"), SCHEMA)
