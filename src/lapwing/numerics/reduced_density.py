@@ -1,5 +1,6 @@
 """The density of private sampling on a few points of the cube: solved exactly, then rounded to whole weights."""
 
+import math
 from fractions import Fraction
 from itertools import combinations
 from typing import Final
@@ -59,11 +60,12 @@ def is_well_conditioned(points: np.ndarray, columns: int, degree: int) -> bool:
 
     Notes
     -----
-    Decided in rational numbers: ``M^T M - (m / (4 e**(2 d))) I`` is positive semidefinite, with e rounded *down* to the
-    safe side (a slightly larger bound is asked for), by elimination. A property of public points alone.
+    Decided in rational numbers, by elimination: whether ``M^T M - b I`` is positive semidefinite, b the next multiple
+    of ``2**-20`` above ``m / (4 e**(2 d))``. So slightly more is asked for. A property of public points alone.
     """
     signs = sign_matrix(points, columns, degree)
-    least = Fraction(len(points)) / (4 * (EULER_ABOVE - Fraction(1, 10**15)) ** (2 * degree))
+    below = EULER_ABOVE - Fraction(1, 10**15)
+    least = Fraction(math.ceil(2**18 * len(points) / below ** (2 * degree)), 2**20)
     gram = [[Fraction(int(entry)) for entry in row] for row in signs.T @ signs]
     for place, row in enumerate(gram):
         row[place] -= least
@@ -102,9 +104,9 @@ def nearest_density(
 
     References
     ----------
-    Boedihardjo, Strohmer and Vershynin, "Private sampling" (2109.14839), the algorithm, steps 4 and 5. With ``v = m h - 1``
-    and ``s = 1 - λ`` the smallest λ is the largest s up to 1 for which ``M^T v = s target`` has a solution in the
-    narrow box, and h* has the v of least norm in the wide one.
+    Boedihardjo, Strohmer and Vershynin, "Private sampling" (2109.14839), the algorithm, steps 4 and 5. With
+    ``v = m h - 1`` and ``s = 1 - λ`` the smallest λ is the largest s up to 1 for which ``M^T v = s target`` has a
+    solution in the narrow box, and h* has the v of least norm in the wide one.
     """
     ones = [int(each) for each in signs.sum(axis=0)]
     target = [Fraction(len(signs) * int(b), rows) - one for b, one in zip(sums, ones, strict=True)]
