@@ -86,6 +86,7 @@ NAMES = {
     "Independent",
     "LapwingError",
     "LapwingWarning",
+    "LinearStatistics",
     "PMM",
     "PSMM",
     "Grid",

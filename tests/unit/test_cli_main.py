@@ -137,6 +137,7 @@ def test_mechanisms_lists_only_what_works():
         "Grid",
         "KDTree",
         "Microaggregation",
+        "LinearStatistics",
         "PrivateSampling",
     ]
     assert "add-remove, replace-one" in said.out
