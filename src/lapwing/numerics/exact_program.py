@@ -40,7 +40,7 @@ def exact_minimum(hessian: Vector, gradient: Vector, rows: Matrix, limits: Vecto
     References
     ----------
     Lemke, "Bimatrix equilibrium points and mathematical programming" (1965); Cottle, Pang and Stone, "The Linear
-    Complementarity Problem", Theorem 4.4.1 (ends by the lexicographic rule; positive semidefinite: with a solution where
+    Complementarity Problem", Section 4.4 (ends by the lexicographic rule; positive semidefinite: with a solution where
     there is one). Changed: pivots without fractions (Edmonds 1967), so that all numbers are whole.
 
     Examples

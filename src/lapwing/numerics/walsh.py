@@ -114,8 +114,8 @@ def largest_odd_family(columns: int, degree: int) -> int:
     Returns
     -------
     int
-        ``O = max over s <= p of #{J : 1 <= |J| <= d, |J and [s]| odd}``: two points that differ in s columns disagree on
-        the sets with an odd number of members among them.
+        ``O = max over s <= p of #{J : 1 <= |J| <= d, |J and [s]| odd}``: two points that differ in s columns disagree
+        on the sets with an odd number of members among them.
 
     Examples
     --------

@@ -21,6 +21,7 @@ from lapwing.release.laws import Laws
 from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, check_groupings
 from lapwing.release.noise_law import NoiseLaw
 from lapwing.release.plain import read_key, read_list, read_optional
+from lapwing.release.private_draw import DrawnRows
 from lapwing.release.questions import (
     Answer,
     MarginalCounts,
@@ -221,7 +222,7 @@ def _answers_to_tree(answers: tuple[Answer, ...]) -> list[object]:
 
 def _answer_to_tree(answer: Answer) -> dict[str, object]:
     """Return one answer as JSON values and arrays."""
-    if isinstance(answer, Selected | Splits | NoisyCells | NoisySums):
+    if isinstance(answer, Selected | Splits | NoisyCells | NoisySums | DrawnRows):
         whole = answer.to_dict()
         return {"question": _lifted(whole["question"]), "answer": whole["answer"]}
     return {

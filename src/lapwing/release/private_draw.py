@@ -64,7 +64,7 @@ class PrivateDraw:
     Raises
     ------
     ParameterError
-        If a part is outside its range, or points are too much alike for the published algorithm.
+        If a part is outside its range.
 
     Notes
     -----
@@ -101,21 +101,12 @@ class PrivateDraw:
         Budget(self.notion, Fraction(0))  # refuses another notion
         if self.points is not None:
             object.__setattr__(self, "points", integers("points of a private draw", self.points))
+            is_inside = ((self.points >= 0) & (self.points < 2 ** len(self.columns))).all()
+            if not 1 <= self.points.size <= MOST_POINTS or not is_inside:
+                raise ParameterError(
+                    f"a private draw takes 1 to {MOST_POINTS} points, all of its cube; give other points"
+                )
         check_density(self.floor, self.ceiling, is_reduced=self.points is not None)
-        self._check_points()
-
-    def _check_points(self) -> None:
-        """Refuse a reduced space that is too large or too much alike; a property of public points alone."""
-        if self.points is None:
-            return
-        is_inside = ((self.points >= 0) & (self.points < 2 ** len(self.columns))).all()
-        if not 1 <= self.points.size <= MOST_POINTS or not is_inside:
-            raise ParameterError(f"a private draw takes 1 to {MOST_POINTS} points, all of its cube; give other points")
-        if not is_well_conditioned(self.points, len(self.columns), self.degree):
-            raise ParameterError(
-                f"the smallest singular value of {self.points.size} points is below sqrt(m) / (2 e**{self.degree}): "
-                "they do not tell the marginals apart; draw other points, or more of them"
-            )
 
     @property
     def groupings(self) -> tuple[Grouping, ...]:
@@ -157,11 +148,27 @@ class PrivateDraw:
         return Sensitivity(2 * odd, 4 * odd)
 
     def check_terms(self, terms: Terms) -> None:
-        """Refuse a number of rows that is not the public one: the price depends on it."""
+        """Refuse, before any row is read, what the price does not hold for.
+
+        Parameters
+        ----------
+        terms : Terms
+            Of the release.
+
+        Raises
+        ------
+        ParameterError
+            If the number of rows is not the public one, or the points do not tell the marginals apart.
+        """
         if self.rows != terms.rows:
             raise ParameterError(
                 f"the private draw is for {self.rows} rows, which is not the public number of rows; take it from the "
                 "terms"
+            )
+        if self.points is not None and not is_well_conditioned(self.points, len(self.columns), self.degree):
+            raise ParameterError(
+                f"the smallest singular value of {self.points.size} points is below sqrt(m) / (2 e**{self.degree}): "
+                "they do not tell the marginals apart; draw other points, or more of them"
             )
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,0 +1,507 @@
+"""PrivateSampling and the question PrivateDraw: what is allowed, what is refused, and what comes out."""
+
+import json
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.bits import CountingBits, ScriptedBits, SeededBits
+from helpers.command import lapwing
+from helpers.private_draws import asked, cube_schema, frame_of, kinds_of_rows, source_of
+from lapwing.budget.budget import Budget
+from lapwing.curator.private_draw import answer_private_draw, exact_weights
+from lapwing.curator.room import Room
+from lapwing.errors import BudgetError, ParameterError
+from lapwing.noise.bits import SystemBits
+from lapwing.noise.weighted import weighted_draws
+from lapwing.release.certificate import CostLine
+from lapwing.release.private_draw import DrawnRows, row_price
+from lapwing.release.questions import answer_from_dict, question_from_dict, same_question
+from lapwing.release.terms import Terms
+from lapwing.release.transcript import NoTranscript
+from lapwing.table.source import code_table
+
+POINTS = [0, 1, 2, 3, 4, 5, 6, 7]
+TERMS = Terms(relation="replace-one", rows=8)
+TABLE = [*kinds_of_rows(3)[:7], kinds_of_rows(3)[0]]
+
+
+def published(rows=8, **changes):
+    return asked(3, rows, **{"points": POINTS, "floor": "1/4", "ceiling": "2"} | changes)
+
+
+def settings_of(**changes):
+    settings = {
+        "mechanism": lw.PrivateSampling(degree=1, floor=0.5),
+        "epsilon": 2,
+        "neighbours": "replace-one",
+        "seed": 1,
+    }
+    return settings | changes
+
+
+def released(points=TABLE, columns=3, **changes):
+    return lw.synthesize(frame_of(points, columns), cube_schema(columns), **settings_of(**changes))
+
+
+# ------------------------------------------------------------------------------------------------- how many rows
+
+
+@pytest.mark.parametrize(("columns", "degree", "rows"), [(16, 2, 686), (10, 1, 4847)])
+def test_so_many_rows_are_allowed_as_the_specification_says(columns, degree, rows):
+    """The specification's figures are sums of the rows' epsilons, for a million rows and a floor of a tenth."""
+    price = row_price(columns, degree, Fraction(1, 10), 10**6, notion="pure")
+
+    assert math.floor(1 / price) == rows
+
+
+@pytest.mark.parametrize(
+    ("notion", "wanted"),
+    [
+        ("pure", lambda o, c, n: math.log1p(2 * o / c) + math.log1p(2 * math.sqrt(o) / n)),
+        ("zcdp", lambda o, c, n: math.log1p(2 * o / c) ** 2 / 2),
+    ],
+)
+def test_a_price_is_just_above_its_formula(notion, wanted):
+    for columns, degree, odd in [(1, 1, 1), (10, 1, 10), (16, 2, 72), (3, 3, 4)]:
+        for rows, floor in [(1, Fraction(1)), (37, Fraction(1, 3)), (2**31, Fraction(1, 10))]:
+            price = row_price(columns, degree, floor, rows, notion=notion)
+            formula = wanted(odd, math.ceil(floor * rows), rows)
+
+            assert 1 - 1e-14 < float(price) / formula < 1 + 1e-11  # twelve digits, and a double's rounding
+
+
+def test_the_price_of_the_published_variant_is_just_above_the_paper_s():
+    for rows, size, degree, floor, ceiling in [(8, 8, 1, 0.25, 2.0), (10**6, 16, 2, 0.4, 1.6)]:
+        sets = sum(math.comb(4, each) for each in range(degree + 1))
+        allowed = (floor / ceiling) ** 1.5 * math.exp(-degree / 2) * sets**-0.25 * math.sqrt(rows) / size**0.75
+        allowed /= 4 * math.sqrt(2)
+
+        price = row_price(
+            4, degree, Fraction(str(floor)), rows, notion="pure", points=size, ceiling=Fraction(str(ceiling))
+        )
+
+        assert 1 - 1e-14 < float(price) * allowed < 1 + 1e-8  # and what the rounding of the density costs
+
+
+def test_as_many_rows_are_drawn_as_the_budget_allows():
+    for budget, notion in [({"epsilon": 2}, "pure"), ({"rho": 2}, "zcdp"), ({"epsilon": 9, "delta": 1e-6}, "zcdp")]:
+        release = released(**{"epsilon": None} | budget)
+
+        (answer,) = release.noisy
+        granted = Fraction(2) if "delta" not in budget else release.certificate.total.amount + answer.question.row_price
+        assert answer.question.notion == notion
+        assert answer.question.draws == release.model.rows == release.model.atoms
+        assert answer.question.cost == release.certificate.total
+        assert answer.question.cost.amount <= granted < answer.question.cost.amount + 2 * answer.question.row_price
+
+
+def test_no_more_rows_are_drawn_than_an_answer_may_hold():
+    assert released(epsilon=10**8).model.rows == 2**20
+
+
+@pytest.mark.parametrize("draws", [1, 2])
+def test_fewer_rows_cost_less(draws):
+    release = released(mechanism=lw.PrivateSampling(degree=1, floor=0.5, draws=draws), epsilon=3)
+
+    assert release.certificate.total.amount == draws * release.noisy[0].question.row_price
+    assert release.sample().height == draws
+
+
+def test_more_rows_than_the_budget_allows_are_refused_before_any_debit(tmp_path):
+    ledger = tmp_path / "budget.db"
+    lapwing(
+        "ledger",
+        "init",
+        "d",
+        "--ledger",
+        str(ledger),
+        "--unit",
+        "pure",
+        "--limit",
+        "9",
+        "--neighbours",
+        "replace-one",
+        "--privacy-unit",
+        "row",
+    )
+
+    with pytest.raises(ParameterError) as refused:
+        released(mechanism=lw.PrivateSampling(degree=1, floor=0.5, draws=99), ledger=ledger, dataset="d")
+
+    assert str(refused.value) == (
+        "draws must be at most 1 for epsilon 2, 3 columns, degree 1 and a table of 8 rows, where one row costs "
+        "1.27606974453, got 99; draw no more, or use a lower degree, a higher floor or more budget"
+    )
+    assert "9" in lapwing("ledger", "show", "d", "--ledger", str(ledger)).out
+
+
+def test_a_budget_for_less_than_one_row_is_refused():
+    with pytest.raises(ParameterError, match=r"draws must be at most 0 for epsilon 0\.1, 3 columns"):
+        released(epsilon=0.1)
+
+
+# -------------------------------------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"variant": "best"}, "variant must be exact or published, got 'best'; exact allows more rows"),
+        ({"degree": 0}, "degree must be a whole number from 1 to 20, got 0"),
+        ({"degree": None}, "degree must be a whole number from 1 to 20, got None"),
+        ({"draws": 0}, "draws must be a whole number from 1 to 1048576, got 0"),
+        ({"draws": True}, "draws must be a whole number from 1 to 1048576, got True"),
+        ({"points": 33}, "points must be a whole number from 1 to 32, got 33"),
+        ({"floor": 0}, "floor must be above 0 and at most 1, got 0; 0.1 suits most tables"),
+        ({"floor": 1.5}, "floor must be above 0 and at most 1, got 3/2; 0.1 suits most tables"),
+        ({"floor": float("nan")}, "floor must be a finite number, got 'nan'; give a number such as 0.5"),
+        (
+            {"variant": "published", "floor": 0.5},
+            "the published variant needs 2 floor < 1 < ceiling - floor, and 2 (ceiling - floor - 1) at most "
+            "3 ceiling**2 (1 - 2 floor), got floor 0.5 and ceiling 2; use 0.25 and 2",
+        ),
+        (
+            {"variant": "published", "floor": 0.49, "ceiling": 8},
+            "the published variant needs 2 floor < 1 < ceiling - floor, and 2 (ceiling - floor - 1) at most "
+            "3 ceiling**2 (1 - 2 floor), got floor 0.49 and ceiling 8; use 0.25 and 2",
+        ),
+    ],
+)
+def test_a_setting_out_of_range_is_refused(settings, message):
+    with pytest.raises(ParameterError) as refused:
+        lw.PrivateSampling(**settings)
+
+    assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"name": "x", "type": "boolean"},
+        {"name": "x", "type": "string", "categories": ["a", "b", "c"], "constraints": {"required": True}},
+        {"name": "x", "type": "integer", "constraints": {"minimum": 0, "maximum": 1, "required": True}, "special": [9]},
+        {"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}},
+    ],
+)
+def test_a_column_of_another_kind_is_refused_with_the_way_out(field):
+    with pytest.raises(ParameterError) as refused:
+        lw.synthesize(pl.DataFrame({"x": ["1"]}), {"fields": [field]}, **settings_of())
+
+    assert str(refused.value) == (
+        'column "x" must be required and have two values for private sampling; declare it so in the schema, leave it '
+        "out, or use another mechanism"
+    )
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"name": "x", "type": "integer", "constraints": {"minimum": 4, "maximum": 5, "required": True}},
+        {"name": "x", "type": "string", "categories": ["4", "5"], "constraints": {"required": True}},
+    ],
+)
+def test_two_values_of_any_type_are_a_cube(field):
+    release = lw.synthesize(pl.DataFrame({"x": ["4"] * 30}), {"fields": [field]}, **settings_of(epsilon=9))
+
+    assert set(release.sample()["x"].cast(pl.String)) <= {"4", "5"}
+
+
+def test_twenty_one_columns_are_refused():
+    with pytest.raises(ParameterError, match="at most 20 columns, got 21; leave some out, or use another mechanism"):
+        lw.plan(cube_schema(21), expected_rows=9, epsilon=1, mechanism=lw.PrivateSampling(), neighbours="replace-one")
+
+
+def test_several_rows_of_a_unit_and_other_neighbours_are_refused():
+    schema = {
+        "fields": [{"name": "who", "type": "string", "role": "identifier"}, cube_schema(1).to_dict()["fields"][0]],
+        "privacyUnit": {"field": "who", "maxRows": 2},
+    }
+    data = pl.DataFrame({"who": ["a"], "x0": ["true"]})
+
+    with pytest.raises(ParameterError, match="with one row per unit, got replace-one and maxRows 2; use maxRows 1"):
+        lw.synthesize(data, schema, **settings_of())
+    with pytest.raises(ParameterError, match="supports the neighbour relation replace-one, got add-remove"):
+        released(neighbours="add-remove")
+
+
+def test_a_unit_of_one_row_is_planned_and_certified():
+    schema = {
+        "fields": [{"name": "who", "type": "string", "role": "identifier"}, cube_schema(1).to_dict()["fields"][0]],
+        "privacyUnit": {"field": "who", "maxRows": 1},
+    }
+    data = pl.DataFrame({"who": [f"p{place}" for place in range(50)], "x0": ["true", "false"] * 25})
+
+    plan = lw.plan(schema, expected_rows=50, **{key: value for key, value in settings_of().items() if key != "seed"})
+    release = lw.synthesize(data, schema, **settings_of())
+
+    assert plan.max_rows_effects == ()
+    assert "a public number." in release.certificate.text()
+
+
+def test_an_empty_table_is_refused():
+    with pytest.raises(ParameterError, match=r"private sampling needs a table of 1 to 2\*\*31 rows, got 0"):
+        released([])
+
+
+def test_too_many_walsh_functions_for_the_points_are_refused():
+    with pytest.raises(ParameterError) as refused:
+        released(mechanism=lw.PrivateSampling(variant="published", degree=2, points=6))
+
+    assert str(refused.value) == (
+        "degree 2 of 3 columns has 7 Walsh functions, more than 6 points; use as many points (at most 32), a lower "
+        "degree, fewer columns or variant exact"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"points": [8]}, "takes 1 to 32 points, all of its cube"),
+        ({"points": [-1]}, "takes 1 to 32 points, all of its cube"),
+        ({"points": []}, "takes 1 to 32 points, all of its cube"),
+        ({"points": list(range(8)) * 5}, "takes 1 to 32 points, all of its cube"),
+        ({"ceiling": None}, "a ceiling goes with points"),
+        ({"points": None}, "a ceiling goes with points"),
+        ({"degree": 4}, "degree of a private draw must be a whole number from 1 to 3, got 4"),
+        ({"draws": 0}, "draws of a private draw must be a whole number from 1 to 1048576, got 0"),
+        ({"draws": True}, "draws of a private draw must be a whole number from 1 to 1048576, got True"),
+        ({"rows": 0}, "rows of a private draw must be a whole number from 1 to 2147483648, got 0"),
+        ({"notion": "gaussian"}, "the notion of a budget must be 'pure' or 'zcdp', got 'gaussian'"),
+        ({"floor": "0"}, "floor must be above 0 and at most 1, got 0"),
+    ],
+)
+def test_a_question_outside_its_range_is_refused(change, message):
+    with pytest.raises(ParameterError, match=message):
+        published(**change)
+
+
+def test_columns_of_a_question_are_distinct_and_at_most_twenty():
+    for columns in ((), ("a", "a"), tuple(f"x{place}" for place in range(21))):
+        with pytest.raises(ParameterError, match="a private draw needs 1 to 20 distinct columns"):
+            replace(asked(1, 8), columns=columns)
+
+
+# ----------------------------------------------------------------------------------------------------- in the room
+
+
+def room(points=TABLE, *, terms=TERMS, budget="9", bits=None):
+    source = code_table(frame_of(points, 3), cube_schema(3))
+    return Room(source, cube_schema(3), terms, Budget.pure(budget), bits=bits or SystemBits(), sink=NoTranscript())
+
+
+def test_a_number_of_rows_that_is_not_the_public_one_is_refused():
+    with pytest.raises(ParameterError, match="is for 9 rows, which is not the public number of rows"):
+        room().ask(asked(3, 9, floor="1"))
+
+
+@pytest.mark.parametrize("terms", [Terms(relation="add-remove"), Terms(relation="replace-one", max_rows=2)])
+def test_terms_that_hide_the_number_of_rows_are_refused(terms):
+    with pytest.raises(ParameterError, match="is for 8 rows, which is not the public number of rows"):
+        room(terms=terms).ask(asked(3, 8))
+    with pytest.raises(ParameterError, match="a private draw protects replace-one neighbours with one row per unit"):
+        CostLine.planned(asked(3, 8), terms)
+
+
+def test_points_that_do_not_tell_the_marginals_apart_are_refused_before_a_row_is_read():
+    with pytest.raises(ParameterError, match=r"smallest singular value of 4 points is below sqrt\(m\) / \(2 e\*\*1\)"):
+        room(budget=9999).ask(published(points=[0, 0, 0, 1]))
+
+
+def test_a_draw_above_the_budget_is_refused_and_no_secret_word_is_drawn():
+    bits = CountingBits(SystemBits())
+
+    with pytest.raises(BudgetError, match="the questions would spend"):
+        room(budget=1, bits=bits).ask(asked(3, 8, floor="1", draws=9))
+
+    assert bits.count == 0
+
+
+def test_the_answer_is_drawn_by_exact_weights_from_the_secret_words():
+    question = asked(3, 8, floor="1/8", draws=3)
+    weights = exact_weights(question, source_of(TABLE, 3))
+    ends = np.cumsum(weights)
+
+    words = [0, int(ends[4]), int(ends[-1]) - 1]
+    (answer,) = answer_private_draw([question], source_of(TABLE, 3), TERMS, ScriptedBits(words))
+
+    assert answer.rows.tolist() == [0, 5, 7]
+    assert answer.tables == ()
+
+
+def test_rows_of_the_published_variant_are_its_points():
+    question = published(points=[7, 6, 5, 4, 3, 2, 1, 0], draws=200)
+
+    (answer,) = answer_private_draw([question], source_of(TABLE, 3), TERMS, SystemBits())
+
+    assert set(answer.rows.tolist()) <= set(POINTS)
+    assert answer.question.points.tolist() == [7, 6, 5, 4, 3, 2, 1, 0]
+
+
+def test_a_misfit_counts_as_spread_over_the_whole_cube():
+    misfits = [None] * 8
+
+    assert set(exact_weights(asked(3, 8, degree=3), source_of(misfits, 3)).tolist()) == {8}
+
+
+# ---------------------------------------------------------------------------------------------------------- records
+
+
+@pytest.mark.parametrize("question", [asked(3, 8, degree=2, draws=5, notion="zcdp"), published(draws=5)])
+def test_a_record_gives_question_and_answer_back(question):
+    answer = DrawnRows(question, np.array([0, 7, 3, 3, 1]))
+
+    back = answer_from_dict(json.loads(json.dumps(answer.to_dict())))
+
+    assert same_question(back.question, question)
+    assert back.question.cost == question.cost
+    assert back.rows.tolist() == [0, 7, 3, 3, 1]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"points": [2**70]},
+        {"points": ["1"]},
+        {"points": [True]},
+        {"points": 7},
+        {"ceiling": 2},
+        {"floor": "1e9"},
+        {"floor": "-1/2"},
+        {"rows": 8.0},
+        {"draws": 2**40},
+        {"degree": "1"},
+        {"columns": "abc"},
+        {"notion": None},
+    ],
+)
+def test_a_damaged_record_is_refused(damage):
+    with pytest.raises(ParameterError):
+        question_from_dict(published().to_dict() | damage)
+
+
+@pytest.mark.parametrize("rows", [[0, 8], [-1, 0], [0], [0, 1, 2]])
+def test_an_answer_outside_the_space_is_refused(rows):
+    with pytest.raises(ParameterError, match="an answer must hold 2 rows of the space"):
+        DrawnRows(asked(3, 8, draws=2), np.array(rows))
+
+
+# ------------------------------------------------------------------------------------------------------ the release
+
+
+def test_drawing_so_many_rows_from_the_model_gives_exactly_the_drawn_rows():
+    release = released(epsilon=300)
+
+    out = release.sample(seed=5)
+
+    (answer,) = release.noisy
+    codes = np.stack([out[f"x{place}"].to_numpy().astype(int) for place in range(3)])
+    shown = (codes << np.arange(3)[:, np.newaxis]).sum(axis=0)
+    assert sorted(shown.tolist()) == sorted(answer.rows.tolist())
+
+
+def test_a_saved_release_gives_the_same_rows(tmp_path):
+    release = released(epsilon=30)
+    release.save(tmp_path / "r.lapwing")
+
+    back = lw.load(tmp_path / "r.lapwing")
+
+    assert back.sample(seed=3).equals(release.sample(seed=3))
+    assert back.certificate.to_json() == release.certificate.to_json()
+    assert back.answers.height == 0
+
+
+def test_the_certificate_says_research_and_what_is_proved():
+    certificate = released(epsilon=30).certificate
+
+    (line,) = certificate.lines
+    errors = {statement.kind: statement.value for statement in certificate.accuracy}
+    assert (line.question, line.noise, line.sensitivity.l1) == ("PrivateDraw", None, 6)
+    assert "Cost: epsilon 29.35 for 1 private draw, pure differential privacy." in certificate.text().replace(
+        str(certificate.total), "epsilon 29.35"
+    )
+    assert any(warning.startswith("research mechanism") for warning in certificate.warnings)
+    assert errors["rows drawn"] == certificate.released_rows
+    assert errors["error of the draw"] == pytest.approx(
+        math.sqrt(math.log(2 * 6 / 0.05) / 2 / certificate.released_rows)
+    )
+
+
+def test_the_stated_error_of_the_draw_holds_in_most_releases():
+    """At 95 % at least: 200 releases fail more than 24 times with a probability below 1e-4 if the rate is 5 %."""
+    question = asked(3, 8, degree=1, floor="1/2", draws=40)
+    weights = exact_weights(question, source_of(TABLE, 3))
+    ones = np.array([[point >> place & 1 for place in range(3)] for point in range(8)])
+    bound = math.sqrt(math.log(2 * 6 / 0.05) / 2 / 40)
+    bits = SeededBits(1)
+
+    failures = sum(
+        np.abs(ones[weighted_draws(weights, 40, bits)].mean(axis=0) - weights @ ones / weights.sum()).max() > bound
+        for _ in range(200)
+    )
+
+    assert failures <= 24
+
+
+def test_the_published_variant_draws_points_that_the_seed_fixes():
+    mechanism = lw.PrivateSampling(variant="published", degree=1, floor=0.25, points=8)
+
+    first, second = (released(mechanism=mechanism, epsilon=2000).noisy[0].question for _ in range(2))
+
+    assert first.points.tolist() == second.points.tolist()
+    assert first.points.size == 8
+
+
+def test_the_default_number_of_points_is_twice_that_of_walsh_functions():
+    mechanism = lw.PrivateSampling(variant="published", degree=1, floor=0.25)
+
+    assert released(mechanism=mechanism, epsilon=2000).noisy[0].question.points.size == 8
+
+
+def test_points_that_never_suit_end_with_an_error():
+    class Ones:
+        def integers(self, most, size):
+            return np.ones(size, dtype=np.int64)
+
+    with pytest.raises(ParameterError, match="64 draws of 8 points never told the marginals of degree 1 apart"):
+        lw.PrivateSampling(variant="published", degree=1, floor=0.25).plan(
+            cube_schema(3), Budget.pure(2000), TERMS, Ones()
+        )
+
+
+def test_a_high_degree_means_all_columns():
+    assert released(mechanism=lw.PrivateSampling(degree=20, floor=1), epsilon=30).noisy[0].question.degree == 3
+
+
+def test_a_plan_says_how_many_rows_before_any_is_read():
+    plan = lw.plan(
+        cube_schema(10),
+        expected_rows=10**6,
+        epsilon=1,
+        mechanism=lw.PrivateSampling(degree=1),
+        neighbours="replace-one",
+    )
+
+    assert "Rows drawn: 4.85e+03 - every row is drawn by itself" in plan.text()
+    assert "PrivateDraw  (rows of 10 columns)" in plan.text()
+    assert "Cost: epsilon 1 for 1 private draw, replace-one neighbours." in plan.text()
+
+
+def test_the_command_line_draws_rows(tmp_path):
+    frame_of(TABLE * 20, 3).write_csv(tmp_path / "data.csv")
+    cube_schema(3).save(tmp_path / "s.json")
+    out = tmp_path / "out.csv"
+
+    said = lapwing(
+        "synthesize", str(tmp_path / "data.csv"), "--schema", str(tmp_path / "s.json"), "--epsilon", "1", "--mechanism",
+        "privatesampling", "--neighbours", "replace-one", "--set", "degree=1", "--set", "draws=2", "-o", str(out),
+    )  # fmt: skip
+
+    assert said.status == 0, said.err
+    assert pl.read_csv(out).height == 2
+    assert json.loads((tmp_path / "out.csv.certificate.json").read_text())["settings"]["draws"] == 2
