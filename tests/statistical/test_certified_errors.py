@@ -1,0 +1,103 @@
+"""The certificate of linear statistics: its confidence is kept, and a scale that is a fifth too small is found."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import binom
+
+from helpers.bits import SeededBits
+from helpers.pmm_runs import Kept, run
+from lapwing.budget.budget import Budget
+from lapwing.curator.opening import public_terms
+from lapwing.curator.room import Room
+from lapwing.mechanisms.linear_statistics import LinearStatistics
+from lapwing.mechanisms.steps.certified_errors import certified_errors, noisy_rows
+from lapwing.mechanisms.steps.linear_workload import make_workload
+from lapwing.mechanisms.steps.weighted_points import points_of
+from lapwing.release.noise_law import NoiseLaw
+from lapwing.schema.schemas import Schema
+from lapwing.table.source import code_table
+
+FALSE_ALARMS = 1e-9
+GAMMA = Fraction(1, 20)
+FLAGS, ROWS = 6, 4000
+SCHEMA = Schema.from_dict({"fields": [{"name": f"f{place}", "type": "boolean"} for place in range(FLAGS)]})
+CODES = np.random.default_rng(5).integers(3, size=(ROWS, FLAGS))
+FRAME = pl.DataFrame({f"f{place}": [(False, True, None)[code] for code in CODES[:, place]] for place in range(FLAGS)})
+BUDGET = Budget.pure(20)
+WORKLOAD = make_workload(SCHEMA, 2, 32, ("f0 and f1 and f2", "(f0 + f1) / 2"), 1)
+POINT = {name: np.zeros(1, dtype=np.int64) for name in FRAME.columns}
+TRUE = np.asarray(WORKLOAD.matrix(dict(zip(FRAME.columns, CODES.T, strict=True)), SCHEMA).mean(axis=1)).ravel()
+
+
+def is_possible(failures: int, runs: int) -> bool:
+    """Tell whether so many failures are possible at the stated rate, at the suite's rate of false alarms."""
+    return failures <= binom.isf(FALSE_ALARMS, runs, float(GAMMA))
+
+
+def passes_a_bound(answers, public_rows, shares, claimed) -> bool:
+    """Tell whether the error of some statistic passes its bound, for so large a part of the noise's scale."""
+    noisy = [replace(answer, noise=NoiseLaw(answer.noise.kind, answer.noise.parameter * claimed)) for answer in answers]
+    bounds = certified_errors(noisy, noisy_rows(noisy, public_rows), shares, GAMMA)
+    return bool((np.abs(TRUE - shares) > bounds + 1e-12).any())
+
+
+def failures_of(relation: str, runs: int, *, claimed: Fraction = Fraction(1)) -> int:
+    """Return in how many releases some error passes its bound.
+
+    All rows are released at one point: as far from the table as can be, so that what the certificate adds to the
+    distance from the noisy statistics is nothing but the noise. Errors are one-sided then, so the honest rate is near
+    GAMMA / 2 where the number of rows is public.
+    """
+    source = code_table(FRAME, SCHEMA)
+    terms = public_terms(source, SCHEMA, relation, None)
+    questions = WORKLOAD.questions(SCHEMA, BUDGET, relation, terms.rows)
+    shares = WORKLOAD.matrix(POINT, SCHEMA).toarray()[:, 0]
+    failed = 0
+    for seed in range(runs):
+        room = Room(source, SCHEMA, terms, BUDGET, bits=SeededBits(seed), sink=Kept())
+        failed += passes_a_bound(room.ask(*questions), terms.rows, shares, claimed)
+    return failed
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("runs", [200, pytest.param(4000, marks=pytest.mark.full)])
+def test_all_errors_together_stay_within_their_bounds_as_often_as_stated(relation, runs):
+    assert is_possible(failures_of(relation, runs), runs)
+
+
+@pytest.mark.full
+def test_a_scale_that_is_a_fifth_too_small_fails_the_same_test():
+    """Power: about 7.5 % of releases fail, 600 +- 24 of 8000; 517 are possible at 5 %."""
+    runs = 8000
+
+    failed = failures_of("replace-one", runs, claimed=Fraction(4, 5))
+
+    assert not is_possible(failed, runs)
+
+
+def test_a_scale_that_is_half_too_small_fails_the_same_test_at_once():
+    runs = 200
+
+    failed = failures_of("replace-one", runs, claimed=Fraction(1, 2))
+
+    assert not is_possible(failed, runs)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("solver", ["max-entropy", "interior-point"])
+def test_whole_releases_keep_the_confidence(solver):
+    runs, failed = 1000, 0
+    mechanism = LinearStatistics(
+        statistics=("f0 and f1 and f2", "(f0 + f1) / 2"), mu="product", points=200, solver=solver
+    )
+
+    for seed in range(runs):
+        model, answers = run(mechanism, FRAME, SCHEMA, budget=Budget.pure(2), bits=SeededBits(seed), seed=seed)
+        shares = np.asarray(WORKLOAD.matrix(points_of(model), SCHEMA) @ (model.weights / model.weights.sum()))
+        failed += passes_a_bound(answers[FLAGS:], None, shares, Fraction(1))
+
+    assert is_possible(failed, runs)
