@@ -273,16 +273,18 @@ def _values_after(step: Step, taken: list[_Values], codes: Mapping[str, np.ndarr
 
 def _lies_in(codes: np.ndarray, ends: tuple[int, ...]) -> np.ndarray:
     """Tell which codes lie in runs, given as the code where each begins and the one after it."""
-    wide = codes.astype(np.int64, copy=False)
     if len(ends) == 2:
-        return np.asarray((wide >= ends[0]) & (wide < ends[1]))
-    return np.asarray(np.searchsorted(np.array(ends, dtype=np.int64), wide, side="right") % 2 == 1)
+        return np.asarray((codes >= ends[0]) & (codes < ends[1]))
+    if codes.dtype in (np.uint8, np.uint16):
+        every = np.arange(2 ** (8 * codes.dtype.itemsize))
+        return np.asarray(_lies_in(every, ends)[codes])
+    return np.asarray(np.searchsorted(np.array(ends, dtype=np.int64), codes, side="right") % 2 == 1)
 
 
 def _regular(codes: np.ndarray, values: int) -> tuple[np.ndarray, np.ndarray | None]:
     """Return regular codes as int64, any of them where a code is reserved, and where that is, if anywhere."""
     wide = codes.astype(np.int64, copy=False)
-    reserved = wide >= values
+    reserved = codes >= values
     return (np.minimum(wide, values - 1), reserved) if reserved.any() else (wide, None)
 
 

@@ -104,8 +104,8 @@ class Statistic:
             In units of ``2**-bits``, within [lower, upper].
         """
         found = values_of(self.program, {name: codes[name] for name in self.columns})
-        clipped: np.ndarray = np.clip(found, self.lower, self.upper)
-        return clipped
+        np.clip(found, self.lower, self.upper, out=found)
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statistic as plain JSON values."""
