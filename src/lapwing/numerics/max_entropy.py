@@ -1,19 +1,19 @@
 """A density on given points that is as even as its noisy linear statistics allow."""
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.numerics.minimax_density import Density, certified_density, check_program
+from lapwing.numerics.quasi_newton import Objective, smallest
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 MOST_STEPS: Final = 2000
-"""Most steps towards the density; about 150 are taken."""
+"""Most steps towards the density; 50 to 300 are taken."""
 
 MOST_STEPS_OF_BOUND: Final = 200
 """Most steps towards the lower bound of the best error."""
@@ -21,10 +21,11 @@ MOST_STEPS_OF_BOUND: Final = 200
 PRECISION: Final = 1e-4
 """Steps end when no statistic is so much of the noise from where the optimum has it."""
 
-MEMORY: Final = 20
-"""Steps that the method remembers."""
+STIFFNESS: Final = 0.1
+"""Of the rounded minimax, in squares of the noise; a third or three times as much gives a lower bound as good."""
 
-Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
+CORNER: Final = 0.1
+"""Width of the rounding of absolute values of multipliers, in the unit of errors over noise."""
 
 
 def max_entropy_density(matrix: "csr_array", targets: np.ndarray, noise: float) -> Density:
@@ -54,16 +55,15 @@ def max_entropy_density(matrix: "csr_array", targets: np.ndarray, noise: float) 
     ----------
     In place of Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", Algorithm 1,
     step 2, whose largest error follows the largest noise. Maximum entropy with a ridge: Dudík, Phillips, Schapire,
-    "Maximum Entropy Density Estimation with Generalized Regularization" (2007). The weight ``noise`` of the squares
-    (and not its square) holds the points' own evidence for as much as ``1 / noise`` rows would be; measured on nltcs
-    at epsilon 0.1, 1 and 10 and for each mu, a third or three times as much is no better by more than a tenth.
+    "Maximum Entropy Density Estimation with Generalized Regularization" (2007). The weight ``1 / noise`` of the squares
+    (and not of one over the variance) lets the points themselves count as much as ``1 / noise`` rows would; what was
+    measured is in docs/decisions/0011-densities-on-points.md.
 
     Notes
     -----
-    The dual has one number for each statistic and no constraint, ``log mean exp(-A^T y) + b . y + noise / 2 * |y|^2``,
-    and is smooth; it is solved by L-BFGS, at most 2,000 steps of ``O(non-zeros of A)``. The lower bound comes from at
-    most 200 steps on the dual of ``KL(h || uniform) + q / (2 noise) * max |A h - b|^2``, which is the minimax program
-    with its corner rounded off.
+    The dual has one number y for each statistic, ``log mean exp(-A^T y) + b . y + noise / 2 * |y|^2``, and is smooth:
+    at most 2,000 steps of ``O(non-zeros of A)``. The lower bound comes from at most 200 steps on the dual of
+    ``KL(h || uniform) + 5 max |A h - b|^2 / noise^2``: the minimax program with its corner rounded off.
 
     Examples
     --------
@@ -75,28 +75,12 @@ def max_entropy_density(matrix: "csr_array", targets: np.ndarray, noise: float) 
     check_program(matrix, targets)
     if not 0.0 < noise < math.inf:
         raise ParameterError(f"noise must be finite and above 0, got {noise}; give its standard deviation")
-    from scipy.optimize import minimize  # noqa: PLC0415 - SciPy takes a while to load
-
-    statistics = len(targets)
-    options = {"maxcor": MEMORY, "ftol": 0.0, "gtol": PRECISION * noise}
-    ridge = minimize(
-        _ridge_dual(matrix, targets, noise),
-        np.zeros(statistics),
-        jac=True,
-        method="L-BFGS-B",
-        options=options | {"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS},
+    ridge, steps = smallest(_ridge_dual(matrix, targets, noise), np.zeros(len(targets)), PRECISION * noise, MOST_STEPS)
+    rounded, _ = smallest(
+        _minimax_dual(matrix, targets, STIFFNESS * noise**2), ridge, PRECISION * noise, MOST_STEPS_OF_BOUND
     )
-    split = minimize(
-        _minimax_dual(matrix, targets, noise / statistics),
-        np.zeros(2 * statistics),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(0.0, None)] * (2 * statistics),
-        options=options | {"maxiter": MOST_STEPS_OF_BOUND, "maxfun": 2 * MOST_STEPS_OF_BOUND},
-    )
-    multipliers = [ridge.x, split.x[:statistics] - split.x[statistics:]]
-    weights = _mass_and_weights(matrix, ridge.x)[1]
-    return certified_density(matrix, targets, weights, multipliers, int(ridge.nit))
+    _, weights = _mass_and_weights(matrix, ridge)
+    return certified_density(matrix, targets, weights, [ridge, rounded], steps)
 
 
 def _ridge_dual(matrix: "csr_array", targets: np.ndarray, noise: float) -> Objective:
@@ -111,15 +95,14 @@ def _ridge_dual(matrix: "csr_array", targets: np.ndarray, noise: float) -> Objec
 
 
 def _minimax_dual(matrix: "csr_array", targets: np.ndarray, stiffness: float) -> Objective:
-    """Return the dual of the rounded minimax, and its gradient, as a function of the multipliers' two parts."""
+    """Return the dual of the rounded minimax, and its gradient, as a function of the multipliers."""
 
-    def dual(parts: np.ndarray) -> tuple[float, np.ndarray]:
-        y = parts[: len(targets)] - parts[len(targets) :]
-        norm = float(parts.sum())
+    def dual(y: np.ndarray) -> tuple[float, np.ndarray]:
+        sizes = np.sqrt(y * y + CORNER**2)
+        norm = float(sizes.sum())
         mass, weights = _mass_and_weights(matrix, y)
-        slope = targets - matrix @ weights
         value = mass + float((targets * y).sum()) + stiffness / 2 * norm**2
-        return value, np.concatenate((slope, -slope)) + stiffness * norm
+        return value, targets - matrix @ weights + stiffness * norm * (y / sizes)
 
     return dual
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -69,9 +70,9 @@ def minimax_density(matrix: "csr_array", targets: np.ndarray) -> Density:
     -----
     HiGHS through ``highspy`` (the extra ``lp``) by interior points without crossover, which ends in the middle of all
     best densities; without the extra SciPy's ``highs-ds``, which ends in a corner of them: the same error against the
-    targets, on fewer points, and about twice the error against the truth
-    (docs/decisions/0011-densities-on-points.md). The program chases the largest noise:
-    `lapwing.numerics.max_entropy.max_entropy_density` has the smaller error against the truth.
+    targets, and up to twice the error against the truth (docs/decisions/0011-densities-on-points.md). The program
+    chases the largest noise: `lapwing.numerics.max_entropy.max_entropy_density` has the smaller error against the
+    truth.
 
     Examples
     --------
@@ -257,7 +258,20 @@ def _by_scipy(matrix: "csr_array", targets: np.ndarray) -> tuple[np.ndarray, np.
     assert solved.success, "a uniform density and a large t are always feasible, and t is bounded below"
     # Marginals of "<=" rows are at most 0.
     marginals = np.asarray(solved.ineqlin.marginals)
-    return np.asarray(solved.x[:-1]), marginals[statistics:] - marginals[:statistics], int(solved.nit)
+    weights = _shared(matrix, np.asarray(solved.x[:-1]))
+    return weights, marginals[statistics:] - marginals[:statistics], int(solved.nit)
+
+
+def _shared(matrix: "csr_array", weights: np.ndarray) -> np.ndarray:
+    """Return weights where points with the same statistics share evenly; a corner gives all to one of them."""
+    columns = matrix.T.tocsr()
+    columns.sort_indices()
+    places: dict[tuple[bytes, bytes], int] = {}
+    labels = np.empty(len(weights), dtype=np.int64)
+    for point, (start, stop) in enumerate(pairwise(columns.indptr)):
+        key = columns.indices[start:stop].tobytes(), columns.data[start:stop].tobytes()
+        labels[point] = places.setdefault(key, len(places))
+    return (np.bincount(labels, weights) / np.bincount(labels))[labels]
 
 
 def _by_highspy(matrix: "csr_array", targets: np.ndarray) -> tuple[np.ndarray, np.ndarray, int] | None:
@@ -293,6 +307,7 @@ def _by_highspy(matrix: "csr_array", targets: np.ndarray) -> tuple[np.ndarray, n
 
 _SETTINGS: Final = {
     "output_flag": False,
+    "presolve": "off",  # it would give all the weight of equal points to one of them
     "solver": "ipm",
     "run_crossover": "off",
     "threads": 1,
