@@ -14,6 +14,7 @@ from lapwing.noise.gaussian import discrete_gaussian
 from lapwing.noise.geometric import survivors
 from lapwing.noise.laplace import discrete_laplace, discrete_laplace_at_least
 from lapwing.noise.selection import exponential_mechanism
+from lapwing.noise.weighted import weighted_draws
 
 NOISE = PACKAGE / "noise"
 
@@ -100,6 +101,7 @@ def test_no_array_computed_from_secret_words_is_floating_point(parameter: Fracti
         bernoulli_exp_multiples(np.arange(size, dtype=np.uint64), parameter, bits),
         survivors(size, LaplaceTail(parameter, 2), bits),
         np.array([exponential_mechanism(np.arange(size), parameter, 1, bits)]),
+        weighted_draws(np.arange(1, 9), size, bits),
     ]
 
     assert all(result.dtype.kind in "bi" for result in results)
