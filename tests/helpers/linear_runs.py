@@ -68,11 +68,12 @@ def odd_results(record):
 
 
 SIGN = lw.row_function(sign)
+NARROW = lw.row_function(odd_results, bounds=(-0.5, -0.25))
 ROW_FUNCTIONS = (
     lw.row_function(share_known, bounds=(0, 1)),
     SIGN,
     lw.row_function(fails_at_gaps, bounds=(-1, 0.25)),
-    lw.row_function(odd_results, bounds=(-0.5, -0.25)),
+    NARROW,
 )
 
 FORMS = {
@@ -82,6 +83,7 @@ FORMS = {
     "one number": lambda schema: numbers(schema)[:1],
     "functions": lambda schema: ROW_FUNCTIONS,
     "one function": lambda schema: [SIGN],
+    "narrow function": lambda schema: [NARROW],
     "both": lambda schema: [*truths(schema)[:2], *numbers(schema)[:2], *ROW_FUNCTIONS],
     "twice the same": lambda schema: [*truths(schema)[:1] * 2, SIGN, SIGN],
 }
