@@ -226,6 +226,25 @@ def test_public_rows_that_do_not_fit_the_schema_are_left_out_and_refused_where_n
         lw.synthesize(frame_of_flags(ROWS), FOUR, epsilon=1, mechanism=LinearStatistics(mu=odd[:1]), seed=1)
 
 
+def test_the_private_table_itself_is_no_public_one(tmp_path):
+    data = frame_of_flags(ROWS)
+    data.write_parquet(tmp_path / "data.parquet")
+    (tmp_path / "link.parquet").symlink_to(tmp_path / "data.parquet")
+
+    for mu, table in ((data, data), (str(tmp_path / "link.parquet"), tmp_path / "data.parquet")):
+        with pytest.raises(ParameterError, match="mu is the private table itself, but must be public; name another"):
+            lw.synthesize(table, FOUR, epsilon=1, mechanism=LinearStatistics(mu=mu))
+
+
+def test_a_statistic_that_no_point_has_leaves_the_points_as_they_are():
+    public = frame_of_flags(np.zeros((2, 4)))
+    mechanism = LinearStatistics(statistics=("f0",), degree=0, mu=public, mix_uniform=0.0, points=3)
+
+    release = lw.synthesize(frame_of_flags(ROWS), FOUR, epsilon=1, mechanism=mechanism)
+
+    assert release.model.weights.tolist() == [pytest.approx(1 / 3)] * 3
+
+
 def test_a_mu_that_is_no_name_is_the_path_of_a_table():
     with pytest.raises(lw.DataError, match="microagregation"):
         lw.synthesize(frame_of_flags(ROWS), FOUR, epsilon=1, mechanism=LinearStatistics(mu="microagregation"))

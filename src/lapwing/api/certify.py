@@ -15,10 +15,12 @@ from lapwing.mechanisms.grid import KEPT_SHARE
 from lapwing.mechanisms.linear_statistics import EFFECTIVE_POINTS
 from lapwing.mechanisms.registry import accuracy_statements, assumptions, settings_of
 from lapwing.release.certificate import Certificate, CostLine, LedgerEntry, Statement
+from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.model import ReleasedModel
 from lapwing.release.protection import fields_of_origin
 from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts
 from lapwing.release.sparse_counts import NoisyCells
+from lapwing.release.statistics import RowStatistic
 from lapwing.release.terms import Terms
 from lapwing.release.version import VERSION
 from lapwing.sample.conditions import FEW_ATOMS
@@ -78,7 +80,7 @@ def certify(
         seed=settings.seed,
         ledger=_entry(records),
         accuracy=accuracy,
-        assumed=assumptions(settings.mechanism),
+        assumed=(*assumptions(settings.mechanism), *_claims(answers)),
         warnings=(
             *_noise_warnings(answers, model, terms),
             *_misfit_warnings(settings, answers),
@@ -193,6 +195,23 @@ def _collapse_warnings(accuracy: Sequence[Statement]) -> tuple[str, ...]:
         "noise; use more budget, fewer statistics, a mu nearer to the table, or solver='max-entropy'"
         for statement in accuracy
         if statement.kind == EFFECTIVE_POINTS and statement.value is not None and statement.value < FEW_ATOMS
+    )
+
+
+def _claims(answers: Sequence[Answer]) -> tuple[str, ...]:
+    """Say what is taken on the caller's word about code of theirs that was called in the room."""
+    asked = [answer.question for answer in answers]
+    called = [
+        each.text
+        for question in asked
+        if isinstance(question, LinearStatistics)
+        for each in question.statistics
+        if isinstance(each, RowStatistic)
+    ]
+    return tuple(
+        f"that {name} keeps no state, looks at nothing but the record it is given and shows nothing is the caller's "
+        "claim"
+        for name in dict.fromkeys(called)
     )
 
 

@@ -1,6 +1,7 @@
 """Public rows as points of a reduced space: they are coded here, because no mechanism reads tables."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import cast, get_args
 
 import numpy as np
@@ -50,6 +51,27 @@ def with_public_points(mechanism: Mechanism, schema: Schema, seed: int) -> Mecha
     codes = _coded(rows, schema)
     count = len(next(iter(codes.values())))
     return cast("Mechanism", replace(mechanism, mu=PublicPoints(codes, name or f"a frame of {count} rows")))
+
+
+def refuse_private_points(mechanism: object, data: object) -> None:
+    """Refuse the private table itself as public points: the same object, or the same path.
+
+    Parameters
+    ----------
+    mechanism : mechanism settings or anything else
+        As the caller gave it.
+    data : table
+        The private rows.
+
+    Raises
+    ------
+    ParameterError
+        If they are the same.
+    """
+    mu = mechanism.mu if isinstance(mechanism, LinearStatistics) else None
+    paths = [str(Path(each).resolve()) for each in (mu, data) if isinstance(each, str | Path)]
+    if (mu is not None and mu is data) or (len(paths) == 2 and paths[0] == paths[1]):
+        raise ParameterError("mu is the private table itself, but must be public; name another table, or 'uniform'")
 
 
 def _coded(rows: object, schema: Schema) -> dict[str, np.ndarray]:

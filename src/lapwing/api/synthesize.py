@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from lapwing.api.public_points import refuse_private_points
 from lapwing.api.records import AccountedSink, Records, new_records, open_sink
 from lapwing.api.release import Release
 from lapwing.api.running import run_release
@@ -89,6 +90,7 @@ def synthesize(
     >>> release.sample(4).columns
     ['flag']
     """
+    refuse_private_points(mechanism, data)
     settings = read_settings(
         schema,
         epsilon=epsilon,

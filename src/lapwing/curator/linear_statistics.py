@@ -66,6 +66,8 @@ def exact_statistics(question: LinearStatistics, source: CodedSource, schema: Sc
     -----
     Guarantee: none, the sums are exact; `answer_linear_statistics` adds the noise before anything leaves the room.
     """
+    question = replace(question, statistics=tuple(map(replace, question.statistics)))  # what is derived is made anew
+    row_values(question, {field.name: np.zeros(1, dtype=np.int64) for field in schema.columns}, schema)  # [try]
     sums = np.zeros(question.shape, dtype=np.int64)
     for block in blocks(source):
         sums += row_values(question, block, schema).sum(axis=1)  # [sum]
@@ -85,6 +87,6 @@ def row_values(question: LinearStatistics, block: Codes, schema: Schema) -> np.n
         if isinstance(each, RowStatistic):
             values = each.values_of_records(map(dict, listed))  # [record]
         else:
-            values = replace(each).values(block)  # [code] what is derived is made anew
+            values = each.values(block)  # [code]
         found.append(np.clip(values << question.bits - each.bits, lower, upper))  # [clip]
     return np.stack(found)

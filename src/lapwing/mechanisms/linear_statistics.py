@@ -25,7 +25,7 @@ from lapwing.mechanisms.steps.reduced_space import (
 from lapwing.mechanisms.steps.stat_expressions import RowFunction, Stat, stat
 from lapwing.mechanisms.steps.weighted_points import points_as_model, points_of
 from lapwing.numerics.max_entropy import max_entropy_density
-from lapwing.numerics.minimax_density import Density, effective_points, minimax_density
+from lapwing.numerics.minimax_density import effective_points, minimax_density
 from lapwing.release.certificate import Statement
 from lapwing.release.curator import Curator
 from lapwing.release.linear_statistics import LinearStatistics as Statistics
@@ -96,8 +96,8 @@ class LinearStatistics:
     References
     ----------
     Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", Algorithm 1 and Theorems
-    2.2, 2.3. What we changed: integer counts with exact noise; a number of rows that is noisy where it is private; ``mu``
-    bought with a part of the budget; the certificate afterwards, which needs no assumption.
+    2.2, 2.3. What we changed: integer counts with exact noise; a number of rows that is noisy where it is private;
+    ``mu`` bought with a part of the budget; the certificate afterwards, which needs no assumption.
 
     Examples
     --------
@@ -173,8 +173,8 @@ class LinearStatistics:
         least = max(1.0, rows.value)
         matrix = workload.matrix(points, schema)
         noise = max(answers[0].tables[0].sd, LEAST_NOISE) / least
-        density = self._solved(matrix, noisy_shares(answers, least), noise)
-        return points_as_model(schema, workload, points, density.weights, max(0, round(rows.value)))
+        weights = self._weights(matrix, noisy_shares(answers, least), noise)
+        return points_as_model(schema, workload, points, weights, max(0, round(rows.value)))
 
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
@@ -221,15 +221,7 @@ class LinearStatistics:
 
     def assumptions(self) -> tuple[str, ...]:
         """Say what the guarantee takes on the caller's word."""
-        found = [
-            f"that {each.text} keeps no state, looks at nothing but the record it is given and shows nothing is the "
-            "caller's claim"
-            for each in self.statistics
-            if isinstance(each, RowFunction)
-        ]
-        if not self._is_named:
-            found.append(f"that mu ({self.mu!r}) is public is the caller's claim")
-        return tuple(found)
+        return () if self._is_named else (f"that mu ({self.mu!r}) is public is the caller's claim",)
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
         """Return what `run` would ask, and the noise on each statistic.
@@ -316,13 +308,14 @@ class LinearStatistics:
         assert self.mu == "uniform", "the api codes public rows"
         return None
 
-    def _solved(self, matrix: "csr_array", targets: np.ndarray, noise: float) -> Density:
+    def _weights(self, matrix: "csr_array", targets: np.ndarray, noise: float) -> np.ndarray:
         """Return the density; statistics that no point has are left out, because no density changes them."""
         seen = np.flatnonzero(np.diff(matrix.indptr))
-        matrix, targets = matrix[seen], targets[seen]
+        if not seen.size:
+            return np.full(matrix.shape[1], 1.0 / matrix.shape[1])
         if self.solver == "interior-point":
-            return minimax_density(matrix, targets)
-        return max_entropy_density(matrix, targets, noise)
+            return minimax_density(matrix[seen], targets[seen]).weights
+        return max_entropy_density(matrix[seen], targets[seen], noise).weights
 
 
 def _known(terms: Terms) -> float:

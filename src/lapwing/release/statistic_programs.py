@@ -232,7 +232,7 @@ def _corners(step: Step, taken: list[Interval]) -> Interval:
 def _way(word: str, corner: tuple[int, ...], settings: tuple[int, ...]) -> int:
     """Return how large a product is before it is divided; 0 for steps that divide nothing."""
     if word == "scale":
-        return 2 * abs(corner[0] * settings[0]) + settings[1]
+        return 2 * max(abs(corner[0]), 1) * abs(settings[0]) + settings[1]
     return abs(corner[0] * corner[1]) if word == "multiply" else 0
 
 

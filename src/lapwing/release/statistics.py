@@ -86,6 +86,8 @@ class Statistic:
                 f"a statistic lies in [-1, 1], but this one can go from {lower / ONE:.6g} to {upper / ONE:.6g}; "
                 f"divide it by {math.ceil(max(-lower, upper) / ONE)}"
             )
+        if lower == upper:
+            raise ParameterError("it is the same for every row, so there is nothing to measure; leave it out")
         derived = {"columns": columns, "bits": 0 if found.is_truth else BITS, "lower": lower, "upper": upper}
         for name, value in derived.items():
             object.__setattr__(self, name, value)

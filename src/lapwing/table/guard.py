@@ -151,6 +151,7 @@ def _attempt(work: Callable[[], T]) -> "T | _Failure":
 
 def _number_of_record(function: Callable[[dict[str, object]], object], record: dict[str, object]) -> int | float | None:
     """Return the number that a function gives for a record, or None where it gives none."""
+    found, is_stopped = None, False
     try:
         # What is not of these types itself could run code of its own when it is used as a number.
         with np.errstate(all="ignore"):
@@ -158,10 +159,13 @@ def _number_of_record(function: Callable[[dict[str, object]], object], record: d
             if isinstance(found, np.bool_ | np.integer | np.floating):
                 found = found.item()
     except KeyboardInterrupt:
-        raise
+        is_stopped = True
     except BaseException:
-        return None
-    return found if type(found) in (bool, int, float) else None  # type: ignore[return-value]
+        found = None
+    if is_stopped:
+        raise KeyboardInterrupt  # a new one: the function's own could carry the record
+    kind = type(found)  # compared by identity: a metaclass could have an equality of its own
+    return found if kind is bool or kind is int or kind is float else None  # type: ignore[return-value]
 
 
 def _mistake(signature: inspect.Signature, args: tuple[object, ...], kwargs: dict[str, object]) -> str | None:
