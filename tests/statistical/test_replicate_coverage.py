@@ -59,7 +59,7 @@ def resampled(release, rng, times=50):
 
 
 @pytest.mark.parametrize(
-    ("repetitions", "replicates"), [(24, 5), pytest.param(200, 20, marks=pytest.mark.full)], ids=["ci", "all"]
+    ("repetitions", "replicates"), [(30, 4), pytest.param(200, 20, marks=pytest.mark.full)], ids=["ci", "all"]
 )
 def test_replicates_cover_the_population_and_resampled_rows_do_not(repetitions, replicates):
     rng = np.random.default_rng(11)
