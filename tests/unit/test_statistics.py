@@ -160,6 +160,36 @@ def test_runs_and_numbers_do_not_depend_on_the_width_of_codes(dtype):
     assert minus.values(codes).tolist() == [*(-((15 + 16384 * age) // 30) for age in range(121)), 0]
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64])
+def test_a_run_may_end_after_the_largest_code_that_its_dtype_holds(dtype):
+    codes = {"x": np.array([0, 254, 255]).astype(dtype)}
+
+    found = [
+        built(("in", "x", ends)).values(codes).tolist() for ends in ((255, 256), (0, 256), (255, 2**53), (300, 400))
+    ]
+
+    assert found == [[0, 0, 1], [1, 1, 1], [0, 0, 1], [0, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "steps", "expected"),
+    [
+        ((1, 2, -1, -2, 3), (("scale", 1, 3),), [0, 1, 0, -1, 1]),
+        ((1, -1, 3), (("scale", 1, 2),), [1, 0, 2]),  # halves upwards
+        ((100, 32768, 40000), (("constant", 32768), ("multiply",)), [50, 16384, 20000]),
+        ((3, -3), (("constant", 10923), ("multiply",)), [1, -1]),
+        ((3, -7), (("constant", 5), ("minimum",), ("absolute",), ("negate",)), [-3, -7]),
+        ((3, -7), (("constant", -5), ("maximum",), ("constant", 1), ("subtract",)), [2, -6]),
+    ],
+)
+def test_steps_are_exact_and_round_to_the_nearest(numbers, steps, expected):
+    statistic = built(("lookup", "x", numbers), *steps)
+
+    found = statistic.values({"x": np.arange(len(numbers))})
+
+    assert found.tolist() == expected
+
+
 def test_no_rows_have_no_values():
     for statistic in (built(OLD), built(AGE), built(("in", "age", (0, 1, 2, 3)))):
         assert statistic.values({"age": np.zeros(0, dtype=np.uint8)}).shape == (0,)
