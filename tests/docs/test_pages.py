@@ -27,6 +27,7 @@ RUN = [
     "kd-tree.md",
     "microaggregation.md",
     "anonymous.md",
+    "linear-statistics.md",
     "statistics-language.md",
 ]
 FIRST_SCREEN_LINES = 24
