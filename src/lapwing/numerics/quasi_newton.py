@@ -13,6 +13,9 @@ MEMORY: Final = 20
 LEAST_STEP: Final = 1e-12
 """Steps end where even so small a part of one does not lead down: rounding is all that is left."""
 
+MOST_IDLE: Final = 10
+"""Steps end after so many that led nowhere."""
+
 Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
 _Moves = deque[tuple[np.ndarray, np.ndarray, float]]
 
@@ -54,10 +57,10 @@ def smallest(objective: Objective, start: np.ndarray, precision: float, most_ste
     >>> place.round(6).tolist()
     [3.0, 3.0]
     """
-    place, moves = start, _Moves(maxlen=MEMORY)
+    place, moves, idle = start, _Moves(maxlen=MEMORY), 0
     value, slope = objective(place)
     for step in range(most_steps):
-        if np.abs(slope).max() <= precision:
+        if np.abs(slope).max() <= precision or idle == MOST_IDLE:
             return place, step
         direction = _direction(slope, moves)
         descent, part = _dot(slope, direction), 1.0
@@ -73,6 +76,7 @@ def smallest(objective: Objective, start: np.ndarray, precision: float, most_ste
         curvature = _dot(move, turn)
         if curvature > LEAST_STEP * _dot(turn, turn):
             moves.append((move, turn, curvature))
+        idle = 0 if other_value < value else idle + 1
         place, value, slope = other, other_value, other_slope
     return place, most_steps
 

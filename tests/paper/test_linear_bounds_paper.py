@@ -1,0 +1,192 @@
+"""Theorems 2.2 and 2.3 of "Privacy of Synthetic Data" as calculators: constants by exact laws, and inverses."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from lapwing.errors import ParameterError
+from lapwing.numerics.linear_bounds import (
+    draws_needed,
+    points_needed,
+    smallest_delta,
+    smallest_epsilon,
+    theorem_2_2,
+    theorem_2_3,
+)
+from lapwing.numerics.linear_families import Family
+from lapwing.numerics.noise_tails import laplace_tail
+
+PAIRS = Family(statistics=481, values="zero-one", tables=120)
+
+
+def deviation(rows, chance, delta, width):
+    """Return the exact probability that a mean of rows 0/1 values times the width is farther than delta from its own.
+
+    Differences of delta itself count as inside; rounding is kept out by a hundred millionth of a row.
+    """
+    reach = delta * rows / width + 1e-8
+    centre = rows * chance
+    return binom.cdf(math.ceil(centre - reach) - 1, rows, chance) + binom.sf(math.floor(centre + reach), rows, chance)
+
+
+CHANCES = np.linspace(0.01, 0.99, 99)
+
+
+@pytest.mark.parametrize("delta", [0.5, 0.2, 0.1, 0.03])
+@pytest.mark.parametrize("share", [0.02, 1e-4])
+def test_signed_values_need_our_constant_and_break_the_paper_s(delta, share):
+    ours = draws_needed(Family(statistics=10), delta=delta, gamma=10 * share)
+    printed = math.ceil(math.log(1 / share) / delta**2)
+
+    kept = max(deviation(ours, chance, delta, 2) for chance in CHANCES)
+    broken = deviation(printed, 0.5, delta, 2)
+
+    assert kept <= share
+    assert broken > share
+
+
+@pytest.mark.parametrize("delta", [0.5, 0.2, 0.1, 0.03])
+@pytest.mark.parametrize("share", [0.2, 0.02, 1e-4])
+def test_zero_one_values_need_no_more_than_the_paper_says(delta, share):
+    rows = draws_needed(Family(statistics=1, values="zero-one"), delta=delta, gamma=share)
+
+    worst = max(deviation(rows, chance, delta, 1) for chance in CHANCES)
+
+    assert rows == math.ceil(math.log(1 / share) / delta**2)
+    assert worst <= share
+
+
+def test_a_third_of_those_rows_is_too_few():
+    rows = draws_needed(Family(statistics=1, values="zero-one"), delta=0.03, gamma=1e-4)
+
+    assert deviation(rows // 3, 0.5, 0.03, 1) > 1e-4
+
+
+FAMILIES = {
+    "signed": (Family(statistics=4), lambda rng: rng.choice([-1, 1], 4)),
+    "zero-one": (Family(statistics=4, values="zero-one"), lambda rng: rng.integers(0, 2, 4)),
+    "two tables of two cells": (
+        Family(statistics=5, values="zero-one", tables=2),
+        lambda rng: np.eye(2)[rng.integers(0, 2, 2)].ravel(),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_no_pair_of_records_changes_the_sums_by_more_than_the_sensitivity_and_one_attains_it(kind):
+    family, draw = FAMILIES[kind]
+    rng = np.random.default_rng(1)
+    records = np.unique([draw(rng) for _ in range(200)], axis=0)
+
+    added = max(np.abs(record).sum() for record in records)
+    replaced = max(np.abs(one - other).sum() for one, other in itertools.product(records, records))
+
+    assert added == family.sensitivity("add-remove")
+    assert replaced == family.sensitivity("replace-one")
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 50.0])
+def test_noise_of_the_theorem_s_scale_stays_below_delta_for_all_statistics(neighbours, epsilon):
+    gamma, delta = 0.05, 0.05
+    rows = theorem_2_2(PAIRS, neighbours, epsilon=epsilon, delta=delta, gamma=gamma)
+    scale = Fraction(PAIRS.sensitivity(neighbours)) / Fraction(epsilon)
+
+    # The smallest whole number that all noise stays within, from the exact law.
+    largest = laplace_tail(scale, Fraction(gamma) / PAIRS.statistics)
+    moved = largest / rows if neighbours == "replace-one" else 2 * largest / (rows - largest)
+
+    assert moved <= delta
+    assert moved > 0.9 * delta or epsilon == 50
+
+
+def test_quotients_of_noisy_numbers_stay_within_the_bound():
+    rows, noise = 50, 7
+    every = itertools.product(range(-rows, rows + 1, 5), range(-noise, noise + 1), range(-noise, noise + 1))
+
+    worst = max(abs(sums / rows - (sums + z) / (rows + other)) for sums, z, other in every)
+
+    assert worst <= 2 * noise / (rows - noise)
+    assert worst == pytest.approx(2 * noise / (rows - noise), rel=1e-9)
+
+
+def test_theorem_2_2_is_the_printed_formula_for_signed_values_and_replace_one_neighbours():
+    rows = theorem_2_2(Family(statistics=100), "replace-one", epsilon=0.5, delta=0.1, gamma=0.1)
+
+    printed = 2 / (0.1 * 0.5) * 100 * math.log(100 / 0.1)
+    assert printed <= rows <= printed + 0.5 / 0.1 + 1  # half a unit more, because noise is whole
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("family", [PAIRS, Family(statistics=12), Family(statistics=12, values="zero-one")])
+def test_rows_delta_and_epsilon_are_each_other_s_inverses(family, neighbours):
+    needs = theorem_2_3(family, neighbours, epsilon=0.7, delta=0.08, gamma=0.1, condition_number=3)
+
+    best = smallest_delta(family, neighbours, rows=needs.rows, epsilon=0.7, gamma=0.1, condition_number=3)
+    cheapest = smallest_epsilon(family, neighbours, rows=needs.rows, delta=0.08, gamma=0.1)
+
+    assert best.delta == pytest.approx(0.08, rel=1e-3)
+    assert best.delta <= 0.08
+    assert best.draws == draws_needed(family, delta=best.delta, gamma=0.1)
+    assert best.points == points_needed(family, delta=best.delta, gamma=0.1, condition_number=3)
+    assert best.accuracy == 8 * best.delta
+    assert cheapest <= 0.7
+    assert theorem_2_2(family, neighbours, epsilon=cheapest, delta=0.08, gamma=0.1) <= needs.rows
+
+
+def test_points_are_proportional_to_the_condition_number_and_the_number_of_statistics():
+    assert points_needed(Family(statistics=20), delta=0.1, gamma=0.1, condition_number=1) == 20_000
+    assert points_needed(Family(statistics=20), delta=0.1, gamma=0.1, condition_number=7.5) == 150_000
+    assert points_needed(Family(statistics=60), delta=0.1, gamma=0.1, condition_number=1) == 60_000
+
+
+def test_too_few_rows_are_refused_with_the_number_that_is_enough():
+    least = theorem_2_3(PAIRS, "add-remove", epsilon=1, delta=0.5, gamma=0.05, condition_number=1).rows
+
+    smallest_delta(PAIRS, "add-remove", rows=least, epsilon=1, gamma=0.05, condition_number=1)
+    with pytest.raises(ParameterError) as refusal:
+        smallest_delta(PAIRS, "add-remove", rows=least - 1, epsilon=1, gamma=0.05, condition_number=1)
+
+    assert str(refusal.value) == (
+        f"theorem 2.3 needs at least {least} rows for delta = 1/2, got {least - 1}; raise epsilon or ask for less"
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Family(statistics=0), "a family needs at least 1 statistic, got 0"),
+        (lambda: Family(statistics=3, values="real"), "values must be one of signed, zero-one, got 'real'"),
+        (
+            lambda: Family(statistics=3, tables=1),
+            "tables must be at least 1 and have zero-one values, got 1 with 'signed'",
+        ),
+        (
+            lambda: PAIRS.sensitivity("swap"),
+            "neighbours must be one of add-remove, replace-one, got 'swap'",
+        ),
+        (lambda: draws_needed(PAIRS, delta=0.6, gamma=0.1), "delta must be above 0 and at most 1/2, got 0.6"),
+        (lambda: draws_needed(PAIRS, delta=0.1, gamma=0.25), "gamma must be above 0 and below 1/4, got 0.25"),
+        (
+            lambda: points_needed(PAIRS, delta=0.1, gamma=0.1, condition_number=0.9),
+            "condition_number must be finite and at least 1, got 0.9",
+        ),
+        (
+            lambda: theorem_2_2(PAIRS, "add-remove", epsilon=0, delta=0.1, gamma=0.1),
+            "epsilon must be finite and above 0, got 0",
+        ),
+        (
+            lambda: smallest_epsilon(PAIRS, "replace-one", rows=4, delta=0.1, gamma=0.1),
+            "4 rows are too few for delta = 0.1 at any epsilon; raise delta",
+        ),
+    ],
+)
+def test_numbers_out_of_range_are_refused(call, message):
+    with pytest.raises(ParameterError) as refusal:
+        call()
+
+    assert str(refusal.value) == message
