@@ -26,7 +26,9 @@ RUN = [
     "psmm.md",
     "kd-tree.md",
     "microaggregation.md",
+    "private-sampling.md",
     "anonymous.md",
+    "uncertainty.md",
     "linear-statistics.md",
     "statistics-language.md",
 ]
