@@ -15,8 +15,7 @@ NUMBERS = ["2", "1/2", "3/7", "1000000001/1000000000", "144/100001", "1e300", "1
 @pytest.mark.parametrize("text", NUMBERS)
 def test_a_logarithm_of_more_digits_lies_between_the_bounds(text):
     number = Fraction(text)
-    with localcontext() as context:
-        context.prec = 200
+    with localcontext(prec=200):
         closer = Fraction((Decimal(number.numerator) / Decimal(number.denominator)).ln())
 
     lower, upper = log_between(number)
