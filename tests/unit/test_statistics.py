@@ -42,6 +42,10 @@ class Number(int):
     pass
 
 
+class Steps(tuple):
+    __slots__ = ()
+
+
 class Sly(Statistic):
     """A statistic that would see the codes."""
 
@@ -88,6 +92,7 @@ def test_values_are_clipped_even_to_bounds_that_lie():
     [
         ((), "is a tuple of 1 to 4096 steps"),
         ([OLD], "is a tuple of 1 to 4096 steps"),
+        (Steps((OLD,)), "is a tuple of 1 to 4096 steps"),
         ((OLD,) * 5000, "is a tuple of 1 to 4096 steps"),
         ((["in", "age", (0, 1)],), "a step of a statistic is a tuple that starts with a word"),
         (((),), "a step of a statistic is a tuple that starts with a word"),
@@ -126,6 +131,8 @@ def test_values_are_clipped_even_to_bounds_that_lie():
         ((OLD, OLD), "leaves 2 values, not one"),
         ((("constant", 0),), "a statistic without a column is the same for every row"),
         ((AGE, AGE, ("add",)), "can go from 0 to 2; divide it by 2"),
+        ((AGE, ("scale", 0, 1)), "it is the same for every row, so there is nothing to measure; leave it out"),
+        ((("lookup", "age", (0,)), ("scale", 2**62, 1)), "can grow beyond 2[*][*]46 on the way"),
     ],
 )
 def test_a_malformed_program_is_refused(program, message):
