@@ -103,6 +103,19 @@ def ordered_ends(field: Field, order: type[ast.cmpop], constant: object) -> Ends
     return _checked(field, (start, stop) if start < stop else ())
 
 
+def plain(constant: object) -> object:
+    """Return a constant as a condition on a column takes it: of a fraction, an int or a float.
+
+    Examples
+    --------
+    >>> plain(Fraction(3)), plain(Fraction(1, 4)), plain("a")
+    (3, 0.25, 'a')
+    """
+    if not isinstance(constant, Fraction):
+        return constant
+    return int(constant) if constant.denominator == 1 else float(constant)
+
+
 def line(field: Field) -> tuple[Fraction, Fraction]:
     """Return the number of code 0 of an integer or number field with bounds, and the distance to that of code 1.
 
@@ -112,6 +125,8 @@ def line(field: Field) -> tuple[Fraction, Fraction]:
     --------
     >>> line(Field(name="x", type="number", minimum=0.5, maximum=2, resolution=0.1))
     (Fraction(1, 2), Fraction(1, 10))
+    >>> line(Field(name="x", type="number", minimum=1, maximum=2**32 + 1))
+    (Fraction(3, 2), Fraction(1, 1))
     """
     lo, hi = bounds(field)
     grid = step(field)
@@ -147,9 +162,8 @@ def _number(field: Field, order: type[ast.cmpop], constant: object) -> Any:  # n
     else:
         number = Fraction(str(constant)) if is_finite_number(constant) else None
     if number is None:
-        shown = float(constant) if isinstance(constant, Fraction) else constant
         raise ParameterError(
-            f"column {quote(field.name)} holds {field.type} values, but is compared with {quote(shown)}; "
+            f"column {quote(field.name)} holds {field.type} values, but is compared with {quote(plain(constant))}; "
             "use a constant of its type"
         )
     return number
@@ -188,7 +202,7 @@ def _listed_ends(field: Field, order: type[ast.cmpop], constant: object) -> Ends
                 f"column {quote(field.name)} has no order; list values with in (...), or declare categoriesOrdered"
             )
         numbers: list[Any] = list(range(len(categories)))
-        number = int(wanted_runs(field, constant)[0, 0])
+        number = int(wanted_runs(field, plain(constant))[0, 0])
     elif field.type in ("date", "datetime"):
         numbers = [code_number(field.type, each) for each in categories]
         number = _number(field, order, constant)

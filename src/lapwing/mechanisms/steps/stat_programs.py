@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Final, cast
 
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.mechanisms.steps.stat_comparisons import equal_ends, line, missing_ends, ordered_ends
+from lapwing.mechanisms.steps.stat_comparisons import equal_ends, line, missing_ends, ordered_ends, plain
 from lapwing.release.statistic_programs import LIMIT, MOST_LISTED, MOST_STEPS, ONE, Step
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import quote
@@ -143,7 +143,7 @@ def _comparison(left: ast.expr, order: type[ast.cmpop], right: ast.expr, schema:
         field = _field(left, schema)
         if order in _ORDERS:
             return (("in", field.name, ordered_ends(field, order, constant)),)
-        return (("in", field.name, equal_ends(field, _plain(constant), order is ast.NotEq)),)
+        return (("in", field.name, equal_ends(field, plain(constant), order is ast.NotEq)),)
     if order in (ast.Gt, ast.GtE):
         left, right = right, left
     return (*_steps(_number(left, schema)), *_steps(_number(right, schema)), (_COMPARED[order],))
@@ -161,7 +161,7 @@ def _membership(left: ast.expr, order: type[ast.cmpop], right: ast.expr, schema:
     constants = [_constant(each, schema) for each in cast("ast.Tuple", right).elts]
     if not constants or any(each is None for each in constants):
         raise ParameterError(f"in ({quote(field.name)}) takes a list of constants; ask for missing with is None")
-    return (("in", field.name, equal_ends(field, [_plain(each) for each in constants], order is ast.NotIn)),)
+    return (("in", field.name, equal_ends(field, [plain(each) for each in constants], order is ast.NotIn)),)
 
 
 def _constant(node: ast.expr, schema: Schema) -> Fraction | str | bool | None:
@@ -178,13 +178,6 @@ def _reads_column(node: ast.AST) -> bool:
     """Tell whether a part names a column."""
     parts = node.args if isinstance(node, ast.Call) else list(ast.iter_child_nodes(node))
     return isinstance(node, ast.Name) or any(map(_reads_column, parts))
-
-
-def _plain(constant: Fraction | str | bool | None) -> object:
-    """Return a constant as a condition on a column takes it."""
-    if not isinstance(constant, Fraction):
-        return constant
-    return int(constant) if constant.denominator == 1 else float(constant)
 
 
 # -------------------------------------------------------------------------------------------------------- numbers
