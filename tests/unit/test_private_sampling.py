@@ -12,6 +12,7 @@ import lapwing as lw
 from helpers.bits import SeededBits
 from helpers.command import lapwing
 from helpers.private_draws import asked, cube_schema, frame_of, kinds_of_rows, source_of
+from lapwing.api.progress import watched
 from lapwing.budget.budget import Budget
 from lapwing.curator.private_draw import exact_weights
 from lapwing.errors import ParameterError
@@ -270,6 +271,31 @@ def test_a_saved_release_gives_the_same_rows(tmp_path):
     assert back.sample(seed=3).equals(release.sample(seed=3))
     assert back.certificate.to_json() == release.certificate.to_json()
     assert back.answers.height == 0
+
+
+def test_an_interrupted_release_gives_the_recorded_rows_again(tmp_path):
+    release = released(epsilon=30, transcript=tmp_path / "t.jsonl")
+
+    again = lw.resume(tmp_path / "t.jsonl", frame_of(TABLE, 3))
+
+    assert again.noisy[0].rows.tolist() == release.noisy[0].rows.tolist()
+    assert again.certificate.to_json() == release.certificate.to_json()
+
+
+def test_a_query_has_no_interval_because_no_noisy_answer_covers_it():
+    shown = released(epsilon=30).query(["x0"])
+
+    assert shown["share"].sum() == pytest.approx(1)
+    assert shown["lower"].null_count() == shown.height
+
+
+def test_the_step_is_to_draw_rows():
+    steps = []
+
+    with watched(steps.append):
+        released(epsilon=30)
+
+    assert next(step.step for step in steps) == "drawing rows"
 
 
 def test_the_certificate_says_research_and_what_is_proved():

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from lapwing.api.settings import Settings
 from lapwing.mechanisms.adaptive import Adaptive
+from lapwing.mechanisms.private_sampling import PrivateSampling
 from lapwing.mechanisms.steps.adaptive_costs import winners_of
 from lapwing.mechanisms.steps.refined_columns import one_way_tables
 from lapwing.release.questions import Answer
@@ -124,6 +125,8 @@ class ProgressSink:
         """Say what comes next."""
         if self._spent >= self._settings.request.budget.amount * _ALL_BUT_ROUNDING:
             return "fitting"
+        if isinstance(self._settings.mechanism, PrivateSampling):
+            return "drawing rows"
         if not isinstance(self._settings.mechanism, Adaptive):
             return "counting and adding noise"
         schema = self._settings.schema
