@@ -290,61 +290,6 @@ def test_refused_samples_leave_no_file(model, more, says):
     assert names(model.parent) == before
 
 
-def test_query_prints_an_aligned_table(model):
-    said = lapwing("query", model, "--column", "sex", "--confidence", "0.99")
-
-    assert (said.status, said.err) == (0, "")
-    lines = said.out.splitlines()
-    assert lines[0].split() == ["sex", "count", "share", "lower", "upper", "basis"]
-    assert {line.split()[0] for line in lines[1:]} == {"f", "m"}
-    assert sum(float(line.split()[2]) for line in lines[1:]) == pytest.approx(1, abs=0.01)
-    assert all(int(line.split()[3]) <= int(line.split()[4]) for line in lines[1:])
-    assert {line.find("1 noisy count") for line in lines[1:]} == {lines[0].find("basis")}
-
-
-def test_query_says_on_one_line_where_no_interval_is_known(place):
-    synthesize("--model", "m.lapwing", "--mechanism", "independent", "--quiet")
-
-    apart = lapwing("query", "m.lapwing", "--column", "sex", "--column", "age", "--groups", "3")
-    quiet = lapwing("--quiet", "query", "m.lapwing", "--column", "sex", "--column", "age")
-
-    assert apart.err == "lapwing: no noisy answer covers 6 of 6 cells\n"
-    assert all(line.endswith("-      -  no noisy answer covers it") for line in apart.out.splitlines()[1:])
-    assert (quiet.status, quiet.err) == (0, "")
-
-
-def test_query_says_how_to_see_cells_that_were_counted(place):
-    synthesize("--model", "m.lapwing", "--mechanism", "pmm", "--set", "depth=6", "--quiet")
-
-    said = lapwing("query", "m.lapwing", "--column", "day")
-
-    assert said.err.startswith("lapwing: no noisy answer covers ")
-    assert said.err.endswith(" of 21 cells; --groups measured shows the cells that were counted\n")
-    assert lapwing("query", "m.lapwing", "--column", "day", "--groups", "measured").err == ""
-
-
-def test_query_shows_the_groups_that_were_counted(model):
-    said = lapwing("query", model, "--column", "day", "--groups", "measured")
-
-    assert (said.status, said.err) == (0, "")
-    assert len(said.out.splitlines()) > 100
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status", "message"),
-    [
-        (["--groups", "1"], 1, "groups must be at least 2, or 'measured', got 1"),
-        (["--groups", "few"], 2, "'few' is not a whole number; write it as digits alone, such as 100000"),
-        (["--confidence", "95"], 1, "confidence must be above 0 and below 1, got 95; 0.95 is usual"),
-    ],
-)
-def test_query_refuses_settings_outside_their_range(model, arguments, status, message):
-    said = lapwing("query", model, "--column", "sex", *arguments)
-
-    assert said.status == status
-    assert message in said.error
-
-
 def test_answers_writes_every_noisy_table_and_an_index(model):
     said = lapwing("answers", model, "-o", "answers")
 
