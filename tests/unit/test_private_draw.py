@@ -43,7 +43,8 @@ def published(rows=8, **changes):
         ({"draws": True}, "draws of a private draw must be a whole number from 1 to 1048576, got True"),
         ({"rows": 0}, "rows of a private draw must be a whole number from 1 to 2147483648, got 0"),
         ({"notion": "gaussian"}, "the notion of a budget must be 'pure' or 'zcdp', got 'gaussian'"),
-        ({"floor": "0"}, "floor must be above 0 and at most 1, got 0"),
+        ({"floor": "1/1000001"}, "floor must be from 0.000001 to 1, got 1/1000001"),
+        ({"floor": "0"}, "floor must be from 0.000001 to 1, got 0"),
     ],
 )
 def test_a_question_outside_its_range_is_refused(change, message):

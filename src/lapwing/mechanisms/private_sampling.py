@@ -57,7 +57,7 @@ class PrivateSampling:
     degree : int, default 2
         Marginals of up to so many columns are kept, 1 to 20; of all columns where there are fewer.
     floor : float, default 0.1
-        δ: no point is less likely than this times the uniform probability. Above 0, at most 1 (published: below 0.5).
+        δ: no point is less likely than this times the uniform probability. From 10^-6 to 1 (published: below 0.5).
         Larger: more rows are allowed, and the density is flatter.
     draws : int or None, default None
         How many rows; more than the budget allows are refused. By default as many as it allows, at most ``2**20``.

@@ -30,6 +30,9 @@ MOST_ROWS: Final = 2**31
 MOST_POINTS: Final = 32
 """Largest reduced space: its programs are solved in rational numbers, in about a second."""
 
+LEAST_FLOOR: Final = Fraction(1, 10**6)
+"""Far above the rounding of a density on few points, to ``2**-40`` of the mass, as its price needs it."""
+
 TWO_VALUES: Final = Grouping(2, 1, "shift", 0)
 """The codes of a column that takes part: two values, and misfits."""
 
@@ -47,7 +50,7 @@ class PrivateDraw:
     degree : int
         From 1 to the number of columns.
     floor : Fraction
-        The paper's δ: no point of the space is less likely than this times the uniform probability. Above 0, at most 1;
+        The paper's δ: no point of the space is less likely than this times the uniform probability. From 10^-6 to 1;
         with points below 1/2.
     rows : int
         The public number n of rows, 1 to ``2**31``.
@@ -223,8 +226,8 @@ def check_density(floor: Fraction, ceiling: Fraction | None, *, is_reduced: bool
     """
     if (ceiling is None) == is_reduced:
         raise ParameterError("a ceiling goes with points, and points with a ceiling; give both or neither")
-    if not isinstance(floor, Fraction) or not 0 < floor <= 1:
-        raise ParameterError(f"floor must be above 0 and at most 1, got {floor}; 0.1 suits most tables")
+    if not isinstance(floor, Fraction) or not LEAST_FLOOR <= floor <= 1:
+        raise ParameterError(f"floor must be from 0.000001 to 1, got {floor}; 0.1 suits most tables")
     if ceiling is None:
         return
     room = min(1 - 2 * floor, ceiling - floor - 1)
