@@ -11,7 +11,7 @@ an earlier one, so that an interval is kept just when it is bad. With J candidat
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -94,7 +94,7 @@ def cell_intervals(
     misfits_out = np.zeros(shape, dtype=np.bool_)
     for answer in noisy:
         is_open = terms == 0
-        for cells, view in _best_views(list(_views(answer, columns, groupings)), is_open):
+        for cells, view in _best_views(_views(answer, columns, groupings), is_open):
             terms[cells], misfits_out[cells] = view.terms[cells], view.misfits_out
             half, sums = _half_widths(view.terms[cells], view.noise, failure), view.sums()[cells]
             lower[cells], upper[cells] = sums - half, sums + half
@@ -284,14 +284,16 @@ def _axis(starts: np.ndarray, stops: np.ndarray, group: np.ndarray, asked: Group
     return _Axis(first, last, is_cut)
 
 
-def _best_views(views: Sequence[_View], is_open: np.ndarray) -> Iterator[tuple[np.ndarray, _View]]:
+def _best_views(views: Iterable[_View], is_open: np.ndarray) -> Iterator[tuple[np.ndarray, _View]]:
     """Return, for each table of an answer that serves any, the open cells whose sum it knows best."""
-    if not views:
-        return
-    variances = np.array([np.where(view.terms > 0, view.terms * view.noise.sd**2, np.inf) for view in views])
-    best = variances.argmin(axis=0)
-    for place, view in enumerate(views):
-        cells = is_open & (best == place) & (view.terms > 0)
+    useful = [view for view in views if view.terms.any()]
+    least, best = np.full(is_open.shape, np.inf), np.full(is_open.shape, -1)
+    for place, view in enumerate(useful):
+        variance = np.where(view.terms > 0, view.terms * view.noise.sd**2, np.inf)
+        best[variance < least] = place
+        least = np.minimum(least, variance)
+    for place, view in enumerate(useful):
+        cells = is_open & (best == place)
         if cells.any():
             yield cells, view
 
