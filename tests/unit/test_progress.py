@@ -118,3 +118,16 @@ def test_the_command_writes_no_bar_into_a_pipe(tmp_path, monkeypatch):
     assert said.status == 0, said.err
     assert all(line.startswith("lapwing: ") for line in said.err.splitlines())
     assert "budget spent" not in said.err
+
+
+def test_a_terminal_shows_how_many_replicates_are_done_and_nothing_else_does(monkeypatch, capsys):
+    release = lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism="Independent")
+    release.replicates(4, rows=10)
+    said = capsys.readouterr()
+
+    screen = terminal(monkeypatch)
+    release.replicates(4, rows=10)
+
+    assert (said.out, said.err) == ("", "")
+    assert "replicates" in screen.getvalue()
+    assert "100%" in screen.getvalue()
