@@ -112,6 +112,13 @@ def test_an_answer_that_is_no_density_becomes_one_and_its_error_is_measured_agai
     assert lost.gap == lost.error == pytest.approx(1 / 6)
 
 
+def test_the_best_of_several_bounds_counts():
+    matrix, targets, weights = csr_array([[0.0, 1.0]]), np.array([3.0]), np.array([0.5, 0.5])
+
+    for multipliers in ([np.zeros(1), -np.ones(1)], [-np.ones(1), np.zeros(1)]):
+        assert module.certified_density(matrix, targets, weights, multipliers, 1).gap == pytest.approx(0.5)
+
+
 def test_a_bound_with_the_sign_turned_is_none():
     matrix, targets = csr_array([[0.0, 1.0]]), np.array([3.0])
 
