@@ -245,6 +245,20 @@ def test_a_statistic_that_no_point_has_leaves_the_points_as_they_are():
     assert release.model.weights.tolist() == [pytest.approx(1 / 3)] * 3
 
 
+def test_a_release_with_a_public_frame_cannot_be_resumed_but_one_with_a_path_can(tmp_path):
+    public, data = frame_of_flags(ROWS[:50]), frame_of_flags(ROWS)
+    public.write_parquet(tmp_path / "public.parquet")
+    for name, mu in (("frame", public), ("path", tmp_path / "public.parquet")):
+        mechanism = LinearStatistics(mu=mu, points=20)
+        lw.synthesize(data, FOUR, epsilon=1, mechanism=mechanism, transcript=tmp_path / f"{name}.jsonl", seed=1)
+
+    with pytest.raises(
+        ParameterError, match="mu was 'a frame of 50 rows', which is kept in no file, so a release with"
+    ):
+        lw.resume(tmp_path / "frame.jsonl", data)
+    assert lw.resume(tmp_path / "path.jsonl", data).model.atoms == 20
+
+
 def test_a_mu_that_is_no_name_is_the_path_of_a_table():
     with pytest.raises(lw.DataError, match="microagregation"):
         lw.synthesize(frame_of_flags(ROWS), FOUR, epsilon=1, mechanism=LinearStatistics(mu="microagregation"))

@@ -1,8 +1,9 @@
 """Public rows as points of a reduced space: they are coded here, because no mechanism reads tables."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
-from typing import cast, get_args
+from typing import Final, cast, get_args
 
 import numpy as np
 
@@ -13,6 +14,10 @@ from lapwing.mechanisms.registry import Mechanism
 from lapwing.mechanisms.steps.reduced_space import Mu, PublicPoints
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import code_table
+
+CALLABLE: Final = "callable "
+FRAME: Final = "a frame of "
+"""How the names begin of points that are kept in no file."""
 
 
 def with_public_points(mechanism: Mechanism, schema: Schema, seed: int) -> Mechanism:
@@ -42,15 +47,19 @@ def with_public_points(mechanism: Mechanism, schema: Schema, seed: int) -> Mecha
         return mechanism
     if isinstance(mechanism.mu, str) and mechanism.mu in get_args(Mu):
         return mechanism
-    mu = mechanism.mu
+    mu = os.fspath(mechanism.mu) if isinstance(mechanism.mu, os.PathLike) else mechanism.mu
     if callable(mu):
-        name = f"callable {getattr(mu, '__qualname__', type(mu).__qualname__)}"
+        name = f"{CALLABLE}{getattr(mu, '__qualname__', type(mu).__qualname__)}"
         rows = mu(mechanism.points, generator(seed, "mu"))
     else:
         name, rows = (mu if isinstance(mu, str) else ""), mu
+        if isinstance(mu, str) and mu.startswith((CALLABLE, FRAME)):
+            raise ParameterError(
+                f"mu was {mu!r}, which is kept in no file, so a release with it cannot be resumed; make a new one"
+            )
     codes = _coded(rows, schema)
     count = len(next(iter(codes.values())))
-    return cast("Mechanism", replace(mechanism, mu=PublicPoints(codes, name or f"a frame of {count} rows")))
+    return cast("Mechanism", replace(mechanism, mu=PublicPoints(codes, name or f"{FRAME}{count} rows")))
 
 
 def refuse_private_points(mechanism: object, data: object) -> None:
@@ -69,8 +78,9 @@ def refuse_private_points(mechanism: object, data: object) -> None:
         If they are the same.
     """
     mu = mechanism.mu if isinstance(mechanism, LinearStatistics) else None
-    paths = [str(Path(each).resolve()) for each in (mu, data) if isinstance(each, str | Path)]
-    if (mu is not None and mu is data) or (len(paths) == 2 and paths[0] == paths[1]):
+    private = data if isinstance(data, list | tuple) else [data]
+    paths = {Path(each).resolve() for each in private if isinstance(each, str | Path)}
+    if mu is not None and (mu is data or (isinstance(mu, str | Path) and Path(mu).resolve() in paths)):
         raise ParameterError("mu is the private table itself, but must be public; name another table, or 'uniform'")
 
 

@@ -54,6 +54,7 @@ def _perturbed(
     question: LinearStatistics, source: CodedSource, terms: Terms, bits: BitSource, schema: Schema
 ) -> NoisySums:
     """Add one independent noise value to each sum."""
+    question = replace(question, statistics=tuple(map(replace, question.statistics)))  # [anew]
     law = question.noise(terms.relation, terms.max_rows)  # [law]
     exact = exact_statistics(question, source, schema)
     return NoisySums(question, exact + noise_of(law, exact.size, bits), law)  # [noise]
@@ -66,7 +67,6 @@ def exact_statistics(question: LinearStatistics, source: CodedSource, schema: Sc
     -----
     Guarantee: none, the sums are exact; `answer_linear_statistics` adds the noise before anything leaves the room.
     """
-    question = replace(question, statistics=tuple(map(replace, question.statistics)))  # what is derived is made anew
     row_values(question, {field.name: np.zeros(1, dtype=np.int64) for field in schema.columns}, schema)  # [try]
     sums = np.zeros(question.shape, dtype=np.int64)
     for block in blocks(source):

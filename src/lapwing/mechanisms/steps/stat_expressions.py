@@ -5,7 +5,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
 
@@ -65,6 +65,11 @@ class RowFunction:
     bounds : pair of numbers, default (-1, 1)
         Values are clipped to them; within [-1, 1], the lower one first.
 
+    Attributes
+    ----------
+    text : str
+        The function's name, as far as it has one, read once.
+
     Raises
     ------
     ParameterError
@@ -73,6 +78,7 @@ class RowFunction:
 
     function: Callable[[dict[str, Any]], object]
     bounds: tuple[float, float] = (-1, 1)
+    text: str = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -88,12 +94,8 @@ class RowFunction:
                 "divide the function's result"
             )
         object.__setattr__(self, "bounds", (known[0], known[1]))
-
-    @property
-    def text(self) -> str:
-        """The function's name, as far as it has one."""
         name = getattr(self.function, "__name__", type(self.function).__name__)
-        return str(name)[:_MOST_NAME]
+        object.__setattr__(self, "text", str(name)[:_MOST_NAME])
 
 
 def stat(text: str) -> Stat:
