@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize
 
+import lapwing as lw
 from helpers.private_draws import (
     MISFIT,
     asked,
@@ -61,6 +62,26 @@ def test_the_density_has_the_marginals_of_the_table_where_its_floor_leaves_it_al
     for members in sets_up_to(columns, degree)[1:]:
         mean = Fraction(sum(walsh(members, point) for point in flat if point is not MISFIT), len(flat))
         assert sum(share * walsh(members, point) for share, point in zip(law, cube, strict=True)) == mean
+
+
+@pytest.mark.parametrize("floor", [0.01, 0.3, 1])
+def test_a_density_of_all_columns_is_as_near_to_the_table_as_it_says(floor):
+    rng = np.random.default_rng(3)
+    plan = lw.plan(
+        cube_schema(3),
+        expected_rows=20,
+        epsilon=99,
+        mechanism=lw.PrivateSampling(degree=3, floor=floor),
+        neighbours="replace-one",
+    )
+    said = {statement.kind: statement.value for statement in plan.accuracy}["distance of the density"]
+
+    for _ in range(20):
+        points = [kinds_of_rows(3)[each] for each in rng.integers(8, size=20) * rng.integers(2)]
+        table = np.bincount([x + 2 * y + 4 * z for x, y, z in points], minlength=8) / 20
+        density = np.array(law_by_hand(points, 3, 3, Fraction(str(floor))), dtype=float)
+
+        assert np.abs(table - density).sum() / 2 <= said + 1e-12  # sums of a few doubles
 
 
 def density_by_solvers(points, values, means, floor, ceiling):

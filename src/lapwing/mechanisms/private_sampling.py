@@ -288,16 +288,36 @@ def _points(size: int, columns: int, degree: int, rng: np.random.Generator) -> n
 
 
 def _statements(question: PrivateDraw) -> tuple[Statement, ...]:
-    """Return Hoeffding's bound over all cells of all marginals up to the degree."""
+    """Return Hoeffding's bound over all cells of all marginals up to the degree, and what is known of the density."""
     columns = len(question.columns)
     cells = sum(math.comb(columns, size) * 2**size for size in range(1, question.degree + 1))
-    allowed = f"every row is drawn by itself, for {as_text(question.row_price)} of {question.notion} budget"
-    return (
+    stated = (
         Statement(
             kind=ERROR,
             text="with 95 % probability no cell of a marginal up to the degree is further than this, in shares, from "
             "the density that the rows are drawn from; that has the table's marginals where its floor leaves it alone",
             value=math.sqrt(math.log(2 * cells / _FAILURE) / (2 * question.draws)),
         ),
-        Statement(kind="rows drawn", text=allowed, value=question.draws),
+        Statement(
+            kind="rows drawn",
+            text=f"every row is drawn by itself, for {as_text(question.row_price)} of {question.notion} budget",
+            value=question.draws,
+        ),
+    )
+    if question.points is not None or question.degree < columns:
+        return stated
+    return (*stated, _distance(question))
+
+
+def _distance(question: PrivateDraw) -> Statement:
+    """Return how far the density is from the table where the degree is the number of columns.
+
+    Without a floor it is the table. With x for the mass that a floor c adds, at most 2**p c of 2**p n, the density is
+    ``max(f, c / (2**p n)) / (1 + x)``, below f by at most x / (1 + x) in all.
+    """
+    return Statement(
+        kind="distance of the density",
+        text="largest difference in the probability of anything between the density and the table, where a row that "
+        "does not fit the schema counts as spread over all values",
+        value=question.least / (question.rows + question.least),
     )
