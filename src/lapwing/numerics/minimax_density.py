@@ -284,20 +284,15 @@ def _by_highspy(matrix: "csr_array", targets: np.ndarray) -> tuple[np.ndarray, n
 
     statistics, points = matrix.shape
     sums_to_1 = csr_array(np.append(np.ones(points), 0.0)[None, :])
-    coefficients = vstack([_constraints(matrix), sums_to_1]).tocsc()
-    program = highspy.HighsLp()
-    program.num_col_, program.num_row_ = points + 1, 2 * statistics + 1
-    program.col_cost_ = np.append(np.zeros(points), 1.0)
-    program.col_lower_, program.col_upper_ = np.zeros(points + 1), np.full(points + 1, math.inf)
-    program.row_lower_ = np.append(np.full(2 * statistics, -math.inf), 1.0)
-    program.row_upper_ = np.concatenate((targets, -targets, [1.0]))
-    program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    program.a_matrix_.start_, program.a_matrix_.index_ = coefficients.indptr, coefficients.indices
-    program.a_matrix_.value_ = coefficients.data
+    rows = csr_array(vstack([_constraints(matrix), sums_to_1]))
     solver = highspy.Highs()
     for name, value in _SETTINGS.items():
         solver.setOptionValue(name, value)
-    solver.passModel(program)
+    solver.addVars(points + 1, np.zeros(points + 1), np.full(points + 1, math.inf))
+    solver.changeColCost(points, 1.0)
+    least = np.append(np.full(2 * statistics, -math.inf), 1.0)
+    most = np.concatenate((targets, -targets, [1.0]))
+    solver.addRows(len(most), least, most, rows.nnz, rows.indptr, rows.indices, rows.data)
     solver.run()
     answer = solver.getSolution()
     marginals = np.asarray(answer.row_dual)
