@@ -64,13 +64,12 @@ def test_replicates_show_the_sampling_error_that_rows_of_one_release_do_not(rele
 
 
 def test_noise_is_simulated_too():
-    loud = lw.synthesize(DATA, SCHEMA, epsilon=1, mechanism="Independent").replicates(10).proportion("sex == 'm'")
+    release = lw.synthesize(DATA, SCHEMA, epsilon=0.1, mechanism="Independent")
 
-    # Laplace noise of scale 4 on either of two counts of some 400 rows: .0062 beside .0217 would be hard to see; with
-    # a tenth of the budget it is .062.
-    louder = lw.synthesize(DATA, SCHEMA, epsilon=0.1, mechanism="Independent").replicates(20).proportion("sex == 'm'")
-    assert louder.standard_error > loud.standard_error
-    assert louder.standard_error > 0.035
+    tall = release.replicates(40, rows=400).proportion("tall")
+
+    # Sampling alone: sqrt(.25 / 400) = .025. Laplace noise of scale 40 on two counts of some 200 rows: about .1.
+    assert tall.standard_error > 0.035
 
 
 def test_estimates_are_about_those_of_the_table(replicates):
