@@ -33,7 +33,6 @@ from lapwing.release.model import ReleasedModel
 from lapwing.release.planned import Planned
 from lapwing.release.questions import Answer, KnownQuestion
 from lapwing.release.terms import Relation, Terms
-from lapwing.release.tree_counts import TreeCounts
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -268,11 +267,8 @@ class LinearStatistics:
         if of_mu is not None:
             questions += planned_mu(schema, of_mu, terms, cast("MeasuredMu", self.mu), _known(terms))
         questions += self._workload(schema).questions(schema, of_workload, terms.relation, terms.rows)
-        for question in questions:  # refuses noise that could leave 64 bits
-            if isinstance(question, TreeCounts):
-                question.noises(terms.relation, terms.max_rows)
-            else:
-                question.noise(terms.relation, terms.max_rows)
+        for question in questions:
+            question.noise(terms.relation, terms.max_rows)  # refuses noise that could leave 64 bits
         return tuple(questions)
 
     @property
@@ -302,7 +298,7 @@ class LinearStatistics:
     ) -> ReleasedModel | PublicPoints | None:
         """Return where points lie."""
         if budget is not None:
-            return measured_mu(curator, schema, budget, cast("MeasuredMu", self.mu), rng)
+            return measured_mu(curator, schema, budget, (cast("MeasuredMu", self.mu), self.points), rng)
         if isinstance(self.mu, PublicPoints):
             return self.mu
         assert self.mu == "uniform", "the api codes public rows"

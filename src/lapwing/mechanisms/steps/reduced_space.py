@@ -18,10 +18,9 @@ from lapwing.mechanisms.steps.microaggregated_model import (
     microaggregated_model,
     planned_cells,
 )
-from lapwing.mechanisms.steps.one_way import known_rows, one_way_questions, product_model
+from lapwing.mechanisms.steps.one_way import one_way_questions, product_model
 from lapwing.mechanisms.steps.public_cells import one_way_grouping
-from lapwing.mechanisms.steps.tree_model import cells_as_model, fitted_leaves
-from lapwing.mechanisms.steps.tree_plan import default_plan, tree_shapes
+from lapwing.mechanisms.steps.tree_points import tree_points, tree_questions
 from lapwing.release.cell_sums import CellSums
 from lapwing.release.curator import Curator
 from lapwing.release.laws import read_only
@@ -29,7 +28,6 @@ from lapwing.release.model import ReleasedModel
 from lapwing.release.questions import MarginalCounts
 from lapwing.release.second_moment import SecondMoment
 from lapwing.release.terms import Terms
-from lapwing.release.tree_counts import TreeCounts
 from lapwing.sample.rows import sample_codes
 from lapwing.schema.groupings import Grouping
 from lapwing.schema.schemas import Schema
@@ -37,13 +35,10 @@ from lapwing.schema.schemas import Schema
 MeasuredMu = Literal["microaggregation", "tree", "product"]
 Mu = Literal["microaggregation", "tree", "product", "uniform"]
 
-MuQuestion = MarginalCounts | SecondMoment | CellSums | TreeCounts
+MuQuestion = MarginalCounts | SecondMoment | CellSums
 
 ONE_WAY_GROUPS: Final = 128
 """About how many groups ordered columns of a product have."""
-
-MOST_NODES: Final = 2**20
-"""Most cells of all levels of a tree."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -76,7 +71,7 @@ class PublicPoints:
 
 
 def measured_mu(
-    curator: Curator, schema: Schema, budget: Budget, kind: MeasuredMu, rng: np.random.Generator
+    curator: Curator, schema: Schema, budget: Budget, kind: tuple[MeasuredMu, int], rng: np.random.Generator
 ) -> ReleasedModel:
     """Spend a budget on a model whose rows lie where the table's rows lie.
 
@@ -88,24 +83,21 @@ def measured_mu(
         Of the table.
     budget : Budget
         Spent exactly.
-    kind : {"microaggregation", "tree", "product"}
-        Means of similar rows; nested cells of all columns; one-way tables.
+    kind : tuple of ({"microaggregation", "tree", "product"}, int)
+        Means of similar rows; a tree of pairs of columns; one-way tables. The number of points is for the tree.
     rng : numpy.random.Generator
-        Rounds the fitted counts of a tree.
+        Draws the points of a tree.
 
     Returns
     -------
     ReleasedModel
     """
-    if kind == "microaggregation":
+    name, count = kind
+    if name == "microaggregation":
         return microaggregated_model(curator, schema, box_cells(schema), budget)
-    if kind == "product":
+    if name == "product":
         return product_model(curator, schema, one_way_groupings(schema, ONE_WAY_GROUPS), budget)
-    rows, left = known_rows(curator, budget)
-    shapes = tree_shapes(schema, None, MOST_NODES, is_paper=False)
-    (noisy,) = curator.ask(default_plan(shapes, curator.terms, left, None, rows).question(schema, left))
-    leaves = fitted_leaves(noisy, curator.terms.rows, rng)
-    return cells_as_model(schema, noisy.question, leaves, curator.terms.rows, "uniform")
+    return tree_points(curator, schema, budget, count, rng)
 
 
 def planned_mu(schema: Schema, budget: Budget, terms: Terms, kind: MeasuredMu, rows: float) -> tuple[MuQuestion, ...]:
@@ -116,8 +108,7 @@ def planned_mu(schema: Schema, budget: Budget, terms: Terms, kind: MeasuredMu, r
         return (*details, *planned_cells(cells.coordinates, left, terms, cells.settings, rows)[0])
     if kind == "product":
         return one_way_questions(schema, one_way_groupings(schema, ONE_WAY_GROUPS), budget)
-    shapes = tree_shapes(schema, None, MOST_NODES, is_paper=False)
-    return (default_plan(shapes, terms, budget, None, rows).question(schema, budget),)
+    return tree_questions(schema, budget)
 
 
 def one_way_groupings(schema: Schema, groups: int) -> dict[str, Grouping]:

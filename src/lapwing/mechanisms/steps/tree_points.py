@@ -1,0 +1,148 @@
+"""Points of a tree of pairs: every pair of columns is counted in coarse groups, and the strongest pairs form a tree."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from lapwing.budget.budget import Budget
+from lapwing.mechanisms.steps.one_way import one_way_questions, pooled_total
+from lapwing.mechanisms.steps.public_cells import is_refined, one_way_grouping, public_cells
+from lapwing.numerics.log_linear import Axis, Factor
+from lapwing.numerics.simplex import project_to_simplex
+from lapwing.numerics.tree_start import FLOOR, drawn_from_tree
+from lapwing.release.curator import Curator
+from lapwing.release.model import ReleasedModel, Spans
+from lapwing.release.questions import MarginalCounts, NoisyCounts
+from lapwing.schema.fields import Field
+from lapwing.schema.groupings import Grouping, cut, identity
+from lapwing.schema.schemas import Schema
+
+FINE_CELLS: Final = 128
+"""About how many cells a wide ordered column is counted in by itself."""
+
+PAIR_GROUPS: Final = 8
+"""About how many groups an ordered column has in pairs."""
+
+ONE_WAY_SHARE: Final = Fraction(1, 5)
+"""Part of the budget for columns by themselves, where there are pairs."""
+
+
+def tree_points(
+    curator: Curator, schema: Schema, budget: Budget, count: int, rng: np.random.Generator
+) -> ReleasedModel:
+    """Spend a budget on pairs of columns, and draw points from the tree of the strongest ones.
+
+    Parameters
+    ----------
+    curator : Curator
+        Answers.
+    schema : Schema
+        With at least one modelled column.
+    budget : Budget
+        Spent exactly.
+    count : int
+        Number of points.
+    rng : numpy.random.Generator
+        Public randomness.
+
+    Returns
+    -------
+    ReleasedModel
+        One atom per point, of equal weights: small cells of wide columns, values of others.
+
+    References
+    ----------
+    Chow, Liu, "Approximating Discrete Probability Distributions with Dependence Trees" (1968). What we changed: noisy
+    pairs, weighed by their L1 distance from independence less what noise alone gives.
+    """
+    answers = curator.ask(*tree_questions(schema, budget))
+    alone, pairs = answers[: len(schema.columns)], answers[len(schema.columns) :]
+    total = max(1.0, pooled_total(alone, curator.terms.rows))
+    axes = [_axis(field, answer, total) for field, answer in zip(schema.columns, alone, strict=True)]
+    groups = drawn_from_tree(axes, _strongest(schema, pairs, total), total, count, rng)
+    laws = {}
+    for place, (field, grouping) in enumerate(fine_groupings(schema).items()):
+        starts, stops, _ = grouping.pieces()
+        laws[field] = Spans(starts[groups[place]], stops[groups[place]])
+    rows = curator.terms.rows
+    return ReleasedModel(weights=np.ones(count), rows=round(total) if rows is None else rows, laws=laws)
+
+
+def tree_questions(schema: Schema, budget: Budget) -> tuple[MarginalCounts, ...]:
+    """Return the questions of `tree_points`: one for each column, then one for each pair.
+
+    Parameters
+    ----------
+    schema : Schema
+        With at least one modelled column.
+    budget : Budget
+        Of all of them.
+
+    Returns
+    -------
+    tuple of MarginalCounts
+    """
+    pairs = list(itertools.combinations(schema.columns, 2))
+    of_columns, of_pairs = budget.split([ONE_WAY_SHARE, 1 - ONE_WAY_SHARE] if pairs else [1, 0])
+    asked = one_way_questions(schema, fine_groupings(schema), of_columns)
+    return asked + tuple(
+        MarginalCounts(
+            columns=(one.name, other.name),
+            groupings=(one_way_grouping(one, PAIR_GROUPS), one_way_grouping(other, PAIR_GROUPS)),
+            cost=of_pairs / len(pairs),
+        )
+        for one, other in pairs
+    )
+
+
+def fine_groupings(schema: Schema) -> Mapping[str, Grouping]:
+    """Return the groups of each column by itself; each lies inside one group of the pairs."""
+    return {field.name: _fine(field) for field in schema.columns}
+
+
+def _fine(field: Field) -> Grouping:
+    """Return small cells of a wide ordered column, values of others."""
+    if not is_refined(field):
+        return identity(field.domain)
+    return cut(
+        field.domain, np.union1d(one_way_grouping(field, PAIR_GROUPS).cuts, public_cells(field, FINE_CELLS).cuts)
+    )
+
+
+def _axis(field: Field, answer: NoisyCounts, total: float) -> Axis:
+    """Return a column as the tree sees it: positive masses of its fine groups, and the group of each in pairs."""
+    (fine,) = answer.question.groupings
+    seen = fine.groups if field.domain.missing else fine.groups - 1  # no point has the misfit code
+    masses = np.maximum(project_to_simplex(answer.counts[:seen].astype(np.float64), total), FLOOR)
+    coarse = one_way_grouping(field, PAIR_GROUPS).apply(fine.pieces()[0][:seen])
+    return Axis(masses, (np.arange(seen), np.asarray(coarse)))
+
+
+def _strongest(schema: Schema, pairs: Sequence[NoisyCounts], total: float) -> list[Factor]:
+    """Return the pairs of a maximum spanning forest; none that noise alone may explain."""
+    from scipy.sparse.csgraph import minimum_spanning_tree  # noqa: PLC0415 - SciPy takes a while to load
+
+    names = [field.name for field in schema.columns]
+    strengths, found = np.zeros((len(names), len(names))), {}
+    for answer in pairs:
+        one, other = (names.index(name) for name in answer.question.columns)
+        counts = answer.counts
+        for axis, place in enumerate((one, other)):
+            if not schema.columns[place].domain.missing:
+                counts = np.delete(counts, -1, axis=axis)
+        joint = project_to_simplex(counts.ravel().astype(np.float64), total).reshape(counts.shape)
+        product = joint.sum(axis=1)[:, None] * joint.sum(axis=0)[None, :] / total
+        strengths[one, other] = max(
+            0.0, float(np.abs(joint - product).sum()) - counts.size * answer.noise.mean_absolute
+        )
+        found[one, other] = Factor(
+            table=((one, 1), (other, 1)),
+            target=counts.ravel().astype(np.float64),
+            sd=answer.noise.sd,
+            theta=np.zeros(counts.size),
+        )
+    edges = minimum_spanning_tree(-strengths).tocoo()
+    return [found[min(edge), max(edge)] for edge in zip(edges.row.tolist(), edges.col.tolist(), strict=True)]
