@@ -342,7 +342,10 @@ def test_the_published_variant_draws_points_that_the_seed_fixes():
 def test_the_default_number_of_points_is_twice_that_of_walsh_functions():
     mechanism = lw.PrivateSampling(variant="published", degree=1, floor=0.25)
 
-    assert released(mechanism=mechanism, epsilon=2000).noisy[0].question.points.size == 8
+    release = released(mechanism=mechanism, epsilon=2000)
+
+    assert release.noisy[0].question.points.size == 8
+    assert release.certificate.accuracy[-1].kind == "not proved here"
 
 
 def test_points_that_never_suit_end_with_an_error():

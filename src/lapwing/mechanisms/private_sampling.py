@@ -295,7 +295,7 @@ def _statements(question: PrivateDraw) -> tuple[Statement, ...]:
         Statement(
             kind=ERROR,
             text="with 95 % probability no cell of a marginal up to the degree is further than this, in shares, from "
-            "the density that the rows are drawn from; that has the table's marginals where its floor leaves it alone",
+            "the density that the rows are drawn from; that has the table's marginals where its bounds leave it alone",
             value=math.sqrt(math.log(2 * cells / _FAILURE) / (2 * question.draws)),
         ),
         Statement(
@@ -304,9 +304,16 @@ def _statements(question: PrivateDraw) -> tuple[Statement, ...]:
             value=question.draws,
         ),
     )
-    if question.points is not None or question.degree < columns:
-        return stated
-    return (*stated, _distance(question))
+    if question.points is not None:
+        return (*stated, _RESTATED)
+    return stated if question.degree < columns else (*stated, _distance(question))
+
+
+_RESTATED: Final = Statement(
+    kind="not proved here",
+    text="the accuracy theorem of the published algorithm is restated from a secondary source, and nothing above rests "
+    "on it; its privacy bound is proved",
+)
 
 
 def _distance(question: PrivateDraw) -> Statement:
