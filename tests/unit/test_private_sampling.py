@@ -66,7 +66,7 @@ def test_a_price_is_just_above_its_formula(notion, wanted):
 
 
 def test_the_price_of_the_published_variant_is_just_above_the_paper_s():
-    for rows, size, degree, floor, ceiling in [(8, 8, 1, 0.25, 2.0), (10**6, 16, 2, 0.4, 1.6)]:
+    for rows, size, degree, floor, ceiling in [(8, 8, 1, 0.25, 2.0), (2**31, 16, 2, 0.4, 1.6)]:
         sets = sum(math.comb(4, each) for each in range(degree + 1))
         allowed = (floor / ceiling) ** 1.5 * math.exp(-degree / 2) * sets**-0.25 * math.sqrt(rows) / size**0.75
         allowed /= 4 * math.sqrt(2)
@@ -75,7 +75,8 @@ def test_the_price_of_the_published_variant_is_just_above_the_paper_s():
             4, degree, Fraction(str(floor)), rows, notion="pure", points=size, ceiling=Fraction(str(ceiling))
         )
 
-        assert 1 - 1e-14 < float(price) * allowed < 1 + 1e-8  # and what the rounding of the density costs
+        rounding = 4 * size / (2**40 * floor)
+        assert 1 / allowed + rounding * 0.999 < price < (1 / allowed + rounding) * (1 + 1e-11)
 
 
 def test_as_many_rows_are_drawn_as_the_budget_allows():
