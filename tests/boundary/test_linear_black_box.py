@@ -14,7 +14,7 @@ from lapwing.release.terms import Terms
 from lapwing.schema.schemas import Schema
 
 EPSILON = 2
-FEW = 1_000
+FEW = 800
 ENOUGH = 3_000
 MANY = 20_000
 
@@ -47,7 +47,7 @@ def loss_of(name, relation, max_rows, runs):
 def test_sums_lose_no_more_than_they_claim(name, relation, max_rows):
     loss = loss_of(name, relation, max_rows, FEW)
 
-    assert 0.2 * EPSILON < loss <= EPSILON
+    assert 0 < loss <= EPSILON
 
 
 @pytest.mark.full
@@ -67,11 +67,21 @@ def test_many_sums_lose_no_more_than_they_claim(name, relation, max_rows):
     assert 0.6 * EPSILON < loss <= EPSILON
 
 
-@pytest.mark.parametrize(
-    ("name", "relation"), [("truths", "replace-one"), pytest.param("numbers", "add-remove", marks=pytest.mark.full)]
-)
-def test_sums_at_half_the_scale_are_certified(name, relation, monkeypatch):
+def draw_a_part(patch, part):
+    """Let the room draw so much of its noise."""
     honest = summing.noise_of
-    monkeypatch.setattr(summing, "noise_of", lambda law, size, bits: honest(law, size, bits) // 2)
+    patch.setattr(summing, "noise_of", lambda law, size, bits: honest(law, size, bits) // part)
+
+
+def test_sums_at_a_quarter_of_the_scale_are_certified(monkeypatch):
+    draw_a_part(monkeypatch, 4)
+
+    assert loss_of("truths", "replace-one", 1, FEW) > EPSILON
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("name", "relation"), [("truths", "replace-one"), ("numbers", "add-remove")])
+def test_sums_at_half_the_scale_are_certified(name, relation, monkeypatch):
+    draw_a_part(monkeypatch, 2)
 
     assert loss_of(name, relation, 1, ENOUGH) > EPSILON
