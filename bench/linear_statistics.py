@@ -180,9 +180,11 @@ def by_points(releases: int, *, is_quick: bool) -> Iterator[Line]:
 
 def by_table(releases: int, *, is_quick: bool) -> Iterator[Line]:
     """Yield one line for each table, budget and solver."""
-    for name in ("nltcs", "adult-pgm"):
+    for name in ("adult-pgm", "nltcs"):
         data = table(name, 2000 if is_quick else None)
-        for epsilon, solver in product(EPSILONS[1:2] if is_quick else EPSILONS, SOLVERS):
+        # The simplex method takes minutes on adult-pgm.
+        solvers = SOLVERS if name == "nltcs" else SOLVERS[:2]
+        for epsilon, solver in product(EPSILONS[1:2] if is_quick else EPSILONS, solvers):
             line: Line = {"table": name, "rows": len(data[1]), "epsilon": epsilon, "releases": releases}
             figures = measured(data, epsilon, {"solver": solver}, releases)
             yield line | {"solver": solver} | figures | {"commit": commit(), "machine": machine()}
