@@ -133,7 +133,7 @@ def _labels(answer: Answer, table: NoisyTable, schema: Schema) -> list[list[str]
 
 
 def answers_in_one_frame(answers: Sequence[Answer], schema: Schema) -> pl.DataFrame:
-    """Return all noisy tables below each other; a selection has none and no line.
+    """Return all noisy tables below each other; selections and private draws have none and no line.
 
     Returns
     -------
