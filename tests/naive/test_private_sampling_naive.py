@@ -161,6 +161,14 @@ def test_the_smallest_singular_value_decides_about_points(columns, degree):
     assert False in seen
 
 
+@pytest.mark.parametrize(("size", "suits"), [(59, True), (60, False)])
+def test_the_bound_on_the_singular_value_is_met_to_the_point(size, suits):
+    """All points but one are equal: the squared value is 2, the bound a fourth of ``m / e**2``, 1.996 and 2.03."""
+    points = np.array([1] + [0] * (size - 1))
+
+    assert is_well_conditioned(points, 1, 1) == suits
+
+
 @pytest.mark.parametrize("columns", [0, 1, 4])
 def test_the_fast_transform_is_the_sum_over_all_points(columns):
     values = np.random.default_rng(columns).integers(-50, 50, size=2**columns)
