@@ -246,7 +246,8 @@ def test_what_does_not_fit_the_schema_is_refused_in_words(text, message):
         ("", "it is no expression"),
         (
             "age >=",
-            "it is no expression; quote texts and dates, and put backticks around names that are no Python words",
+            "it is no expression; compare with ==, join with and, or, not, quote texts and dates, and put backticks "
+            "around names that are no Python words",
         ),
         ("hours-per-week` > 3", "put backticks around names"),
         ("``> 3", "it is no expression"),
@@ -278,9 +279,10 @@ def test_what_does_not_fit_the_schema_is_refused_in_words(text, message):
         ("x == '\x00'", "it is no expression"),
         ("x == '\ud800'", "it is no expression"),
         ("x > " + "1" * 5000, "it is no expression"),
+        ("smoker #\nor", "it is no expression"),
         ("x" * 9000, "a statistic is a text of at most 8192 characters; shorten it"),
-        (3, "a statistic is a text of at most 8192 characters; shorten it"),
-        (None, "a statistic is a text of at most 8192 characters; shorten it"),
+        (3, "a statistic must be a text, got int; write one such as 'age >= 65'"),
+        (None, "a statistic must be a text, got NoneType; write one such as 'age >= 65'"),
     ],
 )
 def test_what_is_not_in_the_language_is_refused_when_it_is_written(text, message):

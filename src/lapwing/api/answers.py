@@ -79,7 +79,11 @@ def _sums_table(answer: NoisySums, schema: Schema) -> pl.DataFrame:
     """Return sums of vectors, number by number."""
     question = answer.question
     if isinstance(question, LinearStatistics):
-        named = {"statistic": pl.Series([each.text for each in question.statistics], dtype=pl.String)}
+        named = {
+            "statistic": pl.Series(
+                [_statistic_label(each.text, question) for each in question.statistics], dtype=pl.String
+            )
+        }
     elif isinstance(question, SecondMoment):
         names = coordinate_labels(question.coordinates, schema)
         first, second = (pl.Series([names[each] for each in axis.tolist()], dtype=pl.String) for axis in question.pairs)
@@ -94,6 +98,11 @@ def _sums_table(answer: NoisySums, schema: Schema) -> pl.DataFrame:
     return pl.DataFrame({**named, "noisy_count": answer.values.ravel()}).with_columns(
         pl.lit(answer.noise.sd).alias("noise_sd")
     )
+
+
+def _statistic_label(text: str, question: LinearStatistics) -> str:
+    """Return what a sum is of: sums in fractions of a row are listed in whole numbers of these."""
+    return text if question.scale == 1 else f"({text}) * {question.scale}"
 
 
 def coordinate_labels(coordinates: Coordinates, schema: Schema) -> list[str]:

@@ -52,7 +52,8 @@ def certified_table(
             f"certified errors are known for releases of {LinearStatistics.name}, this one is of "
             f"{certificate.mechanism}; see the intervals of release.query"
         )
-    if not 0.5 <= confidence <= 0.9999:
+    is_number = isinstance(confidence, float | int) and not isinstance(confidence, bool)
+    if not is_number or not 0.5 <= confidence <= 0.9999:
         raise ParameterError(f"confidence must lie from 0.5 to 0.9999, got {confidence!r}; 0.95 suits most uses")
     settings: Any = certificate.settings
     workload = answered_workload(schema, settings["degree"], settings["bins"], answers)

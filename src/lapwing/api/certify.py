@@ -12,7 +12,7 @@ from lapwing.budget.budget import Budget, BudgetRequest
 from lapwing.budget.conversions import certificate_epsilons, epsilon_for
 from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.grid import KEPT_SHARE
-from lapwing.mechanisms.linear_statistics import EFFECTIVE_POINTS
+from lapwing.mechanisms.linear_statistics import CONDITION_NUMBER, EFFECTIVE_POINTS
 from lapwing.mechanisms.registry import accuracy_statements, assumptions, settings_of
 from lapwing.release.certificate import Certificate, CostLine, LedgerEntry, Statement
 from lapwing.release.linear_statistics import LinearStatistics
@@ -28,6 +28,7 @@ from lapwing.sample.conditions import FEW_ATOMS
 _MISFIT_SHARE, _MISSING_SHARE = 0.05, 0.95
 _SURE_DEVIATIONS = 4
 _FEW_KEPT = 0.5
+_EVEN = 2.0  # weights with a smaller condition number than this are nearly even
 _WEAK_EPSILON = 10
 _WEAK_DELTA = Fraction(1, 1000)
 
@@ -190,11 +191,13 @@ def _kept_warnings(accuracy: Sequence[Statement]) -> tuple[str, ...]:
 
 def _collapse_warnings(accuracy: Sequence[Statement]) -> tuple[str, ...]:
     """Say where a density has collapsed onto few points: it follows the noise then, and rows are copies of these."""
-    return tuple(
-        f"the density has collapsed: only {statement.value:.3g} points carry it, rows are copies of few and follow the "
-        "noise; use more budget, fewer statistics, a mu nearer to the table, or solver='max-entropy'"
-        for statement in accuracy
-        if statement.kind == EFFECTIVE_POINTS and statement.value is not None and statement.value < FEW_ATOMS
+    found = {statement.kind: statement.value for statement in accuracy}
+    alike, condition = found.get(EFFECTIVE_POINTS), found.get(CONDITION_NUMBER)
+    if alike is None or condition is None or alike >= FEW_ATOMS or condition < _EVEN:
+        return ()
+    return (
+        f"the density has collapsed: {alike:.3g} points carry it, so that rows are copies of few and follow the noise; "
+        "use more budget, fewer statistics, or a mu nearer to the table",
     )
 
 

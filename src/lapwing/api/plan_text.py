@@ -13,6 +13,7 @@ from lapwing.release.protection import ROW, protection_lines
 from lapwing.release.terms import Relation
 
 _SHOWN: Final = 40
+_COLUMNS: Final = 4
 _ONE_COLUMN: Final = "(one column each)"
 
 
@@ -70,7 +71,9 @@ def _what(line: CostLine) -> str:
         return f"(rows of {len(line.columns)} columns)"
     if line.question == CHOSEN:
         return "(the table that the selection chooses)"
-    return ", ".join(line.columns) or "(number of rows)"
+    more = len(line.columns) - _COLUMNS
+    named = ", ".join(line.columns[:_COLUMNS]) + (f" and {more} more" if more > 0 else "")
+    return named or "(number of rows)"
 
 
 def error_lines(statements: Sequence[Statement]) -> list[str]:

@@ -1,19 +1,23 @@
 """Public rows as points of a reduced space: they are coded here, because no mechanism reads tables."""
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, cast, get_args
+from typing import Final, TypeVar, cast, get_args
 
 import numpy as np
 
 from lapwing.api.generators import generator
-from lapwing.errors import ParameterError
+from lapwing.errors import DataError, ParameterError
 from lapwing.mechanisms.linear_statistics import LinearStatistics
 from lapwing.mechanisms.registry import Mechanism
 from lapwing.mechanisms.steps.reduced_space import Mu, PublicPoints
 from lapwing.schema.schemas import Schema
+from lapwing.table.guard import guarded
 from lapwing.table.source import code_table
+
+T = TypeVar("T")
 
 CALLABLE: Final = "callable "
 FRAME: Final = "a frame of "
@@ -50,14 +54,21 @@ def with_public_points(mechanism: Mechanism, schema: Schema, seed: int) -> Mecha
     mu = os.fspath(mechanism.mu) if isinstance(mechanism.mu, os.PathLike) else mechanism.mu
     if callable(mu):
         name = f"{CALLABLE}{getattr(mu, '__qualname__', type(mu).__qualname__)}"
-        rows = mu(mechanism.points, generator(seed, "mu"))
+        rows = guarded(
+            "the callable mu failed; it is called once as mu(points, rng) and returns a table",
+            lambda: mu(mechanism.points, generator(seed, "mu")),
+        )
     else:
         name, rows = (mu if isinstance(mu, str) else ""), mu
         if isinstance(mu, str) and mu.startswith((CALLABLE, FRAME)):
             raise ParameterError(
                 f"mu was {mu!r}, which is kept in no file, so a release with it cannot be resumed; make a new one"
             )
-    codes = _coded(rows, schema)
+    if isinstance(rows, str) and not Path(rows).exists():
+        raise ParameterError(
+            f"mu must be one of {', '.join(get_args(Mu))}, or the path of a public table, got {rows!r}"
+        )
+    codes = _named(lambda: _coded(rows, schema))
     count = len(next(iter(codes.values())))
     return cast("Mechanism", replace(mechanism, mu=PublicPoints(codes, name or f"{FRAME}{count} rows")))
 
@@ -82,6 +93,15 @@ def refuse_private_points(mechanism: object, data: object) -> None:
     paths = {Path(each).resolve() for each in private if isinstance(each, str | Path)}
     if mu is not None and (mu is data or (isinstance(mu, str | Path) and Path(mu).resolve() in paths)):
         raise ParameterError("mu is the private table itself, but must be public; name another table, or 'uniform'")
+
+
+def _named(work: Callable[[], T]) -> T:
+    """Say of an error in reading public rows that it is about mu."""
+    try:
+        return work()
+    except DataError as error:
+        said = str(error)
+    raise DataError(f"mu: {said}")
 
 
 def _coded(rows: object, schema: Schema) -> dict[str, np.ndarray]:

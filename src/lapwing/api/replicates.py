@@ -250,12 +250,14 @@ def make_replicates(
     count = model.rows if rows is None else rows
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise ParameterError(f"the number of rows must be a whole number of at least 1, got {rows!r}")
+    # Drawn rows are few, and stand for a table of another, public size.
+    sampled = model.rows if certificate.public_rows is None else certificate.public_rows
     own = checked_seed(seed)
     settings = rebuilt(certificate, schema, fresh_seed() if own is None else own)
     at_model, simulated = [], []
     for rng in counted_on_terminal(generator(settings.seed, "replicates").spawn(replicates), "replicates"):
         at_model.append(_rows(model, schema, count, rng))
-        frame = decode(population_codes(model, schema, model.rows, rng), schema, rng)
+        frame = decode(population_codes(model, schema, sampled, rng), schema, rng)
         simulated.append(_rows(_refitted(frame, settings, rng), schema, count, rng))
     return Replicates(
         schema=schema, at_model=tuple(at_model), simulated=tuple(simulated), seed=settings.seed, kind=kind

@@ -24,7 +24,7 @@ from lapwing.mechanisms.steps.reduced_space import (
 )
 from lapwing.mechanisms.steps.stat_expressions import RowFunction, Stat, stat
 from lapwing.mechanisms.steps.weighted_points import points_as_model, points_of
-from lapwing.numerics.max_entropy import max_entropy_density
+from lapwing.numerics.max_entropy import best_error, max_entropy_weights
 from lapwing.numerics.minimax_density import effective_points, minimax_density
 from lapwing.release.certificate import Statement
 from lapwing.release.curator import Curator
@@ -44,7 +44,8 @@ LEAST_NOISE: Final = 0.01
 """Less noise than this, in records, counts as so much."""
 
 EFFECTIVE_POINTS: Final = "effective points"
-"""Kind of the statement that tells whether the density collapsed."""
+CONDITION_NUMBER: Final = "condition number"
+"""Kinds of the statements that tell whether the density collapsed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,9 +197,12 @@ class LinearStatistics:
         asked = workload_answers(answers, workload, terms.rows)
         rows = noisy_rows(asked, terms.rows)
         weights = model.weights / model.weights.sum()
-        shares = np.asarray(workload.matrix(points_of(model), schema) @ weights)
+        least = max(1.0, rows.value)
+        targets, matrix = noisy_shares(asked, least), workload.matrix(points_of(model), schema)
+        shares = np.asarray(matrix @ weights)
         bounds = certified_errors(asked, rows, shares, self._failure)
-        fit = float(np.abs(noisy_shares(asked, max(1.0, rows.value)) - shares).max())
+        fit = float(np.abs(targets - shares).max())
+        best = best_error(matrix, targets, max(asked[0].tables[0].sd, LEAST_NOISE) / least)
         alike = effective_points(weights)
         return (
             *certified_statements(workload, bounds, float(self.confidence)),
@@ -206,12 +210,18 @@ class LinearStatistics:
                 kind="fit", text="largest distance of a statistic of the density from its noisy value", value=fit
             ),
             Statement(
+                kind="gap",
+                text="no density on the released points has a largest distance that is smaller by more than this, by "
+                "a dual solution",
+                value=max(0.0, fit - best),
+            ),
+            Statement(
                 kind=EFFECTIVE_POINTS,
                 text=f"of {self.points} points so many of equal weight would be as spread (1 / sum of squared weights)",
                 value=alike,
             ),
             Statement(
-                kind="condition number",
+                kind=CONDITION_NUMBER,
                 text="estimate of the Renyi condition number of the table's law with respect to mu: points times the "
                 "sum of squared weights",
                 value=self.points / alike,
@@ -311,7 +321,7 @@ class LinearStatistics:
             return np.full(matrix.shape[1], 1.0 / matrix.shape[1])
         if self.solver == "interior-point":
             return minimax_density(matrix[seen], targets[seen]).weights
-        return max_entropy_density(matrix[seen], targets[seen], noise).weights
+        return max_entropy_weights(matrix[seen], targets[seen], noise)[0]
 
 
 def _known(terms: Terms) -> float:

@@ -1,4 +1,4 @@
-"""Draws with integer weights, exactly: the noise of a release that is protected by sampling. See `weighted.proof.md`."""
+"""Draws with integer weights, exactly: the noise of a release that sampling protects. See `weighted.proof.md`."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from lapwing.errors import ParameterError
-from lapwing.numerics.minimax_density import Density, certified_density, check_program
+from lapwing.numerics.minimax_density import Density, certified_density, check_program, least_error
 from lapwing.numerics.quasi_newton import Objective, smallest
 
 if TYPE_CHECKING:
@@ -72,15 +72,42 @@ def max_entropy_density(matrix: "csr_array", targets: np.ndarray, noise: float) 
     >>> density.weights.round(3).tolist()
     [0.17, 0.17, 0.17, 0.489]
     """
+    weights, ridge, steps = max_entropy_weights(matrix, targets, noise)
+    return certified_density(matrix, targets, weights, [ridge, _rounded(matrix, targets, noise, ridge)], steps)
+
+
+def max_entropy_weights(matrix: "csr_array", targets: np.ndarray, noise: float) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return the weights of `max_entropy_density`, the multipliers and the number of steps; parameters as there."""
+    _check(matrix, targets, noise)
+    ridge, steps = smallest(_ridge_dual(matrix, targets, noise), np.zeros(len(targets)), PRECISION * noise, MOST_STEPS)
+    return _mass_and_weights(matrix, ridge)[1], ridge, steps
+
+
+def best_error(matrix: "csr_array", targets: np.ndarray, noise: float) -> float:
+    """Return a proved lower bound for the largest error of every density on the points; parameters as above.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> round(best_error(csr_array([[0.0, 1.0]]), np.array([1.5]), noise=0.01), 2)
+    0.5
+    """
+    _check(matrix, targets, noise)
+    start = np.zeros(len(targets))
+    return least_error(matrix, targets, _rounded(matrix, targets, noise, start))
+
+
+def _check(matrix: "csr_array", targets: np.ndarray, noise: float) -> None:
+    """Refuse what is no program, or no noise."""
     check_program(matrix, targets)
     if not 0.0 < noise < math.inf:
         raise ParameterError(f"noise must be finite and above 0, got {noise}; give its standard deviation")
-    ridge, steps = smallest(_ridge_dual(matrix, targets, noise), np.zeros(len(targets)), PRECISION * noise, MOST_STEPS)
-    rounded, _ = smallest(
-        _minimax_dual(matrix, targets, STIFFNESS * noise**2), ridge, PRECISION * noise, MOST_STEPS_OF_BOUND
-    )
-    _, weights = _mass_and_weights(matrix, ridge)
-    return certified_density(matrix, targets, weights, [ridge, rounded], steps)
+
+
+def _rounded(matrix: "csr_array", targets: np.ndarray, noise: float, start: np.ndarray) -> np.ndarray:
+    """Return multipliers near those of the minimax program."""
+    dual = _minimax_dual(matrix, targets, STIFFNESS * noise**2)
+    return smallest(dual, start, PRECISION * noise, MOST_STEPS_OF_BOUND)[0]
 
 
 def _ridge_dual(matrix: "csr_array", targets: np.ndarray, noise: float) -> Objective:

@@ -20,6 +20,8 @@ from lapwing.release.terms import Relation, Terms
 __all__ = ["FORMAT", "Certificate", "CostLine", "LedgerEntry", "Statement"]
 
 FORMAT = 1
+CERTIFIED = "certified error"
+"""Kind of the statement that bounds all errors of a release together."""
 _MAX_VALUE = 1e300
 
 
@@ -45,6 +47,11 @@ class Statement:
         is_number = isinstance(self.value, float | int) and not isinstance(self.value, bool)
         if self.value is not None and not (is_number and abs(self.value) <= _MAX_VALUE):
             raise ParameterError(f"the value of the statement {self.kind!r} must be a finite number; leave it out")
+
+    @property
+    def is_headline(self) -> bool:
+        """Whether the certificate's text shows it: the bound on all errors together."""
+        return self.kind == CERTIFIED and self.value is not None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statement as plain JSON values."""
@@ -189,6 +196,7 @@ class Certificate:
         lines += origin_lines(self.assumed_fields, self.dp_fields)
         lines += [f"Assumed: {claim}." for claim in self.assumed]
         lines.append(f"The model stands for {self.released_rows} rows, {self._source_of_rows()}.")
+        lines += [f"Certified error: {each.value:.3g}; {each.text}." for each in self.accuracy if each.is_headline]
         if self.ledger is None:
             lines.append("Recorded in no ledger.")
         else:

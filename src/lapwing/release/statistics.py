@@ -233,3 +233,5 @@ def _check_text(text: object) -> None:
     """Refuse what is no text, or a very long one."""
     if type(text) is not str or len(text) > MOST_TEXT:
         raise ParameterError(f"the text of a statistic is a str of at most {MOST_TEXT} characters; shorten it")
+    if not text.isprintable():
+        raise ParameterError("the text of a statistic is one line of printable characters; leave line ends out")

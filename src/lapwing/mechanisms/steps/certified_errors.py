@@ -11,7 +11,7 @@ import numpy as np
 from lapwing.mechanisms.steps.linear_workload import Workload
 from lapwing.numerics.noise_tails import gaussian_tail, laplace_tail, sum_tail
 from lapwing.release.cell_sums import NoisySums
-from lapwing.release.certificate import Statement
+from lapwing.release.certificate import CERTIFIED, Statement
 from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.noise_law import NoiseLaw
 from lapwing.release.questions import NoisyCounts
@@ -141,7 +141,7 @@ def certified_statements(workload: Workload, bounds: np.ndarray, confidence: flo
     said = f"with confidence {confidence:.4g} for all of them together"
     lines = [
         Statement(
-            kind="certified error",
+            kind=CERTIFIED,
             text=f"no statistic of the workload is further from the table's, as a share of the rows, {said}",
             value=float(bounds.max()),
         )

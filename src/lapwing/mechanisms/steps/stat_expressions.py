@@ -222,7 +222,7 @@ def compiled(each: Stat | RowFunction | str, schema: Schema) -> Statistic | RowS
     text = each.text if isinstance(each, Stat) else each
     tree = _tree(text)
     try:
-        return Statistic(text=text, program=program_of(tree, schema))
+        return Statistic(text=text.strip(), program=program_of(tree, schema))
     except (ParameterError, SchemaError) as error:
         message = str(error)
     raise _refused(text, message.replace("where asks", "it asks", 1).removeprefix("where: "))
@@ -244,7 +244,9 @@ def _row_statistic(each: RowFunction, schema: Schema) -> RowStatistic:
 
 def _tree(text: object) -> ast.expr:
     """Return the syntax tree of a text in the language, with the columns' own names in it."""
-    if type(text) is not str or len(text) > MOST_TEXT:
+    if type(text) is not str:
+        raise ParameterError(f"a statistic must be a text, got {type(text).__name__}; write one such as 'age >= 65'")
+    if len(text) > MOST_TEXT:
         raise ParameterError(f"a statistic is a text of at most {MOST_TEXT} characters; shorten it")
     names: dict[str, str] = {}
     try:
@@ -252,7 +254,10 @@ def _tree(text: object) -> ast.expr:
             warnings.simplefilter("error")  # of backslashes that mean nothing
             tree = ast.parse(_plain_words(text, names).strip(), mode="eval").body
     except (SyntaxError, ValueError):
-        problem = "it is no expression; quote texts and dates, and put backticks around names that are no Python words"
+        problem = (
+            "it is no expression; compare with ==, join with and, or, not, quote texts and dates, and put backticks "
+            "around names that are no Python words"
+        )
     except (RecursionError, MemoryError):
         problem = _too_large()
     else:
