@@ -14,7 +14,7 @@ from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.grid import KEPT_SHARE
 from lapwing.mechanisms.linear_statistics import CONDITION_NUMBER, EFFECTIVE_POINTS
 from lapwing.mechanisms.registry import accuracy_statements, assumptions, settings_of
-from lapwing.release.certificate import Certificate, CostLine, LedgerEntry, Statement
+from lapwing.release.certificate import CERTIFIED, Certificate, CostLine, LedgerEntry, Statement
 from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.model import ReleasedModel
 from lapwing.release.protection import fields_of_origin
@@ -89,6 +89,7 @@ def certify(
             *_caveats(settings, answers),
             *_kept_warnings(accuracy),
             *_collapse_warnings(accuracy),
+            *_drowned_warnings(accuracy),
         ),
     )
 
@@ -198,6 +199,16 @@ def _collapse_warnings(accuracy: Sequence[Statement]) -> tuple[str, ...]:
     return (
         f"the density has collapsed: {alike:.3g} points carry it, so that rows are copies of few and follow the noise; "
         "use more budget, fewer statistics, or a mu nearer to the table",
+    )
+
+
+def _drowned_warnings(accuracy: Sequence[Statement]) -> tuple[str, ...]:
+    """Say where nothing is certified, because an error could be as large as a share can be."""
+    return tuple(
+        f"the certified error is {statement.value:.3g}, so nothing is certified for some statistics: the noise is as "
+        "large as they are; use more budget, fewer tables or fewer statistics"
+        for statement in accuracy
+        if statement.kind == CERTIFIED and statement.value is not None and statement.value >= 1.0
     )
 
 
