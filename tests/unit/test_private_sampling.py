@@ -132,7 +132,7 @@ def test_more_rows_than_the_budget_allows_are_refused_before_any_debit(tmp_path)
 
 
 def test_a_budget_for_less_than_one_row_is_refused():
-    with pytest.raises(ParameterError, match=r"draws must be at most 0 for epsilon 0\.1, 3 columns"):
+    with pytest.raises(ParameterError, match=r"not one row can be drawn with epsilon 0\.1 from 3 columns"):
         released(epsilon=0.1)
 
 

@@ -144,6 +144,7 @@ def checked_relation(neighbours: str, mechanism: Mechanism) -> Relation:
     relation = Terms(relation=cast("Relation", neighbours)).relation
     if relation not in mechanism.relations:
         raise ParameterError(
-            f"{mechanism.name} supports the neighbour relation {', '.join(mechanism.relations)}, got {relation}"
+            f"{mechanism.name} supports the neighbour relation {', '.join(mechanism.relations)}, got {relation}; set "
+            "neighbours"
         )
     return relation

@@ -102,8 +102,8 @@ class PrivateSampling:
     summary: ClassVar[str] = "rows drawn from a flattened density, without noise (research; few rows, Boolean columns)"
     relations: ClassVar[tuple[Relation, ...]] = ("replace-one",)
     caveat: ClassVar[str] = (
-        "research mechanism: rows are drawn from a density that is flattened for privacy, and keep marginals up to the "
-        "degree as far as that and their small number let them"
+        "research mechanism: few rows are drawn, from a density that is flattened for privacy, so they keep marginals "
+        "up to the degree roughly, and others not at all"
     )
 
     variant: Variant = "exact"
@@ -230,10 +230,16 @@ class PrivateSampling:
             columns, degree, self._floor, terms.rows, notion=budget.notion, points=size, ceiling=self._ceiling
         )
         allowed = math.floor(budget.amount / price)
-        if allowed < max(1, self.draws or 1):
+        if allowed < 1:
+            raise ParameterError(
+                f"not one row can be drawn with {budget} from {columns} columns at degree {degree} and a table of "
+                f"{terms.rows} rows, because one costs {as_text(price)}; spend at least that, or use fewer columns, a "
+                "smaller degree or a larger floor"
+            )
+        if self.draws is not None and allowed < self.draws:
             raise ParameterError(
                 f"draws must be at most {allowed} for {budget}, {columns} columns, degree {degree} and a table of "
-                f"{terms.rows} rows, where one row costs {as_text(price)}, got {self.draws or 1}; draw no more, or use "
+                f"{terms.rows} rows, where one row costs {as_text(price)}, got {self.draws}; draw no more, or use "
                 "a lower degree, a higher floor or more budget"
             )
         return self.draws or min(allowed, MOST_DRAWS)

@@ -314,7 +314,7 @@ def _problem_of(node: ast.AST) -> str:
             isinstance(right, _LISTS) == isinstance(op, ast.In | ast.NotIn)
             for op, right in zip(node.ops, node.comparators, strict=True)
         ]
-        return "" if all(lists) and not isinstance(node.left, _LISTS) else "write lists as in: column in ('a', 'b')"
+        return "" if all(lists) and not isinstance(node.left, _LISTS) else "write lists as in: column in ['a', 'b']"
     if isinstance(node, (*_ALLOWED, *_LISTS, *_OPERATORS, ast.expr_context)):
         return ""
     return f"{_WORDS.get(type(node).__name__, type(node).__name__)} is not in the language of statistics"

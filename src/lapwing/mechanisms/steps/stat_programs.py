@@ -160,7 +160,7 @@ def _membership(left: ast.expr, order: type[ast.cmpop], right: ast.expr, schema:
         return (("in", field.name, missing_ends(field, order is ast.IsNot)),)
     constants = [_constant(each, schema) for each in cast("ast.Tuple", right).elts]
     if not constants or any(each is None for each in constants):
-        raise ParameterError(f"in ({quote(field.name)}) takes a list of constants; ask for missing with is None")
+        raise ParameterError(f"{quote(field.name)} in [...] takes one constant or more; ask for missing with is None")
     return (("in", field.name, equal_ends(field, [plain(each) for each in constants], order is ast.NotIn)),)
 
 
