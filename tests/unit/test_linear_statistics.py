@@ -66,6 +66,12 @@ def test_settings_come_back_from_the_command_line_and_from_a_file():
     assert make_mechanism("LinearStatistics", settings_of(typed)) == typed
 
 
+def test_one_statistic_on_the_command_line_may_have_commas():
+    typed = make_mechanism("linearstatistics", {"statistics": "f0 in (True, False) and max(f1, f2) > 0"})
+
+    assert typed.statistics == ("f0 in (True, False) and max(f1, f2) > 0",)
+
+
 def test_a_workload_that_is_too_large_is_refused_before_any_row_is_read():
     many = flags(110)
 

@@ -89,7 +89,7 @@ def test_a_query_adds_up_to_the_released_rows_and_keeps_a_column_called_count(re
     assert "misfit" not in table["kind"].to_list()
 
 
-@pytest.mark.parametrize("columns", [[], ["kind", "kind"]])
+@pytest.mark.parametrize("columns", [[], ["kind", "kind"], 5, [5]])
 def test_a_query_over_no_list_of_columns_is_refused(release, columns):
     with pytest.raises(lw.ParameterError, match="a column name or a list of distinct ones"):
         release.query(columns)

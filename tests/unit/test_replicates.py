@@ -217,3 +217,18 @@ def test_what_cannot_be_estimated_is_refused(replicates, ask, message):
         ask(replicates)
 
     assert str(refused.value) == message
+
+
+@pytest.mark.parametrize("value", ["text", None, [1.0, 2.0], {"one": "text"}])
+def test_an_estimate_that_is_no_number_is_refused(replicates, value):
+    with pytest.raises(
+        lw.ParameterError, match="the function of an estimate must return a number or a mapping of names"
+    ):
+        replicates.estimate(lambda frame: value)
+
+
+def test_an_estimate_takes_a_function(replicates):
+    with pytest.raises(
+        lw.ParameterError, match="estimate takes a function of a frame, got 7; use mean for a column's mean"
+    ):
+        replicates.estimate(7)

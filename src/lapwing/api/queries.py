@@ -39,9 +39,11 @@ def query_table(
     """Return the model's table over some columns, with intervals for the true counts; see `Release.query`."""
     import polars as pl  # noqa: PLC0415
 
-    columns = [columns] if isinstance(columns, str) else list(columns)
-    if not columns or len(set(columns)) != len(columns):
+    listed = [columns] if isinstance(columns, str) else columns
+    is_named = isinstance(listed, Sequence) and all(isinstance(each, str) for each in listed)
+    if not is_named or not listed or len(set(listed)) != len(listed):
         raise ParameterError(f"columns must be a column name or a list of distinct ones, got {columns!r}")
+    columns = list(listed)
     failure = 1 - exact_number("confidence", confidence)
     if not 0 < failure < 1:
         raise ParameterError(f"confidence must be above 0 and below 1, got {confidence}; 0.95 is usual")

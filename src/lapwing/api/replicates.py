@@ -165,10 +165,20 @@ class Replicates:
         -------
         PopulationEstimate or dict of str to PopulationEstimate
         """
+        if not callable(function):
+            raise ParameterError(
+                f"estimate takes a function of a frame, got {function!r}; use mean for a column's mean"
+            )
 
         def called(frame: "pl.DataFrame", _: Codes) -> dict[str, float]:
             value = function(to_frame_kind(frame, self.kind))
-            return dict(value) if isinstance(value, Mapping) else {_ONE: float(value)}
+            found = dict(value) if isinstance(value, Mapping) else {_ONE: value}
+            if not all(isinstance(each, int | float | np.number) for each in found.values()):
+                raise ParameterError(
+                    "the function of an estimate must return a number or a mapping of names to numbers, got "
+                    f"{type(value).__name__}; take one number out of it"
+                )
+            return {name: float(each) for name, each in found.items()}
 
         found = self._combined(called, confidence)
         return found[_ONE] if set(found) == {_ONE} else found

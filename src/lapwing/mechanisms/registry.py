@@ -207,7 +207,10 @@ def _read(key: str, value: object, kind: object) -> object:
         return value
     lists = [each for each in (kind, *get_args(kind)) if get_origin(each) is tuple]
     if lists:
-        return _read_list(key, value, int if get_args(lists[0])[0] is int else str)
+        item = get_args(lists[0])[0]
+        if item == str | RowFunction and not value.lstrip().startswith("["):
+            return [value]  # one statistic, which may have commas
+        return _read_list(key, value, int if item is int else str)
     choices = get_args(kind) or (kind,)
     words = [word for choice in (kind, *choices) if get_origin(choice) is Literal for word in get_args(choice)]
     numbers = {int, float} & set(choices)
