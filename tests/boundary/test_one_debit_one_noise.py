@@ -141,9 +141,7 @@ KILLED = """
     import os, signal, sys
     import polars as pl
     import lapwing as lw
-    from lapwing.mechanisms.independent import Independent
     from lapwing.mechanisms.steps import one_way
-    import lapwing.mechanisms.independent as module
 
     def one_by_one(curator, schema, groupings, budget):
         costs = budget.split([1] * len(schema.columns))
@@ -157,7 +155,7 @@ KILLED = """
             answers += curator.ask(question)
         return tuple(answers)
 
-    module.ask_one_way = one_by_one
+    one_way.ask_one_way = one_by_one
     rows, places = pl.read_parquet(sys.argv[1]), dict(ledger=sys.argv[2], transcript=sys.argv[3])
     lw.synthesize(rows, {schema!r}, epsilon=1, mechanism="Independent", **places)
 """

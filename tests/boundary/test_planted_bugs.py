@@ -13,6 +13,7 @@ from helpers.changed_source import Changed
 from lapwing.curator.room import Room
 from lapwing.errors import DataError
 from lapwing.mechanisms.independent import Independent
+from lapwing.mechanisms.steps import one_way
 from lapwing.noise.gaussian import discrete_gaussian
 from lapwing.noise.laplace import discrete_laplace
 from lapwing.release.questions import NoisyCounts
@@ -95,13 +96,12 @@ def scale_from_the_number_of_rows(patch):
 
 def only_the_first_question_is_charged(patch):
     patch.setattr(Room, "_charge", lambda self, questions: None)
-    patch.setattr(lapwing.mechanisms.independent, "ask_one_way", _ask_at_full_price)
+    honest = one_way.ask_one_way
 
+    def at_full_price(curator, schema, groupings, budget):
+        return honest(curator, schema, groupings, budget * len(schema.columns) * 2)
 
-def _ask_at_full_price(curator, schema, groupings, budget):
-    from lapwing.mechanisms.steps.one_way import ask_one_way
-
-    return ask_one_way(curator, schema, groupings, budget * len(schema.columns) * 2)
+    patch.setattr(one_way, "ask_one_way", at_full_price)
 
 
 def the_number_of_rows_is_shown(patch):

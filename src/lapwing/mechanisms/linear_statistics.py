@@ -141,7 +141,7 @@ class LinearStatistics:
     @classmethod
     def small(cls) -> "LinearStatistics":
         """Return settings under which a run takes milliseconds, for privacy tests."""
-        return cls(bins=2, points=8, mu="product")
+        return cls(degree=1, bins=2, points=8, mu="product")
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
         """Return one atom per point with a positive weight, spending exactly ``budget``.
