@@ -10,7 +10,7 @@ from lapwing.numerics.minimax_density import Density, certified_density, check_p
 from lapwing.numerics.quasi_newton import Objective, smallest
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+    from scipy.sparse import csc_array, csr_array
 
 MOST_STEPS: Final = 2000
 """Most steps towards the density; 50 to 300 are taken."""
@@ -80,7 +80,7 @@ def max_entropy_weights(matrix: "csr_array", targets: np.ndarray, noise: float) 
     """Return the weights of `max_entropy_density`, the multipliers and the number of steps; parameters as there."""
     _check(matrix, targets, noise)
     ridge, steps = smallest(_ridge_dual(matrix, targets, noise), np.zeros(len(targets)), PRECISION * noise, MOST_STEPS)
-    return _mass_and_weights(matrix, ridge)[1], ridge, steps
+    return _mass_and_weights(matrix.T, ridge)[1], ridge, steps
 
 
 def best_error(matrix: "csr_array", targets: np.ndarray, noise: float) -> float:
@@ -112,9 +112,10 @@ def _rounded(matrix: "csr_array", targets: np.ndarray, noise: float, start: np.n
 
 def _ridge_dual(matrix: "csr_array", targets: np.ndarray, noise: float) -> Objective:
     """Return the dual of the ridge, and its gradient, as a function of the multipliers."""
+    transposed = matrix.T
 
     def dual(y: np.ndarray) -> tuple[float, np.ndarray]:
-        mass, weights = _mass_and_weights(matrix, y)
+        mass, weights = _mass_and_weights(transposed, y)
         value = mass + float((targets * y).sum()) + noise / 2 * float((y * y).sum())
         return value, targets - matrix @ weights + noise * y
 
@@ -123,20 +124,21 @@ def _ridge_dual(matrix: "csr_array", targets: np.ndarray, noise: float) -> Objec
 
 def _minimax_dual(matrix: "csr_array", targets: np.ndarray, stiffness: float) -> Objective:
     """Return the dual of the rounded minimax, and its gradient, as a function of the multipliers."""
+    transposed = matrix.T
 
     def dual(y: np.ndarray) -> tuple[float, np.ndarray]:
         sizes = np.sqrt(y * y + CORNER**2)
         norm = float(sizes.sum())
-        mass, weights = _mass_and_weights(matrix, y)
+        mass, weights = _mass_and_weights(transposed, y)
         value = mass + float((targets * y).sum()) + stiffness / 2 * norm**2
         return value, targets - matrix @ weights + stiffness * norm * (y / sizes)
 
     return dual
 
 
-def _mass_and_weights(matrix: "csr_array", y: np.ndarray) -> tuple[float, np.ndarray]:
+def _mass_and_weights(transposed: "csc_array", y: np.ndarray) -> tuple[float, np.ndarray]:
     """Return ``log mean exp(-A^T y)``, and the density in proportion to those exponentials."""
-    exponents = -(matrix.T @ y)
+    exponents = -(transposed @ y)
     largest = float(exponents.max())
     powers = np.exp(exponents - largest)
     total = float(powers.sum())
