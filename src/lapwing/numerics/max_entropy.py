@@ -10,7 +10,7 @@ from lapwing.numerics.minimax_density import Density, certified_density, check_p
 from lapwing.numerics.quasi_newton import Objective, smallest
 
 if TYPE_CHECKING:
-    from scipy.sparse import csc_array, csr_array
+    from scipy.sparse import csr_array
 
 MOST_STEPS: Final = 2000
 """Most steps towards the density; 50 to 300 are taken."""
@@ -80,7 +80,7 @@ def max_entropy_weights(matrix: "csr_array", targets: np.ndarray, noise: float) 
     """Return the weights of `max_entropy_density`, the multipliers and the number of steps; parameters as there."""
     _check(matrix, targets, noise)
     ridge, steps = smallest(_ridge_dual(matrix, targets, noise), np.zeros(len(targets)), PRECISION * noise, MOST_STEPS)
-    return _mass_and_weights(matrix.T, ridge)[1], ridge, steps
+    return _mass_and_weights(matrix.T.tocsr(), ridge)[1], ridge, steps
 
 
 def best_error(matrix: "csr_array", targets: np.ndarray, noise: float) -> float:
@@ -112,7 +112,7 @@ def _rounded(matrix: "csr_array", targets: np.ndarray, noise: float, start: np.n
 
 def _ridge_dual(matrix: "csr_array", targets: np.ndarray, noise: float) -> Objective:
     """Return the dual of the ridge, and its gradient, as a function of the multipliers."""
-    transposed = matrix.T
+    transposed = matrix.T.tocsr()
 
     def dual(y: np.ndarray) -> tuple[float, np.ndarray]:
         mass, weights = _mass_and_weights(transposed, y)
@@ -124,7 +124,7 @@ def _ridge_dual(matrix: "csr_array", targets: np.ndarray, noise: float) -> Objec
 
 def _minimax_dual(matrix: "csr_array", targets: np.ndarray, stiffness: float) -> Objective:
     """Return the dual of the rounded minimax, and its gradient, as a function of the multipliers."""
-    transposed = matrix.T
+    transposed = matrix.T.tocsr()
 
     def dual(y: np.ndarray) -> tuple[float, np.ndarray]:
         sizes = np.sqrt(y * y + CORNER**2)
@@ -136,7 +136,7 @@ def _minimax_dual(matrix: "csr_array", targets: np.ndarray, stiffness: float) ->
     return dual
 
 
-def _mass_and_weights(transposed: "csc_array", y: np.ndarray) -> tuple[float, np.ndarray]:
+def _mass_and_weights(transposed: "csr_array", y: np.ndarray) -> tuple[float, np.ndarray]:
     """Return ``log mean exp(-A^T y)``, and the density in proportion to those exponentials."""
     exponents = -(transposed @ y)
     largest = float(exponents.max())
