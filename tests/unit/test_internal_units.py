@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from lapwing.errors import DataError, SchemaError
-from lapwing.internal.results import Internal
+from lapwing.evaluate.kinds import Internal
 from lapwing.internal.units import check_units
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import code_table

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError
-from lapwing.internal.results import Internal
+from lapwing.evaluate.kinds import Internal
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema

@@ -18,7 +18,7 @@ from lapwing.evaluate.variation import (
     compare_tables,
     independent_columns,
 )
-from lapwing.internal.results import Internal
+from lapwing.evaluate.kinds import Internal
 from lapwing.release.version import VERSION
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from lapwing.internal.results import Internal
+from lapwing.evaluate.kinds import Internal
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 from lapwing.table.cells import Numbers, RawColumn, Texts, Times

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lapwing.errors import SchemaError
-from lapwing.internal.results import Internal
+from lapwing.evaluate.kinds import Internal
 from lapwing.schema.schemas import Schema
 from lapwing.table.guard import private_boundary
 from lapwing.table.readers import open_table

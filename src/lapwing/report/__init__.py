@@ -1,0 +1,1 @@
+"""One self-contained HTML file about a release: what may be published, and what is internal."""
