@@ -32,6 +32,31 @@ _MOST_LISTED: Final = 255  # categories that the trees split in any two sets; mo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClassifierScore:
+    """Hold how well one kind of classifier predicts a column of the same test rows.
+
+    Parameters
+    ----------
+    name : str
+        Of the kind, for people.
+    auc : float or None
+        Of the classifier trained on synthetic rows, 0 to 1; None where it could not be trained.
+    ceiling : float or None
+        Of the same classifier trained on real rows.
+    rows : int
+        Most rows that either was trained on.
+    note : str, default ""
+        Why there is no figure, in public words.
+    """
+
+    name: str
+    auc: float | None
+    ceiling: float | None
+    rows: int
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Downstream:
     """Hold how well classifiers predict one column of the same test rows.
 
@@ -45,12 +70,15 @@ class Downstream:
         Of the same classifier trained on real rows.
     floor : float, default 0.5
         Of the majority class.
+    scores : tuple of ClassifierScore, default ()
+        The same of other kinds of classifier, on fewer rows.
     """
 
     target: str
     auc: float
     ceiling: float
     floor: float = FLOOR
+    scores: tuple[ClassifierScore, ...] = ()
 
 
 def trained_auc(train_codes: Codes, test_codes: Codes, schema: Schema, target: str, rng: np.random.Generator) -> float:
