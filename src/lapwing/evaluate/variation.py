@@ -14,8 +14,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from lapwing.errors import CapacityError, ParameterError
+from lapwing.errors import ParameterError
 from lapwing.evaluate.checks import Floats, shares
+from lapwing.evaluate.joint_cells import Parts, count_distances, side_by_side, step_distance
 from lapwing.release.laws import read_only
 from lapwing.schema.domains import Domain
 from lapwing.schema.fields import Field
@@ -24,7 +25,6 @@ from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 
 Codes = Mapping[str, npt.NDArray[np.integer]]
-Ints = npt.NDArray[np.int64]
 
 VALUE_BY_VALUE: Final = 256
 """Ordered columns with at most so many regular codes are compared value by value."""
@@ -34,9 +34,6 @@ PARTS: Final = 64
 
 TRIPLES: Final = 128
 """Tables of three (or more) columns that are compared where there are more."""
-
-_MOST_CELLS: Final = 2**62
-_DENSE: Final = 4  # cells for each row up to which counting is faster than sorting
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -199,8 +196,7 @@ def choose_tables(
         raise ParameterError(f"ways must be whole numbers of at least 1, got {list(ways)!r:.80}")
     if isinstance(triples, bool) or not isinstance(triples, int) or triples < 1:
         raise ParameterError(f"triples must be a whole number of at least 1, got {triples!r:.80}")
-    names = [column.name for column in schema.columns]
-    chosen = []
+    chosen, names = [], [column.name for column in schema.columns]
     for way in ways:
         possible = math.comb(len(names), way)
         if possible and (way <= 2 or possible <= triples):
@@ -247,9 +243,9 @@ def compare_tables(
 
     Notes
     -----
-    Without weights the shares are compared in integers, so that tables with equal shares are at distance 0 and tables
-    without a common cell at 1, exactly. A table of k cells takes time ``O(n + m + k)`` where k is at most ``4 (n + m)``
-    and ``O((n + m) log(n + m))`` beyond; memory ``O(d (n + m))`` bytes for the columns, and 40 bytes a row.
+    Without weights shares are compared in integers: equal tables are at distance 0, those without a common cell at 1,
+    exactly. A table of k cells takes time ``O(n + m + k)`` where k is at most ``4 (n + m)`` and
+    ``O((n + m) log(n + m))`` beyond; memory ``O(d (n + m))`` bytes for the columns, and 40 bytes a row.
 
     Examples
     --------
@@ -258,23 +254,57 @@ def compare_tables(
     >>> compare_tables(real, other, schema, [[("a",)]], weights=[3.0, 1.0])[0].maximum
     0.25
     """
+    if weights is None and other_weights is None:
+        return compare_with_each(real_codes, {"other": other_codes}, schema, tables)["other"]
     columns = {column.name: column for column in schema.columns}
     rows, other_rows = _rows("the real table", real_codes, columns), _rows("the other table", other_codes, columns)
-    steps, scale = _steps(rows, other_rows, weights, other_weights)
-    wanted = {name for group in tables for table in group for name in table}
-    parts = {name: _side_by_side(columns[name], real_codes[name], other_codes[name]) for name in wanted}
-    found = []
-    for group in tables:
-        distances = np.array([_distance([parts[name] for name in table], steps) for table in group])
-        found.append(
-            Variation(
-                ways=len(group[0]),
-                possible=math.comb(len(columns), len(group[0])),
-                tables=tuple(group),
-                distances=np.clip(distances / scale, 0, 1),
-            )
-        )
-    return tuple(found)
+    masses = shares("weights", weights, rows), shares("other_weights", other_weights, other_rows)
+    steps = np.concatenate((masses[0], -masses[1]))
+    parts = _parts([real_codes, other_codes], columns, tables)
+    distances = [[step_distance([parts[name] for name in table], steps) / 2 for table in group] for group in tables]
+    return _variations(len(columns), tables, [np.clip(each, 0, 1) for each in distances])
+
+
+def compare_with_each(
+    real_codes: Codes, others: Mapping[str, Codes], schema: Schema, tables: Sequence[Sequence[tuple[str, ...]]]
+) -> dict[str, tuple[Variation, ...]]:
+    """Return the total variation distances of chosen tables of several coded tables from those of the real one.
+
+    Parameters
+    ----------
+    real_codes, schema, tables
+        As for `compare_tables`.
+    others : mapping of str to such codes
+        The other tables by name, at least one row each.
+
+    Returns
+    -------
+    dict of str to tuple of Variation
+        By the name of the table, as `compare_tables` returns them; the real rows are counted once for all.
+
+    Raises
+    ------
+    ParameterError, CapacityError
+        As for `compare_tables`.
+
+    Examples
+    --------
+    >>> schema = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}]})
+    >>> real, others = {"a": np.array([0, 1])}, {"same": {"a": np.array([1, 0])}, "far": {"a": np.array([2])}}
+    >>> {name: each.maximum for name, (each,) in compare_with_each(real, others, schema, [[("a",)]]).items()}
+    {'same': 0.0, 'far': 1.0}
+    """
+    columns = {column.name: column for column in schema.columns}
+    rows = [_rows("the real table", real_codes, columns)]
+    rows += [_rows("the other table", codes, columns) for codes in others.values()]
+    parts = _parts([real_codes, *others.values()], columns, tables)
+    distances = [
+        np.array([count_distances([parts[name] for name in table], rows) for table in group]).T for group in tables
+    ]
+    return {
+        name: _variations(len(columns), tables, [each[place] for each in distances])
+        for place, name in enumerate(others)
+    }
 
 
 def bootstrap_rows(codes: Codes, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -350,36 +380,21 @@ def _rows(what: str, codes: Codes, columns: Mapping[str, Field]) -> int:
     return lengths.pop()
 
 
-def _steps(
-    rows: int, other_rows: int, weights: npt.ArrayLike | None, other_weights: npt.ArrayLike | None
-) -> tuple[Floats, float]:
-    """Return what each row adds to the difference of its cell, and what twice the distance is a multiple of."""
-    if weights is None and other_weights is None and rows * other_rows < 2**53:
-        # Each row of one table counts as much as the other has rows: the sums are whole numbers, and exact.
-        return np.repeat([float(other_rows), -float(rows)], [rows, other_rows]), 2.0 * rows * other_rows
-    masses = shares("weights", weights, rows), shares("other_weights", other_weights, other_rows)
-    return np.concatenate((masses[0], -masses[1])), 2.0
+def _parts(
+    tables: Sequence[Codes], columns: Mapping[str, Field], chosen: Sequence[Sequence[tuple[str, ...]]]
+) -> dict[str, Parts]:
+    """Return the cells of the rows of several tables in every column that is compared."""
+    wanted = {name for group in chosen for table in group for name in table}
+    return {
+        name: side_by_side(compared_cells(columns[name].domain), [codes[name] for codes in tables]) for name in wanted
+    }
 
 
-def _side_by_side(column: Field, real: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, int, int]:
-    """Return the cells of both tables' rows, numbered among those that occur, their number, and that of all cells."""
-    grouping = compared_cells(column.domain)
-    groups = np.concatenate((grouping.apply(real), grouping.apply(other)))
-    number = np.cumsum(np.bincount(groups, minlength=grouping.groups) > 0) - 1
-    size = int(number[-1]) + 1
-    return number.astype(np.min_scalar_type(size))[groups], size, grouping.groups
-
-
-def _distance(parts: Sequence[tuple[np.ndarray, int, int]], steps: Floats) -> float:
-    """Return the sum over cells of the absolute sum of steps."""
-    if math.prod(groups for _, _, groups in parts) > _MOST_CELLS:
-        raise CapacityError("a table has more than 2**62 cells; compare fewer columns at a time or merge categories")
-    keys: Ints = parts[0][0].astype(np.int64)
-    for more, size, _ in parts[1:]:
-        keys *= size
-        keys += more
-    if math.prod(size for _, size, _ in parts) <= _DENSE * len(keys):
-        return float(np.abs(np.bincount(keys, steps)).sum())
-    order = np.argsort(keys)
-    starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
-    return float(np.abs(np.add.reduceat(steps[order], starts)).sum())
+def _variations(
+    columns: int, tables: Sequence[Sequence[tuple[str, ...]]], distances: Sequence[Floats]
+) -> tuple[Variation, ...]:
+    """Return the distances with the tables that they are of."""
+    return tuple(
+        Variation(ways=len(group[0]), possible=math.comb(columns, len(group[0])), tables=tuple(group), distances=found)
+        for group, found in zip(tables, distances, strict=True)
+    )
