@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from lapwing.api.accuracy import release_accuracy
 from lapwing.api.answers import answer_table, answers_in_one_frame, table_name
 from lapwing.api.certified import certified_table
 from lapwing.api.generators import checked_seed, fresh_seed, generator
@@ -12,6 +13,7 @@ from lapwing.api.queries import Groups, query_table
 from lapwing.api.replicates import Replicates, make_replicates
 from lapwing.budget.budget import Number
 from lapwing.errors import ParameterError
+from lapwing.evaluate.accuracy import Accuracy
 from lapwing.release.certificate import Certificate
 from lapwing.release.files import SavedRelease, load_release, save_release
 from lapwing.release.model import ReleasedModel
@@ -185,6 +187,30 @@ class Release:
         """
         table = certified_table(self.schema, self.certificate, self.noisy, self.model, confidence)
         return to_frame_kind(table, self.kind)
+
+    def accuracy(self, *, confidence: Number = 0.95) -> Accuracy:
+        """Return what may be said in public about the accuracy of the release.
+
+        Parameters
+        ----------
+        confidence : number above 0 and below 1, default 0.95
+            Of the bounds of each measured table. The certificate's bounds keep their own.
+
+        Returns
+        -------
+        Accuracy
+            Proved statements, bounds for every measured table, and how many rows the model's weights are worth.
+
+        Raises
+        ------
+        ParameterError
+            If the confidence is out of range.
+
+        Notes
+        -----
+        Costs no budget and simulates nothing: the same release gives the same figures each time.
+        """
+        return release_accuracy(self.model, self.schema, self.certificate, self.noisy, confidence)
 
     def replicates(self, m: int, rows: int | None = None, seed: int | None = None) -> Replicates:
         """Simulate the release again and again, to learn what estimates from it are off by.

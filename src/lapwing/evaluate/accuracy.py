@@ -1,9 +1,12 @@
 """What may be said in public about the accuracy of a release: statements that touch no row."""
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal
 
 Basis = Literal["theorem", "certificate", "interval", "simulation", "model"]
+
+_SHOWN: Final = 10
+"""Tables that a summary lists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,22 +19,22 @@ class Statement:
         Its name in files: lower case, with underscores.
     text : str
         The sentence, with its figure, unit and probability.
-    value : float
-        The figure.
+    value : float or None
+        The figure; None where the sentence says that nothing is proved.
     unit : str
         Of the figure.
     confidence : float or None
         With which probability over the noise it holds; None for an expectation or a property of the model.
     basis : {"theorem", "certificate", "interval", "simulation", "model"}
         Proved before the noise was drawn; proved from the noise's law and the answers for this release; a confidence
-        interval; found by simulating releases; a property of the released model.
+        interval; found by simulating the noise; a property of the released model.
     source : str
         The theorem, or the page of the documentation.
     """
 
     key: str
     text: str
-    value: float
+    value: float | None
     unit: str
     confidence: float | None
     basis: Basis
@@ -41,6 +44,8 @@ class Statement:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarginalAccuracy:
     """Hold how far the released table of some columns can be from the true one.
+
+    The true table is of the rows used that fit the schema in these columns.
 
     Parameters
     ----------
@@ -53,9 +58,11 @@ class MarginalAccuracy:
     largest_error : float
         A bound for the differences between the released and the true counts of all its cells at once, in rows.
     variation : float
-        A bound for the total variation distance between the released and the true table, 0 to 1.
+        A bound for the total variation distance between the released and the true table, 0 to 1; 1 says nothing.
     confidence : float
         With which both bounds hold, each by itself.
+    level : int or None
+        Of a tree of tables over the same columns, from 0 for the coarsest; None for a table on its own.
     """
 
     columns: tuple[str, ...]
@@ -64,6 +71,7 @@ class MarginalAccuracy:
     largest_error: float
     variation: float
     confidence: float
+    level: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +89,45 @@ class Accuracy:
     kappa : float or None
         The largest density of the released law against the law that it was fitted on, at least 1; None where the model
         has no such density.
+    measured : int
+        How many tables were measured; `marginals` may hold fewer.
     """
 
     statements: tuple[Statement, ...]
     marginals: tuple[MarginalAccuracy, ...]
     effective_rows: float
     kappa: float | None
+    measured: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain JSON values."""
+        return {
+            "statements": [asdict(each) for each in self.statements],
+            "marginals": [{**asdict(each), "columns": list(each.columns)} for each in self.marginals],
+            "measured": self.measured,
+            "effective_rows": self.effective_rows,
+            "kappa": self.kappa,
+        }
+
+    def summary(self) -> str:
+        """Return the statements as lines of text, then the most uncertain tables."""
+        lines = [each.text for each in self.statements]
+        if self.marginals:
+            confidence = self.marginals[0].confidence
+            lines += [
+                "",
+                f"Measured tables, the most uncertain first; each bound holds with confidence {confidence:g}:",
+            ]
+            lines += [_line(each) for each in self.marginals[:_SHOWN]]
+            more = self.measured - len(self.marginals[:_SHOWN])
+            lines += [f"and {more} more."] * (more > 0)
+        return "\n".join(lines) + "\n"
+
+
+def _line(each: MarginalAccuracy) -> str:
+    """Return one measured table as text."""
+    name = ", ".join(each.columns) + ("" if each.level is None else f" (level {each.level})")
+    return (
+        f"{name}: {each.cells} cells, every count within {each.largest_error:.0f} rows, total variation at most "
+        f"{each.variation:.3g}"
+    )
