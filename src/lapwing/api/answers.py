@@ -14,6 +14,7 @@ from lapwing.release.noise_law import NoisyTable
 from lapwing.release.questions import Answer
 from lapwing.release.second_moment import SecondMoment
 from lapwing.release.sparse_counts import NoisyCells
+from lapwing.release.table_distances import TableDistances
 from lapwing.release.tree_counts import NoisyTree
 from lapwing.schema.labels import labels, run_labels
 from lapwing.schema.schemas import Schema
@@ -84,6 +85,8 @@ def _sums_table(answer: NoisySums, schema: Schema) -> pl.DataFrame:
                 [_statistic_label(each.text, question) for each in question.statistics], dtype=pl.String
             )
         }
+    elif isinstance(question, TableDistances):
+        named = {"distance": pl.Series([_distance_label(question)], dtype=pl.String)}
     elif isinstance(question, SecondMoment):
         names = coordinate_labels(question.coordinates, schema)
         first, second = (pl.Series([names[each] for each in axis.tolist()], dtype=pl.String) for axis in question.pairs)
@@ -103,6 +106,11 @@ def _sums_table(answer: NoisySums, schema: Schema) -> pl.DataFrame:
 def _statistic_label(text: str, question: LinearStatistics) -> str:
     """Return what a sum is of: sums in fractions of a row are listed in whole numbers of these."""
     return text if question.scale == 1 else f"({text}) * {question.scale}"
+
+
+def _distance_label(question: TableDistances) -> str:
+    """Return what a sum of distances is of, and in which units."""
+    return f"(sum of absolute differences, mean of {len(question.tables)} tables) * {question.scale}"
 
 
 def coordinate_labels(coordinates: Coordinates, schema: Schema) -> list[str]:
@@ -190,6 +198,7 @@ _NAMES = {
     SecondMoment.kind: ["first", "second"],
     CellSums.kind: ["cell", "coordinate"],
     LinearStatistics.kind: ["statistic"],
+    TableDistances.kind: ["distance"],
 }
 
 _LONG = {

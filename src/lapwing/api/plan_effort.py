@@ -19,6 +19,7 @@ from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.planned import PlannedQuestion
 from lapwing.release.questions import MarginalCounts
 from lapwing.release.second_moment import SecondMoment
+from lapwing.release.table_distances import TableDistances
 from lapwing.release.terms import Terms
 from lapwing.release.tree_counts import TreeCounts
 from lapwing.table.source import CACHE_BYTES
@@ -123,7 +124,7 @@ def _vector_seconds(question: PlannedQuestion, rows: int) -> float:
 
 def _noisy_counts(question: PlannedQuestion) -> int:
     """Return how many noisy counts the answer has."""
-    if isinstance(question, MarginalCounts | CellSums | SecondMoment | LinearStatistics):
+    if isinstance(question, MarginalCounts | CellSums | SecondMoment | LinearStatistics | TableDistances):
         return math.prod(question.shape)
     if not isinstance(question, TreeCounts):
         return 0

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lapwing.audit.redistances import remeasured
 from lapwing.audit.restatistics import resummed_statistics
 from lapwing.audit.resums import resummed
 from lapwing.release.cell_sums import CellSums
@@ -14,6 +15,7 @@ from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.questions import Question
 from lapwing.release.second_moment import SecondMoment
 from lapwing.release.select_worst import SelectWorst
+from lapwing.release.table_distances import TableDistances
 from lapwing.release.tree_counts import TreeCounts
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import CodedSource
@@ -24,7 +26,7 @@ def recounted_tables(question: Question, source: CodedSource, schema: Schema) ->
 
     Parameters
     ----------
-    question : MarginalCounts, TreeCounts, SecondMoment, CellSums or LinearStatistics
+    question : MarginalCounts, TreeCounts, SecondMoment, CellSums, LinearStatistics or TableDistances
     source : CodedSource
         The private rows.
     schema : Schema
@@ -37,6 +39,8 @@ def recounted_tables(question: Question, source: CodedSource, schema: Schema) ->
     """
     if isinstance(question, LinearStatistics):
         return [resummed_statistics(question, source, schema)]
+    if isinstance(question, TableDistances):
+        return [remeasured(question, source)]
     if isinstance(question, SecondMoment | CellSums):
         return [resummed(question, source)]
     if isinstance(question, TreeCounts):

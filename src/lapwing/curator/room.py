@@ -15,6 +15,7 @@ from lapwing.curator.second_moment import answer_second_moment
 from lapwing.curator.select_worst import ExactTables, answer_select_worst
 from lapwing.curator.sparse_counts import answer_sparse_counts
 from lapwing.curator.split_decisions import answer_split_decisions
+from lapwing.curator.table_distances import answer_table_distances
 from lapwing.curator.tree_counts import answer_tree_counts
 from lapwing.errors import BudgetError, ParameterError
 from lapwing.noise.bits import BitSource
@@ -26,6 +27,7 @@ from lapwing.release.second_moment import SecondMoment
 from lapwing.release.select_worst import Selected, SelectWorst
 from lapwing.release.sparse_counts import NoisyCells, SparseCounts
 from lapwing.release.split_decisions import SplitDecisions, Splits
+from lapwing.release.table_distances import TableDistances
 from lapwing.release.terms import Terms
 from lapwing.release.transcript import AnswerSink
 from lapwing.release.tree_counts import NoisyTree, TreeCounts
@@ -39,6 +41,7 @@ _ANSWERED: Final[Mapping[type[Question], Any]] = MappingProxyType(
         SparseCounts: answer_sparse_counts,
         SecondMoment: answer_second_moment,
         CellSums: answer_cell_sums,
+        TableDistances: answer_table_distances,
         PrivateDraw: answer_private_draw,
     }
 )
@@ -112,7 +115,7 @@ class Room:
     @overload
     def ask(self, *questions: SparseCounts) -> tuple[NoisyCells, ...]: ...
     @overload
-    def ask(self, *questions: SecondMoment | CellSums | LinearStatistics) -> tuple[NoisySums, ...]: ...
+    def ask(self, *questions: SecondMoment | CellSums | LinearStatistics | TableDistances) -> tuple[NoisySums, ...]: ...
     @overload
     def ask(self, *questions: PrivateDraw) -> tuple[DrawnRows, ...]: ...
     @overload
@@ -161,12 +164,9 @@ class Room:
             raise ParameterError(
                 f"a {question.kind} must hold plain values only, no subclasses; build it from the schema"
             )
+        _check_whole(question)
         if isinstance(question, SparseCounts | SplitDecisions):
             question.check_capacity(self._terms.relation, self._terms.max_rows)
-        if isinstance(question, SelectWorst) and question.estimates is None:
-            raise ParameterError("a SelectWorst without estimates is only a record or a plan; ask one that has them")
-        if isinstance(question, LinearStatistics) and not question.is_askable:
-            raise ParameterError("a row function is kept in no file: a release that has one cannot be resumed")
         if isinstance(question, PrivateDraw):
             question.check_terms(self._terms)
         for column, grouping in zip(question.columns, question.groupings, strict=True):
@@ -207,3 +207,13 @@ class Room:
     def __reduce__(self) -> NoReturn:
         """Refuse pickling and copying: rows do not leave the room, and no budget is spent twice."""
         raise ParameterError("a Room can be neither pickled nor copied; ask its questions where the rows are")
+
+
+def _check_whole(question: Question) -> None:
+    """Refuse a question that was read back from a record without all of its parts."""
+    if isinstance(question, SelectWorst) and question.estimates is None:
+        raise ParameterError("a SelectWorst without estimates is only a record or a plan; ask one that has them")
+    if isinstance(question, LinearStatistics) and not question.is_askable:
+        raise ParameterError("a row function is kept in no file: a release that has one cannot be resumed")
+    if isinstance(question, TableDistances) and question.cells is None:
+        raise ParameterError("a TableDistances without cells is only a record; ask one that has them")

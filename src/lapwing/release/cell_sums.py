@@ -16,6 +16,7 @@ from lapwing.release.packing import MAX_CELLS, pack_counts, unpack_counts
 from lapwing.release.plain import read_key, read_optional, read_rational
 from lapwing.release.projections import LARGEST_PROJECTION, Projection
 from lapwing.release.second_moment import SecondMoment
+from lapwing.release.table_distances import TableDistances
 from lapwing.release.terms import Relation
 from lapwing.schema.groupings import Grouping
 
@@ -173,11 +174,11 @@ class CellSums:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisySums:
-    """Hold the noisy answer to a `SecondMoment`, `CellSums` or `LinearStatistics` question.
+    """Hold the noisy answer to a `SecondMoment`, `CellSums`, `LinearStatistics` or `TableDistances` question.
 
     Parameters
     ----------
-    question : SecondMoment, CellSums or LinearStatistics
+    question : SecondMoment, CellSums, LinearStatistics or TableDistances
         What was asked.
     values : ndarray of int64, shape ``question.shape``
         Exact sum plus noise, number by number.
@@ -185,7 +186,7 @@ class NoisySums:
         The law of the noise, independent from number to number.
     """
 
-    question: SecondMoment | CellSums | LinearStatistics
+    question: SecondMoment | CellSums | LinearStatistics | TableDistances
     values: np.ndarray
     noise: NoiseLaw
 
@@ -210,7 +211,9 @@ class NoisySums:
         }
 
     @classmethod
-    def from_dict(cls, question: SecondMoment | CellSums | LinearStatistics, answer: Mapping[str, Any]) -> Self:
+    def from_dict(
+        cls, question: SecondMoment | CellSums | LinearStatistics | TableDistances, answer: Mapping[str, Any]
+    ) -> Self:
         """Read back an answer that `to_dict` wrote; the size is checked before memory is taken."""
         values = unpack_counts(read_key(answer, "values", str), question.shape)
         return cls(question, values, NoiseLaw.from_dict(answer["noise"]))

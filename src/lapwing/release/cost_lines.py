@@ -18,6 +18,7 @@ from lapwing.release.second_moment import SecondMoment
 from lapwing.release.select_worst import Selected, SelectWorst
 from lapwing.release.sparse_counts import SparseCounts
 from lapwing.release.split_decisions import SplitDecisions, Splits
+from lapwing.release.table_distances import TableDistances
 from lapwing.release.terms import Relation, Terms
 
 CHOSEN = f"{MarginalCounts.kind} (chosen)"
@@ -95,7 +96,14 @@ class CostLine:
         if isinstance(question, ChosenTable):
             return (cls._chosen(question.cost, terms),)
         if isinstance(
-            question, MarginalCounts | SplitDecisions | SparseCounts | SecondMoment | CellSums | LinearStatistics
+            question,
+            MarginalCounts
+            | SplitDecisions
+            | SparseCounts
+            | SecondMoment
+            | CellSums
+            | LinearStatistics
+            | TableDistances,
         ):
             noise = question.noise(terms.relation, terms.max_rows)
             return (cls._line(question, terms, noise, question.cost),)

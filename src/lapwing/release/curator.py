@@ -10,6 +10,7 @@ from lapwing.release.second_moment import SecondMoment
 from lapwing.release.select_worst import Selected, SelectWorst
 from lapwing.release.sparse_counts import NoisyCells, SparseCounts
 from lapwing.release.split_decisions import SplitDecisions, Splits
+from lapwing.release.table_distances import TableDistances
 from lapwing.release.terms import Terms
 from lapwing.release.tree_counts import NoisyTree, TreeCounts
 
@@ -36,7 +37,7 @@ class Curator(Protocol):
     @overload
     def ask(self, *questions: SparseCounts) -> tuple[NoisyCells, ...]: ...
     @overload
-    def ask(self, *questions: SecondMoment | CellSums | LinearStatistics) -> tuple[NoisySums, ...]: ...
+    def ask(self, *questions: SecondMoment | CellSums | LinearStatistics | TableDistances) -> tuple[NoisySums, ...]: ...
     @overload
     def ask(self, *questions: PrivateDraw) -> tuple[DrawnRows, ...]: ...
     @overload

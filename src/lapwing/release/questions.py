@@ -27,6 +27,7 @@ from lapwing.release.second_moment import SecondMoment
 from lapwing.release.select_worst import Selected, SelectWorst
 from lapwing.release.sparse_counts import NoisyCells, SparseCounts
 from lapwing.release.split_decisions import SplitDecisions, Splits
+from lapwing.release.table_distances import TableDistances
 from lapwing.release.terms import Relation
 from lapwing.release.tree_counts import NoisyTree, TreeCounts
 from lapwing.schema.groupings import Grouping
@@ -208,6 +209,7 @@ KnownQuestion = (
     | SecondMoment
     | CellSums
     | LinearStatistics
+    | TableDistances
     | PrivateDraw
 )
 """The closed set."""
@@ -222,7 +224,7 @@ def question_from_dict(values: Mapping[str, Any]) -> KnownQuestion:
         If the kind is not in the closed set.
     """
     kind = values.get("kind")
-    vectors = (SecondMoment, CellSums, LinearStatistics)
+    vectors = (SecondMoment, CellSums, LinearStatistics, TableDistances)
     for each in (TreeCounts, SelectWorst, SplitDecisions, SparseCounts, *vectors, PrivateDraw):
         if kind == each.kind:
             return each.from_dict(values)
@@ -250,7 +252,7 @@ def answer_from_dict(
             return Splits.from_dict(question, answer)
         case SparseCounts():
             return NoisyCells.from_dict(question, answer)
-        case SecondMoment() | CellSums() | LinearStatistics():
+        case SecondMoment() | CellSums() | LinearStatistics() | TableDistances():
             return NoisySums.from_dict(question, answer)
         case PrivateDraw():
             return DrawnRows.from_dict(question, answer)
