@@ -72,6 +72,41 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """Hold one figure that is set large.
+
+    Parameters
+    ----------
+    figure : str
+        Short, with its unit.
+    what : str
+        What it is: a few words.
+    note : str
+        A short sentence below, or nothing.
+    """
+
+    figure: str
+    what: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Hold the few figures that a reader should see first.
+
+    Parameters
+    ----------
+    facts : tuple of Fact
+        Two to six.
+    """
+
+    facts: tuple[Fact, ...]
+
+
+Part = Text | Table | Chart | Facts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
     """Hold a section of the report.
 
@@ -81,16 +116,16 @@ class Section:
         The anchor of its heading: lower case, with hyphens.
     title : str
         Its heading.
-    parts : tuple of Text, Table or Chart
+    parts : tuple of Text, Table, Chart or Facts
         In the order shown.
-    folded : tuple of Text, Table or Chart
+    folded : tuple of Text, Table, Chart or Facts
         More of it for experts, folded away.
     """
 
     key: str
     title: str
-    parts: tuple[Text | Table | Chart, ...]
-    folded: tuple[Text | Table | Chart, ...] = ()
+    parts: tuple[Part, ...]
+    folded: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
