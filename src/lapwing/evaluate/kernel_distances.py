@@ -287,15 +287,43 @@ def kernel_density_distance(
     _check_gamma(gamma)
     spots, masses = _difference(points, others, weights, other_weights)
     places, _ = same_space(finite_array("at", at, 2), spots)
-    largest = 0.0
-    for start in range(0, len(places), _BLOCK):
-        rows = places[start : start + _BLOCK]
-        differences = np.zeros(len(rows))
-        for other in range(0, len(spots), _BLOCK):
-            columns = slice(other, other + _BLOCK)
-            differences += _densities(rows, spots[columns], masses[columns], gamma)
-        largest = max(largest, float(np.abs(differences).max()))
-    return largest
+    return float(np.abs(_all_densities(places, spots, masses, gamma)).max())
+
+
+def kernel_densities(
+    points: npt.ArrayLike, at: npt.ArrayLike, *, gamma: float, weights: npt.ArrayLike | None = None
+) -> Floats:
+    """Return the kernel density of a weighted sample at given places.
+
+    Parameters
+    ----------
+    points, gamma, weights
+        As for `mmd`.
+    at : array_like of float, shape (k, d)
+        The places.
+
+    Returns
+    -------
+    ndarray of float64, shape (k,)
+        0 to 1.
+
+    Raises
+    ------
+    ParameterError
+        If an array or a setting is out of range.
+
+    Notes
+    -----
+    Time ``O(n k d)``, memory 8 MiB beside the arrays. `kernel_density_distance` compares two samples more exactly.
+
+    Examples
+    --------
+    >>> kernel_densities([[0.0], [1.0]], [[0.0], [0.5]], gamma=0.5).round(4).tolist()
+    [0.8033, 0.8825]
+    """
+    _check_gamma(gamma)
+    places, spots = same_space(finite_array("at", at, 2), points)
+    return _all_densities(places, spots, shares("weights", weights, len(spots)), gamma)
 
 
 def box_grid(lower: npt.ArrayLike, upper: npt.ArrayLike, steps: int) -> Floats:
@@ -336,6 +364,17 @@ def _difference(
     left, right = same_space(points, others)
     masses = shares("weights", weights, len(left)), shares("other_weights", other_weights, len(right))
     return merged(np.concatenate((left, right)), np.concatenate((masses[0], -masses[1])))
+
+
+def _all_densities(places: Floats, points: Floats, masses: Floats, gamma: float) -> Floats:
+    """Return the sum over points of mass times kernel, at each of many places."""
+    densities = np.zeros(len(places))
+    for start in range(0, len(places), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        for other in range(0, len(points), _BLOCK):
+            columns = slice(other, other + _BLOCK)
+            densities[rows] += _densities(places[rows], points[columns], masses[columns], gamma)
+    return densities
 
 
 def _densities(places: Floats, points: Floats, masses: Floats, gamma: float) -> Floats:

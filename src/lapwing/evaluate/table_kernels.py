@@ -3,17 +3,16 @@
 What is computed from private rows is private: nothing here adds noise.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from lapwing.evaluate.checks import Floats
 from lapwing.evaluate.estimates import Estimate
 from lapwing.evaluate.kernel_distances import mean_features, mmd, mmd_from_features, random_frequencies
-from lapwing.schema.fields import Field
+from lapwing.evaluate.table_points import ordered_columns, table_points
 from lapwing.schema.schemas import Schema
 
 Codes = Mapping[str, npt.NDArray[np.integer]]
@@ -74,10 +73,8 @@ def compare_kernels(
 
     Notes
     -----
-    The regular codes of a column lie on [0, 1]. A cell that is missing, special or a misfit lies in the middle, one
-    length away in a direction of its own, so that the whole range and being missing weigh alike. Exact up to 10,000
-    rows in every table, else by 256 random features. Time ``O(d n**2)`` up to there, then 3
-    microseconds a row and table.
+    Rows are points as in `table_points`. Exact up to 10,000 rows in every table, else by 256 random features. Time
+    ``O(d n**2)`` up to there, then 3 microseconds a row and table.
 
     Examples
     --------
@@ -87,11 +84,11 @@ def compare_kernels(
     >>> round(found.distances["other"].value, 4)
     0.6893
     """
-    columns = [column for column in schema.columns if column.domain.ordered and column.domain.values > 1]
+    columns = ordered_columns(schema)
     if not columns:
         return None
     gamma = GAMMA / len(columns)
-    real, *rest = _points([real_codes, *others.values()], columns, rng)
+    real, *rest = table_points([real_codes, *others.values()], columns, rows=MOST_ROWS, rng=rng)
     if max(map(len, (real, *rest))) <= EXACT:
         found = [Estimate(value=mmd(real, points, gamma=gamma), standard_error=0.0) for points in rest]
     else:
@@ -99,23 +96,3 @@ def compare_kernels(
         features = mean_features(real, frequencies)
         found = [mmd_from_features(features, mean_features(points, frequencies)) for points in rest]
     return KernelDistances(columns=len(columns), gamma=gamma, distances=dict(zip(others, found, strict=True)))
-
-
-def _points(tables: Sequence[Codes], columns: Sequence[Field], rng: np.random.Generator) -> list[Floats]:
-    """Return the rows of each table as points: places on [0, 1], then whether a cell is none of the regular ones."""
-    found = []
-    for codes in tables:
-        places = np.column_stack([_places(codes[column.name], column) for column in columns])
-        if len(places) > MOST_ROWS:
-            places = places[rng.choice(len(places), MOST_ROWS, replace=False)]
-        is_apart = np.isnan(places)
-        found.append(np.column_stack((np.where(is_apart, 0.5, places), is_apart)))
-    # A coordinate that is 0 everywhere costs time and changes no distance.
-    is_used = np.any([points.any(axis=0) for points in found], axis=0)
-    return [points[:, is_used] for points in found]
-
-
-def _places(codes: npt.NDArray[np.integer], column: Field) -> Floats:
-    """Return where the regular codes of a column lie on [0, 1]; nan for the others."""
-    domain = column.domain
-    return np.where(codes < domain.values, codes / (domain.values - 1), np.nan)

@@ -25,7 +25,9 @@ MAX_ASSIGNED: Final = 2048
 _SCIPY_NAMES: Final = {"linf": "chebyshev", "l1": "cityblock", "l2": "euclidean"}
 
 
-def wasserstein_assignment(points: npt.ArrayLike, others: npt.ArrayLike, *, metric: Metric = "linf") -> float:
+def wasserstein_assignment(
+    points: npt.ArrayLike, others: npt.ArrayLike, *, metric: Metric = "linf", farthest: float = math.inf
+) -> float:
     """Return the exact W1 between two equally large samples, each point with the same weight.
 
     Parameters
@@ -34,6 +36,9 @@ def wasserstein_assignment(points: npt.ArrayLike, others: npt.ArrayLike, *, metr
         Finite numbers, ``1 <= m <= 2048``.
     metric : {"linf", "l1", "l2"}
         Ground metric: the largest coordinate difference, their sum, or the Euclidean distance.
+    farthest : float, optional
+        A distance counts for no more than this, above 0: so W1 becomes the bounded-Lipschitz distance with half of it
+        as the bound (`lapwing.evaluate.bounded_lipschitz`).
 
     Returns
     -------
@@ -43,7 +48,7 @@ def wasserstein_assignment(points: npt.ArrayLike, others: npt.ArrayLike, *, metr
     Raises
     ------
     ParameterError
-        If the shapes differ, an entry is not finite or the metric is unknown.
+        If the shapes differ, an entry is not finite, a distance is not above 0 or the metric is unknown.
     CapacityError
         If there are more than 2048 points.
 
@@ -70,7 +75,9 @@ def wasserstein_assignment(points: npt.ArrayLike, others: npt.ArrayLike, *, metr
             "an assignment needs equally many points on both sides; use wasserstein_subsampled or wasserstein_sliced"
         )
     _check_assigned(len(left))
-    distances = ground_distances(left, right, metric)
+    if not farthest > 0:
+        raise ParameterError(f"farthest must be above 0, got {farthest}; leave it out for W1")
+    distances = np.minimum(ground_distances(left, right, metric), farthest)
     rows, columns = linear_sum_assignment(distances)
     return float(distances[rows, columns].mean())
 
@@ -114,6 +121,7 @@ def wasserstein_subsampled(
     size: int = 1000,
     repeats: int = 5,
     metric: Metric = "linf",
+    farthest: float = math.inf,
 ) -> Estimate:
     """Return the mean W1 between equally large subsamples.
 
@@ -129,7 +137,7 @@ def wasserstein_subsampled(
         Points in a subsample: 1 to 2048, and at most n and m.
     repeats : int, default 5
         Pairs of subsamples, at least 2.
-    metric : {"linf", "l1", "l2"}
+    metric, farthest
         Ground metric, as for `wasserstein_assignment`.
 
     Returns
@@ -168,6 +176,7 @@ def wasserstein_subsampled(
             left[rng.choice(len(left), size, replace=False)],
             right[rng.choice(len(right), size, replace=False)],
             metric=metric,
+            farthest=farthest,
         )
         for _ in range(repeats)
     ]
