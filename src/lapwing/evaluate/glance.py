@@ -1,0 +1,329 @@
+"""How good a table is, in a few words: where each figure lies between a fresh sample and independent columns.
+
+A figure alone says little: tables with many cells are far from anything but themselves. So each one is placed between
+two that are computed in the same way: that of as many real rows drawn with replacement (the sampling floor), and that
+of the real rows with every column shuffled by itself (the lazy baseline). Words follow from the place by fixed
+thresholds, and from its less favourable end where the figure is an estimate.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from lapwing.evaluate.downstream import Downstream
+from lapwing.evaluate.estimates import Estimate
+from lapwing.evaluate.findings import Findings
+from lapwing.evaluate.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC, Compared, Metric
+from lapwing.evaluate.placed_figures import placed_figures
+from lapwing.schema.scalars import quote
+
+Verdict = Literal["closer", "fresh", "most", "part", "none", "worse", "several", "far"]
+
+FRESH: Final = 0.05
+"""Largest place, from 0 (a fresh sample) to 1 (independent columns), that counts as a fresh sample."""
+
+MOST: Final = 1 / 3
+"""Largest place at which most of the dependence counts as kept."""
+
+PART: Final = 0.9
+"""Largest place at which part of the dependence counts as kept."""
+
+NONE: Final = 1.1
+"""Largest place that counts as no better than independent columns; beyond, a table is worse."""
+
+SAME: Final = 1.5
+"""Figures without a baseline: so many times that of a fresh sample counts as one."""
+
+SEVERAL: Final = 5.0
+"""And so many times as several times as far."""
+
+APART: Final = 1.25
+"""A baseline must be at least so many times as far as the floor for a place between them to mean anything."""
+
+_ERRORS: Final = 2.0  # standard errors by which an estimate may be better than the truth
+_EPSILON: Final = 1e-12  # rounding of a difference of two equal distances
+
+WORDS: Final[Mapping[Verdict, str]] = {
+    "closer": "closer than a fresh sample",
+    "fresh": "as close as a fresh sample",
+    "most": "most of the dependence kept",
+    "part": "part of the dependence kept",
+    "none": "no better than independent columns",
+    "worse": "worse than independent columns",
+    "several": "several times as far as a fresh sample",
+    "far": "much farther than a fresh sample",
+}
+"""What each verdict says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Hold where one figure lies.
+
+    Parameters
+    ----------
+    metric : Metric
+        What is measured.
+    synthetic, bootstrap, independent : Estimate
+        The figure, that of a fresh sample, and that of independent columns.
+    place : float or None
+        From 0 (a fresh sample) to 1 (independent columns); below 0 and above 1 beyond them. None where independent
+        columns are not clearly farther than a fresh sample: the figure does not see dependence, or there is none.
+    place_error : float
+        Standard error of the place; 0 where there is none.
+    times : float or None
+        How many times as far as a fresh sample; None where that is at no distance.
+    verdict : str
+        A key of `WORDS`.
+    """
+
+    metric: Metric
+    synthetic: Estimate
+    bootstrap: Estimate
+    independent: Estimate
+    place: float | None
+    place_error: float
+    times: float | None
+    verdict: Verdict
+
+    @property
+    def words(self) -> str:
+        """The verdict in words, with its figure where there is no place."""
+        if self.verdict in ("several", "far") and self.times is not None:
+            return f"{self.times:.2g} times as far as a fresh sample" if self.times < 100 else WORDS["far"]
+        return WORDS[self.verdict]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glance:
+    """Hold the findings of a comparison in a few words.
+
+    Parameters
+    ----------
+    headline : str
+        One sentence: what the figures that see dependence say together.
+    details : tuple of str
+        Sentences that belong to it: the best and the worst figure, single columns, prediction.
+    cautions : tuple of str
+        What the figures do not say, and what looks wrong.
+    standings : tuple of Standing
+        Every figure, in the order of the findings: tables of one, two and three columns first.
+    """
+
+    headline: str
+    details: tuple[str, ...]
+    cautions: tuple[str, ...]
+    standings: tuple[Standing, ...]
+
+
+def standing(compared: Compared) -> Standing | None:
+    """Return where a figure lies between a fresh sample and independent columns.
+
+    Parameters
+    ----------
+    compared : Compared
+        With the values of ``synthetic``, ``bootstrap`` and ``independent``.
+
+    Returns
+    -------
+    Standing or None
+        None where one of the values is missing or not finite.
+
+    Examples
+    --------
+    >>> metric = Metric(key="x", title="x", unit="share", meaning="", best=0.0, reference="")
+    >>> values = {"synthetic": 0.3, "bootstrap": 0.1, "independent": 0.9}
+    >>> values = {name: Estimate(value=value, standard_error=0.0) for name, value in values.items()}
+    >>> found = standing(Compared(metric=metric, values=values, rows=None, columns=2))
+    >>> round(found.place, 3), found.words
+    (0.25, 'most of the dependence kept')
+    """
+    values = [compared.values.get(name) for name in (SYNTHETIC, BOOTSTRAP, INDEPENDENT)]
+    synthetic, floor, lazy = values
+    if synthetic is None or floor is None or lazy is None:
+        return None
+    if not all(math.isfinite(each.value) for each in (synthetic, floor, lazy)):
+        return None
+    best = compared.metric.best
+    own, low, high = (abs(each.value - best) for each in (synthetic, floor, lazy))
+    noise = _ERRORS * math.hypot(floor.standard_error, lazy.standard_error)
+    error = _finite(synthetic.standard_error)
+    place, place_error = None, 0.0
+    if high - low > max((APART - 1) * low, noise, _EPSILON):
+        place, place_error = (own - low) / (high - low), error / (high - low)
+        verdict = _between(place + _ERRORS * place_error, place)
+    else:
+        verdict = _beside(own, error, low)
+    return Standing(
+        metric=compared.metric,
+        synthetic=synthetic,
+        bootstrap=floor,
+        independent=lazy,
+        place=place,
+        place_error=place_error,
+        times=own / low if low > 0 else None,
+        verdict=verdict,
+    )
+
+
+def _finite(error: float) -> float:
+    return error if math.isfinite(error) else 0.0
+
+
+def _between(upper: float, place: float) -> Verdict:
+    """Return the verdict of a place between floor and baseline, by its less favourable end."""
+    if upper < -FRESH:
+        return "closer"
+    limits: tuple[tuple[float, Verdict], ...] = ((FRESH, "fresh"), (MOST, "most"), (PART, "part"))
+    for limit, verdict in limits:
+        if upper <= limit:
+            return verdict
+    # Only a figure that is beyond the baseline by more than its error is called worse.
+    return "none" if 2 * place - upper <= NONE else "worse"
+
+
+def _beside(own: float, error: float, low: float) -> Verdict:
+    """Return the verdict of a figure that has no baseline, by its distance and that of a fresh sample."""
+    upper = own + _ERRORS * error
+    if low <= 0:
+        return "fresh" if upper <= _EPSILON else "far"
+    if upper < low / SAME:
+        return "closer"
+    if upper <= SAME * low:
+        return "fresh"
+    return "several" if upper <= SEVERAL * low else "far"
+
+
+def glance(found: Findings) -> Glance:
+    """Return the findings of a comparison in a few words that claim no more than the figures do.
+
+    Parameters
+    ----------
+    found : Findings
+
+    Returns
+    -------
+    Glance
+
+    Notes
+    -----
+    The headline is about the tables of two columns, or of one where there is one column only, and names the least
+    favourable figure of all in the same breath.
+    """
+    places = tuple(each for each in map(standing, placed_figures(found)) if each is not None)
+    by_key = {each.metric.key: each for each in places}
+    single, pairs = by_key.get("total_variation_1"), by_key.get("total_variation_2")
+    main = pairs if pairs is not None else single
+    details = [_counted(places)]
+    if single is not None and main is not single:
+        details.append(f"Single columns: {single.words}.")
+    if found.downstream is not None and "downstream" in by_key:
+        details.append(_predicted(found.downstream, by_key["downstream"]))
+    return Glance(
+        headline="There is nothing to compare." if main is None else _headline(main, places),
+        details=tuple(each for each in details if each),
+        cautions=(*_cautions(found, places), *found.notes),
+        standings=places,
+    )
+
+
+def glance_table(found: Glance) -> tuple[tuple[str, ...], ...]:
+    """Return the standings as cells of text: a heading, then a line for each figure.
+
+    Parameters
+    ----------
+    found : Glance
+
+    Returns
+    -------
+    tuple of tuple of str
+        Columns: the figure, its synthetic value, that of a fresh sample, that of independent columns, the place in
+        percent (0 a fresh sample, 100 independent columns), the verdict. The four in the middle are numbers.
+    """
+    heading = ("figure", "synthetic", "fresh sample", "independent", "place", "verdict")
+    lines = [
+        (
+            each.metric.title,
+            *(estimate_text(value) for value in (each.synthetic, each.bootstrap, each.independent)),
+            place_text(each),
+            each.words,
+        )
+        for each in found.standings
+    ]
+    return (heading, *lines)
+
+
+def estimate_text(estimate: Estimate) -> str:
+    """Return a figure with its standard error, where it has one.
+
+    Examples
+    --------
+    >>> estimate_text(Estimate(value=0.123456, standard_error=0.00123))
+    '0.1235 ± 0.0012'
+    """
+    error = _finite(estimate.standard_error)
+    return f"{estimate.value:.4g}" + (f" ± {error:.2g}" if error else "")
+
+
+def place_text(found: Standing) -> str:
+    """Return the place of a figure in percent of the way, or a dash."""
+    return "-" if found.place is None else f"{100 * found.place:.0f} %"
+
+
+def _headline(main: Standing, places: tuple[Standing, ...]) -> str:
+    """Return what is said first: about pairs of columns, with the least favourable figure beside it."""
+    if main.place is None:
+        text = f"{main.metric.title}: {main.words}."
+    else:
+        text = f"Of pairs of columns, {main.words}: {_way(main)}."
+    worst = max((each for each in places if each.place is not None), key=lambda each: each.place or 0.0, default=None)
+    if worst is None or worst is main:
+        return text
+    return f"{text} The least favourable figure is {worst.metric.title}, {place_text(worst)} of that way."
+
+
+def _way(found: Standing) -> str:
+    return (
+        f"on average their tables are {place_text(found)} of the way from a fresh sample of the real rows (0 %) to "
+        "columns without any relation (100 %)"
+    )
+
+
+def _counted(places: tuple[Standing, ...]) -> str:
+    """Return how many figures have which verdict."""
+    placed = [each.verdict for each in places if each.place is not None]
+    if not placed:
+        return "No figure has a place between a fresh sample and independent columns: there is no dependence to keep."
+    counts = [(WORDS[verdict], placed.count(verdict)) for verdict in WORDS if verdict in placed]
+    listed = ", ".join(f"{count} {words}" for words, count in counts)
+    return f"Of {len(placed)} figures that see dependence: {listed}."
+
+
+def _predicted(area: Downstream, place: Standing) -> str:
+    """Return how well the target is predicted."""
+    figures = f"AUC {area.auc:.3f} from synthetic rows, {area.ceiling:.3f} from real ones"
+    lost = "" if place.place is None else f"; {100 * min(max(place.place, 0.0), 1.0):.0f} % of what real rows teach is lost"
+    return f"Prediction of {quote(area.target)}: {figures}, {area.floor:.1f} knows nothing{lost}."
+
+
+def _cautions(found: Findings, places: tuple[Standing, ...]) -> list[str]:
+    """Return what the figures do not say, and what looks wrong."""
+    cautions = []
+    closer = [each.metric.title for each in places if each.verdict == "closer"]
+    if closer:
+        cautions.append(
+            f"Closer to the real rows than a fresh sample of them: {', '.join(closer)}. That is usual for figures that "
+            "a release measured with little noise; of a table made without a privacy guarantee it can mean copied rows."
+        )
+    worse = [each.metric.title for each in places if each.verdict == "worse"]
+    if worse:
+        cautions.append(f"Worse than independent columns: {', '.join(worse)}.")
+    small = sum(group.is_too_small for group in found.subgroups)
+    if small:
+        cautions.append(f"{small} of {len(found.subgroups)} groups are too small to trust their figures.")
+    cautions.append(
+        "Figures are means over many tables: a single table, a small group or a rare value can be much worse. They "
+        "measure likeness to these rows, not privacy."
+    )
+    return cautions
