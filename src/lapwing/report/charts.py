@@ -105,7 +105,7 @@ def histogram(
     is_share: bool = True,
     intervals: Intervals | None = None,
 ) -> Chart:
-    """Return the bins of an ordered column, in their order: the first series as bars, further ones as steps over them.
+    """Return the bins of an ordered column, in their order: further series as outlines over the first.
 
     Parameters
     ----------
@@ -131,13 +131,13 @@ def histogram(
     )
     height = alt.Y("value:Q", title=unit, axis=_axis(is_share), scale=alt.Scale(zero=True))
     base = alt.Chart(alt.Data(values=lines)).encode(x=place, tooltip=_tooltip(is_share, bool(intervals)))
-    filled = base.transform_filter(alt.datum.series == names[0]).mark_bar(width=alt.RelativeBandSize(0.94))
-    layers = [filled.encode(y=height, color=_colours(series))]
+    own = [base.transform_filter(alt.datum.series == name) for name in names]
+    layers = [own[0].mark_bar(width=alt.RelativeBandSize(0.94)).encode(y=height, color=_colours(series))]
     layers += [
-        base.transform_filter(alt.datum.series == name)
-        .mark_tick(thickness=2.5, width=alt.RelativeBandSize(0.94), orient="horizontal")
-        .encode(y=height, color=_colours(series))
-        for name in names[1:]
+        each.mark_bar(width=alt.RelativeBandSize(0.94), filled=False, strokeWidth=1.8, cornerRadiusEnd=0).encode(
+            y=height, color=_colours(series)
+        )
+        for each in own[1:]
     ]
     if intervals:
         whiskers = base.transform_filter("isValid(datum.lower) && isValid(datum.upper)")
@@ -240,7 +240,7 @@ def budget_bar(
     ]
     chart = (
         alt.Chart(alt.Data(values=lines))
-        .mark_bar(stroke=colour("ground"), strokeWidth=1.5)
+        .mark_bar(stroke=colour("ground"), strokeWidth=1.5, cornerRadiusEnd=0)
         .encode(
             x=alt.X("value:Q", stack="zero", title=unit, axis=alt.Axis(grid=False, tickCount=5)),
             color=alt.Color(
@@ -284,7 +284,10 @@ def _long(labels: Sequence[str], series: Mapping[str, Figures], intervals: Inter
 def _axis(is_share: bool) -> Any:  # noqa: ANN401
     """Return the axis of figures."""
     alt = altair()
-    return alt.Axis(format="~%", tickCount=5) if is_share else alt.Axis(format="~s", tickCount=5)
+    if is_share:
+        return alt.Axis(format="~%", tickCount=5)
+    plain = "abs(datum.value) >= 10000 ? format(datum.value, '~s') : format(datum.value, ',.6~g')"
+    return alt.Axis(labelExpr=plain, tickCount=5)
 
 
 def _colours(series: Mapping[str, Figures]) -> Any:  # noqa: ANN401

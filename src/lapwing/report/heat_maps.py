@@ -2,12 +2,15 @@
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from lapwing.report.chart_parts import altair, distinct, plain_spec, ramp, shown
 from lapwing.report.sections import Chart, Table
+
+_WHOLE: Final = 10
+"""Rows and columns of a matrix that fits a printed page."""
 
 
 def heat_map(
@@ -38,7 +41,7 @@ def heat_map(
     Returns
     -------
     Chart
-        Its figures are the whole matrix up to 30 x 30, else the 50 largest in size.
+        Its figures are the whole matrix up to 10 x 10, else the 50 largest in size.
     """
     alt = altair()
     across, down = distinct(column_labels, 24), distinct(row_labels, 24)
@@ -156,7 +159,7 @@ def _matrix_figures(
     caption: str, values: np.ndarray, row_labels: Sequence[str], column_labels: Sequence[str], unit: str
 ) -> Table:
     """Return a small matrix whole, and the largest figures of a large one."""
-    if max(values.shape) > 30:
+    if max(values.shape) > _WHOLE:
         return _largest(caption, values, row_labels, column_labels, ("row", "column", unit))
     lines = tuple((label, *map(shown, line)) for label, line in zip(row_labels, values.tolist(), strict=True))
     return Table(
