@@ -75,6 +75,7 @@ _DISTANCES: Final[Mapping[str, _Form]] = MappingProxyType(
     }
 )
 _ELSE: Final = _Form(("at most this", "at most {}"), "", "certificate", _PAGES)
+_SMALL: Final = 1e-6
 _STATED: Final = 0.95
 """Confidence of the bounds that a mechanism states without a setting for it."""
 
@@ -116,9 +117,9 @@ def _told(stated: Certified, certificate: Certificate) -> Statement:
 
 def _sentence(stated: Certified, form: _Form) -> str:
     """Write the figure into the certificate's words."""
-    text = stated.text
+    text = stated.text.replace("of 1 noisy tables", "of 1 noisy table", 1)
     if stated.value is not None:
         old, new = form.words
-        figure = f"{stated.value:.4g}"
+        figure = f"{stated.value:.4g}" if stated.value == 0 or abs(stated.value) >= _SMALL else f"less than {_SMALL:g}"
         text = text.replace(old, new.format(figure), 1) if old and old in text else f"{text}: {figure}"
     return text[0].upper() + text[1:] + "."

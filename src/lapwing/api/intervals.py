@@ -94,7 +94,7 @@ def cell_intervals(
     misfits_out = np.zeros(shape, dtype=np.bool_)
     for answer in noisy:
         is_open = terms == 0
-        for cells, view in _best_views(_views(answer, columns, groupings), is_open):
+        for cells, view in _best_views(covering_views(answer, columns, groupings), is_open):
             terms[cells], misfits_out[cells] = view.terms[cells], view.misfits_out
             half, sums = _half_widths(view.terms[cells], view.noise, failure), view.sums()[cells]
             lower[cells], upper[cells] = sums - half, sums + half
@@ -128,13 +128,25 @@ def measured_groupings(noisy: Sequence[Answer], columns: Sequence[str]) -> tuple
             case NoisyCells() if not answer.is_filtered:
                 tree = answer.question.tree
                 depths = tree.depths(tree.first)
-                return tuple(_runs_grouping(tree.hierarchies[place], depths[place]) for place in places)
+                return tuple(runs_grouping(tree.hierarchies[place], depths[place]) for place in places)
     return None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _View:
-    """One noisy table as seen from the table that is asked for: noisy counts in each cell, or 0, and their sums."""
+class CoveringView:
+    """See one noisy table from the table that is asked for.
+
+    Parameters
+    ----------
+    terms : ndarray of int64, of the asked table's shape
+        Noisy counts that make up each cell; 0 where they do not.
+    sums : callable
+        Returns their sums, ndarray of int64 of that shape; without meaning where `terms` is 0.
+    noise : NoiseLaw
+        Of each noisy count.
+    misfits_out : bool
+        Whether the counts are of rows that fit the schema in the columns that were summed out.
+    """
 
     terms: np.ndarray
     sums: Callable[[], np.ndarray]
@@ -161,8 +173,15 @@ class _Axis:
         return np.where((self.first == self.last) & ~self.is_cut[self.first], self.first, -1)
 
 
-def _views(answer: Answer, columns: Sequence[str], groupings: Sequence[Grouping]) -> Iterator[_View]:
-    """Return the tables of an answer that have all columns."""
+def covering_views(answer: Answer, columns: Sequence[str], groupings: Sequence[Grouping]) -> Iterator[CoveringView]:
+    """Return the tables of an answer that have all columns, as seen from an asked table.
+
+    Parameters
+    ----------
+    answer : answer
+    columns, groupings : sequence
+        Of the asked table.
+    """
     if not set(columns) <= set(answer.question.columns):
         return
     places = [answer.question.columns.index(name) for name in columns]
@@ -177,7 +196,7 @@ def _views(answer: Answer, columns: Sequence[str], groupings: Sequence[Grouping]
             yield _leaves_view(answer, places, groupings)
 
 
-def _tree_views(answer: NoisyTree, places: Sequence[int], groupings: Sequence[Grouping]) -> Iterator[_View]:
+def _tree_views(answer: NoisyTree, places: Sequence[int], groupings: Sequence[Grouping]) -> Iterator[CoveringView]:
     """Return the released levels of a tree."""
     nested, known = answer.question.hierarchies, {}
     misfits_out = _leaves_misfits_out(nested, places)
@@ -193,7 +212,7 @@ def _tree_views(answer: NoisyTree, places: Sequence[int], groupings: Sequence[Gr
 
 def _table_view(
     counts: np.ndarray, noise: NoiseLaw, places: Sequence[int], axes: Sequence[_Axis], *, misfits_out: bool
-) -> _View:
+) -> CoveringView:
     """Return a product table, its other columns summed out."""
     others = tuple(axis for axis in range(counts.ndim) if axis not in places)
     targets = [axis.targets for axis in axes]
@@ -210,7 +229,7 @@ def _table_view(
             total = _gathered(total, axis, each, size)
         return total
 
-    return _View(terms, sums, noise, misfits_out)
+    return CoveringView(terms, sums, noise, misfits_out)
 
 
 def _gathered(counts: np.ndarray, axis: int, targets: np.ndarray, size: int) -> np.ndarray:
@@ -225,7 +244,7 @@ def _gathered(counts: np.ndarray, axis: int, targets: np.ndarray, size: int) -> 
     return np.asarray(np.moveaxis(total, 0, axis))
 
 
-def _leaves_view(answer: NoisyCells, places: Sequence[int], groupings: Sequence[Grouping]) -> _View:
+def _leaves_view(answer: NoisyCells, places: Sequence[int], groupings: Sequence[Grouping]) -> CoveringView:
     """Return the leaves of a tree of cells, which may be of several levels."""
     tree = answer.question.tree
     levels, cells = answer.leaves
@@ -251,7 +270,7 @@ def _leaves_view(answer: NoisyCells, places: Sequence[int], groupings: Sequence[
         np.add.at(total.reshape(-1), flat, answer.counts[inside])
         return total
 
-    return _View(terms, sums, answer.noise, _leaves_misfits_out(tree.hierarchies, places))
+    return CoveringView(terms, sums, answer.noise, _leaves_misfits_out(tree.hierarchies, places))
 
 
 def _leaves_misfits_out(nested: Sequence[Hierarchy], places: Sequence[int]) -> bool:
@@ -284,7 +303,7 @@ def _axis(starts: np.ndarray, stops: np.ndarray, group: np.ndarray, asked: Group
     return _Axis(first, last, is_cut)
 
 
-def _best_views(views: Iterable[_View], is_open: np.ndarray) -> Iterator[tuple[np.ndarray, _View]]:
+def _best_views(views: Iterable[CoveringView], is_open: np.ndarray) -> Iterator[tuple[np.ndarray, CoveringView]]:
     """Return, for each table of an answer that serves any, the open cells whose sum it knows best."""
     useful = [view for view in views if view.terms.any()]
     least, best = np.full(is_open.shape, np.inf), np.full(is_open.shape, -1)
@@ -305,8 +324,15 @@ def _half_widths(terms: np.ndarray, noise: NoiseLaw, failure: Fraction) -> np.nd
     return np.array(tails, dtype=np.int64)[places]
 
 
-def _runs_grouping(nested: Hierarchy, depth: int) -> Grouping:
-    """Return the runs of a level as a grouping in which each reserved code is alone."""
+def runs_grouping(nested: Hierarchy, depth: int) -> Grouping:
+    """Return the runs of a level as a grouping in which each reserved code is alone.
+
+    Parameters
+    ----------
+    nested : Hierarchy
+    depth : int
+        0 to ``nested.depth``.
+    """
     starts = nested.starts(depth)
     return Grouping(nested.values, nested.reserved, "cuts", cuts=starts[(starts > 0) & (starts < nested.values)])
 

@@ -1,6 +1,7 @@
 """Tables of the released model, with labels."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -44,9 +45,7 @@ def query_table(
     if not is_named or not listed or len(set(listed)) != len(listed):
         raise ParameterError(f"columns must be a column name or a list of distinct ones, got {columns!r}")
     columns = list(listed)
-    failure = 1 - exact_number("confidence", confidence)
-    if not 0 < failure < 1:
-        raise ParameterError(f"confidence must be above 0 and below 1, got {confidence}; 0.95 is usual")
+    failure = checked_failure(confidence)
     groupings = query_groupings(schema, noisy, columns, groups)
     counts = marginal(model, columns, groupings)
     found = cell_intervals(noisy, columns, groupings, failure, public_rows)
@@ -67,6 +66,14 @@ def query_table(
     frame[basis] = pl.Series(found.basis()[inside].ravel().tolist(), dtype=pl.String)
     is_known = pl.Series(found.terms[inside].ravel() > 0)
     return pl.DataFrame(frame).with_columns(pl.when(is_known).then(pl.col(lower, upper)))
+
+
+def checked_failure(confidence: Number) -> Fraction:
+    """Return the chance of a miss that a confidence allows, above 0 and below 1."""
+    failure = 1 - exact_number("confidence", confidence)
+    if not 0 < failure < 1:
+        raise ParameterError(f"confidence must be above 0 and below 1, got {confidence}; 0.95 is usual")
+    return failure
 
 
 def free_name(name: str, taken: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from lapwing.api.accuracy import release_accuracy
 from lapwing.api.answers import answer_table, answers_in_one_frame, table_name
 from lapwing.api.certified import certified_table
 from lapwing.api.generators import checked_seed, fresh_seed, generator
-from lapwing.api.queries import Groups, query_table
+from lapwing.api.queries import Groups, checked_failure, query_table
 from lapwing.api.replicates import Replicates, make_replicates
 from lapwing.budget.budget import Number
 from lapwing.errors import ParameterError
@@ -210,7 +210,7 @@ class Release:
         -----
         Costs no budget and simulates nothing: the same release gives the same figures each time.
         """
-        return release_accuracy(self.model, self.schema, self.certificate, self.noisy, confidence)
+        return release_accuracy(self.model, self.schema, self.certificate, self.noisy, checked_failure(confidence))
 
     def replicates(self, m: int, rows: int | None = None, seed: int | None = None) -> Replicates:
         """Simulate the release again and again, to learn what estimates from it are off by.
