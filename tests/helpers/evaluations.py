@@ -58,7 +58,37 @@ _GAPS = {
 }
 
 _SIZE = {"type": "number", "minimum": 0}
-_DISTANCES = dict.fromkeys(("synthetic", "bootstrap", "independent"), _form(mmd=_SIZE, standard_error=_SIZE))
+_ESTIMATE = _form(value={"type": "number"}, standard_error=_SIZE)
+_METRIC = _form(
+    **dict.fromkeys(("key", "title", "unit", "meaning", "reference"), {"type": "string", "minLength": 1}),
+    best={"type": "number"},
+    columns=_COUNT,
+    rows={"anyOf": [{"type": "null"}, _COUNT]},
+    values=_form(**dict.fromkeys(("synthetic", "bootstrap", "independent"), _ESTIMATE)),
+)
+_STRENGTH = {"anyOf": [{"type": "null"}, _SHARE]}
+_MATRIX = {"type": "array", "items": {"type": "array", "items": _STRENGTH}}
+_ASSOCIATIONS = _form(
+    columns={"type": "array", "items": {"type": "string"}, "minItems": 2},
+    matrices=_form(**dict.fromkeys(("real", "synthetic", "bootstrap", "independent"), _MATRIX)),
+)
+_SUBGROUP = _form(
+    columns={"type": "array", "items": {"type": "string"}, "minItems": 1},
+    labels={"type": "array", "items": {"type": "string"}, "minItems": 1},
+    rows={"type": "integer", "minimum": 0},
+    synthetic_rows={"type": "integer", "minimum": 0},
+    variation=_ESTIMATE,
+    bootstrap=_ESTIMATE,
+    is_too_small={"type": "boolean"},
+)
+
+_SCORE = _form(
+    name={"type": "string"},
+    auc={"anyOf": [{"type": "null"}, _SHARE]},
+    ceiling={"anyOf": [{"type": "null"}, _SHARE]},
+    rows={"type": "integer", "minimum": 0},
+    note={"type": "string"},
+)
 
 METRICS = _form(
     notice={"const": "internal - do not publish"},
@@ -68,8 +98,22 @@ METRICS = _form(
     total_variation=_form(synthetic=_VARIATIONS, bootstrap=_VARIATIONS, independent=_VARIATIONS),
     columns=_form(synthetic=_COLUMNS, bootstrap=_COLUMNS),
     missing=_form(together=_GAPS, given=_GAPS),
-    kernel={"anyOf": [{"type": "null"}, _form(columns=_COUNT, gamma={"type": "number"}, **_DISTANCES)]},
+    metrics={"type": "array", "items": _METRIC, "minItems": 1},
+    notes={"type": "array", "items": {"type": "string"}},
+    associations={"anyOf": [{"type": "null"}, _ASSOCIATIONS]},
+    subgroups={"type": "array", "items": _SUBGROUP},
+    disclosure={"type": ["null", "object"]},
+    overlays={"type": "object", "required": ["columns", "maps"]},
     downstream={
-        "anyOf": [{"type": "null"}, _form(target={"type": "string"}, auc=_SHARE, ceiling=_SHARE, floor=_SHARE)]
+        "anyOf": [
+            {"type": "null"},
+            _form(
+                target={"type": "string"},
+                auc=_SHARE,
+                ceiling=_SHARE,
+                floor=_SHARE,
+                scores={"type": "array", "items": _SCORE},
+            ),
+        ]
     },
 )

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from lapwing.cli.console import busy, counted
-from lapwing.cli.text import aligned
+from lapwing.report.text import aligned
 
 
 class Terminal(io.StringIO):

@@ -37,17 +37,21 @@ def table(seed, rows=600):
     )
 
 
-def means(variations):
-    return [each.mean for each in variations]
+def means(evaluation, name="synthetic"):
+    return [each.mean for each in evaluation.findings.tables[name]]
+
+
+def worst(evaluation):
+    return dict(evaluation.findings.tables["synthetic"][0].worst())
 
 
 def test_a_table_is_as_the_real_one_where_it_is_the_real_one():
     found = lw.evaluate(table(1), table(1), SCHEMA)
 
-    assert means(found.synthetic) == [0, 0, 0]
-    assert means(found.independent)[0] == 0
-    assert all(0 < mean < 0.4 for mean in means(found.bootstrap))
-    assert means(found.independent)[1] > means(found.bootstrap)[1]
+    assert means(found) == [0, 0, 0]
+    assert means(found, "independent")[0] == 0
+    assert all(0 < mean < 0.4 for mean in means(found, "bootstrap"))
+    assert means(found, "independent")[1] > means(found, "bootstrap")[1]
 
 
 def test_misfits_missing_and_special_values_are_cells_of_their_own():
@@ -56,7 +60,7 @@ def test_misfits_missing_and_special_values_are_cells_of_their_own():
 
     found = lw.evaluate(cells, cells.with_columns(age=pl.lit(5), sex=pl.lit("m")), schema)
 
-    assert dict(found.synthetic[0].worst()) == {("age",): 0.75, ("sex",): 0.25}
+    assert worst(found) == {("age",): 0.75, ("sex",): 0.25}
 
 
 def test_a_smaller_sample_has_the_shares_that_it_has():
@@ -65,8 +69,8 @@ def test_a_smaller_sample_has_the_shares_that_it_has():
 
     found = lw.evaluate(cells, cells[:2], schema)
 
-    assert dict(found.synthetic[0].worst()) == {("sex",): 0.25, ("rich",): 0}
-    assert (found.rows, found.synthetic_rows) == (4, 2)
+    assert worst(found) == {("sex",): 0.25, ("rich",): 0}
+    assert (found.findings.rows, found.findings.synthetic_rows) == (4, 2)
 
 
 def test_single_columns_are_compared_beside_the_bootstrap():
@@ -75,13 +79,13 @@ def test_single_columns_are_compared_beside_the_bootstrap():
 
     found = lw.evaluate(real, synthetic, {"fields": SCHEMA["fields"][:3]})
 
-    age, sex, rich = found.columns
+    age, sex, rich = found.findings.columns["synthetic"]
     # Mean 20 and deviation 10 against 50 and 0.
     assert (age.missing, age.special, age.numbers.mean, age.numbers.deviation) == (0.25, ((-1, -0.25),), 3, -1)
     assert (sex.missing, sex.special, sex.numbers) == (None, (), None)
     assert (rich.missing, rich.numbers) == (-0.5, None)
-    assert [each.column for each in found.bootstrap_columns] == ["age", "sex", "rich"]
-    assert found.bootstrap_columns != found.columns
+    assert [each.column for each in found.findings.columns["bootstrap"]] == ["age", "sex", "rich"]
+    assert found.findings.columns["bootstrap"] != found.findings.columns["synthetic"]
 
 
 def test_what_is_missing_together_and_where_is_compared_beside_reference_rows():
@@ -92,10 +96,10 @@ def test_what_is_missing_together_and_where_is_compared_beside_reference_rows():
     found = lw.evaluate(real, synthetic, {"fields": SCHEMA["fields"][:3]})
 
     # A quarter of the rows lack both, rich alone, age alone and none, against half both and half none.
-    assert found.together["synthetic"].mean == 0.5
-    assert dict(found.given["synthetic"].worst())["rich", "sex"] == 0.5
-    assert dict(found.given["synthetic"].worst())["age", "sex"] == 0
-    for gaps in (found.together, found.given):
+    assert found.findings.together["synthetic"].mean == 0.5
+    assert dict(found.findings.given["synthetic"].worst())["rich", "sex"] == 0.5
+    assert dict(found.findings.given["synthetic"].worst())["age", "sex"] == 0
+    for gaps in (found.findings.together, found.findings.given):
         floor, lazy = references(gaps)
         assert floor.mean < 0.2 < lazy.mean
 
@@ -114,23 +118,31 @@ def test_all_ordered_columns_at_once_are_compared_beside_reference_rows():
     real = table(1)
     synthetic = real.with_columns(rich=pl.col("rich").reverse())
 
-    found = lw.evaluate(real, synthetic, SCHEMA).kernel
+    found = figure(lw.evaluate(real, synthetic, SCHEMA), "mmd")
 
-    assert (found.columns, found.gamma) == (3, 1.0)
-    sizes = {name: each.value for name, each in found.distances.items()}
+    assert found["columns"] == 3
+    sizes = {name: each["value"] for name, each in found["values"].items()}
     assert sizes["bootstrap"] < sizes["independent"] / 2
     # Shuffled by itself, or only the column that the others tell of: about the same is lost.
     assert sizes["synthetic"] == pytest.approx(sizes["independent"], rel=0.3)
 
 
+def figure(evaluation, key):
+    """Return the entry of one metric, or None."""
+    return next((each for each in evaluation.to_dict()["metrics"] if each["key"] == key), None)
+
+
 def test_a_table_without_order_has_no_distance_of_all_columns():
-    assert lw.evaluate(table(1), table(2), {"fields": SCHEMA["fields"][1:2]}).to_dict()["kernel"] is None
+    found = lw.evaluate(table(1), table(2), {"fields": SCHEMA["fields"][1:2]})
+
+    assert figure(found, "mmd") is None
+    assert figure(found, "workload_error")["columns"] == 1
 
 
 def test_a_target_is_predicted_from_synthetic_rows_and_from_real_ones():
     synthetic = table(2).with_columns(rich=pl.Series(np.random.default_rng(3).random(600) < 0.5))
 
-    found = lw.evaluate(table(1), synthetic, SCHEMA, target="rich").downstream
+    found = lw.evaluate(table(1), synthetic, SCHEMA, target="rich").findings.downstream
 
     assert (found.target, found.floor) == ("rich", 0.5)
     # A fifth of the ages are missing or special, and the 120 rows held back are few: standard deviation below 0.06.
@@ -142,8 +154,10 @@ def test_test_rows_are_used_for_both_classifiers():
     whole = table(1).filter(pl.col("age") >= 0)
     test = pl.DataFrame({"age": [10, 90], "sex": ["f", "f"], "rich": [False, True], "height": [1.7, 1.7]})
 
-    right = lw.evaluate(whole, whole, SCHEMA, target="rich", test=test).downstream
-    wrong = lw.evaluate(whole, whole, SCHEMA, target="rich", test=test.with_columns(~pl.col("rich"))).downstream
+    right = lw.evaluate(whole, whole, SCHEMA, target="rich", test=test).findings.downstream
+    wrong = lw.evaluate(
+        whole, whole, SCHEMA, target="rich", test=test.with_columns(~pl.col("rich"))
+    ).findings.downstream
 
     assert (right.auc, right.ceiling) == (1, 1)
     assert (wrong.auc, wrong.ceiling) == (0, 0)
@@ -160,7 +174,7 @@ def test_the_seed_fixes_every_figure():
 def test_a_fresh_seed_is_recorded():
     found = lw.evaluate(table(1), table(2), SCHEMA, seed=None)
 
-    again = lw.evaluate(table(1), table(2), SCHEMA, seed=found.seed)
+    again = lw.evaluate(table(1), table(2), SCHEMA, seed=found.findings.seed)
     assert found.to_dict() == again.to_dict()
 
 
@@ -185,7 +199,7 @@ def test_rows_of_a_privacy_unit_are_all_compared():
 
     found = lw.evaluate(real, real.drop("id"), schema)
 
-    assert (found.rows, means(found.synthetic)) == (4, [0, 0])
+    assert (found.findings.rows, means(found)) == (4, [0, 0])
 
 
 @pytest.mark.parametrize("which", [0, 1])
@@ -202,18 +216,33 @@ def test_what_cannot_be_compared_is_refused():
         lw.evaluate(table(1), table(2).drop("age"), SCHEMA)
     with pytest.raises(lw.ParameterError, match="no modelled column"):
         lw.evaluate(table(1), table(2), SCHEMA, target="poor")
-    with pytest.raises(lw.ParameterError, match="fewer than two values"):
-        lw.evaluate(table(1), table(2), SCHEMA, target="rich", test=table(3).filter("rich"))
     with pytest.raises(lw.ParameterError, match="seed must be"):
         lw.evaluate(table(1), table(2), SCHEMA, seed=-1)
+
+
+def test_a_target_of_one_class_leaves_its_section_out_and_says_so():
+    found = lw.evaluate(table(1), table(2), SCHEMA, target="rich", test=table(3).filter("rich"))
+
+    assert found.findings.downstream is None
+    assert found.to_dict()["notes"] == [
+        'the target "rich" has fewer than two values in the test rows: nothing to predict'
+    ]
+    assert found.findings.notes[0] in found.summary()
+
+
+def test_a_column_that_never_fits_the_schema_is_named():
+    found = lw.evaluate(table(1), table(2).with_columns(age=pl.lit("old")), SCHEMA)
+
+    assert found.to_dict()["notes"] == ['no cell of the synthetic column "age" has a value that fits the schema']
+    assert worst(found)["age",] > 0.9
 
 
 def test_errors_lead_to_no_row():
     rows = table(1).with_columns(sex=pl.lit(canary.TEXT), rich=pl.lit(True))
 
-    for tables, target in [((rows, rows), "rich"), ((rows, rows[:0]), None), ((rows[:0], rows), None)]:
+    for tables in [(rows, rows[:0]), (rows[:0], rows), (rows, rows.drop("age"))]:
         with pytest.raises(lw.LapwingError) as caught:
-            lw.evaluate(*tables, SCHEMA, target=target)
+            lw.evaluate(*tables, SCHEMA)
         assert canary.leaks(caught.value) == []
 
 
@@ -225,7 +254,7 @@ import polars as pl
 import lapwing as lw
 rows = pl.DataFrame({{"sex": ["f", "m"], "rich": [True, False]}})
 schema = {{"fields": {SCHEMA["fields"][1:3]!r}}}
-print(lw.evaluate(rows, rows, schema).synthetic[0].mean)
+print(lw.evaluate(rows, rows, schema).findings.tables["synthetic"][0].mean)
 try:
     lw.evaluate(rows, rows, schema, target="rich", test=rows)
 except lw.LapwingError as error:

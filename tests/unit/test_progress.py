@@ -8,7 +8,7 @@ import pytest
 import lapwing as lw
 from helpers.command import lapwing
 from lapwing.api.progress import Progress, watched
-from lapwing.cli.progress import release_progress
+from lapwing.cli.progress import shown_progress
 
 NAMES = ["a", "b", "c", "d"]
 SCHEMA = {"fields": [{"name": name, "type": "boolean", "constraints": {"required": True}} for name in NAMES]}
@@ -78,7 +78,7 @@ def test_nobody_is_told_outside(capsys):
 def test_a_terminal_shows_the_step_the_share_and_the_time(monkeypatch):
     screen = terminal(monkeypatch)
 
-    with release_progress(quiet=False):
+    with shown_progress(quiet=False):
         lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism=QUICK, seed=1)
 
     shown = screen.getvalue()
@@ -89,7 +89,7 @@ def test_a_terminal_shows_the_step_the_share_and_the_time(monkeypatch):
 def test_the_bar_of_a_release_that_fails_is_taken_away(monkeypatch):
     screen = terminal(monkeypatch)
 
-    with pytest.raises(lw.LapwingError), release_progress(quiet=False):
+    with pytest.raises(lw.LapwingError), shown_progress(quiet=False):
         lw.synthesize(DATA, SCHEMA, epsilon=-1)
 
     lw.synthesize(DATA, SCHEMA, epsilon=1, mechanism=QUICK)
@@ -101,7 +101,7 @@ def test_nothing_is_shown_when_quiet_or_where_no_terminal_is(monkeypatch, stream
     screen = stream()
     monkeypatch.setattr("sys.stderr", screen)
 
-    with release_progress(quiet=quiet):
+    with shown_progress(quiet=quiet):
         lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism=QUICK)
 
     assert screen.getvalue() == ""

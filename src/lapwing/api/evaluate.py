@@ -1,8 +1,13 @@
 """`lapwing.evaluate`: compares a synthetic table with the real one (internal)."""
 
+from collections.abc import Sequence
+
 from lapwing.api.generators import checked_seed, fresh_seed, generator
+from lapwing.api.progress import told
 from lapwing.api.settings import usable_schema
-from lapwing.internal.evaluation import Evaluation, evaluate_tables
+from lapwing.errors import ParameterError
+from lapwing.internal.comparing import compare_with_real
+from lapwing.internal.evaluation import Evaluation
 from lapwing.table.guard import private_boundary
 
 
@@ -13,6 +18,7 @@ def evaluate(
     schema: object,
     *,
     target: str | None = None,
+    by: str | Sequence[str] = (),
     test: object = None,
     seed: int | None = 0,
 ) -> Evaluation:
@@ -27,9 +33,12 @@ def evaluate(
     target : str, optional
         A column with 2 to 64 values: how well is it predicted by a classifier that was trained on synthetic rows? Needs
         scikit-learn: ``pip install "lapwing[report]"``.
+    by : str or sequence of str, default ()
+        Columns whose crossing makes groups of rows: how good is the table within each?
     test : as ``real``, optional
-        Real rows that the synthetic table was not made from, to test the prediction on. Without them a fifth of the
-        real rows is held back: it tests, and the ceiling is trained on the others.
+        Real rows that the synthetic table was not made from, to test the prediction on, and to hold the attacks of the
+        disclosure checks against. Without them a fifth of the real rows is held back to test predictions, and the
+        ceiling is trained on the others.
     seed : int or None, default 0
         Chooses 3-way tables and pairs, draws reference rows and random features; None for a fresh one. The result
         holds it.
@@ -37,11 +46,10 @@ def evaluate(
     Returns
     -------
     Evaluation
-        Total variation distances of all 1-way, all 2-way and 128 3-way tables, and of the same tables between the real
-        rows and a bootstrap of them (the sampling floor) and their independently shuffled columns; errors of single
-        columns (missing and special shares, mean, deviation, quantiles, W1), and of what is missing together and given
-        other columns; MMD of all ordered columns at once; test AUC, if a target is given. `to_dict` gives plain JSON
-        values.
+        `summary` is its text, `to_dict` gives plain JSON values, `to_html` writes a report: total variation distances,
+        errors of single columns and of what is missing, distances of all columns at once, correlations, prediction,
+        groups, and sanity checks of disclosure, each beside the same figure of a bootstrap of the real rows (the
+        sampling floor) and of their independently shuffled columns (the lazy baseline).
 
     Raises
     ------
@@ -62,11 +70,23 @@ def evaluate(
     >>> found = evaluate(real, real[:2], schema)
     >>> found
     Evaluation(internal - do not publish)
-    >>> [(each.ways, each.mean) for each in found.synthetic]
-    [(1, 0.5), (2, 0.5)]
+    >>> [each["mean"] for each in found.to_dict()["total_variation"]["synthetic"]]
+    [0.5, 0.5]
     """
     checked, own = usable_schema(schema), checked_seed(seed)
     chosen = fresh_seed() if own is None else own
-    return evaluate_tables(
-        real, synthetic, checked, target=target, test=test, seed=chosen, rng=generator(chosen, "evaluate")
-    ).value
+    names = (by,) if isinstance(by, str) else by
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise ParameterError("by must be the name of a column or a list of names; leave it out for no groups")
+    findings = compare_with_real(
+        real,
+        synthetic,
+        checked,
+        target=target,
+        by=names,
+        test=test,
+        seed=chosen,
+        rng=generator(chosen, "evaluate"),
+        watch=told,
+    )
+    return Evaluation(findings=findings.value, schema=checked)

@@ -27,7 +27,7 @@ class Progress:
     step : str
         What is going on, such as ``round 7``.
     share : float
-        Part of the budget that is spent, 0 to 1.
+        Part of the budget that is spent, or of the steps that are done, 0 to 1.
     """
 
     step: str
@@ -57,6 +57,21 @@ def watched(watch: Watch) -> Iterator[None]:
         yield
     finally:
         _WATCH.reset(token)
+
+
+def told(step: str, share: float) -> None:
+    """Tell whoever watches of a step; nobody where nobody does.
+
+    Parameters
+    ----------
+    step : str
+        What is going on.
+    share : float
+        Part of the work that is done, 0 to 1.
+    """
+    watch = _WATCH.get()
+    if watch is not None:
+        watch(Progress(step=step, share=share))
 
 
 _Step = TypeVar("_Step")

@@ -13,7 +13,7 @@ from lapwing.budget.ledger import Ledger
 from lapwing.budget.ledger_accounts import Balance
 from lapwing.cli.console import speaker
 from lapwing.cli.options import Quiet
-from lapwing.cli.text import aligned
+from lapwing.report.text import aligned
 
 if TYPE_CHECKING:
     from lapwing.release.terms import Relation

@@ -1,6 +1,6 @@
 """`lapwing mechanisms`."""
 
-from lapwing.cli.text import aligned
+from lapwing.report.text import aligned
 
 
 def mechanisms() -> None:

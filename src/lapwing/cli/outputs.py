@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from lapwing.cli.console import Say, counted
-from lapwing.cli.progress import release_progress
+from lapwing.cli.progress import shown_progress
 from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.table.outputs import whole_files
 
@@ -143,7 +143,7 @@ def produce(
     release = None
     try:
         with whole_files(targets.in_order, [path for path in inputs if path is not None]) as places:
-            with release_progress(quiet=quiet):
+            with shown_progress(quiet=quiet):
                 release = make()
             _write(release, targets, places, rows=rows, seed=seed, quiet=quiet)
     except LapwingError as error:

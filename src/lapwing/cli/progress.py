@@ -1,4 +1,4 @@
-"""How far a release is, on a terminal: its step, the share of the budget spent, elapsed and expected time."""
+"""How far a long command is, on a terminal: its step, the share that is done, elapsed and expected time."""
 
 import contextlib
 import sys
@@ -6,17 +6,23 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def release_progress(*, quiet: bool) -> Iterator[None]:
-    """Show on a terminal how far the release that is made inside is; elsewhere, or when quiet, show nothing.
+def shown_progress(
+    *, quiet: bool, first: str = "reading and counting", of: str = "of the budget spent"
+) -> Iterator[None]:
+    """Show on a terminal how far the work that is done inside is; elsewhere, or when quiet, show nothing.
 
     Parameters
     ----------
     quiet : bool
         Whether the command was told to be quiet.
+    first : str
+        What is going on before anything is told.
+    of : str
+        What the percentage is a part of.
 
     Notes
     -----
-    The remaining time is extrapolated from the budget spent and the clock.
+    The remaining time is extrapolated from that part and the clock.
     """
     if quiet or not sys.stderr.isatty():
         yield
@@ -30,14 +36,14 @@ def release_progress(*, quiet: bool) -> Iterator[None]:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.percentage:>3.0f}% of the budget spent"),
+        TextColumn("{task.percentage:>3.0f}% " + of),
         TimeElapsedColumn(),
         TextColumn("elapsed, about"),
         TimeRemainingColumn(),
         TextColumn("left"),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("reading and counting", total=1.0)
+        task = shown.add_task(first, total=1.0)
 
         def show(step: Step) -> None:
             # A task that is complete stops its clock, and the last fit is still to come.

@@ -6,7 +6,7 @@ import typer
 
 from lapwing.cli.console import speaker
 from lapwing.cli.options import Model, whole
-from lapwing.cli.text import aligned
+from lapwing.report.text import aligned
 
 if TYPE_CHECKING:
     import polars as pl

@@ -15,7 +15,7 @@ from lapwing.evaluate.variation import Variation
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Findings:
-    """Hold all that a comparison found. It was computed from private rows without noise where the real table is private.
+    """Hold all that a comparison found; where the real table is private, so is this.
 
     Parameters
     ----------

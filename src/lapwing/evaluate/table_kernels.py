@@ -4,7 +4,6 @@ What is computed from private rows is private: nothing here adds noise.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -12,6 +11,8 @@ import numpy.typing as npt
 
 from lapwing.evaluate.estimates import Estimate
 from lapwing.evaluate.kernel_distances import mean_features, mmd, mmd_from_features, random_frequencies
+from lapwing.evaluate.metrics import Compared, Metric
+from lapwing.evaluate.row_samples import height
 from lapwing.evaluate.table_points import ordered_columns, table_points
 from lapwing.schema.schemas import Schema
 
@@ -31,28 +32,20 @@ MOST_ROWS: Final = 2**19
 """Rows of a table that are compared; of more, so many are drawn."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelDistances:
-    """Hold how far several tables are from the real one in all ordered columns at once.
-
-    Parameters
-    ----------
-    columns : int
-        Ordered columns, at least 1.
-    gamma : float
-        Of the kernel ``exp(-gamma * distance**2)``, on columns of length 1.
-    distances : dict of str to Estimate
-        By the name of the table, the MMD (not its square), 0 to sqrt(2), and its standard error: 0 where it is exact.
-    """
-
-    columns: int
-    gamma: float
-    distances: dict[str, Estimate]
+MMD: Final = Metric(
+    key="mmd",
+    title="MMD, all ordered columns",
+    unit="difference of means",
+    meaning="The largest difference in mean that a smooth function of all ordered columns can have, 0 to 1.41.",
+    best=0.0,
+    reference="Gretton et al., A kernel two-sample test (2012); kernel exp(-3 distance**2 / columns), columns of length "
+    "1.",
+)
 
 
 def compare_kernels(
     real_codes: Codes, others: Mapping[str, Codes], schema: Schema, *, rng: np.random.Generator
-) -> KernelDistances | None:
+) -> Compared | None:
     """Return the MMD between the real table and others, over all ordered columns with at least two values.
 
     Parameters
@@ -68,8 +61,8 @@ def compare_kernels(
 
     Returns
     -------
-    KernelDistances or None
-        None where no column is ordered.
+    Compared or None
+        The MMD (not its square), 0 to sqrt(2); None where no column is ordered.
 
     Notes
     -----
@@ -81,7 +74,7 @@ def compare_kernels(
     >>> schema = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}]})
     >>> real, other = {"a": np.array([0, 1])}, {"a": np.array([1, 1])}
     >>> found = compare_kernels(real, {"other": other}, schema, rng=np.random.default_rng(0))
-    >>> round(found.distances["other"].value, 4)
+    >>> round(found.values["other"].value, 4)
     0.6893
     """
     columns = ordered_columns(schema)
@@ -95,4 +88,10 @@ def compare_kernels(
         frequencies = random_frequencies(real.shape[1], FEATURES, rng, gamma=gamma)
         features = mean_features(real, frequencies)
         found = [mmd_from_features(features, mean_features(points, frequencies)) for points in rest]
-    return KernelDistances(columns=len(columns), gamma=gamma, distances=dict(zip(others, found, strict=True)))
+    is_all = max(map(height, (real_codes, *others.values()))) <= MOST_ROWS
+    return Compared(
+        metric=MMD,
+        values=dict(zip(others, found, strict=True)),
+        rows=None if is_all else MOST_ROWS,
+        columns=len(columns),
+    )

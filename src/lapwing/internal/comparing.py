@@ -1,0 +1,231 @@
+"""The comparison of a synthetic table with the real one, step by step."""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from lapwing.errors import DataError
+from lapwing.evaluate.associations import compare_associations, compare_correlations
+from lapwing.evaluate.columns import compare_columns
+from lapwing.evaluate.distances import compare_bounded_lipschitz, compare_densities, compare_wasserstein
+from lapwing.evaluate.downstream import Downstream, check_target, trained_auc
+from lapwing.evaluate.findings import Findings
+from lapwing.evaluate.gaps import missing_given, missing_together, pairs_given, pairs_together
+from lapwing.evaluate.kinds import Internal
+from lapwing.evaluate.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC, Compared
+from lapwing.evaluate.nist import compare_k_marginals
+from lapwing.evaluate.overlays import overlay_columns
+from lapwing.evaluate.propensity import compare_propensity
+from lapwing.evaluate.row_samples import height
+from lapwing.evaluate.table_kernels import compare_kernels
+from lapwing.evaluate.variation import (
+    Variation,
+    bootstrap_rows,
+    choose_tables,
+    compare_with_each,
+    independent_columns,
+)
+from lapwing.evaluate.workload_error import compare_workloads
+from lapwing.schema.scalars import quote
+from lapwing.schema.schemas import Schema
+from lapwing.table.guard import guarded, private_boundary
+from lapwing.table.source import code_table
+
+Codes = dict[str, np.ndarray]
+Watch = Callable[[str, float], None]
+"""Is told of each step before it begins, and of the part of the steps that are done."""
+
+_HELD_BACK: Final = 5  # one real row in so many tests where no other rows do
+
+_METRICS: Final = {
+    "comparing all ordered columns at once": compare_kernels,
+    "solving transport problems": compare_wasserstein,
+    "comparing means of smooth functions": compare_bounded_lipschitz,
+    "comparing densities": compare_densities,
+    "telling synthetic from real rows": compare_propensity,
+    "comparing correlations": compare_correlations,
+}
+_ALL_STEPS: Final = len(_METRICS) + 9
+
+
+@private_boundary
+def compare_with_real(
+    real: object,
+    synthetic: object,
+    schema: Schema,
+    *,
+    target: str | None,
+    by: Sequence[str],
+    test: object,
+    seed: int,
+    rng: np.random.Generator,
+    watch: Watch,
+) -> Internal[Findings]:
+    """Compare a synthetic table with the real one.
+
+    Parameters
+    ----------
+    real, synthetic : path, list of paths, pandas, Polars or PyArrow table
+        Both with every modelled column, and at least one row.
+    schema : Schema
+        Its privacy unit is not used: all rows are compared.
+    target : str or None
+        The column that is predicted from the others.
+    by : sequence of str
+        Columns whose crossing makes subgroups; none if empty.
+    test : path, list of paths, table or None
+        Real rows that the synthetic table was not made from, to test prediction on and to hold disclosure against.
+        Without them a fifth of the real rows tests, and the ceiling is trained on the others.
+    seed : int
+        That the generator was made from.
+    rng : Generator
+        Every step has a stream of its own from it.
+    watch : callable
+        Is told of each step.
+
+    Returns
+    -------
+    Internal of Findings
+
+    Raises
+    ------
+    ParameterError
+        If the target cannot be predicted or the subgroups cannot be made.
+    DataError
+        If a table cannot be read, lacks a column or has no row.
+    LapwingError
+        If a target is given and scikit-learn is not installed.
+
+    Notes
+    -----
+    Memory: the codes of both tables and of two tables of reference rows, 1 to 8 bytes a cell, and as much again while
+    they are counted.
+    """
+    schema = replace(schema, privacy_unit=None)
+    if target is not None:
+        check_target(schema, target)
+    step = _steps(rng, watch)
+    step("reading the real table")
+    rows = _codes("the real table", real, schema)
+    step("reading the synthetic table")
+    others = _codes("the synthetic table", synthetic, schema)
+    apart = None if test is None else _codes("the table of test rows", test, schema)
+    drawn = step("predicting the target")
+    train, tests = _held_back(rows, drawn) if apart is None else (rows, apart)
+    downstream, notes = _downstream(others, train, tests, schema, target=target, rng=drawn)
+    drawn = step("drawing reference rows")
+    against: dict[str, Codes] = {
+        SYNTHETIC: others,
+        BOOTSTRAP: bootstrap_rows(rows, drawn),
+        INDEPENDENT: independent_columns(rows, drawn),
+    }
+    tables = choose_tables(schema, rng=step("counting tables of one to three columns"))
+    together, given = _gaps(rows, against, schema, step("counting missing cells"))
+    found = compare_with_each(rows, against, schema, tables)
+    return Internal(
+        Findings(
+            tables=found,
+            columns={name: compare_columns(rows, against[name], schema) for name in (SYNTHETIC, BOOTSTRAP)},
+            together=together,
+            given=given,
+            metrics=(*_from_tables(found), *_metrics(rows, against, schema, step)),
+            associations=compare_associations(rows, against, schema, rng=step("measuring dependence")),
+            downstream=downstream,
+            subgroups=(),
+            disclosure=None,
+            overlays=overlay_columns(rows, others, schema),
+            notes=(*notes, *_empty_columns(rows, others, schema)),
+            rows=height(rows),
+            synthetic_rows=height(others),
+            seed=seed,
+        )
+    )
+
+
+def _steps(rng: np.random.Generator, watch: Watch) -> Callable[[str], np.random.Generator]:
+    """Return what announces a step and hands out its random stream."""
+    counter = itertools.count()
+
+    def step(what: str) -> np.random.Generator:
+        watch(what, min(next(counter) / _ALL_STEPS, 1.0))
+        return rng.spawn(1)[0]
+
+    return step
+
+
+def _from_tables(found: Mapping[str, Sequence[Variation]]) -> tuple[Compared, ...]:
+    """Return the figures that are made of total variation distances."""
+    workload = compare_workloads(found)
+    return (*compare_k_marginals(found), *(() if workload is None else (workload,)))
+
+
+def _metrics(
+    rows: Codes, against: Mapping[str, Codes], schema: Schema, step: Callable[[str], np.random.Generator]
+) -> Iterator[Compared]:
+    """Return the figures of all columns at once that these columns have."""
+    for what, compare in _METRICS.items():
+        found = compare(rows, against, schema, rng=step(what))
+        if isinstance(found, Compared):
+            yield found
+        elif found is not None:
+            yield from found
+
+
+def _downstream(
+    others: Codes, train: Codes, tests: Codes, schema: Schema, *, target: str | None, rng: np.random.Generator
+) -> tuple[Downstream | None, list[str]]:
+    """Return how well a target is predicted, or why it is not."""
+    if target is None:
+        return None, []
+    classes = tests[target][tests[target] < schema.field(target).domain.last]
+    if not classes.size or (classes == classes[0]).all():
+        return None, [f"the target {quote(target)} has fewer than two values in the test rows: nothing to predict"]
+    found = guarded(
+        f"the target {quote(target)} cannot be predicted",
+        lambda: [trained_auc(each, tests, schema, target, rng) for each in (others, train)],
+    )
+    return Downstream(target=target, auc=found[0], ceiling=found[1]), []
+
+
+def _held_back(rows: Codes, rng: np.random.Generator) -> tuple[Codes, Codes]:
+    """Return the rows to train on and those to test on; a table of one row only tests."""
+    order = rng.permutation(height(rows))
+    held = -(-len(order) // _HELD_BACK)
+    train, tests = ({name: column[part] for name, column in rows.items()} for part in (order[held:], order[:held]))
+    return train, tests
+
+
+def _gaps(
+    rows: Codes, against: Mapping[str, Codes], schema: Schema, rng: np.random.Generator
+) -> tuple[dict[str, Variation] | None, dict[str, Variation] | None]:
+    """Return how far tables are from the real one in what is missing together, and given other columns."""
+    pairs, other_pairs = pairs_together(schema, rng=rng), pairs_given(schema, rng=rng)
+    together, given = None, None
+    if pairs:
+        together = {name: missing_together(rows, each, schema, pairs) for name, each in against.items()}
+    if other_pairs:
+        given = {name: missing_given(rows, each, schema, other_pairs) for name, each in against.items()}
+    return together, given
+
+
+def _codes(what: str, data: object, schema: Schema) -> Codes:
+    """Return the codes of a table, at least one row."""
+    source = code_table(data, schema)
+    parts = list(source.chunks())
+    if not any(len(part[name]) for part in parts for name in source.columns[:1]):
+        raise DataError(f"{what} has no row; there is nothing to compare")
+    return {name: np.concatenate([part[name] for part in parts]) for name in source.columns}
+
+
+def _empty_columns(rows: Codes, others: Codes, schema: Schema) -> list[str]:
+    """Return a sentence for each column of which one table alone has no value that fits the schema."""
+    notes = []
+    for column in schema.columns:
+        is_empty = [bool((codes[column.name] == column.domain.last).all()) for codes in (rows, others)]
+        if is_empty[0] != is_empty[1]:
+            which = "real" if is_empty[0] else "synthetic"
+            notes.append(f"no cell of the {which} column {quote(column.name)} has a value that fits the schema")
+    return notes
