@@ -1,0 +1,48 @@
+"""What the internal report shows: a synthetic table beside the real one, section by section."""
+
+from lapwing.evaluate.findings import Findings
+from lapwing.report.compared_columns import columns_section
+from lapwing.report.compared_gaps import gaps_section
+from lapwing.report.compared_glance import glance_section
+from lapwing.report.compared_pairs import maps_section, pairs_section, worst_section
+from lapwing.report.compared_uses import disclosure_section, prediction_section, subgroups_section
+from lapwing.report.sections import Section
+from lapwing.schema.schemas import Schema
+
+
+def compared_sections(findings: Findings, schema: Schema) -> tuple[Section, ...]:
+    """Return the sections of an internal report.
+
+    Parameters
+    ----------
+    findings : Findings
+        Computed from private rows without noise: so is everything that these sections say.
+    schema : Schema
+        Says in words what columns hold, where it does.
+
+    Returns
+    -------
+    tuple of Section
+        At a glance; single columns; pairs; worst tables; maps; missing cells; prediction; groups; disclosure. A
+        section that does not apply says why in one line, and which option to pass.
+
+    Raises
+    ------
+    LapwingError
+        If altair is not installed: it comes with the extra ``report``.
+
+    Notes
+    -----
+    Charts of at most 40 columns and 60 x 60 pairs: some megabytes at most, for any table.
+    """
+    return (
+        glance_section(findings),
+        columns_section(findings, schema),
+        pairs_section(findings),
+        worst_section(findings),
+        maps_section(findings),
+        gaps_section(findings),
+        prediction_section(findings),
+        subgroups_section(findings),
+        disclosure_section(findings),
+    )

@@ -1,0 +1,161 @@
+"""The internal report's section on single columns: every column's real and synthetic shares side by side."""
+
+from typing import Final
+
+import numpy as np
+
+from lapwing.evaluate.columns import ColumnErrors
+from lapwing.evaluate.findings import Findings
+from lapwing.evaluate.glance import SEVERAL
+from lapwing.evaluate.metrics import BOOTSTRAP, SYNTHETIC
+from lapwing.evaluate.overlays import ColumnOverlay
+from lapwing.report.chart_parts import shown
+from lapwing.report.charts import bars, histogram
+from lapwing.report.compared_words import clipped, counted, percent, signed
+from lapwing.report.sections import Chart, Part, Section, Table, Text
+from lapwing.schema.schemas import Schema
+
+DRAWN: Final = 40
+"""Columns with a chart, the worst first; all are in the table."""
+
+OPEN: Final = 12
+"""Charts that are shown at once; the others are folded away."""
+
+_TALL: Final = 20  # ordered categories up to which bars lie, so that labels can be read
+_DWARFING: Final = 3  # times as high as the highest bar
+_WORTH_A_WORD: Final = 0.01  # of rows: a smaller difference is not called worst
+
+
+def columns_section(found: Findings, schema: Schema) -> Section:
+    """Return the section *Single columns*.
+
+    Parameters
+    ----------
+    found : Findings
+    schema : Schema
+        Its descriptions of columns stand with their charts.
+
+    Returns
+    -------
+    Section
+        Charts of at most 40 columns, those with the largest total variation, and a table of all.
+    """
+    distances, floors = (_distances(found, name) for name in (SYNTHETIC, BOOTSTRAP))
+    order = sorted(found.overlays.columns, key=lambda each: -distances[each.column])
+    described = {column.name: column.description for column in schema.columns}
+    charts = [_chart(each, (distances, floors), described[each.column]) for each in order[:DRAWN]]
+    table = _table(found, [each.column for each in order], distances, floors)
+    left = len(order) - len(charts)
+    words = (
+        "How often each value occurs, in the real and in the synthetic table; the columns that differ most come first. "
+        "A difference of 5 % means that 5 of 100 synthetic rows would have to get another value."
+    )
+    more = f" The charts of the {counted(DRAWN, 'worst column')} are drawn; the other {left} are in the table."
+    parts: list[Part] = [Text(words=words + (more if left > 0 else "")), *charts[:OPEN]]
+    if len(charts) > OPEN:
+        parts.append(Text(words=f"Charts of {counted(len(charts) - OPEN, 'more column')} are folded away below."))
+    return Section(key="single-columns", title="Single columns", parts=(*parts, table), folded=tuple(charts[OPEN:]))
+
+
+def _distances(found: Findings, name: str) -> dict[str, float]:
+    """Return the total variation of every column's table."""
+    single = found.tables[name][0]
+    return {table[0]: distance for table, distance in zip(single.tables, single.distances.tolist(), strict=True)}
+
+
+def _chart(overlay: ColumnOverlay, distances: tuple[dict[str, float], dict[str, float]], description: str) -> Chart:
+    """Return one column side by side."""
+    distance, floor = (each[overlay.column] for each in distances)
+    meaning = _meaning(overlay, distance, floor)
+    if description:
+        meaning += f" The schema says: {clipped(description, 120)}"
+    title = clipped(overlay.column)
+    is_lying = overlay.kind == "category" and (not overlay.is_ordered or len(overlay.labels) <= _TALL)
+    labels, real, synthetic = _bars(overlay) if is_lying else (list(overlay.labels), overlay.real, overlay.synthetic)
+    series = {"real": real.tolist(), "synthetic": synthetic.tolist()}
+    if is_lying:
+        return bars(labels, series, title=title, meaning=meaning, unit="share of rows", is_share=True)
+    return histogram(labels, overlay.starts, series, title=title, meaning=meaning, unit="share of rows")
+
+
+def _bars(overlay: ColumnOverlay) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Return the bars of categories, with one for missing cells; without others that would dwarf them."""
+    keep = len(overlay.labels)
+    if _is_dwarfing(overlay):
+        keep -= 1
+    labels, real, synthetic = list(overlay.labels[:keep]), overlay.real[:keep], overlay.synthetic[:keep]
+    for label, pair in (("missing", overlay.missing), ("misfit", overlay.misfit)):
+        if pair is not None and max(pair) > 0:
+            labels, real, synthetic = [*labels, label], np.append(real, pair[0]), np.append(synthetic, pair[1])
+    return labels, real, synthetic
+
+
+def _is_dwarfing(overlay: ColumnOverlay) -> bool:
+    """Return whether the bar of all other categories would leave no room for those by themselves."""
+    heights = np.maximum(overlay.real, overlay.synthetic)
+    return overlay.others > 0 and heights[-1] > _DWARFING * heights[:-1].max(initial=0.0)
+
+
+def _meaning(overlay: ColumnOverlay, distance: float, floor: float) -> str:
+    """Return the sentence that says what can be seen."""
+    text = f"{percent(distance)} of rows differ (a fresh sample: {percent(floor)})"
+    differences = overlay.synthetic - overlay.real
+    if len(differences) and np.abs(differences).max() >= _WORTH_A_WORD:
+        worst = int(np.abs(differences).argmax())
+        text += (
+            f"; most at {clipped(overlay.labels[worst], 40)}: real {percent(overlay.real[worst])}, "
+            f"synthetic {percent(overlay.synthetic[worst])}"
+        )
+    apart = [
+        f"{clipped(label, 40)} (real {percent(real)}, synthetic {percent(synthetic)})"
+        for label, real, synthetic in _apart(overlay)
+    ]
+    if apart:
+        text += f". Not drawn: {', '.join(apart)}"
+    if overlay.scale == "log":
+        text += ". Bars widen with the distance from zero"
+    return f"{text}."
+
+
+def _apart(overlay: ColumnOverlay) -> list[tuple[str, float, float]]:
+    """Return what has no bar, with its shares."""
+    found = [each for each in (*overlay.frequent, *overlay.special) if max(each[1:]) > 0]
+    if overlay.kind != "category" or (overlay.is_ordered and len(overlay.labels) > _TALL):
+        gaps = (("missing", overlay.missing), ("misfits", overlay.misfit))
+        found += [(label, *pair) for label, pair in gaps if pair is not None and max(pair) > 0]
+    elif _is_dwarfing(overlay):
+        found.append((overlay.labels[-1], float(overlay.real[-1]), float(overlay.synthetic[-1])))
+    return found
+
+
+def _table(found: Findings, order: list[str], distances: dict[str, float], floors: dict[str, float]) -> Table:
+    """Return how far all columns are from the real ones, the worst first."""
+    errors = {each.column: each for each in found.columns[SYNTHETIC]}
+    lines = [
+        (clipped(name), percent(distances[name], 2), percent(floors[name], 2), *_figures(errors[name]))
+        for name in order
+    ]
+    return Table(
+        caption="Every column: differing rows, that of a fresh sample, and errors of what people compute from it; "
+        "missing in percent points, errors in real standard deviations (sd), quantiles in rank",
+        heading=("column", "differ", "fresh sample", "missing", "mean (sd)", "spread", "W1 (sd)", "quantiles"),
+        lines=tuple(lines),
+        numbers=tuple(range(1, 8)),
+        marked=tuple(
+            place for place, name in enumerate(order) if distances[name] > max(SEVERAL * floors[name], _WORTH_A_WORD)
+        ),
+    )
+
+
+def _figures(errors: ColumnErrors) -> tuple[str, ...]:
+    """Return the errors of a column as cells."""
+    missing = "-" if errors.missing is None else signed(errors.missing, 2)
+    numbers = errors.numbers
+    if numbers is None:
+        return missing, "-", "-", "-", "-"
+    spread = "-" if numbers.deviation is None else f"{100 * numbers.deviation:+.1f} %"
+    return missing, _signed(numbers.mean), spread, shown(numbers.wasserstein), percent(numbers.rank)
+
+
+def _signed(value: float | None) -> str:
+    return "-" if value is None else f"{value:+.3f}"

@@ -1,0 +1,86 @@
+"""The internal report's first section: what all figures together say, in plain words."""
+
+from lapwing.evaluate.findings import Findings
+from lapwing.evaluate.glance import FRESH, MOST, NONE, PART, Glance, glance
+from lapwing.evaluate.metrics import SYNTHETIC
+from lapwing.report.compared_charts import place_chart, standings_table
+from lapwing.report.compared_words import crossed, percent
+from lapwing.report.sections import Fact, Facts, Part, Section, Text
+
+_KEY = (
+    f"Up to {100 * FRESH:.0f} % of the way counts as a fresh sample, up to {100 * MOST:.0f} % as most of the "
+    f"dependence kept, up to {100 * PART:.0f} % as part of it, up to {100 * NONE:.0f} % as no better than independent "
+    "columns. The less favourable end of an estimate (two standard errors) decides."
+)
+
+
+def glance_section(found: Findings) -> Section:
+    """Return the section *At a glance*.
+
+    Parameters
+    ----------
+    found : Findings
+
+    Returns
+    -------
+    Section
+    """
+    seen = glance(found)
+    parts: list[Part] = [Text(words=seen.headline), _facts(found, seen), Text(words="In short:", points=seen.details)]
+    is_bad = any(each.verdict in ("none", "worse") for each in seen.standings)
+    parts.append(Text(words="Before you decide:", points=seen.cautions, is_warning=is_bad))
+    if any(each.place is not None for each in seen.standings):
+        parts.append(
+            place_chart(
+                seen.standings,
+                title="Between a fresh sample and independent columns",
+                meaning=f"{_counts(seen)} {_KEY}",
+            )
+        )
+    table = standings_table(seen.standings)
+    meanings = tuple(f"{each.metric.title}: {each.metric.meaning}" for each in seen.standings)
+    sources = tuple(f"{each.metric.title}: {each.metric.reference}" for each in seen.standings)
+    return Section(
+        key="at-a-glance",
+        title="At a glance",
+        parts=tuple(parts),
+        folded=(
+            table,
+            Text(words="What the figures mean:", points=meanings),
+            Text(words="Where they were defined:", points=sources),
+        ),
+    )
+
+
+def _counts(seen: Glance) -> str:
+    """Return the detail that says how many figures have which verdict."""
+    return seen.details[0]
+
+
+def _facts(found: Findings, seen: Glance) -> Facts:
+    """Return the few figures that stand out."""
+    places = {each.metric.key: each for each in seen.standings}
+    facts = [Fact(figure=f"{found.synthetic_rows:,}", what="synthetic rows", note=f"{found.rows:,} real rows")]
+    single = places.get("total_variation_1")
+    if single is not None:
+        note = f"a fresh sample: {percent(single.bootstrap.value, 2)}"
+        facts.append(
+            Fact(
+                figure=percent(single.synthetic.value), what="of rows differ in a single column, on average", note=note
+            )
+        )
+    pairs = places.get("total_variation_2")
+    if pairs is not None:
+        note = f"fresh sample: {percent(pairs.bootstrap.value)}, independent: {percent(pairs.independent.value)}"
+        facts.append(
+            Fact(
+                figure=percent(pairs.synthetic.value), what="of rows differ in a pair of columns, on average", note=note
+            )
+        )
+        columns, distance = found.tables[SYNTHETIC][1].worst(1)[0]
+        facts.append(Fact(figure=percent(distance), what="differ in the worst pair of columns", note=crossed(columns)))
+    if found.downstream is not None:
+        area = found.downstream
+        note = f"{area.ceiling:.3f} when trained on real rows, {area.floor:.1f} knows nothing"
+        facts.append(Fact(figure=f"{area.auc:.3f}", what="AUC of a prediction learned from synthetic rows", note=note))
+    return Facts(facts=tuple(facts))

@@ -1,0 +1,274 @@
+"""The internal report's sections on use and harm: prediction, groups of people, and disclosure."""
+
+from typing import Final
+
+from lapwing.evaluate.disclosure import Disclosure, Risk
+from lapwing.evaluate.downstream import Downstream
+from lapwing.evaluate.findings import Findings
+from lapwing.evaluate.glance import SAME
+from lapwing.evaluate.subgroups import SubgroupAccuracy
+from lapwing.report.charts import interval_dots
+from lapwing.report.compared_charts import dots
+from lapwing.report.compared_words import clipped, counted, percent
+from lapwing.report.sections import Part, Section, Table, Text
+
+GROUPS: Final = 100
+"""Groups in the table, the worst first."""
+
+_FROM_SYNTHETIC: Final = "synthetic"
+_FROM_REAL: Final = "real"
+_MAJORITY: Final = "majority class"
+_NO_HOLDOUT: Final = (
+    " No rows were held out: the option --test FILE (test=) tells what an attack learns about rows of the release from "
+    "what it learns about anybody."
+)
+
+
+def prediction_section(found: Findings) -> Section:
+    """Return the section *Prediction*: classifiers trained on synthetic rows and tested on real ones.
+
+    Parameters
+    ----------
+    found : Findings
+
+    Returns
+    -------
+    Section
+    """
+    key, title = "prediction", "Prediction"
+    area = found.downstream
+    if area is None:
+        words = (
+            "Nothing was predicted. Name a column of 2 to 64 values by the option --target (target=) to see how well "
+            "classifiers learn it from synthetic rows."
+        )
+        return Section(key=key, title=title, parts=(Text(words=words),))
+    words = (
+        f"How well the other columns predict {clipped(area.target)} in real rows, learned from synthetic rows and from "
+        "real ones. The area under the ROC curve (AUC) is 0.5 for a classifier that knows nothing and 1 for one that "
+        "is always right. Real rows are the ceiling: the nearer a synthetic dot is to its real one, the better."
+    )
+    lines = _classifiers(area)
+    drawn = [line for line in lines if line[1] is not None or line[2] is not None]
+    parts: list[Part] = [Text(words=words)]
+    if drawn:
+        series: dict[str, list[float | None]] = {
+            _FROM_SYNTHETIC: [line[1] for line in drawn],
+            _FROM_REAL: [line[2] for line in drawn],
+            _MAJORITY: [area.floor for _ in drawn],
+        }
+        least = min(value for values in series.values() for value in values if value is not None)
+        parts.append(
+            dots(
+                [line[0] for line in drawn],
+                series,
+                title=f"Classifiers of {clipped(area.target)}",
+                meaning=_lost(area, drawn),
+                unit="AUC on real test rows",
+                ends=(min(0.45, least - 0.02), 1.0),
+            )
+        )
+    parts.append(_classifier_table(area, lines))
+    return Section(key=key, title=title, parts=tuple(parts))
+
+
+def subgroups_section(found: Findings) -> Section:
+    """Return the section *Groups*: how far single columns are from the real ones within each group.
+
+    Parameters
+    ----------
+    found : Findings
+
+    Returns
+    -------
+    Section
+    """
+    key, title = "groups", "Groups"
+    if not found.subgroups:
+        words = "No columns were named by the option --by (by=), so that no groups are compared."
+        return Section(key=key, title=title, parts=(Text(words=words),))
+    order = sorted(found.subgroups, key=lambda group: (group.is_too_small, -group.variation.value))
+    small = sum(group.is_too_small for group in order)
+    large = len(order) - small
+    words = (
+        "How far the other columns' shares are from the real ones within each group, on average: the share of the "
+        "group's rows that would have to change. A fresh sample of the group is never at 0 either."
+    )
+    if large:
+        worst = order[0]
+        words += (
+            f" Of {counted(large, 'group')} large enough to judge, {_group(worst)} is farthest: "
+            f"{percent(worst.variation.value)}, a fresh sample {percent(worst.bootstrap.value)}."
+        )
+    parts: list[Part] = [Text(words=words)]
+    if small:
+        warning = (
+            f"{counted(small, 'group')} of {len(order)} {'is' if small == 1 else 'are'} too small to trust: say "
+            "nothing about them, in either direction. They stand at the end of the table."
+        )
+        parts.append(Text(words=warning, is_warning=True))
+    return Section(key=key, title=title, parts=(*parts, _group_table(order)))
+
+
+def disclosure_section(found: Findings) -> Section:
+    """Return the section *Disclosure*: attacks, as sanity checks.
+
+    Parameters
+    ----------
+    found : Findings
+
+    Returns
+    -------
+    Section
+    """
+    key, title = "disclosure", "Disclosure: sanity checks"
+    words = (
+        "Three simple attacks on the synthetic table. This is a sanity check, not a proof: an attack that fails here "
+        "may succeed in better hands. Only the privacy guarantee of the release speaks about all attacks."
+    )
+    seen = found.disclosure
+    if seen is None or not seen.risks:
+        notes = () if seen is None else seen.notes
+        none = Text(words="No attack could be tried on these tables: too few rows or columns.", points=notes)
+        return Section(key=key, title=title, parts=(Text(words=words), none))
+    return Section(key=key, title=title, parts=(Text(words=words, is_warning=True), *_risks(seen)))
+
+
+def _classifiers(area: Downstream) -> list[tuple[str, float | None, float | None, str]]:
+    """Return name, AUC from synthetic rows, AUC from real rows and note of every classifier."""
+    main = ("gradient boosting, all rows", area.auc, area.ceiling, "")
+    return [main, *((each.name, each.auc, each.ceiling, each.note) for each in area.scores)]
+
+
+def _lost(area: Downstream, lines: list[tuple[str, float | None, float | None, str]]) -> str:
+    """Return the sentence about what was lost."""
+    text = f"The main classifier reaches {area.auc:.3f} from synthetic rows and {area.ceiling:.3f} from real ones"
+    both = [(name, auc, ceiling) for name, auc, ceiling, _ in lines if auc is not None and ceiling is not None]
+    losses = [ceiling - auc for _, auc, ceiling in both]
+    if len(both) > 1:
+        name = both[losses.index(max(losses))][0]
+        mean = sum(losses) / len(losses)
+        text += f"; over {len(both)} classifiers the mean loss is {mean:.3f}, the largest {max(losses):.3f} ({name})"
+    if area.ceiling - area.floor < 0.05:
+        text += "; real rows predict hardly better than chance, so that this says little"
+    return f"{text}."
+
+
+def _classifier_table(area: Downstream, lines: list[tuple[str, float | None, float | None, str]]) -> Table:
+    return Table(
+        caption=f"AUC of predictions of {clipped(area.target)}",
+        heading=("classifier", "from synthetic rows", "from real rows", "majority class", ""),
+        lines=tuple(
+            (name, _three(auc), _three(ceiling), _three(area.floor), note) for name, auc, ceiling, note in lines
+        ),
+        numbers=(1, 2, 3),
+    )
+
+
+def _three(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _group(group: SubgroupAccuracy) -> str:
+    """Return the name of a group."""
+    pairs = zip(group.columns, group.labels, strict=True)
+    return ", ".join(f"{clipped(name, 24)} = {clipped(label, 24)}" for name, label in pairs)
+
+
+def _group_table(order: list[SubgroupAccuracy]) -> Table:
+    """Return the groups, the worst first, those that are too small last."""
+    lines = [
+        (
+            _group(group),
+            f"{group.rows:,}",
+            f"{group.synthetic_rows:,}",
+            f"{percent(group.variation.value)} ± {percent(group.variation.standard_error)}",
+            percent(group.bootstrap.value),
+            _judged(group),
+        )
+        for group in order[:GROUPS]
+    ]
+    left = len(order) - len(lines)
+    return Table(
+        caption="Groups: rows that differ in a column, on average" + (f"; {left} more are in the file" if left else ""),
+        heading=("group", "real rows", "synthetic rows", "differ", "fresh sample", ""),
+        lines=tuple(lines),
+        numbers=(1, 2, 3, 4),
+        marked=tuple(place for place, group in enumerate(order[:GROUPS]) if group.is_too_small),
+    )
+
+
+def _judged(group: SubgroupAccuracy) -> str:
+    """Return what may be said about a group."""
+    if group.is_too_small:
+        return "too small to trust"
+    upper = group.variation.value + 2 * group.variation.standard_error
+    if upper <= SAME * group.bootstrap.value:
+        return "as close as a fresh sample"
+    low = group.bootstrap.value
+    return f"{group.variation.value / low:.2g} times a fresh sample" if low > 0 else ""
+
+
+def _risks(seen: Disclosure) -> list[Part]:
+    """Return the attacks as a chart, a table and their meaning."""
+    risks = seen.risks
+    marks = {"without the synthetic rows": [risk.baseline for risk in risks]}
+    if any(risk.control is not None for risk in risks):
+        marks["held-out rows"] = [risk.control for risk in risks]
+    chart = interval_dots(
+        [risk.title for risk in risks],
+        [risk.rate for risk in risks],
+        [risk.lower for risk in risks],
+        [risk.upper for risk in risks],
+        title="How often attacks succeed, with 95 % intervals",
+        meaning=_alarm(risks),
+        unit="share of attacks",
+        marks=marks,
+        is_share=True,
+    )
+    lines = tuple(
+        (
+            risk.title,
+            f"{risk.attacks:,}",
+            percent(risk.rate, 2),
+            f"{percent(risk.lower, 2)} to {percent(risk.upper, 2)}",
+            percent(risk.baseline, 2),
+            percent(risk.control, 2),
+        )
+        for risk in risks
+    )
+    heading = ("attack", "attempts", "succeed", "95 % interval", "without the synthetic rows", "on held-out rows")
+    held = "" if seen.has_holdout else _NO_HOLDOUT
+    return [
+        chart,
+        Table(
+            caption="Attacks: a sanity check, not a proof",
+            heading=heading,
+            lines=lines,
+            numbers=(1, 2, 3, 4, 5),
+            marked=tuple(place for place, risk in enumerate(risks) if _is_alarming(risk)),
+        ),
+        Text(
+            words=f"{seen.rows:,} real rows took part.{held}",
+            points=(*(f"{risk.title}: {risk.meaning}" for risk in risks), *seen.notes),
+        ),
+    ]
+
+
+def _is_alarming(risk: Risk) -> bool:
+    """Return whether an attack clearly succeeds more often than its reference."""
+    reference, interval = (
+        (risk.baseline, risk.baseline_interval) if risk.control is None else (risk.control, risk.control_interval)
+    )
+    if reference is None:
+        return False
+    return risk.lower > (reference if interval is None else interval[1])
+
+
+def _alarm(risks: tuple[Risk, ...]) -> str:
+    """Return the sentence about which attacks stand out."""
+    loud = [risk.title for risk in risks if _is_alarming(risk)]
+    if not loud:
+        return "No attack clearly succeeds more often than its reference; that is a sanity check, not a proof."
+    listed = "; ".join(loud)
+    return f"Clearly more often than the reference: {listed}. A sanity check, not a proof, and a reason to look closer."
