@@ -9,8 +9,8 @@ import typer
 
 from lapwing.cli.console import note, speaker
 from lapwing.cli.options import Data, Quiet
-from lapwing.cli.text import aligned
 from lapwing.errors import ParameterError
+from lapwing.report.text import aligned
 
 if TYPE_CHECKING:
     from lapwing.internal.misfits import FieldFit
