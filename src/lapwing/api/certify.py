@@ -54,7 +54,7 @@ def certify(
     """
     lines = tuple(line for answer in answers for line in CostLine.of(answer, terms))
     total = Budget(settings.request.budget.notion, sum((line.cost.amount for line in lines), Fraction(0)))
-    epsilons = _epsilons(settings.request, total)
+    epsilons = promised_epsilons(settings.request, total)
     rng = generator(settings.seed, "certificate")
     accuracy = (
         *_noise_statements(answers),
@@ -79,13 +79,13 @@ def certify(
         expected_rows=terms.expected_rows,
         released_rows=model.rows,
         seed=settings.seed,
-        ledger=_entry(records),
+        ledger=ledger_entry(records),
         accuracy=accuracy,
         assumed=(*assumptions(settings.mechanism), *_claims(answers)),
         warnings=(
             *_noise_warnings(answers, model, terms),
             *_misfit_warnings(settings, answers),
-            *_promise_warnings(total, epsilons),
+            *promise_warnings(total, epsilons),
             *_caveats(settings, answers),
             *_kept_warnings(accuracy),
             *_collapse_warnings(accuracy),
@@ -94,7 +94,7 @@ def certify(
     )
 
 
-def _epsilons(request: BudgetRequest, total: Budget) -> tuple[tuple[Fraction, Fraction], ...]:
+def promised_epsilons(request: BudgetRequest, total: Budget) -> tuple[tuple[Fraction, Fraction], ...]:
     """Return what a zCDP total is worth as (delta, epsilon): at the requested delta first, then at the usual ones."""
     if total.notion == "pure":
         return ()
@@ -106,7 +106,7 @@ def _epsilons(request: BudgetRequest, total: Budget) -> tuple[tuple[Fraction, Fr
     return ((request.delta, proved), *(pair for pair in usual if pair[0] != request.delta))
 
 
-def _entry(records: Records) -> LedgerEntry | None:
+def ledger_entry(records: Records) -> LedgerEntry | None:
     """Name the ledger entry, where there is one."""
     if records.dataset is None:
         return None
@@ -147,7 +147,7 @@ def _noise_warnings(answers: Sequence[Answer], model: ReleasedModel, terms: Term
     return ()
 
 
-def _promise_warnings(total: Budget, epsilons: Sequence[tuple[Fraction, Fraction]]) -> tuple[str, ...]:
+def promise_warnings(total: Budget, epsilons: Sequence[tuple[Fraction, Fraction]]) -> tuple[str, ...]:
     """Say when epsilon or delta is so large that the promise means little."""
     delta, epsilon = epsilons[0] if epsilons else (Fraction(0), total.amount)
     found = []

@@ -8,14 +8,43 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from lapwing.api.settings import Settings
+from lapwing.budget.budget import BudgetRequest
 from lapwing.budget.ledger import Ledger
 from lapwing.errors import LapwingError, ParameterError
 from lapwing.release.questions import Answer
-from lapwing.release.terms import Terms
+from lapwing.release.terms import Relation, Terms
 from lapwing.release.transcript import NoTranscript, TranscriptFile, create_transcript
+from lapwing.schema.schemas import Schema
+
+
+class PaidSettings(Protocol):
+    """What must be known of settings that are paid for: of a release, or of an evaluation."""
+
+    @property
+    def name(self) -> str:
+        """What the budget is spent on, for the ledger."""
+        ...
+
+    @property
+    def schema(self) -> Schema:
+        """Gives the privacy unit."""
+        ...
+
+    @property
+    def request(self) -> BudgetRequest:
+        """Gives the budget."""
+        ...
+
+    @property
+    def relation(self) -> Relation:
+        """The neighbour relation."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all settings as plain JSON values."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +135,7 @@ class AccountedSink:
         self._digests += [_digest(answer) for answer in answers]
         self._note()
 
-    def debit(self, settings: Settings) -> None:
+    def debit(self, settings: PaidSettings) -> None:
         """Commit the ledger entry, once; a new release that is refused leaves no file."""
         records = self._records
         if records.ledger is None:
@@ -118,7 +147,7 @@ class AccountedSink:
                 settings.request.budget,
                 relation=settings.relation,
                 privacy_unit=settings.schema.unit_label,
-                description={"mechanism": settings.mechanism.name, "settings": _fingerprint(settings)},
+                description={"mechanism": settings.name, "settings": _fingerprint(settings)},
             )
             self._note()
         except LapwingError:
@@ -144,7 +173,7 @@ class AccountedSink:
             Path(f"{self._records.ledger}.transcripts").rmdir()
 
 
-def open_sink(records: Records, settings: Settings, terms: Terms) -> AccountedSink:
+def open_sink(records: Records, settings: PaidSettings, terms: Terms) -> AccountedSink:
     """Write the transcript's header, so that a crash right after the debit can be resumed."""
     if records.transcript is None:
         return AccountedSink(NoTranscript(), records)
@@ -161,6 +190,6 @@ def _digest(answer: Answer) -> str:
     return hashlib.sha256(json.dumps(answer.to_dict(), sort_keys=True).encode()).hexdigest()
 
 
-def _fingerprint(settings: Settings) -> str:
+def _fingerprint(settings: PaidSettings) -> str:
     """Return the fingerprint of all settings of a release."""
     return hashlib.sha256(json.dumps(settings.to_dict(), sort_keys=True).encode()).hexdigest()

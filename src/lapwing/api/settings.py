@@ -43,6 +43,11 @@ class Settings:
     seed: int
     is_seeded: bool
 
+    @property
+    def name(self) -> str:
+        """What the budget is spent on: the mechanism."""
+        return self.mechanism.name
+
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, for the transcript."""
         request = self.request

@@ -11,6 +11,7 @@ secret bit comes before the debit.
 
 import contextlib
 import io
+import json
 import logging
 import warnings
 from collections.abc import Sequence
@@ -22,6 +23,8 @@ from typing import Any
 
 import numpy as np
 
+from lapwing.api.bought_running import BoughtEvaluation, run_evaluation
+from lapwing.api.bought_settings import BoughtSettings
 from lapwing.api.records import Records
 from lapwing.api.release import Release
 from lapwing.api.running import run_release
@@ -46,6 +49,8 @@ from lapwing.release.split_decisions import Splits
 from lapwing.release.terms import Terms
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import CodedSource, code_table
+
+AuditedSettings = Settings | BoughtSettings
 
 UNRECORDED = Records(release_id="audit", ledger=None, dataset=None, transcript=None)
 
@@ -87,15 +92,15 @@ class _Reading:
     error: str
 
 
-def audit_pair(data: object, neighbour: object, settings: Settings) -> tuple[str, ...]:
+def audit_pair(data: object, neighbour: object, settings: AuditedSettings) -> tuple[str, ...]:
     """Record a run on one table and replay it on a neighbour.
 
     Parameters
     ----------
     data, neighbour : table
         Two neighbours under ``settings.relation`` and the schema's privacy unit.
-    settings : Settings
-        Mechanism, budget and relation, with a fixed public seed.
+    settings : Settings or BoughtSettings
+        Mechanism, or the synthetic side of an evaluation, budget and relation, with a fixed public seed.
 
     Returns
     -------
@@ -113,7 +118,7 @@ def audit_pair(data: object, neighbour: object, settings: Settings) -> tuple[str
     return (*flags, *_release_flags(one.source, other.source, settings))
 
 
-def _release_flags(first: CodedSource, second: CodedSource, settings: Settings) -> list[str]:
+def _release_flags(first: CodedSource, second: CodedSource, settings: AuditedSettings) -> list[str]:
     """Return the promises that a release of the first table breaks, compared with the second."""
     bits = RecordingBits(SystemBits())
     recorded = _run(first, settings, bits, ())
@@ -175,7 +180,7 @@ class _Order:
         return self._bits
 
 
-def _read(data: object, settings: Settings) -> _Reading:
+def _read(data: object, settings: AuditedSettings) -> _Reading:
     """Read a table and keep everything that this shows."""
     source, error = None, ""
     with _captured() as messages:
@@ -186,31 +191,28 @@ def _read(data: object, settings: Settings) -> _Reading:
     return _Reading(source=source, messages="".join(messages), error=error)
 
 
-def _terms(source: CodedSource, settings: Settings) -> Terms:
+def _terms(source: CodedSource, settings: AuditedSettings) -> Terms:
     """Return the terms that a release of this table would have."""
     return public_terms(source, settings.schema, settings.relation, settings.expected_rows)
 
 
 def _run(
-    source: CodedSource, settings: Settings, bits: RecordingBits | PlaybackBits, recorded: Sequence[Answer]
+    source: CodedSource, settings: AuditedSettings, bits: RecordingBits | PlaybackBits, recorded: Sequence[Answer]
 ) -> Recording:
     """Run a release and keep everything that it shows."""
     kept, order = _KeepAnswers(recorded), _Order(bits)
     output, error, certificate = b"", "", None
     with _captured() as messages:
         try:
-            release = run_release(
-                source,
-                settings,
-                _terms(source, settings),
-                UNRECORDED,
-                debit=order.debit,
-                sink=kept,
-                secret_bits=order.secret_bits,
-                recorded=recorded,
-            )
-            certificate = release.certificate
-            output = _bytes_of(release)
+            terms = _terms(source, settings)
+            places: dict[str, Any] = {"debit": order.debit, "sink": kept, "secret_bits": order.secret_bits}
+            made: Release | BoughtEvaluation
+            if isinstance(settings, BoughtSettings):
+                made = run_evaluation(source, settings, terms, UNRECORDED, recorded=recorded, **places)
+            else:
+                made = run_release(source, settings, terms, UNRECORDED, recorded=recorded, **places)
+            certificate = made.certificate
+            output = _bytes_of(made)
         except (LapwingError, EOFError) as failure:
             error = f"{type(failure).__name__}: {failure}"
     return Recording(
@@ -223,8 +225,10 @@ def _run(
     )
 
 
-def _bytes_of(release: Release) -> bytes:
-    """Return the saved release followed by some rows."""
+def _bytes_of(release: Release | BoughtEvaluation) -> bytes:
+    """Return the saved release followed by some rows, or all that an evaluation shows."""
+    if isinstance(release, BoughtEvaluation):
+        return json.dumps([release.to_dict(), release.summary(), repr(release)]).encode()
     rows = b"".join(frame.write_csv().encode() for frame in release.frames(20, seed=1))
     with TemporaryDirectory() as folder:
         path = Path(folder) / "release.lapwing"
@@ -319,7 +323,7 @@ def _selection_flags(answer: Selected, scores: np.ndarray, terms: Terms, bits: P
     return flags
 
 
-def _account_flags(recorded: Recording, settings: Settings) -> list[str]:
+def _account_flags(recorded: Recording, settings: AuditedSettings) -> list[str]:
     """Compare the certificate with the answers that were given, and the debit with the secret bits."""
     flags = [] if recorded.is_paid_first else ["secret bits were made before the debit"]
     claim = settings.request.budget.amount

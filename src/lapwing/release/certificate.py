@@ -17,9 +17,12 @@ from lapwing.release.plain import rational_text, read_key, read_list, read_optio
 from lapwing.release.protection import ROW, origin_lines, protection_lines, unit_field
 from lapwing.release.terms import Relation, Terms
 
-__all__ = ["FORMAT", "Certificate", "CostLine", "LedgerEntry", "Statement"]
+__all__ = ["EVALUATION", "FORMAT", "Certificate", "CostLine", "LedgerEntry", "Statement"]
 
 FORMAT = 1
+EVALUATION = "evaluation"
+"""In the place of a mechanism, where a comparison with a public table was bought."""
+
 CERTIFIED = "certified error"
 """Kind of the statement that bounds all errors of a release together."""
 _MAX_VALUE = 1e300
@@ -75,7 +78,7 @@ class Certificate:
     lapwing : str
         Version that made the release.
     mechanism : str
-        Name of the mechanism.
+        Name of the mechanism; `EVALUATION` where none ran.
     settings : mapping of str to plain JSON value
         Its settings.
     lines : tuple of CostLine
@@ -99,7 +102,7 @@ class Certificate:
     expected_rows : int or None
         The public guess of it that was given.
     released_rows : int
-        The number of rows that the model stands for.
+        The number of rows that the model stands for; of an evaluation, that the table was compared as.
     written_rows : int or None
         How many rows were written with this certificate.
     seed : int or None
@@ -195,7 +198,8 @@ class Certificate:
         lines = [*protection_lines(self.relation, self.privacy_unit), self._price()]
         lines += origin_lines(self.assumed_fields, self.dp_fields)
         lines += [f"Assumed: {claim}." for claim in self.assumed]
-        lines.append(f"The model stands for {self.released_rows} rows, {self._source_of_rows()}.")
+        counted = "The table was compared as one of" if self.mechanism == EVALUATION else "The model stands for"
+        lines.append(f"{counted} {self.released_rows} rows, {self._source_of_rows()}.")
         lines += [f"Certified error: {each.value:.3g}; {each.text}." for each in self.accuracy if each.is_headline]
         if self.ledger is None:
             lines.append("Recorded in no ledger.")
@@ -207,6 +211,8 @@ class Certificate:
     def _source_of_rows(self) -> str:
         """Say why the number of rows may be shown."""
         field = unit_field(self.privacy_unit)
+        if self.public_rows is None and self.mechanism == EVALUATION and self.expected_rows is not None:
+            return "a public guess"
         if self.public_rows is None:
             return "a noisy number" + ("" if field is None else " of those used")
         is_drawn = self.released_rows != self.public_rows

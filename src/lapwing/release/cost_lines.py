@@ -194,9 +194,11 @@ def counted_lines(lines: Sequence[CostLine]) -> str:
     selections = sum(line.candidates is not None for line in lines)
     decided = sum(line.question == SplitDecisions.kind for line in lines)
     drawn = sum(line.question == PrivateDraw.kind for line in lines)
-    tables = len(lines) - selections - decided - drawn
+    distances = sum(line.question == TableDistances.kind for line in lines)
+    tables = len(lines) - selections - decided - drawn - distances
     counts = [
         (tables, "noisy table"),
+        (distances, "noisy mean distance"),
         (drawn, "private draw"),
         (decided, "noisily split tree"),
         (selections, "selection"),

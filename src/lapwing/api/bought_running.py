@@ -1,0 +1,287 @@
+"""Run a bought evaluation in the room and certify what came out."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Final
+
+from lapwing.api.bought_settings import MOST_ROWS, BoughtSettings
+from lapwing.api.certify import ledger_entry, promise_warnings, promised_epsilons
+from lapwing.api.records import Records
+from lapwing.budget.budget import Budget
+from lapwing.curator.opening import open_room
+from lapwing.errors import DataError
+from lapwing.evaluate.noisy_variation import NoisyVariation, noisy_variations
+from lapwing.evaluate.public_tables import PublicTables
+from lapwing.noise.bits import BitSource
+from lapwing.numerics.noise_tails import sum_tail
+from lapwing.release.certificate import Certificate, CostLine, Statement
+from lapwing.release.curator import Curator
+from lapwing.release.noise_law import MAX_SD
+from lapwing.release.protection import fields_of_origin
+from lapwing.release.questions import Answer, MarginalCounts
+from lapwing.release.table_distances import LARGEST_TOTAL, MOST_BITS, TableDistances
+from lapwing.release.terms import Terms
+from lapwing.release.transcript import AnswerSink
+from lapwing.release.version import VERSION
+from lapwing.report.text import aligned
+from lapwing.table.source import CodedSource
+
+NOTICE: Final = "releasable - bought with budget"
+
+CONFIDENCE: Final = Fraction(95, 100)
+"""With which all intervals of an evaluation hold at once."""
+
+_WIDE: Final = 0.2
+_WORDS: Final = (
+    "mean: mean total variation between the real and the synthetic table, 0 (same shares) to 1 (no cell in common)",
+    "floor: what it is on average where the real rows are drawn from the synthetic shares",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoughtEvaluation:
+    """Hold how far a synthetic table is from the real one, as bought with budget: it may be published.
+
+    Parameters
+    ----------
+    variations : tuple of NoisyVariation
+        Mean total variation of the tables of one, two and three columns, with intervals.
+    certificate : Certificate
+        What was spent on what, under which promise.
+    noisy : tuple of answers
+        The noisy answers that everything here is computed from.
+    rows_error : int or None
+        How far ``certificate.released_rows``, which the table was compared as, is from its true number of rows at
+        most; None where that is a guess.
+    synthetic_rows : int
+        Rows of the synthetic table.
+    confidence : float
+        With which all intervals hold at once.
+    """
+
+    variations: tuple[NoisyVariation, ...]
+    certificate: Certificate
+    noisy: tuple[Answer, ...]
+    rows_error: int | None
+    synthetic_rows: int
+    confidence: float
+
+    def __repr__(self) -> str:
+        figures = ", ".join(f"{each.ways}-way {each.mean:.4f}" for each in self.variations)
+        return f"BoughtEvaluation({figures}; {self.certificate.total})"
+
+    def summary(self) -> str:
+        """Return the figures and what they cost as text of a few lines."""
+        heading = ("tables", "compared", "mean", f"{self.confidence:.0%} interval", "floor")
+        lines = [
+            (
+                f"{each.ways}-way",
+                f"{each.tables} of {each.possible}",
+                f"{each.mean:.4f}",
+                f"{each.lower:.4f} to {each.upper:.4f}",
+                f"{each.floor:.4f}",
+            )
+            for each in self.variations
+        ]
+        table = aligned([heading, *lines], right=[1, 2, 3, 4])
+        return "\n".join([NOTICE, "", table, "", *_WORDS, "", self.certificate.text().rstrip("\n")])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain JSON values."""
+        return {
+            "notice": NOTICE,
+            "lapwing": VERSION,
+            "confidence": self.confidence,
+            "rows": {
+                "compared_as": self.certificate.released_rows,
+                "error": self.rows_error,
+                "synthetic": self.synthetic_rows,
+            },
+            "total_variation": [each.to_dict() for each in self.variations],
+            "certificate": self.certificate.to_dict(),
+        }
+
+
+def run_evaluation(
+    source: CodedSource,
+    settings: BoughtSettings,
+    terms: Terms,
+    records: Records,
+    *,
+    debit: Callable[[], None],
+    sink: AnswerSink,
+    secret_bits: Callable[[], BitSource],
+    recorded: Sequence[Answer] = (),
+) -> BoughtEvaluation:
+    """Check, debit, ask, certify.
+
+    Parameters
+    ----------
+    source : CodedSource
+        The private rows; only the room looks at them.
+    settings, terms, records
+        What is public about the evaluation, and where it is recorded.
+    debit : callable
+        Commits the ledger entry; raises when the ledger refuses.
+    sink : AnswerSink
+        Where answers become durable.
+    secret_bits : callable
+        Makes the source of secret randomness, after the debit.
+    recorded : sequence of answers
+        Answers of an interrupted run, given again without a draw.
+
+    Returns
+    -------
+    BoughtEvaluation
+        A function of the answers and the settings alone.
+    """
+    budget = settings.request.budget
+    costs = _check(settings, terms)
+    room = open_room(
+        source, settings.schema, terms, budget, debit=debit, secret_bits=secret_bits, sink=sink, recorded=recorded
+    )
+    counted, rows, rows_error = _number_of_rows(room, terms, costs)
+    questions = [
+        _question(tables, rows, cost, terms)
+        for tables, cost in zip(settings.compared, costs[len(counted) :], strict=True)
+    ]
+    answers = room.ask(*questions)
+    variations = noisy_variations(
+        settings.compared,
+        # A recorded answer is to the question without its cells.
+        [replace(answer, question=question) for answer, question in zip(answers, questions, strict=True)],
+        rows=rows,
+        rows_error=rows_error,
+        failure=_failure(costs),
+    )
+    noisy = (*counted, *answers)
+    return BoughtEvaluation(
+        variations=variations,
+        certificate=_certificate(settings, terms, records, noisy, rows=rows, variations=variations),
+        noisy=noisy,
+        rows_error=rows_error,
+        synthetic_rows=settings.compared[0].rows,
+        confidence=float(CONFIDENCE),
+    )
+
+
+def _check(settings: BoughtSettings, terms: Terms) -> tuple[Budget, ...]:
+    """Return what each question costs, equal shares; refuse from public numbers alone what cannot be asked."""
+    if terms.rows == 0:
+        raise DataError("the real table has no row, which replace-one neighbours show; there is nothing to compare")
+    is_counted = terms.rows is None and terms.expected_rows is None
+    costs = settings.request.budget.split([1] * (len(settings.compared) + is_counted))
+    if is_counted:
+        _rows_question(costs[0]).noise(terms.relation, terms.max_rows)
+    for tables in settings.compared:
+        _scale_bits(tables, 1, costs[-1], terms)
+    return costs
+
+
+def _failure(costs: Sequence[Budget]) -> Fraction:
+    """Return the probability that the noise on one answer goes further than is allowed for."""
+    return (1 - CONFIDENCE) / len(costs)
+
+
+def _rows_question(cost: Budget) -> MarginalCounts:
+    return MarginalCounts(columns=(), groupings=(), cost=cost)
+
+
+def _number_of_rows(room: Curator, terms: Terms, costs: Sequence[Budget]) -> tuple[tuple[Answer, ...], int, int | None]:
+    """Return what was answered, the number of rows to compare with, and how far the true one is from it at most."""
+    if terms.rows is not None:
+        return (), min(terms.rows, MOST_ROWS), max(0, terms.rows - MOST_ROWS)
+    if terms.expected_rows is not None:
+        return (), terms.expected_rows, None
+    (counted,) = room.ask(_rows_question(costs[0]))
+    noisy = int(counted.counts)
+    rows = min(max(noisy, 1), MOST_ROWS)
+    reach = sum_tail(counted.noise.kind, counted.noise.parameter, 1, _failure(costs))
+    return (counted,), rows, reach + abs(rows - noisy)
+
+
+def _question(tables: PublicTables, rows: int, cost: Budget, terms: Terms) -> TableDistances:
+    """Return the question for the distances of some tables from what is expected of so many rows."""
+    bits = _scale_bits(tables, rows, cost, terms)
+    return replace(_unscaled(tables, cost), bits=bits, cells=tables.cells, expected=tables.expected(rows, bits))
+
+
+def _unscaled(tables: PublicTables, cost: Budget) -> TableDistances:
+    """Return the question without its cells, at a scale of 1."""
+    return TableDistances(
+        columns=tables.columns,
+        groupings=tables.groupings,
+        tables=tables.tables,
+        cells=None,
+        expected=None,
+        bits=0,
+        cost=cost,
+    )
+
+
+def _scale_bits(tables: PublicTables, rows: int, cost: Budget, terms: Terms) -> int:
+    """Return the finest scale at which the expected counts and the noise stay inside their bounds."""
+    deviation = _unscaled(tables, cost).noise(terms.relation, terms.max_rows).sd
+    noise_bits = math.floor(math.log2(MAX_SD) - math.log2(max(deviation, 1.0))) - 1
+    return max(0, min(MOST_BITS, noise_bits, LARGEST_TOTAL.bit_length() - 2 - rows.bit_length()))
+
+
+def _certificate(
+    settings: BoughtSettings,
+    terms: Terms,
+    records: Records,
+    answers: Sequence[Answer],
+    *,
+    rows: int,
+    variations: Sequence[NoisyVariation],
+) -> Certificate:
+    """Return what was spent on what, and what is proved about it."""
+    lines = tuple(line for answer in answers for line in CostLine.of(answer, terms))
+    total = Budget(settings.request.budget.notion, sum((line.cost.amount for line in lines), Fraction(0)))
+    epsilons = promised_epsilons(settings.request, total)
+    return Certificate(
+        lapwing=VERSION,
+        mechanism=settings.name,
+        settings={"compared": [each.digest for each in settings.compared], "confidence": float(CONFIDENCE)},
+        lines=lines,
+        total=total,
+        requested_epsilon=settings.request.epsilon,
+        requested_delta=settings.request.delta,
+        requested_rho=settings.request.rho,
+        epsilons=epsilons,
+        relation=terms.relation,
+        privacy_unit=settings.schema.unit_label,
+        max_rows=terms.max_rows,
+        assumed_fields=fields_of_origin(settings.schema, "assumed"),
+        dp_fields=fields_of_origin(settings.schema, "dp"),
+        public_rows=terms.rows,
+        expected_rows=terms.expected_rows,
+        released_rows=rows,
+        seed=settings.seed,
+        ledger=ledger_entry(records),
+        accuracy=tuple(map(_statement, variations)),
+        assumed=("the synthetic table was public before: it is no secret of the real rows",),
+        warnings=(*promise_warnings(total, epsilons), *_width_warnings(variations)),
+    )
+
+
+def _statement(each: NoisyVariation) -> Statement:
+    """State one figure."""
+    return Statement(
+        kind=f"mean total variation of {each.ways}-way tables",
+        text=f"over {each.tables} of {each.possible} tables, between {each.lower:.4f} and {each.upper:.4f}; all such "
+        f"intervals hold at once with {float(CONFIDENCE):.0%} confidence",
+        value=each.mean,
+    )
+
+
+def _width_warnings(variations: Sequence[NoisyVariation]) -> tuple[str, ...]:
+    """Say where the noise leaves little to read."""
+    return tuple(
+        f"the {each.ways}-way figure lies from {each.lower:.2f} to {each.upper:.2f}: the noise is large for the "
+        "number of rows, or that number is a bad guess; use more budget, or leave expected_rows out"
+        for each in variations
+        if each.upper - each.lower > _WIDE
+    )

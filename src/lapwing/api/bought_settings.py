@@ -1,0 +1,111 @@
+"""The settings of a bought evaluation, and its public side, before any private row is read."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+
+import numpy as np
+
+from lapwing.api.generators import checked_seed, fresh_seed, generator
+from lapwing.budget.budget import BudgetRequest
+from lapwing.errors import DataError, ParameterError
+from lapwing.evaluate.public_tables import PublicTables, public_tables
+from lapwing.release.certificate import EVALUATION
+from lapwing.release.terms import Relation, Terms
+from lapwing.schema.schemas import Schema
+from lapwing.table.source import code_table
+
+MOST_ROWS: Final = 2**40
+"""A table is compared as one of at most so many rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoughtSettings:
+    """Everything public that fixes a bought evaluation, apart from where it is recorded.
+
+    Parameters
+    ----------
+    schema : Schema
+        Not a draft, with at least one modelled column.
+    request : BudgetRequest
+        What was asked for, and the budget it grants.
+    relation : {"add-remove", "replace-one"}
+        The neighbour relation.
+    expected_rows : int or None
+        A public guess of the number of rows.
+    seed : int
+        Chose the tables.
+    compared : tuple of PublicTables
+        The synthetic table's side; public.
+    """
+
+    schema: Schema
+    request: BudgetRequest
+    relation: Relation
+    expected_rows: int | None
+    seed: int
+    compared: tuple[PublicTables, ...]
+
+    @property
+    def name(self) -> str:
+        """What the budget is spent on."""
+        return EVALUATION
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as plain JSON values, for the transcript."""
+        asked = {"epsilon": self.request.epsilon, "delta": self.request.delta, "rho": self.request.rho}
+        return {
+            EVALUATION: [each.digest for each in self.compared],
+            "schema": self.schema.to_dict(),
+            "request": {key: None if value is None else str(value) for key, value in asked.items()},
+            "relation": self.relation,
+            "expected_rows": self.expected_rows,
+            "seed": self.seed,
+        }
+
+
+def read_bought_settings(
+    synthetic: object,
+    schema: Schema,
+    request: BudgetRequest,
+    *,
+    neighbours: str,
+    expected_rows: int | None,
+    seed: int | None,
+) -> BoughtSettings:
+    """Check what is public, and count the synthetic table.
+
+    Parameters
+    ----------
+    synthetic : path, list of paths, pandas, Polars or PyArrow table
+        Public; at least one row.
+    schema, request, neighbours, expected_rows, seed
+        As for `lapwing.evaluate`, read and checked as far as their types say.
+
+    Returns
+    -------
+    BoughtSettings
+
+    Raises
+    ------
+    ParameterError
+        If a setting is out of range.
+    DataError
+        If the synthetic table cannot be read, lacks a column or has no row.
+    """
+    if expected_rows is not None and (isinstance(expected_rows, bool) or not isinstance(expected_rows, int)):
+        raise ParameterError(f"expected_rows must be a whole number, got {expected_rows!r}; give a public guess")
+    if expected_rows is not None and expected_rows > MOST_ROWS:
+        raise ParameterError(f"expected_rows must be at most 2**40, got {expected_rows}; give a public guess")
+    named = cast("Relation", neighbours)
+    relation = Terms(relation=named, max_rows=schema.max_rows, expected_rows=expected_rows).relation
+    own = checked_seed(seed)
+    used = fresh_seed() if own is None else own
+    source = code_table(synthetic, replace(schema, privacy_unit=None))
+    parts = list(source.chunks())
+    if not parts:
+        raise DataError("the synthetic table has no row; there is nothing to compare")
+    codes = {name: np.concatenate([part[name] for part in parts]) for name in source.columns}
+    compared = public_tables(codes, schema, rng=generator(used, "evaluate"))
+    return BoughtSettings(
+        schema=schema, request=request, relation=relation, expected_rows=expected_rows, seed=used, compared=compared
+    )
