@@ -20,7 +20,8 @@ from splits import train_test
 import lapwing as lw
 from lapwing.api.release import Release
 from lapwing.evaluate.downstream import trained_auc
-from lapwing.evaluate.variation import bootstrap_rows, choose_tables, compare_tables
+from lapwing.evaluate.reference_rows import bootstrap_rows
+from lapwing.evaluate.variation import choose_tables, compare_tables
 from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.independent import Independent
 from lapwing.mechanisms.steps import adaptive_costs

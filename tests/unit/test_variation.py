@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 from lapwing.errors import CapacityError, ParameterError
+from lapwing.evaluate.reference_rows import bootstrap_rows, independent_columns
 from lapwing.evaluate.variation import (
     Variation,
-    bootstrap_rows,
     choose_tables,
     compare_tables,
     compared_cells,
-    independent_columns,
     table_variations,
 )
 from lapwing.schema.domains import Domain
@@ -227,3 +226,18 @@ def test_a_table_with_too_many_cells_to_number_is_refused():
 def test_a_variation_needs_a_distance_for_each_table():
     with pytest.raises(ParameterError, match="one distance for each"):
         Variation(ways=1, possible=2, tables=(("a",), ("b",)), distances=np.array([0.5]))
+
+
+def test_pairs_are_sampled_where_there_are_very_many() -> None:
+    fields = [{"name": f"x{place}", "type": "boolean"} for place in range(130)]
+    schema = Schema.from_dict({"fields": fields})
+
+    (pairs,) = choose_tables(schema, ways=[2], rng=np.random.default_rng(1))
+    (again,) = choose_tables(schema, ways=[2], rng=np.random.default_rng(2))
+
+    assert len(set(pairs)) == 8192
+    assert pairs != again
+    assert (
+        len(choose_tables(Schema.from_dict({"fields": fields[:128]}), ways=[2], rng=np.random.default_rng(1))[0])
+        == 8128
+    )

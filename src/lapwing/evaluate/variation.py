@@ -1,4 +1,4 @@
-"""Total variation distance between the contingency tables of two coded tables: all 1-way, all 2-way, some 3-way.
+"""Total variation distance between the contingency tables of two coded tables: all 1-way, most 2-way, some 3-way.
 
 The total variation distance of two laws on the same cells is half the sum of the absolute differences of their shares:
 the largest difference in probability that any event can have. It lies between 0 (same shares) and 1 (no cell in
@@ -31,6 +31,9 @@ VALUE_BY_VALUE: Final = 256
 
 PARTS: Final = 64
 """Parts of the public domain in which a wider ordered column is compared."""
+
+PAIRS: Final = 8192
+"""Tables of two columns that are compared where there are more: all, up to 128 columns."""
 
 TRIPLES: Final = 128
 """Tables of three (or more) columns that are compared where there are more."""
@@ -166,7 +169,7 @@ def table_variations(
 def choose_tables(
     schema: Schema, *, ways: Sequence[int] = (1, 2, 3), triples: int = TRIPLES, rng: np.random.Generator
 ) -> tuple[tuple[tuple[str, ...], ...], ...]:
-    """Return which tables are compared: all of one and two columns, and a sample of those with more.
+    """Return which tables are compared: all of one column, up to 8,192 of two, and a sample of those with more.
 
     Parameters
     ----------
@@ -199,10 +202,11 @@ def choose_tables(
     chosen, names = [], [column.name for column in schema.columns]
     for way in ways:
         possible = math.comb(len(names), way)
-        if possible and (way <= 2 or possible <= triples):
+        most = {1: possible, 2: PAIRS}.get(way, triples)
+        if possible and possible <= most:
             chosen.append(tuple(itertools.combinations(names, way)))
         elif possible:
-            ranks = np.sort(rng.choice(possible, triples, replace=False))
+            ranks = np.sort(rng.choice(possible, most, replace=False))
             chosen.append(tuple(_combination(names, way, int(rank)) for rank in ranks))
     return tuple(chosen)
 
@@ -305,52 +309,6 @@ def compare_with_each(
         name: _variations(len(columns), tables, [each[place] for each in distances])
         for place, name in enumerate(others)
     }
-
-
-def bootstrap_rows(codes: Codes, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Return as many rows, drawn with replacement: how far a table is from itself by chance (the sampling floor).
-
-    Parameters
-    ----------
-    codes : mapping of str to ndarray, shape (n,)
-        At least one row.
-    rng : Generator
-        Draws the rows.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (n,)
-
-    Examples
-    --------
-    >>> bootstrap_rows({"a": np.array([7, 7])}, np.random.default_rng(0))
-    {'a': array([7, 7])}
-    """
-    rows = len(next(iter(codes.values())))
-    drawn = rng.integers(rows, size=rows)
-    return {name: column[drawn] for name, column in codes.items()}
-
-
-def independent_columns(codes: Codes, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Return the rows with each column shuffled by itself: the same columns, and no dependence but by chance.
-
-    Parameters
-    ----------
-    codes : mapping of str to ndarray, shape (n,)
-        The rows.
-    rng : Generator
-        Shuffles.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (n,)
-
-    Examples
-    --------
-    >>> sorted(independent_columns({"a": np.array([3, 1, 2])}, np.random.default_rng(0))["a"].tolist())
-    [1, 2, 3]
-    """
-    return {name: rng.permutation(column) for name, column in codes.items()}
 
 
 def _combination(names: Sequence[str], size: int, rank: int) -> tuple[str, ...]:

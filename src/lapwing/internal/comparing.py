@@ -16,17 +16,17 @@ from lapwing.evaluate.findings import Findings
 from lapwing.evaluate.gaps import missing_given, missing_together, pairs_given, pairs_together
 from lapwing.evaluate.kinds import Internal
 from lapwing.evaluate.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC, Compared
+from lapwing.evaluate.moments import compare_moments
 from lapwing.evaluate.nist import compare_k_marginals
 from lapwing.evaluate.overlays import overlay_columns
 from lapwing.evaluate.propensity import compare_propensity
+from lapwing.evaluate.reference_rows import bootstrap_rows, independent_columns
 from lapwing.evaluate.row_samples import height
 from lapwing.evaluate.table_kernels import compare_kernels
 from lapwing.evaluate.variation import (
     Variation,
-    bootstrap_rows,
     choose_tables,
     compare_with_each,
-    independent_columns,
 )
 from lapwing.evaluate.workload_error import compare_workloads
 from lapwing.schema.scalars import quote
@@ -47,6 +47,7 @@ _METRICS: Final = {
     "comparing densities": compare_densities,
     "telling synthetic from real rows": compare_propensity,
     "comparing correlations": compare_correlations,
+    "comparing moments": compare_moments,
 }
 _ALL_STEPS: Final = len(_METRICS) + 9
 
