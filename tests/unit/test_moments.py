@@ -1,0 +1,165 @@
+"""Marginals and moments of coded tables: closed forms, the bound of averages, samples of rows and columns."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from lapwing.evaluate import moments
+from lapwing.evaluate.moments import compare_moments
+from lapwing.schema.schemas import Schema
+
+# Sums of a few thousand numbers of size 1, divided by their number.
+ROUNDED = 1e-12
+
+
+def flags(columns):
+    field = {"type": "boolean", "constraints": {"required": True}}
+    return Schema.from_dict({"fields": [{"name": f"c{place}", **field} for place in range(columns)]})
+
+
+def codes(rows):
+    return {f"c{place}": cells for place, cells in enumerate(np.array(rows).T)}
+
+
+def figures(real, other, schema, seed=0):
+    """Return the figures of one other table by key."""
+    found = compare_moments(real, {"other": other}, schema, rng=np.random.default_rng(seed))
+    return {each.metric.key: each for each in found}
+
+
+def values(real, other, schema):
+    return {key: each.values["other"].value for key, each in figures(real, other, schema).items()}
+
+
+def test_the_same_rows_are_at_distance_0() -> None:
+    rng = np.random.default_rng(1)
+    rows = rng.integers(0, 2, (500, 6))
+
+    same, shuffled = (values(codes(rows), codes(each), flags(6)) for each in (rows, rng.permutation(rows)))
+
+    assert set(same.values()) == {0.0}
+    assert max(shuffled.values()) < ROUNDED
+
+
+def test_parity_is_seen_by_threes_alone() -> None:
+    every = list(itertools.product((0, 1), repeat=3))
+    even = [row for row in every if sum(row) % 2 == 0]
+
+    found = values(codes(every), codes(even), flags(3))
+
+    assert found["marginal_error_1"] == found["marginal_error_2"] == found["covariance_loss"] == 0
+    assert found["marginal_error_3"] == pytest.approx(1 / 8, abs=ROUNDED)
+    # Six entries of 1/8, of rows divided by the root of 3 columns.
+    assert found["moment_loss_3"] == pytest.approx(6**0.5 / 8 / 3**1.5, abs=ROUNDED)
+    assert found["moment_loss_2"] == 0
+
+
+def test_a_mean_that_moves_changes_moments_and_no_covariance() -> None:
+    found = values(codes([[0], [0]]), codes([[1], [1]]), flags(1))
+
+    assert found == {
+        "marginal_error_1": 1.0,
+        "covariance_loss": 0.0,
+        "moment_loss_2": 1.0,
+        "moment_bound_2": 0.0,
+        "moment_loss_3": 1.0,
+        "moment_bound_3": 0.0,
+    }
+
+
+def test_averages_of_groups_keep_to_the_bound() -> None:
+    fine = {"type": "integer", "constraints": {"minimum": 0, "maximum": 2**20, "required": True}}
+    schema = Schema.from_dict({"fields": [{"name": f"c{place}", **fine} for place in range(4)]})
+    rows = np.random.default_rng(2).integers(0, 2**20, (600, 4)) ** 2 // 2**20
+    # 60 groups of 10 neighbours along the first column, each row replaced by the average of its group.
+    groups = rows[np.argsort(rows[:, 0])].reshape(60, 10, 4)
+    averages = np.repeat(groups.mean(axis=1).round().astype(np.int64), 10, axis=0)
+
+    found = values(codes(rows), codes(averages), schema)
+
+    assert found["covariance_loss"] > 0.01
+    for degree in (2, 3):
+        assert found[f"moment_bound_{degree}"] == pytest.approx(4**degree * found["covariance_loss"], abs=ROUNDED)
+        assert 0.01 < found[f"moment_loss_{degree}"] <= found[f"moment_bound_{degree}"]
+    # Averaging loses covariance alone, so that the second moment loses as much; rounding to 2**-20 adds less than 1e-5.
+    assert found["moment_loss_2"] == pytest.approx(found["covariance_loss"], abs=1e-5)
+
+
+def test_samples_of_rows_are_right_within_their_standard_error(monkeypatch) -> None:
+    rng = np.random.default_rng(3)
+    real = (rng.random((8000, 5)) < 0.3).astype(int)
+    other = np.where(rng.random((8000, 1)) < 0.4, real[:, [0]], real) | (rng.random((8000, 5)) < 0.2)
+    whole = figures(codes(real), codes(other), flags(5))
+
+    monkeypatch.setattr(moments, "MOST_ROWS", 2000)
+    some = figures(codes(real), codes(other), flags(5))
+
+    for key, exact in whole.items():
+        found, expected = some[key].values["other"], exact.values["other"]
+        assert (exact.rows, expected.standard_error) == (None, 0)
+        assert some[key].rows == 2000
+        assert 0 < found.standard_error < 0.2 * expected.value
+        # Four standard errors, which eight blocks know to a quarter.
+        assert found.value == pytest.approx(expected.value, abs=5 * found.standard_error)
+        assert found.value != expected.value
+
+
+def test_the_standard_error_is_the_spread_over_samples(monkeypatch) -> None:
+    rng = np.random.default_rng(4)
+    real, other = rng.integers(0, 2, (50_000, 3)), (rng.random((40_000, 3)) < 0.4).astype(int)
+    monkeypatch.setattr(moments, "MOST_ROWS", 800)
+
+    runs = [figures(codes(real), codes(other), flags(3), seed) for seed in range(120)]
+
+    for key in ("marginal_error_2", "moment_loss_3"):
+        found = [run[key].values["other"] for run in runs]
+        spread = np.std([each.value for each in found])
+        assert np.mean([each.standard_error for each in found]) == pytest.approx(spread, rel=0.3)
+
+
+def test_wide_tables_are_compared_on_some_columns(monkeypatch) -> None:
+    monkeypatch.setattr(moments, "MOST_COORDINATES", 9)
+    monkeypatch.setattr(moments, "MOST_BY_THREES", 4)
+    rows = np.random.default_rng(5).integers(0, 2, (40, 12))
+
+    found = figures(codes(rows), codes(rows[:30]), flags(12))
+
+    assert [found[f"marginal_error_{way}"].columns for way in (1, 2, 3)] == [9, 9, 4]
+    assert found["moment_bound_2"].columns == 9
+    assert found["moment_bound_3"].columns == 4
+
+
+MIXED = Schema.from_dict(
+    {
+        "fields": [
+            {"name": "real", "type": "number", "constraints": {"minimum": 0, "maximum": 1}},
+            {"name": "flag", "type": "boolean"},
+            {"name": "place", "type": "string", "categories": [f"p{n}" for n in range(400)]},
+            {"name": "only", "type": "string", "categories": ["x"]},
+        ]
+    }
+)
+
+
+@pytest.mark.parametrize("code", ["first", "last regular", "last"])
+@pytest.mark.parametrize(("rows", "others"), [(1, 1), (1, 3), (20_000, 2)])
+def test_odd_tables_have_finite_figures(code: str, rows: int, others: int) -> None:
+    def table(size):
+        places = {"first": 0, "last regular": -2, "last": -1}
+        return {
+            column.name: np.full(size, range(column.domain.size)[places[code]], dtype=column.domain.dtype)
+            for column in MIXED.columns
+        }
+
+    found = values(table(rows), table(others), MIXED)
+
+    assert max(found.values()) < ROUNDED
+    assert len(found) == 8
+
+
+def test_500_columns_are_compared() -> None:
+    rng = np.random.default_rng(6)
+    found = values(codes(rng.integers(0, 2, (40, 500))), codes(rng.integers(0, 2, (50, 500))), flags(500))
+
+    assert all(0 < value < 1 for key, value in found.items() if "bound" not in key)
