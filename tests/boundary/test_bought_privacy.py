@@ -1,0 +1,44 @@
+"""Record and replay of bought evaluations over generated neighbours: the privacy of the whole comparison."""
+
+import numpy as np
+import pytest
+
+from helpers.distance_runs import bought_settings, flags_of_evaluations
+from lapwing.api.bought_running import run_evaluation
+from lapwing.audit.pairs import neighbour_pair
+from lapwing.audit.replay import UNRECORDED, audit_pair
+from lapwing.curator.opening import public_terms
+from lapwing.noise.bits import SystemBits
+from lapwing.release.transcript import NoTranscript
+from lapwing.table.source import code_table
+
+
+@pytest.mark.parametrize("max_rows", [1, 3])
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_no_pair_is_flagged(relation, max_rows):
+    assert flags_of_evaluations(pairs=4, relations=(relation,), rows_per_unit=(max_rows,)) == []
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("max_rows", [1, 3])
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_none_of_many_pairs_is_flagged(relation, max_rows):
+    assert flags_of_evaluations(pairs=300, relations=(relation,), rows_per_unit=(max_rows,)) == []
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_a_pair_that_is_audited_is_evaluated_and_not_refused(relation):
+    rng = np.random.default_rng(5)
+    pair = neighbour_pair(rng, relation, 3)
+    settings = bought_settings(pair.schema, relation)
+    source = code_table(pair.data, pair.schema)
+    terms = public_terms(source, pair.schema, relation, None)
+
+    found = run_evaluation(
+        source, settings, terms, UNRECORDED, debit=lambda: None, sink=NoTranscript(), secret_bits=SystemBits
+    )
+
+    assert [line.question for line in found.certificate.lines] == ["MarginalCounts"] + ["TableDistances"] * len(
+        settings.compared
+    )
+    assert audit_pair(pair.data, pair.neighbour, settings) == ()
