@@ -40,11 +40,7 @@ def query_table(
     """Return the model's table over some columns, with intervals for the true counts; see `Release.query`."""
     import polars as pl  # noqa: PLC0415
 
-    listed = [columns] if isinstance(columns, str) else columns
-    is_named = isinstance(listed, Sequence) and all(isinstance(each, str) for each in listed)
-    if not is_named or not listed or len(set(listed)) != len(listed):
-        raise ParameterError(f"columns must be a column name or a list of distinct ones, got {columns!r}")
-    columns = list(listed)
+    columns = listed_columns(columns)
     failure = checked_failure(confidence)
     groupings = query_groupings(schema, noisy, columns, groups)
     counts = marginal(model, columns, groupings)
@@ -66,6 +62,15 @@ def query_table(
     frame[basis] = pl.Series(found.basis()[inside].ravel().tolist(), dtype=pl.String)
     is_known = pl.Series(found.terms[inside].ravel() > 0)
     return pl.DataFrame(frame).with_columns(pl.when(is_known).then(pl.col(lower, upper)))
+
+
+def listed_columns(columns: str | Sequence[str]) -> list[str]:
+    """Return the names of columns, or refuse what is no name or list of distinct ones."""
+    listed = [columns] if isinstance(columns, str) else columns
+    is_named = isinstance(listed, Sequence) and all(isinstance(each, str) for each in listed)
+    if not is_named or not listed or len(set(listed)) != len(listed):
+        raise ParameterError(f"columns must be a column name or a list of distinct ones, got {columns!r}")
+    return list(listed)
 
 
 def checked_failure(confidence: Number) -> Fraction:

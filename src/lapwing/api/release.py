@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, get_args, overload
 
 from lapwing.api.accuracy import release_accuracy
+from lapwing.api.accuracy_conditions import Condition
+from lapwing.api.accuracy_queries import count_accuracy, table_accuracy
 from lapwing.api.answers import answer_table, answers_in_one_frame, table_name
 from lapwing.api.certified import certified_table
 from lapwing.api.generators import checked_seed, fresh_seed, generator
@@ -13,7 +15,7 @@ from lapwing.api.queries import Groups, checked_failure, query_table
 from lapwing.api.replicates import Replicates, make_replicates
 from lapwing.budget.budget import Number
 from lapwing.errors import ParameterError
-from lapwing.evaluate.accuracy import Accuracy
+from lapwing.evaluate.accuracy import Accuracy, CountAccuracy, TableAccuracy
 from lapwing.release.certificate import Certificate
 from lapwing.release.files import SavedRelease, load_release, save_release
 from lapwing.release.model import ReleasedModel
@@ -188,29 +190,66 @@ class Release:
         table = certified_table(self.schema, self.certificate, self.noisy, self.model, confidence)
         return to_frame_kind(table, self.kind)
 
-    def accuracy(self, *, confidence: Number = 0.95) -> Accuracy:
-        """Return what may be said in public about the accuracy of the release.
+    @overload
+    def accuracy(self, columns: None = None, confidence: Number = 0.95) -> Accuracy: ...
+
+    @overload
+    def accuracy(
+        self, columns: str | Sequence[str], confidence: Number = 0.95, *, groups: Groups | None = None
+    ) -> TableAccuracy: ...
+
+    @overload
+    def accuracy(self, columns: None = None, confidence: Number = 0.95, *, where: Condition) -> CountAccuracy: ...
+
+    def accuracy(
+        self,
+        columns: str | Sequence[str] | None = None,
+        confidence: Number = 0.95,
+        *,
+        where: Condition | None = None,
+        groups: Groups | None = None,
+    ) -> Accuracy | TableAccuracy | CountAccuracy:
+        """Return what may be said in public about the accuracy of the release, of one table of it, or of one count.
 
         Parameters
         ----------
+        columns : str or sequence of str, optional
+            For the accuracy of the table of these columns, whether it was measured or not.
         confidence : number above 0 and below 1, default 0.95
-            Of the bounds of each measured table. The certificate's bounds keep their own.
+            Of each bound. The certificate's bounds keep their own.
+        where : mapping of column to value, list of values or `lw.between`; or str or `lw.stat`, optional
+            For the accuracy of the number of rows that meet this condition.
+        groups : int of at least 2, or "measured", optional
+            As for `query`; by default the groups in which the columns were first counted together, or 20.
 
         Returns
         -------
-        Accuracy
-            Proved statements, bounds for every measured table, and how many rows the model's weights are worth.
+        Accuracy, TableAccuracy or CountAccuracy
+            Without columns and condition: proved statements, bounds for every measured table, and how many rows the
+            model's weights are worth. Each has ``to_dict``, and a ``text`` or a ``summary``.
 
         Raises
         ------
         ParameterError
-            If the confidence is out of range.
+            If a setting is outside its range, or both columns and a condition are given.
 
         Notes
         -----
-        Costs no budget and simulates nothing: the same release gives the same figures each time.
+        Costs no budget and simulates nothing: the same release gives the same figures each time. A table or count
+        stands on the earliest answer that covers all of it, as the intervals of `query` do.
         """
-        return release_accuracy(self.model, self.schema, self.certificate, self.noisy, checked_failure(confidence))
+        failure = checked_failure(confidence)
+        if (columns is not None and where is not None) or (groups is not None and columns is None):
+            raise ParameterError(
+                "accuracy is told of a table (columns, perhaps with groups) or of a condition (where); ask for each "
+                "by itself"
+            )
+        if where is not None:
+            public = self.certificate.public_rows
+            return count_accuracy(self.model, self.schema, self.noisy, where, failure=failure, public_rows=public)
+        if columns is not None:
+            return table_accuracy(self.model, self.schema, self.noisy, columns, groups=groups, failure=failure)
+        return release_accuracy(self.model, self.schema, self.certificate, self.noisy, failure)
 
     def replicates(self, m: int, rows: int | None = None, seed: int | None = None) -> Replicates:
         """Simulate the release again and again, to learn what estimates from it are off by.

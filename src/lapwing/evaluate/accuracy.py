@@ -75,6 +75,92 @@ class MarginalAccuracy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableAccuracy:
+    """Hold how accurate the released table of some columns is, whether it was measured or not.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        One or more.
+    cells : int
+        Of the table, in the groups that were asked for.
+    is_measured : bool
+        Whether noisy counts make up every cell.
+    noise, expected_error : float or None
+        Root of the mean square, and mean size, of the noise on a cell of the noisy counts, in rows; the released counts
+        are fitted to these, and mostly as near. None where the table was not measured.
+    expected_variation : float or None
+        Total variation distance that this noise makes in expectation, at most 1.
+    largest_error : float or None
+        A bound for the differences between the released and the true counts of all cells at once, in rows; where the
+        table was not measured, from the counts of fewer columns; None where these say nothing either.
+    variation : float or None
+        A bound for the total variation distance, 0 to 1; None where the table was not measured.
+    confidence : float
+        With which both bounds hold, each by itself.
+    text : str
+        The same as sentences.
+    """
+
+    columns: tuple[str, ...]
+    cells: int
+    is_measured: bool
+    noise: float | None
+    expected_error: float | None
+    expected_variation: float | None
+    largest_error: float | None
+    variation: float | None
+    confidence: float
+    text: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain JSON values."""
+        return {**asdict(self), "columns": list(self.columns)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountAccuracy:
+    """Hold how accurate the released number of rows that meet a condition is.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        That the condition looks at.
+    count : float
+        Expected under the model, in rows.
+    is_measured : bool
+        Whether noisy counts make up the number.
+    terms : int
+        How many of them; 0 where the number was not measured.
+    noise : float or None
+        Standard deviation of their sum, in rows.
+    lower, upper : float or None
+        The true number of the rows used lies between them; where it was not measured, from counts of fewer columns.
+    largest_error : float or None
+        How far the true number can be from ``count`` then, in rows.
+    confidence : float
+        With which the interval holds.
+    text : str
+        The same as a sentence.
+    """
+
+    columns: tuple[str, ...]
+    count: float
+    is_measured: bool
+    terms: int
+    noise: float | None
+    lower: float | None
+    upper: float | None
+    largest_error: float | None
+    confidence: float
+    text: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain JSON values."""
+        return {**asdict(self), "columns": list(self.columns)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Accuracy:
     """Hold all that may be said in public about the accuracy of a release.
 

@@ -1,0 +1,165 @@
+"""The accuracy of one table before it is asked for, and of one count.
+
+A table or count stands on the earliest answer of which one noisy table makes up all of it, and inside that answer on
+the noisy table whose sum has the least variance: both are fixed before the noise of that answer is drawn, see
+`lapwing.api.intervals`. A number of rows that no answer makes up is at most that of fewer columns; each such set of
+columns gets the same part of the failure probability, whether it was measured or not, so that nothing depends on that.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from lapwing.api.intervals import covering_views, measured_groupings
+from lapwing.evaluate.table_bounds import TableNoise, count_errors, variation_bound
+from lapwing.numerics.noise_norms import absolute_noise, largest_noise
+from lapwing.numerics.noise_tails import sum_tail
+from lapwing.release.noise_law import NoiseLaw
+from lapwing.release.questions import Answer
+from lapwing.schema.groupings import Grouping
+
+MOST_COLUMNS: Final = 6
+"""Bounds from fewer columns are sought for tables of at most so many."""
+
+_OF_SUM: Final = Fraction(1, 5)
+_OF_EACH: Final = Fraction(2, 5)
+"""How the failure of a distance is shared: the noise's sum; its largest value, and the sum of its absolute values."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Covering:
+    """Hold the noisy sums that make up the cells of a table, or those of them that were asked for.
+
+    Parameters
+    ----------
+    noisy : ndarray of int64, shape (k,)
+        Sums of noisy counts.
+    terms : ndarray of int64, shape (k,)
+        How many counts each is the sum of, at least 1.
+    law : NoiseLaw
+        Of each noisy count, independent.
+    """
+
+    noisy: np.ndarray
+    terms: np.ndarray
+    law: NoiseLaw
+
+    def largest(self, failure: Fraction) -> np.ndarray:
+        """Return bounds of the noise of all cells at once: ndarray of float64, shape (k,)."""
+        kinds, places = np.unique(self.terms, return_inverse=True)
+        reach = largest_noise(self.law.kind, self.law.parameter, self._sums(), failure)
+        return np.array([float(reach[each]) for each in kinds.tolist()])[places.ravel()]
+
+    def table_noise(self, failure: Fraction) -> TableNoise:
+        """Return what is known of the noise at once."""
+        law, every = self.law, int(self.terms.sum())
+        absolute = absolute_noise(law.kind, law.parameter, self._sums(), failure * _OF_EACH)
+        reach = float(sum_tail(law.kind, law.parameter, every, failure * _OF_SUM))
+        return TableNoise(self.largest(failure * _OF_EACH), absolute, (-reach, reach))
+
+    def mean_sizes(self) -> np.ndarray:
+        """Return the expected size of each cell's noise: ndarray of float64, shape (k,).
+
+        Exact for one value; of sums, as if the values were of the continuous law: ``2 t C(2t, t) / 4^t`` times one for
+        Laplace (from the mixture in `lapwing.numerics.noise_tails`), and ``sqrt(t)`` times one for Gaussian noise.
+        """
+        from scipy.special import gammaln  # noqa: PLC0415
+
+        t = self.terms.astype(np.float64)
+        if self.law.kind == "gaussian":
+            return np.asarray(self.law.mean_absolute * np.sqrt(t))
+        growth = 2 * t * np.exp(gammaln(2 * t + 1) - 2 * gammaln(t + 1) - 2 * t * math.log(2.0))
+        return np.asarray(self.law.mean_absolute * growth)
+
+    def _sums(self) -> dict[int, int]:
+        """Return how many cells have so many terms."""
+        kinds, counts = np.unique(self.terms, return_counts=True)
+        return dict(zip(kinds.tolist(), counts.tolist(), strict=True))
+
+
+def covering(
+    noisy: Sequence[Answer], columns: Sequence[str], groupings: Sequence[Grouping], asked: np.ndarray
+) -> Covering | None:
+    """Return the noisy sums that make up the asked cells of a table.
+
+    Parameters
+    ----------
+    noisy : sequence of answers
+        Of one release, in the order in which they were given.
+    columns, groupings : sequence
+        Of the table.
+    asked : ndarray of bool, of the table's shape
+        The cells, at least one.
+
+    Returns
+    -------
+    Covering or None
+        Of the earliest answer of which one table makes up all of them.
+    """
+    for answer in noisy:
+        views = [view for view in covering_views(answer, columns, groupings) if (view.terms[asked] > 0).all()]
+        if views:
+            best = min(views, key=lambda view: float(view.terms[asked].sum()) * view.noise.sd**2)
+            return Covering(best.sums()[asked], best.terms[asked], best.noise)
+    return None
+
+
+def most_rows_of_cells(
+    noisy: Sequence[Answer],
+    columns: Sequence[str],
+    groupings: Sequence[Grouping],
+    asked: np.ndarray,
+    failure: Fraction,
+) -> np.ndarray:
+    """Return upper bounds of the true counts of cells from the noisy counts of fewer columns, all at once.
+
+    Parameters
+    ----------
+    noisy, columns, groupings, asked
+        As for `covering`.
+    failure : Fraction
+        Of all bounds together.
+
+    Returns
+    -------
+    ndarray of float64, of the table's shape
+        Infinite where nothing bounds a cell.
+    """
+    most = np.full(asked.shape, np.inf)
+    if not 2 <= len(columns) <= MOST_COLUMNS:
+        return most
+    each = failure / (2 ** len(columns) - 2)
+    for kept in _fewer(len(columns)):
+        others = tuple(axis for axis in range(len(columns)) if axis not in kept)
+        needed = np.asarray(asked.any(axis=others))
+        found = covering(noisy, [columns[axis] for axis in kept], [groupings[axis] for axis in kept], needed)
+        if found is not None:
+            upper = np.full(needed.shape, np.inf)
+            upper[needed] = np.maximum(found.noisy + found.largest(each), 0.0)
+            most = np.minimum(most, np.expand_dims(upper, others))
+    return most
+
+
+def table_bounds(released: np.ndarray, found: Covering, failure: Fraction) -> tuple[float, float]:
+    """Return bounds of the counts' errors, in rows, and of the total variation distance, each by itself."""
+    errors = count_errors(released, found.noisy, found.largest(failure))
+    return float(errors.max()), variation_bound(released, found.noisy, found.table_noise(failure))
+
+
+def natural_groupings(noisy: Sequence[Answer], columns: Sequence[str], most_cells: int) -> tuple[Grouping, ...] | None:
+    """Return the groups in which the columns were first counted together; None where they were not, or too finely."""
+    found = measured_groupings(noisy, columns)
+    if found is None or math.prod(grouping.groups for grouping in found) > most_cells:
+        return None
+    return found
+
+
+def _fewer(columns: int) -> Iterator[tuple[int, ...]]:
+    """Return the sets of some but not all columns."""
+    for size in range(1, columns):
+        yield from itertools.combinations(range(columns), size)

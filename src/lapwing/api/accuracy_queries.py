@@ -1,0 +1,206 @@
+"""How accurate a table or a count will be, told before it is asked for."""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from lapwing.api.accuracy_asked import covering, most_rows_of_cells, natural_groupings, table_bounds
+from lapwing.api.accuracy_conditions import Condition, asked_cells
+from lapwing.api.queries import Groups, listed_columns, query_groupings
+from lapwing.evaluate.accuracy import CountAccuracy, TableAccuracy
+from lapwing.numerics.noise_tails import sum_tail
+from lapwing.release.questions import Answer
+from lapwing.sample.marginals import marginal
+from lapwing.schema.schemas import Schema
+
+if TYPE_CHECKING:
+    from lapwing.release.model import ReleasedModel
+    from lapwing.schema.groupings import Grouping
+
+_GROUPS: Final = 20
+"""About how many groups of a column are asked for where it was not counted, as in a query."""
+
+_MOST_CELLS: Final = 2**20
+
+
+def table_accuracy(
+    model: "ReleasedModel",
+    schema: Schema,
+    noisy: Sequence[Answer],
+    columns: str | Sequence[str],
+    *,
+    groups: Groups | None,
+    failure: Fraction,
+) -> TableAccuracy:
+    """Return how accurate the table of some columns is.
+
+    Parameters
+    ----------
+    model, schema, noisy
+        Of the release.
+    columns : str or sequence of str
+        One to a few modelled columns.
+    groups : int, "measured" or None
+        As for a query; None for the groups in which the columns were first counted together, or 20 where they were not.
+    failure : Fraction
+        Above 0 and below 1.
+
+    Returns
+    -------
+    TableAccuracy
+
+    Raises
+    ------
+    ParameterError
+        If a setting is outside its range, or no answer measured the columns together.
+    CapacityError
+        If the table has too many cells.
+    """
+    names = listed_columns(columns)
+    groupings = None if groups is not None else natural_groupings(noisy, names, _MOST_CELLS)
+    if groupings is None:
+        groupings = query_groupings(schema, noisy, names, _GROUPS if groups is None else groups)
+    released = marginal(model, names, groupings)
+    asked = _without_misfits(schema, names, groupings)
+    found = covering(noisy, names, groupings, asked)
+    confidence = float(1 - failure)
+    if found is None:
+        most = most_rows_of_cells(noisy, names, groupings, asked, failure)
+        error = float(np.maximum(released, most - released)[asked].max())
+        known = not math.isinf(error)
+        return TableAccuracy(
+            columns=tuple(names),
+            cells=int(asked.sum()),
+            is_measured=False,
+            noise=None,
+            expected_error=None,
+            expected_variation=None,
+            largest_error=error if known else None,
+            variation=None,
+            confidence=confidence,
+            text=_guessed(
+                f"table of {', '.join(names)}", "no count of it", None if math.isinf(error) else error, failure
+            ),
+        )
+    counts, sizes = released[asked], found.mean_sizes()
+    largest, variation = table_bounds(counts, found, failure)
+    rows = float(counts.sum())
+    expected = min(1.0, float(sizes.sum()) / (2 * rows)) if rows > 0 else 1.0
+    return TableAccuracy(
+        columns=tuple(names),
+        cells=int(asked.sum()),
+        is_measured=True,
+        noise=found.law.sd * math.sqrt(float(found.terms.mean())),
+        expected_error=float(sizes.mean()),
+        expected_variation=expected,
+        largest_error=largest,
+        variation=variation,
+        confidence=confidence,
+        text=(
+            f"The table of {', '.join(names)} was measured: its noisy counts are off by {_rows(sizes.mean())} rows "
+            f"on average. With {_percent(failure)} % probability none of its {asked.sum()} released counts is further than "
+            f"{_rows(largest)} rows from the true one; with as much, the total variation distance is at most "
+            f"{variation:.3g}."
+        ),
+    )
+
+
+def count_accuracy(
+    model: "ReleasedModel",
+    schema: Schema,
+    noisy: Sequence[Answer],
+    where: Condition,
+    *,
+    failure: Fraction,
+    public_rows: int | None,
+) -> CountAccuracy:
+    """Return how accurate the number of rows that meet a condition is.
+
+    Parameters
+    ----------
+    model, schema, noisy
+        Of the release.
+    where : mapping, Stat or str
+        The condition; see `lapwing.api.accuracy_conditions.asked_cells`.
+    failure : Fraction
+        Above 0 and below 1.
+    public_rows : int or None
+        The number of rows, where it is public.
+
+    Returns
+    -------
+    CountAccuracy
+
+    Raises
+    ------
+    ParameterError
+        If it is no condition, or true for no row.
+    """
+    cells = asked_cells(where, schema)
+    count = float(marginal(model, cells.columns, cells.groupings)[cells.asked].sum())
+    # The cells are told apart by the condition only: one sum is wanted.
+    found = covering(noisy, cells.columns, cells.groupings, cells.asked)
+    limit = math.inf if public_rows is None else float(public_rows)
+    noise: float | None = None
+    if found is not None:
+        terms, total = int(found.terms.sum()), int(found.noisy.sum())
+        reach = sum_tail(found.law.kind, found.law.parameter, terms, failure)
+        lower, upper = (min(max(float(end), 0.0), limit) for end in (total - reach, total + reach))
+        noise = found.law.sd * math.sqrt(terms)
+    else:
+        terms, lower = 0, 0.0
+        most = most_rows_of_cells(noisy, cells.columns, cells.groupings, cells.asked, failure)
+        upper = min(limit, float(most[cells.asked].sum()))
+    is_known = not math.isinf(upper)
+    error = max(count - lower, upper - count) if is_known else None
+    said = f"number of rows with the condition on {', '.join(cells.columns)}"
+    return CountAccuracy(
+        columns=cells.columns,
+        count=count,
+        is_measured=found is not None,
+        terms=terms,
+        noise=noise,
+        lower=lower if is_known else None,
+        upper=upper if is_known else None,
+        largest_error=error,
+        confidence=float(1 - failure),
+        text=(
+            f"The {said} is about {count:.6g}; with {_percent(failure)} % probability the true one lies from {lower:.0f} to "
+            f"{upper:.0f}, by {terms} noisy counts."
+            if found is not None
+            else _guessed(said, error, failure)
+        ),
+    )
+
+
+def _without_misfits(schema: Schema, columns: Sequence[str], groupings: "Sequence[Grouping]") -> np.ndarray:
+    """Return the cells of rows that fit the schema in these columns: ndarray of bool."""
+    asked = np.ones(tuple(grouping.groups for grouping in groupings), dtype=np.bool_)
+    for axis, name in enumerate(columns):
+        if not schema.field(name).domain.missing:
+            np.moveaxis(asked, axis, 0)[-1] = False
+    return asked
+
+
+def _guessed(what: str, error: float | None, failure: Fraction) -> str:
+    """Say that something was not measured."""
+    text = f"The {what} was not measured, and is the model's guess; "
+    if error is None:
+        return f"{text}no bound is proved for it. See `release.replicates`."
+    return (
+        f"{text}by the counts of fewer columns it is off by at most {_rows(error)} rows with "
+        f"{_percent(failure)} % probability. See `release.replicates`."
+    )
+
+
+def _percent(failure: Fraction) -> str:
+    """Return a confidence as text."""
+    return f"{100 * float(1 - failure):.10g}"
+
+
+def _rows(number: float) -> str:
+    """Return a number of rows with at least three digits."""
+    return f"{number:.0f}" if number >= 100 else f"{number:.3g}"
