@@ -1,0 +1,296 @@
+"""Whether descriptions that fit one synthetic row fit one real row: singling out.
+
+A description is a list of conditions on different columns, such as "age at least 90 and place p7". What is computed
+from private rows is private: nothing here adds noise.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from lapwing.evaluate.proportions import Outcome, Proportion, wilson
+from lapwing.schema.domains import Domain
+from lapwing.schema.fields import Field
+from lapwing.schema.schemas import Schema
+
+Codes = Mapping[str, npt.NDArray[np.integer]]
+Ints = npt.NDArray[np.int64]
+Direction = Literal["equal", "at most", "at least"]
+
+ATTACKS: Final = 1000
+"""Descriptions of each kind that are tried on real rows."""
+
+TRIES: Final = 3 * ATTACKS
+"""Descriptions that are tried on synthetic rows to find those that fit one."""
+
+CONDITIONS: Final = 3
+"""Columns of a description of several columns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """Say what a cell must be.
+
+    Parameters
+    ----------
+    column : str
+        Its column.
+    direction : {"equal", "at most", "at least"}
+        The last two hold for regular codes only.
+    code : int
+        Of the column's domain.
+    """
+
+    column: str
+    direction: Direction
+    code: int
+
+
+Description = tuple[Condition, ...]
+
+
+def count_matches(codes: Codes, description: Description, schema: Schema) -> int:
+    """Return how many rows a description fits.
+
+    Parameters
+    ----------
+    codes : mapping of str to ndarray of integers, shape (n,)
+        Codes of its columns.
+    description : tuple of Condition
+        At least one.
+    schema : Schema
+        Gives the columns.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> schema = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}]})
+    >>> count_matches({"a": np.array([0, 1, 2])}, (Condition(column="a", direction="at least", code=1),), schema)
+    1
+    """
+    first, *rest = description
+    rows = np.flatnonzero(_fits(codes[first.column], first, schema.field(first.column).domain))
+    for each in rest:
+        rows = rows[_fits(codes[each.column][rows], each, schema.field(each.column).domain)]
+    return len(rows)
+
+
+def single_conditions(synthetic_codes: Codes, schema: Schema, *, rng: np.random.Generator) -> tuple[Description, ...]:
+    """Return conditions on one column that fit exactly one synthetic row.
+
+    Parameters
+    ----------
+    synthetic_codes : mapping of str to ndarray of integers, shape (m,)
+        At least one row.
+    schema : Schema
+        Gives the columns.
+    rng : Generator
+        Chooses where there are more than 1,000, after 1,000 of each column.
+
+    Returns
+    -------
+    tuple of Description
+        Values that occur once, and in ordered columns what is at most the smallest and at least the largest value,
+        where one row has it.
+
+    Examples
+    --------
+    >>> schema = Schema.from_dict({"fields": [{"name": "a", "type": "string", "categories": ["u", "v", "w"]}]})
+    >>> found = single_conditions({"a": np.array([0, 2, 2])}, schema, rng=np.random.default_rng(0))
+    >>> [(each.direction, each.code) for each, in found]
+    [('equal', 0)]
+    """
+    found: list[Condition] = []
+    for column in schema.columns:
+        codes, counts = np.unique(synthetic_codes[column.name], return_counts=True)
+        once = codes[counts == 1]
+        if len(once) > ATTACKS:
+            once = rng.choice(once, ATTACKS, replace=False)
+        found += [Condition(column=column.name, direction="equal", code=int(code)) for code in once]
+        regular = np.flatnonzero(codes < column.domain.values)
+        if column.domain.ordered and len(regular):
+            ends: tuple[tuple[Direction, np.intp], ...] = (("at most", regular[0]), ("at least", regular[-1]))
+            found += [
+                Condition(column=column.name, direction=direction, code=int(codes[place]))
+                for direction, place in ends
+                if counts[place] == 1
+            ]
+    chosen = rng.permutation(len(found))[:ATTACKS]
+    return tuple((found[place],) for place in chosen.tolist())
+
+
+def joint_conditions(synthetic_codes: Codes, schema: Schema, *, rng: np.random.Generator) -> tuple[Description, ...]:
+    """Return descriptions by three columns of synthetic rows that fit exactly one of them.
+
+    Parameters
+    ----------
+    synthetic_codes : mapping of str to ndarray of integers, shape (m,)
+        At least one row.
+    schema : Schema
+        Gives the columns: all are used where there are fewer than three.
+    rng : Generator
+        Draws at most 3,000 descriptions, until 1,000 different ones fit one row.
+
+    Returns
+    -------
+    tuple of Description
+        Each is of one random synthetic row and of random columns: an ordered cell is described by "at least" where it
+        is above the column's median, else "at most"; any other by equality.
+
+    Examples
+    --------
+    >>> schema = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}, {"name": "b", "type": "boolean"}]})
+    >>> rows = {"a": np.array([0, 0, 1]), "b": np.array([0, 0, 1])}
+    >>> len(joint_conditions(rows, schema, rng=np.random.default_rng(0)))
+    1
+    """
+    medians = _medians(synthetic_codes, schema)
+    rows = len(next(iter(synthetic_codes.values())))
+    tried: set[Description] = set()
+    found: list[Description] = []
+    for _ in range(TRIES):
+        row = int(rng.integers(rows))
+        description = tuple(
+            _condition(synthetic_codes[column.name][row], column, medians) for column in _some_columns(schema, rng)
+        )
+        if description not in tried and count_matches(synthetic_codes, description, schema) == 1:
+            found.append(description)
+        tried.add(description)
+        if len(found) == ATTACKS:
+            break
+    return tuple(found)
+
+
+def random_conditions(
+    synthetic_codes: Codes, schema: Schema, columns: int, *, rng: np.random.Generator
+) -> tuple[Description, ...]:
+    """Return descriptions made from separate cells of the synthetic table: what its single columns tell.
+
+    Parameters
+    ----------
+    synthetic_codes : mapping of str to ndarray of integers, shape (m,)
+        At least one row.
+    schema : Schema
+        Gives the columns.
+    columns : int
+        Of a description; all, where there are fewer.
+    rng : Generator
+        Draws 1,000 descriptions: the columns, and a row for each of them.
+
+    Returns
+    -------
+    tuple of Description
+        With conditions as in `joint_conditions`. How many synthetic rows they fit is not looked at.
+
+    Examples
+    --------
+    >>> schema = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}, {"name": "b", "type": "boolean"}]})
+    >>> rows = {"a": np.array([0, 1]), "b": np.array([0, 1])}
+    >>> found = random_conditions(rows, schema, 2, rng=np.random.default_rng(0))
+    >>> len(found), len(found[0])
+    (1000, 2)
+    """
+    medians = _medians(synthetic_codes, schema)
+    rows = len(next(iter(synthetic_codes.values())))
+    return tuple(
+        tuple(
+            _condition(synthetic_codes[column.name][int(rng.integers(rows))], column, medians)
+            for column in _some_columns(schema, rng, columns)
+        )
+        for _ in range(ATTACKS)
+    )
+
+
+def single_out(
+    descriptions: tuple[Description, ...],
+    guesses: tuple[Description, ...],
+    real_codes: Codes,
+    holdout_codes: Codes | None,
+    schema: Schema,
+) -> Outcome:
+    """Return how many descriptions fit exactly one real row.
+
+    Parameters
+    ----------
+    descriptions : tuple of Description
+        As `single_conditions` or `joint_conditions` return them, at least one.
+    guesses : tuple of Description
+        As `random_conditions` returns them, at least one.
+    real_codes : mapping of str to ndarray of integers, shape (n,)
+        Rows that the synthetic table was made from.
+    holdout_codes : mapping of str to ndarray of integers, shape (n,), or None
+        As many holdout rows: how often a description fits exactly one row depends on how many there are.
+    schema : Schema
+        Gives the columns.
+
+    Returns
+    -------
+    Outcome
+        Its baseline is the share of guesses, its control the share of descriptions on holdout rows.
+
+    References
+    ----------
+    M. Giomi, F. Boenisch, C. Wehmeyer, B. Tasnádi, "A unified framework for quantifying privacy risk in synthetic
+    data", PoPETs 2023 (2), 312-328, the singling-out attack; the notion: A. Cohen, K. Nissim, "Towards formalizing the
+    GDPR's notion of singling out", PNAS 117 (2020), 8344-8352. Changed: as many real rows as holdout rows, instead of a
+    model of how success depends on their number; the baseline draws synthetic cells as they occur, not each value
+    alike.
+
+    Examples
+    --------
+    >>> schema = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}]})
+    >>> rows = {"a": np.array([0, 1, 1])}
+    >>> rng = np.random.default_rng(0)
+    >>> found = single_out(single_conditions(rows, schema, rng=rng), random_conditions(rows, schema, 1, rng=rng), rows,
+    ...                    None, schema)
+    >>> found.attack.rate, round(found.baseline.rate, 1)
+    (1.0, 0.3)
+    """
+    return Outcome(
+        attack=_share(descriptions, real_codes, schema),
+        baseline=_share(guesses, real_codes, schema),
+        control=None if holdout_codes is None else _share(descriptions, holdout_codes, schema),
+    )
+
+
+def _share(descriptions: tuple[Description, ...], codes: Codes, schema: Schema) -> Proportion:
+    return wilson(sum(count_matches(codes, each, schema) == 1 for each in descriptions), len(descriptions))
+
+
+def _fits(codes: npt.NDArray[np.integer], condition: Condition, domain: Domain) -> npt.NDArray[np.bool_]:
+    """Return which cells a condition fits."""
+    if condition.direction == "equal":
+        return np.asarray(codes == condition.code)
+    if condition.direction == "at most":
+        return np.asarray(codes <= condition.code)
+    return np.asarray((codes >= condition.code) & (codes < domain.values))
+
+
+def _some_columns(schema: Schema, rng: np.random.Generator, columns: int = CONDITIONS) -> list[Field]:
+    """Return random different columns, in the schema's order."""
+    chosen = rng.choice(len(schema.columns), min(columns, len(schema.columns)), replace=False)
+    return [schema.columns[place] for place in np.sort(chosen).tolist()]
+
+
+def _medians(codes: Codes, schema: Schema) -> dict[str, int]:
+    """Return the median of the regular codes of each ordered column that has any."""
+    found = {}
+    for column in schema.columns:
+        regular = codes[column.name][codes[column.name] < column.domain.values]
+        if column.domain.ordered and len(regular):
+            found[column.name] = int(np.partition(regular, len(regular) // 2)[len(regular) // 2])
+    return found
+
+
+def _condition(code: np.integer, column: Field, medians: Mapping[str, int]) -> Condition:
+    """Describe a cell: the more extreme it is, the fewer rows the description fits."""
+    if not column.domain.ordered or code >= column.domain.values:
+        return Condition(column=column.name, direction="equal", code=int(code))
+    direction: Direction = "at least" if code > medians[column.name] else "at most"
+    return Condition(column=column.name, direction=direction, code=int(code))
