@@ -1,0 +1,177 @@
+"""Distances of coded tables over all ordered columns: closed forms, samples of rows and columns, odd tables."""
+
+import math
+
+import numpy as np
+import pytest
+
+from lapwing.evaluate import distances
+from lapwing.evaluate.distances import compare_bounded_lipschitz, compare_densities, compare_wasserstein
+from lapwing.schema.schemas import Schema
+
+AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 4}, "special": [-1]}
+HEIGHT = {"name": "height", "type": "number", "constraints": {"minimum": 0, "maximum": 3, "required": True}}
+SEX = {"name": "sex", "type": "string", "categories": ["f", "m", "x"]}
+# Sums of a few floats of size 1.
+ROUNDED = 1e-12
+
+
+def schema_of(*fields):
+    return Schema.from_dict({"fields": list(fields)})
+
+
+def numbers(columns):
+    field = {"type": "integer", "constraints": {"minimum": 0, "maximum": 100, "required": True}}
+    return schema_of(*({"name": f"c{place}", **field} for place in range(columns)))
+
+
+def codes(rows):
+    return {f"c{place}": cells for place, cells in enumerate(np.array(rows).T)}
+
+
+def compared(real, other, schema, seed=0):
+    """Return every figure of one other table by key."""
+    others, rng = {"other": other}, np.random.default_rng(seed)
+    found = [compare(real, others, schema, rng=rng) for compare in (compare_bounded_lipschitz, compare_densities)]
+    found += compare_wasserstein(real, others, schema, rng=rng) or [None]
+    return {each.metric.key: each for each in found if each is not None}
+
+
+def figures(real, other, schema, seed=0):
+    return {key: each.values["other"].value for key, each in compared(real, other, schema, seed).items()}
+
+
+def test_two_rows_are_as_far_apart_as_their_columns_say() -> None:
+    found = figures(codes([[0, 0]]), codes([[30, 40]]), numbers(2))
+
+    assert found["wasserstein_linf"] == pytest.approx(0.4, abs=ROUNDED)
+    assert found["wasserstein_l2"] == found["bounded_lipschitz"] == pytest.approx(0.5, abs=ROUNDED)
+    # The mean length of the projection of a vector of 0.5 on a direction of the plane is 0.5 * 2 / pi; 64 directions.
+    assert found["wasserstein_sliced"] == pytest.approx(1 / math.pi, abs=4 * 0.16 / 8)
+
+
+def test_the_densities_of_two_points_are_compared_on_a_grid() -> None:
+    # 22 steps along each of two axes: both points lie on it, where the difference is largest.
+    found = figures(codes([[0, 0]]), codes([[100, 100]]), numbers(2))
+
+    assert found["kernel_density"] == pytest.approx(1 - math.exp(-1.5 * 2), abs=ROUNDED)
+
+
+@pytest.mark.parametrize(
+    ("code", "other", "length"),
+    [
+        (0, 4, 1.0),
+        (1, 2, 0.25),
+        (2, 6, 1.0),  # missing lies one length from the middle
+        (0, 5, math.hypot(0.5, 1)),  # and so does a special value
+        (5, 6, 0.0),
+    ],
+)
+def test_missing_cells_lie_apart_as_for_the_other_kernel(code: int, other: int, length: float) -> None:
+    found = figures({"age": np.array([code])}, {"age": np.array([other])}, schema_of(AGE))
+
+    assert found["wasserstein_l2"] == pytest.approx(length, abs=ROUNDED)
+    assert found["wasserstein_linf"] == pytest.approx(min(length, 1), abs=ROUNDED)
+
+
+def test_a_bounded_function_sees_far_rows_no_farther_than_2() -> None:
+    found = figures(codes([[0] * 9, [0] * 9]), codes([[100] * 9, [0] * 9]), numbers(9))
+
+    assert found["wasserstein_l2"] == pytest.approx(3 / 2, abs=ROUNDED)
+    assert found["bounded_lipschitz"] == pytest.approx(2 / 2, abs=ROUNDED)
+
+
+def test_equal_small_tables_are_at_distance_0_in_any_order() -> None:
+    rows = np.random.default_rng(1).integers(0, 101, (300, 3))
+
+    found = compared(codes(rows), codes(rows[::-1]), numbers(3))
+
+    assert max(each.values["other"].value for each in found.values()) < ROUNDED
+    assert {each.rows for each in found.values()} == {None}
+    assert found["wasserstein_l2"].values["other"].standard_error == 0
+    assert found["kernel_density"].values["other"].standard_error == 0
+
+
+def test_tables_of_other_sizes_are_compared_on_equal_subsamples(monkeypatch) -> None:
+    rng = np.random.default_rng(2)
+    real, more, few = (codes(rng.integers(0, high, (rows, 1))) for rows, high in [(500, 101), (900, 61), (200, 61)])
+
+    found = compare_wasserstein(real, {"more": more, "few": few}, numbers(1), rng=rng)
+
+    assert [each.rows for each in found] == [200, 200, None]
+    exact = found[2].values  # along a line, slices are the whole
+    for each in found[:2]:
+        for name, estimate in each.values.items():
+            assert estimate.standard_error > 0
+            # Samples of 200 lie farther apart than what they are drawn from, by less than 0.05.
+            assert exact[name].value < estimate.value + 4 * estimate.standard_error
+            assert estimate.value < exact[name].value + 0.05
+
+
+def test_large_tables_are_sampled_and_say_so(monkeypatch) -> None:
+    monkeypatch.setattr(distances, "DENSITY_ROWS", 400)
+    monkeypatch.setattr(distances, "SLICED_ROWS", 500)
+    monkeypatch.setattr(distances, "ASSIGNED", 50)
+    rng = np.random.default_rng(3)
+    real, other = codes(rng.integers(0, 101, (3000, 2))), codes(rng.integers(0, 61, (3000, 2)))
+
+    found = compared(real, other, numbers(2))
+
+    assert {key: each.rows for key, each in found.items()} == {
+        "bounded_lipschitz": 50,
+        "kernel_density": 400,
+        "wasserstein_linf": 50,
+        "wasserstein_l2": 50,
+        "wasserstein_sliced": 500,
+    }
+    assert all(each.values["other"].standard_error > 0 for each in found.values())
+
+
+@pytest.mark.parametrize("is_other_small", [False, True])
+def test_the_standard_error_of_densities_is_the_spread_over_samples(is_other_small: bool, monkeypatch) -> None:
+    rng = np.random.default_rng(4)
+    real, other = codes(rng.integers(0, 101, (20_000, 1))), codes(rng.integers(0, 61, (20_000, 1)))
+    if is_other_small:
+        other = {"c0": other["c0"][:300]}
+    monkeypatch.setattr(distances, "DENSITY_ROWS", 400)
+
+    found = [
+        compare_densities(real, {"other": other}, numbers(1), rng=np.random.default_rng(seed)) for seed in range(150)
+    ]
+
+    estimates = [each.values["other"] for each in found]
+    spread = np.std([each.value for each in estimates])
+    assert np.mean([each.standard_error for each in estimates]) == pytest.approx(spread, rel=0.25)
+
+
+def test_of_many_columns_some_are_compared() -> None:
+    rng = np.random.default_rng(5)
+    real, other = codes(rng.integers(0, 101, (40, 500))), codes(rng.integers(0, 61, (30, 500)))
+
+    found = compared(real, other, numbers(500))
+
+    assert {each.columns for each in found.values()} == {distances.MOST_COLUMNS}
+    assert all(each.values["other"].value > 0 for each in found.values())
+
+
+def test_a_table_without_order_has_no_distance() -> None:
+    table = {"sex": np.array([0, 1])}
+
+    assert compared(table, table, schema_of(SEX)) == {}
+
+
+@pytest.mark.parametrize("code", [0, -2, -1])
+@pytest.mark.parametrize(("rows", "others"), [(1, 1), (1, 4), (1200, 2)])
+def test_constant_columns_are_at_distance_0(code: int, rows: int, others: int) -> None:
+    schema = schema_of(AGE, HEIGHT, SEX)
+
+    def table(size):
+        return {
+            column.name: np.full(size, range(column.domain.size)[code], dtype=column.domain.dtype)
+            for column in schema.columns
+        }
+
+    found = figures(table(rows), table(others), schema)
+
+    assert len(found) == 5
+    assert max(found.values()) < ROUNDED
