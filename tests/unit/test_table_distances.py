@@ -1,0 +1,296 @@
+"""The question for distances of tables: records come back, a stranger's is refused, the room wants all of it."""
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+
+from lapwing.api.answers import answers_in_one_frame
+from lapwing.budget.budget import Budget
+from lapwing.curator.room import Room
+from lapwing.errors import BudgetError, CapacityError, LapwingError, ParameterError
+from lapwing.evaluate import public_tables as public_side
+from lapwing.evaluate.public_tables import public_tables
+from lapwing.noise.bits import SystemBits
+from lapwing.release.cost_lines import CostLine, counted_lines
+from lapwing.release.questions import answer_from_dict, question_from_dict, same_question
+from lapwing.release.table_distances import MOST_TABLES, TableDistances
+from lapwing.release.terms import Terms
+from lapwing.release.transcript import NoTranscript
+from lapwing.schema.domains import Domain
+from lapwing.schema.groupings import identity
+from lapwing.schema.schemas import Schema
+from lapwing.table.source import code_table
+
+SCHEMA = Schema.from_dict(
+    {"fields": [{"name": "a", "type": "boolean"}, {"name": "b", "type": "string", "categories": ["x", "y"]}]}
+)
+DATA = pl.DataFrame({"a": ["true", "false", "?"] * 20, "b": ["x", "y", "x"] * 20})
+
+
+def question(**changes):
+    every = {
+        "columns": ("a", "b"),
+        "groupings": tuple(identity(column.domain) for column in SCHEMA.columns),
+        "tables": ((0,), (0, 1)),
+        "cells": (np.array([0, 2]), np.array([0, 5, 8])),
+        "expected": (np.array([3, 0]), np.array([0, 9, 1])),
+        "bits": 3,
+        "cost": Budget.pure(2),
+    }
+    return TableDistances(**(every | changes))
+
+
+def room(budget=Budget.pure(100)):  # noqa: B008 - a frozen value
+    source = code_table(DATA, SCHEMA)
+    return Room(source, SCHEMA, Terms(relation="add-remove"), budget, bits=SystemBits(), sink=NoTranscript())
+
+
+def test_question_and_answer_come_back_from_their_record():
+    (answer,) = room().ask(question())
+
+    record = json.loads(json.dumps(answer.to_dict()))
+
+    back = answer_from_dict(record)
+    assert same_question(question_from_dict(record["question"]), question())
+    assert back.to_dict() == answer.to_dict()
+    assert back.values.tolist() == answer.values.tolist()
+    assert back.question.cells is None
+    assert back.question.scale == 2 * 2**3
+    assert CostLine.of(back, Terms(relation="add-remove")) == CostLine.of(answer, Terms(relation="add-remove"))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"cells": (np.array([0, 1]), np.array([0, 5, 8]))},
+        {"expected": (np.array([2, 1]), np.array([0, 9, 1]))},
+        {"tables": ((1,), (0, 1))},
+        {"bits": 4},
+        {"cost": Budget.pure(1)},
+        # the same numbers, cut into tables elsewhere
+        {
+            "tables": ((0,), (1,)),
+            "cells": (np.array([0, 2]), np.array([0, 1, 2])),
+            "expected": (np.array([3, 0]), np.array([0, 9, 1])),
+        },
+    ],
+)
+def test_another_question_has_another_record(changes):
+    assert not same_question(question(), question(**changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"columns": ("a", "a")}, "distinct columns"),
+        ({"groupings": (identity(Domain(2, 0, True, True, False)),)}, "one grouping each"),
+        ({"cost": Budget("pure", Fraction(0))}, "more than 0"),
+        ({"bits": 17}, "17 bits"),
+        ({"bits": True}, "True bits"),
+        ({"tables": ()}, "got 0"),
+        ({"tables": ((0,),) * (MOST_TABLES + 1)}, "got 4097"),
+        ({"tables": ((0,), ())}, "at least one of the columns"),
+        ({"tables": ((0,), (0, 2))}, "at least one of the columns"),
+        ({"tables": ((0,), (-1,))}, "at least one of the columns"),
+        ({"tables": ((0,), (0, True))}, "at least one of the columns"),
+        ({"tables": ((0,), (1, 0))}, "must increase"),
+        ({"tables": ((0,), (1, 1))}, "must increase"),
+        ({"expected": None}, "both cells and expected counts"),
+        ({"cells": None}, "both cells and expected counts"),
+        ({"cells": None, "expected": None, "digest": "zz"}, "64 hexadecimal digits"),
+        ({"cells": (np.array([0, 2]),)}, "of each of its tables"),
+        ({"cells": (np.array([2, 0]), np.array([0, 5, 8]))}, "increasing"),
+        ({"cells": (np.array([0, 0]), np.array([0, 5, 8]))}, "increasing"),
+        ({"cells": (np.array([0, 3]), np.array([0, 5, 8]))}, "increasing"),
+        ({"cells": (np.array([-1, 2]), np.array([0, 5, 8]))}, "increasing"),
+        ({"cells": (np.array([0, 2]), np.array([0, 5]))}, "as many"),
+        ({"cells": (np.array([0.0, 2.0]), np.array([0, 5, 8]))}, "int64"),
+        ({"cells": (np.zeros(0, int), np.array([0, 5, 8])), "expected": (np.zeros(0, int), np.zeros(3, int))}, "one"),
+        ({"expected": (np.array([3, -1]), np.array([0, 9, 1]))}, "at least 0"),
+        ({"expected": (np.array([3, 2**47]), np.array([0, 9, 1]))}, r"2\*\*47"),
+        ({"expected": (np.array([2**62, 2**62]), np.array([0, 9, 1]))}, r"2\*\*47"),
+    ],
+)
+def test_parts_that_do_not_go_together_are_refused(changes, words):
+    with pytest.raises(LapwingError, match=words):
+        question(**changes)
+
+
+def test_tables_with_too_many_cells_are_refused():
+    wide = identity(Domain(2**32, 0, False, True, False))
+    parts = {"columns": ("p", "q", "r"), "groupings": (wide,) * 3, "cells": None, "expected": None}
+
+    with pytest.raises(CapacityError, match=r"2\*\*62"):
+        question(**parts, tables=((0, 1, 2),))
+
+
+def test_what_is_handed_in_cannot_be_changed_afterwards():
+    cells, expected = np.array([0, 2]), np.array([3, 0])
+    asked = question(tables=((0,),), cells=(cells,), expected=(expected,))
+
+    cells[0], expected[0] = 1, 99
+
+    assert asked.cells[0].tolist() == [0, 2]
+    assert asked.expected[0].tolist() == [3, 0]
+    assert not asked.expected[0].flags.writeable
+
+
+@pytest.mark.parametrize("key", ["columns", "groupings", "tables", "bits", "digest", "cost"])
+def test_a_damaged_record_is_refused(key):
+    record = question().to_dict()
+
+    for value in (None, 7.5, "7", ["?"], {"x": 1}):
+        with pytest.raises(ParameterError):
+            question_from_dict(record | {key: value})
+    del record[key]
+    with pytest.raises(ParameterError):
+        question_from_dict(record)
+
+
+def test_the_room_answers_no_question_that_is_only_a_record():
+    with pytest.raises(ParameterError, match="only a record"):
+        room().ask(replace(question(), cells=None, expected=None))
+
+
+def test_the_room_refuses_cells_of_other_columns():
+    other = identity(Domain(5, 0, True, True, False))
+
+    with pytest.raises(ParameterError, match="build it from the field's domain"):
+        room().ask(question(groupings=(other, other)))
+
+
+def test_the_room_refuses_what_is_not_plain():
+    class Watching(np.ndarray):
+        """An array that would see what it is compared with."""
+
+    cells = (np.array([0, 2]).view(Watching), np.array([0, 5, 8]))
+    asked = question()
+    object.__setattr__(asked, "cells", cells)
+
+    with pytest.raises(ParameterError, match="plain values only"):
+        room().ask(asked)
+
+
+def test_a_question_that_was_changed_after_its_checks_is_checked_again_in_the_room():
+    asked = question()
+    object.__setattr__(asked, "expected", (np.array([-(2**62), 0]), np.array([0, 9, 1])))
+
+    with pytest.raises(ParameterError, match="at least 0"):
+        room().ask(asked)
+
+
+def test_every_question_is_charged():
+    with pytest.raises(BudgetError, match="more than the budget 3"):
+        room(Budget.pure(3)).ask(question(), question())
+
+
+def test_the_answer_is_the_distance_plus_little_noise_at_a_large_budget():
+    asked = question(cells=(np.array([0, 2]), np.array([0, 4, 6])), cost=Budget.pure(10**6))
+
+    (answer,) = room(Budget.pure(10**6)).ask(asked)
+
+    groups = [grouping.apply(codes) for grouping, codes in zip(asked.groupings, coded().values(), strict=True)]
+    by_hand = 0
+    for table, cells, expected in zip(asked.tables, asked.cells, asked.expected, strict=True):
+        number = groups[0] if table == (0,) else groups[0] * 3 + groups[1]
+        counts = np.bincount(number, minlength=9)
+        whole = np.zeros(9, dtype=np.int64)
+        whole[cells] = expected
+        by_hand += int(np.abs(8 * counts - whole).sum())
+    assert answer.values.tolist() == [by_hand]
+
+
+def coded():
+    (chunk,) = code_table(DATA, SCHEMA).chunks()
+    return chunk
+
+
+def test_the_frame_of_answers_shows_the_distance_in_its_own_units():
+    (answer,) = room().ask(question())
+
+    (line,) = answers_in_one_frame([answer], SCHEMA).to_dicts()
+
+    assert line["cell"] == "(sum of absolute differences, mean of 2 tables) * 16"
+    assert line["noisy_count"] == answer.values[0]
+    assert line["noise"] == "laplace 8"
+
+
+def test_a_certificate_counts_distances_by_themselves():
+    (answer,) = room().ask(question())
+
+    assert counted_lines(CostLine.of(answer, Terms(relation="add-remove"))) == "1 noisy mean distance"
+
+
+# ----------------------------------------------------------------------------------------------- the public side
+
+
+def codes(schema, rows, rng):
+    return {c.name: rng.integers(0, c.domain.values + c.domain.reserved, rows) for c in schema.columns}
+
+
+def test_all_tables_of_one_and_two_columns_and_a_sample_of_others_are_compared():
+    fields = [{"name": f"c{place}", "type": "boolean"} for place in range(14)]
+    schema, rng = Schema.from_dict({"fields": fields}), np.random.default_rng(1)
+
+    found = public_tables(codes(schema, 30, rng), schema, rng=rng)
+
+    assert [(each.ways, len(each.tables), each.possible) for each in found] == [(1, 14, 14), (2, 91, 91), (3, 128, 364)]
+
+
+def test_the_same_seed_chooses_the_same_tables_and_another_others():
+    fields = [{"name": f"c{place}", "type": "boolean"} for place in range(14)]
+    schema = Schema.from_dict({"fields": fields})
+    given = codes(schema, 30, np.random.default_rng(1))
+
+    one, same, other = (public_tables(given, schema, rng=np.random.default_rng(seed))[2] for seed in (1, 1, 2))
+
+    assert one.digest == same.digest
+    assert one.names != other.names
+
+
+def test_many_columns_give_as_many_tables_as_a_question_takes():
+    fields = [{"name": f"c{place}", "type": "boolean"} for place in range(120)]
+    schema, rng = Schema.from_dict({"fields": fields}), np.random.default_rng(1)
+
+    _, pairs, _ = public_tables(codes(schema, 5, rng), schema, rng=rng)
+
+    assert (len(pairs.tables), pairs.possible) == (MOST_TABLES, 7140)
+    assert len({place for table in pairs.tables for place in table}) == 120
+
+
+def test_fewer_tables_are_compared_where_they_would_list_too_many_cells(monkeypatch):
+    monkeypatch.setattr(public_side, "MOST_LISTED", 1000)
+    fields = [{"name": name, "type": "integer", "constraints": {"minimum": 0, "maximum": 10**6}} for name in "abcdef"]
+    schema, rng = Schema.from_dict({"fields": fields}), np.random.default_rng(1)
+
+    found = public_tables(codes(schema, 400, rng), schema, rng=rng)
+
+    assert [len(each.tables) for each in found] == [6, 2, 2]
+    assert all(sum(map(len, each.cells)) <= 1000 for each in found[1:])
+
+
+def test_a_table_is_always_kept_and_tables_of_too_many_cells_are_left_out():
+    fields = [{"name": name, "type": "string", "categories": [f"v{each}" for each in range(3000)]} for name in "abcdef"]
+    schema, rng = Schema.from_dict({"fields": fields}), np.random.default_rng(1)
+
+    found = public_tables(codes(schema, 10, rng), schema, ways=[1, 5, 6], rng=rng)
+
+    assert [each.ways for each in found] == [1, 5]
+    assert max(int(cells[-1]) for cells in found[1].cells) > 2**32
+
+
+@pytest.mark.parametrize("change", ["counts", "names", "rows"])
+def test_the_digest_tells_public_tables_apart(change):
+    schema, rng = SCHEMA, np.random.default_rng(1)
+    (tables,) = public_tables(codes(schema, 30, rng), schema, ways=[1], rng=rng)
+    others = {
+        "counts": replace(tables, counts=tuple(each[::-1] for each in tables.counts)),
+        "names": replace(tables, columns=("a", "other")),
+        "rows": replace(tables, rows=31),
+    }
+
+    assert others[change].digest != tables.digest
