@@ -21,7 +21,7 @@ from lapwing.evaluate.closest_records import (
 from lapwing.evaluate.inference_risk import guess_secret
 from lapwing.evaluate.nearest_rows import EXACT
 from lapwing.evaluate.proportions import Interval, Outcome, excess
-from lapwing.evaluate.singling_out import CONDITIONS, joint_conditions, random_conditions, single_conditions, single_out
+from lapwing.evaluate.singling_out import joint_conditions, random_conditions, single_conditions, single_out
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 
@@ -284,16 +284,17 @@ def _inference(secret: str, tables: _Tables, rng: np.random.Generator) -> Risk:
 
 def _singling_out(tables: _Tables, rng: np.random.Generator) -> tuple[list[Risk], list[str]]:
     """Try descriptions by one column and by several; say which kind there was none of."""
-    kinds = [("one", "one column", 1, single_conditions, NOTHING_SINGLE)]
+    kinds = [("one", "one column", single_conditions, NOTHING_SINGLE)]
     if len(tables.schema.columns) > 1:
-        kinds.append(("several", "several columns", CONDITIONS, joint_conditions, NOTHING_JOINT))
+        kinds.append(("several", "several columns", joint_conditions, NOTHING_JOINT))
     risks, missed = [], []
-    for kind, title, columns, conditions, note in kinds:
+    for kind, title, conditions, note in kinds:
         descriptions = conditions(tables.synthetic, tables.schema, rng=rng)
-        guesses = random_conditions(tables.synthetic, tables.schema, columns, rng=rng)
         if not descriptions:
             missed.append(note)
             continue
+        lengths = [len(each) for each in descriptions]
+        guesses = random_conditions(tables.synthetic, tables.schema, lengths, rng=rng)
         meaning = (
             f"Of descriptions by {title} that fit exactly one synthetic row, the share that fits exactly one real row, "
             "0 to 1; the baseline puts descriptions together from separate cells."

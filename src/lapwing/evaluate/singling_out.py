@@ -4,7 +4,7 @@ A description is a list of conditions on different columns, such as "age at leas
 from private rows is private: nothing here adds noise.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -23,11 +23,11 @@ Direction = Literal["equal", "at most", "at least"]
 ATTACKS: Final = 1000
 """Descriptions of each kind that are tried on real rows."""
 
-TRIES: Final = 3 * ATTACKS
-"""Descriptions that are tried on synthetic rows to find those that fit one."""
+TRIES: Final = 2 * ATTACKS
+"""Synthetic rows that are described by several columns to find descriptions that fit no other."""
 
-CONDITIONS: Final = 3
-"""Columns of a description of several columns."""
+CONDITIONS: Final = 16
+"""Most columns of a description."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,22 +126,23 @@ def single_conditions(synthetic_codes: Codes, schema: Schema, *, rng: np.random.
 
 
 def joint_conditions(synthetic_codes: Codes, schema: Schema, *, rng: np.random.Generator) -> tuple[Description, ...]:
-    """Return descriptions by three columns of synthetic rows that fit exactly one of them.
+    """Return descriptions by several columns that fit exactly one synthetic row.
 
     Parameters
     ----------
     synthetic_codes : mapping of str to ndarray of integers, shape (m,)
         At least one row.
     schema : Schema
-        Gives the columns: all are used where there are fewer than three.
+        Gives the columns, at least two.
     rng : Generator
-        Draws at most 3,000 descriptions, until 1,000 different ones fit one row.
+        Draws at most 2,000 rows, until there are 1,000 different descriptions, and the order of the columns.
 
     Returns
     -------
     tuple of Description
-        Each is of one random synthetic row and of random columns: an ordered cell is described by "at least" where it
-        is above the column's median, else "at most"; any other by equality.
+        Each is of a random synthetic row: random columns, one after the other, at least two and at most 16, until no
+        other row fits. An ordered cell is described by "at least" where it is above the column's median, else "at
+        most"; any other by equality.
 
     Examples
     --------
@@ -152,23 +153,18 @@ def joint_conditions(synthetic_codes: Codes, schema: Schema, *, rng: np.random.G
     """
     medians = _medians(synthetic_codes, schema)
     rows = len(next(iter(synthetic_codes.values())))
-    tried: set[Description] = set()
-    found: list[Description] = []
+    found: dict[Description, None] = {}
     for _ in range(TRIES):
-        row = int(rng.integers(rows))
-        description = tuple(
-            _condition(synthetic_codes[column.name][row], column, medians) for column in _some_columns(schema, rng)
-        )
-        if description not in tried and count_matches(synthetic_codes, description, schema) == 1:
-            found.append(description)
-        tried.add(description)
+        description = _description(synthetic_codes, int(rng.integers(rows)), _some_columns(schema, rng), medians)
+        if description is not None:
+            found[description] = None
         if len(found) == ATTACKS:
             break
     return tuple(found)
 
 
 def random_conditions(
-    synthetic_codes: Codes, schema: Schema, columns: int, *, rng: np.random.Generator
+    synthetic_codes: Codes, schema: Schema, lengths: Sequence[int], *, rng: np.random.Generator
 ) -> tuple[Description, ...]:
     """Return descriptions made from separate cells of the synthetic table: what its single columns tell.
 
@@ -178,10 +174,10 @@ def random_conditions(
         At least one row.
     schema : Schema
         Gives the columns.
-    columns : int
-        Of a description; all, where there are fewer.
+    lengths : sequence of int
+        Of each description, the number of columns.
     rng : Generator
-        Draws 1,000 descriptions: the columns, and a row for each of them.
+        Draws the columns of each description, and a row for each column.
 
     Returns
     -------
@@ -192,18 +188,17 @@ def random_conditions(
     --------
     >>> schema = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}, {"name": "b", "type": "boolean"}]})
     >>> rows = {"a": np.array([0, 1]), "b": np.array([0, 1])}
-    >>> found = random_conditions(rows, schema, 2, rng=np.random.default_rng(0))
-    >>> len(found), len(found[0])
-    (1000, 2)
+    >>> [len(each) for each in random_conditions(rows, schema, (2, 1), rng=np.random.default_rng(0))]
+    [2, 1]
     """
     medians = _medians(synthetic_codes, schema)
     rows = len(next(iter(synthetic_codes.values())))
     return tuple(
         tuple(
             _condition(synthetic_codes[column.name][int(rng.integers(rows))], column, medians)
-            for column in _some_columns(schema, rng, columns)
+            for column in _some_columns(schema, rng)[:length]
         )
-        for _ in range(ATTACKS)
+        for length in lengths
     )
 
 
@@ -239,7 +234,8 @@ def single_out(
     M. Giomi, F. Boenisch, C. Wehmeyer, B. Tasnádi, "A unified framework for quantifying privacy risk in synthetic
     data", PoPETs 2023 (2), 312-328, the singling-out attack; the notion: A. Cohen, K. Nissim, "Towards formalizing the
     GDPR's notion of singling out", PNAS 117 (2020), 8344-8352. Changed: as many real rows as holdout rows, instead of a
-    model of how success depends on their number; the baseline draws synthetic cells as they occur, not each value
+    model of how success depends on their number; descriptions grow until they fit one synthetic row, instead of having
+    a set number of columns; the baseline draws synthetic cells as they occur, not each value
     alike.
 
     Examples
@@ -247,10 +243,11 @@ def single_out(
     >>> schema = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}]})
     >>> rows = {"a": np.array([0, 1, 1])}
     >>> rng = np.random.default_rng(0)
-    >>> found = single_out(single_conditions(rows, schema, rng=rng), random_conditions(rows, schema, 1, rng=rng), rows,
-    ...                    None, schema)
-    >>> found.attack.rate, round(found.baseline.rate, 1)
-    (1.0, 0.3)
+    >>> descriptions = single_conditions(rows, schema, rng=rng)
+    >>> guesses = random_conditions(rows, schema, [1] * 9, rng=rng)
+    >>> found = single_out(descriptions, guesses, rows, None, schema)
+    >>> found.attack.rate, found.baseline.trials
+    (1.0, 9)
     """
     return Outcome(
         attack=_share(descriptions, real_codes, schema),
@@ -272,10 +269,25 @@ def _fits(codes: npt.NDArray[np.integer], condition: Condition, domain: Domain) 
     return np.asarray((codes >= condition.code) & (codes < domain.values))
 
 
-def _some_columns(schema: Schema, rng: np.random.Generator, columns: int = CONDITIONS) -> list[Field]:
-    """Return random different columns, in the schema's order."""
-    chosen = rng.choice(len(schema.columns), min(columns, len(schema.columns)), replace=False)
-    return [schema.columns[place] for place in np.sort(chosen).tolist()]
+def _some_columns(schema: Schema, rng: np.random.Generator) -> list[Field]:
+    """Return random different columns, in random order."""
+    return [schema.columns[place] for place in rng.permutation(len(schema.columns))[:CONDITIONS].tolist()]
+
+
+def _description(codes: Codes, row: int, columns: Sequence[Field], medians: Mapping[str, int]) -> Description | None:
+    """Describe a row by one column after the other until no other fits; None if some do to the end."""
+    found: list[Condition] = []
+    fitting = np.arange(0)
+    for column in columns:
+        condition = _condition(codes[column.name][row], column, medians)
+        cells = codes[column.name][fitting] if found else codes[column.name]
+        fits = np.flatnonzero(_fits(cells, condition, column.domain))
+        fitting = fitting[fits] if found else fits
+        found.append(condition)
+        if len(fitting) == 1 and len(found) > 1:
+            # In one order, so that the same description is not found twice.
+            return tuple(sorted(found, key=lambda each: each.column))
+    return None
 
 
 def _medians(codes: Codes, schema: Schema) -> dict[str, int]:
