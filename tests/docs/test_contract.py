@@ -43,7 +43,7 @@ CONTRACT = {
         "(internal)",
         True,
     ),
-    "report": ("report M.lapwing -o report.html (releasable)", False),
+    "report": ("report M.lapwing -o report.html (releasable)", True),
     "anonymize": ("lapwing anonymize DATA --schema S.json --min-group-size K -o OUT", True),
     "ledger init": (
         "lapwing ledger init NAME --unit pure|zcdp --limit X [--delta D] --neighbours R "
@@ -68,8 +68,10 @@ MORE = {
     "resume": "-o --rows --model --certificate --no-certificate --seed --quiet",
     "answers": "--quiet",
     "sample": "--quiet",
+    "report": "--quiet",
     "query": "--groups --confidence",
-    "evaluate": "--target --test --seed --quiet",
+    "evaluate": "--target --by --test --epsilon --delta --rho --neighbours --expected-rows --ledger --dataset "
+    "--transcript --seed --quiet",
     "anonymize": "--partition --no-improve --draw --categories --rows --seed --quiet",
     "ledger init": "--ledger --quiet",
     "ledger show": "--ledger",
@@ -195,7 +197,9 @@ def test_the_public_names_are_those_of_the_design_as_built():
 
 
 def test_evaluate_takes_the_settings_of_the_design_and_few_more():
-    assert list(inspect.signature(lw.evaluate).parameters) == ["real", "synthetic", "schema", "target", "test", "seed"]
+    internal, bought = ["target", "by", "test"], [name for name in SYNTHESIZE[2:-1] if name != "mechanism"]
+    settings = ["real", "synthetic", "schema", *internal, *bought, "seed"]
+    assert list(inspect.signature(lw.evaluate).parameters) == settings
 
 
 @pytest.mark.parametrize("option", sorted(options_in(LATER["evaluate"])))
@@ -219,7 +223,7 @@ def test_anonymize_takes_the_settings_of_the_design_and_returns_what_it_says():
 
 
 def test_a_release_offers_what_the_design_says_as_built():
-    for name in ("sample", "model", "certificate", "answers", "query", "save"):
+    for name in ("sample", "model", "certificate", "answers", "query", "save", "to_html"):
         assert hasattr(lw.Release, name)
     assert list(inspect.signature(lw.Release.sample).parameters) == ["self", "n", "seed", "where"]
     assert callable(lw.Schema.draft)

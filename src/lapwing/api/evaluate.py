@@ -1,14 +1,63 @@
-"""`lapwing.evaluate`: compares a synthetic table with the real one (internal)."""
+"""`lapwing.evaluate`: compares a synthetic table with the real one, for the house or, with a budget, for anybody."""
 
 from collections.abc import Sequence
+from typing import overload
 
+from lapwing.api.bought_evaluation import bought_evaluation
+from lapwing.api.bought_running import BoughtEvaluation
 from lapwing.api.generators import checked_seed, fresh_seed, generator
 from lapwing.api.progress import told
 from lapwing.api.settings import usable_schema
+from lapwing.budget.budget import Number
 from lapwing.errors import ParameterError
 from lapwing.internal.comparing import compare_with_real
 from lapwing.internal.evaluation import Evaluation
 from lapwing.table.guard import private_boundary
+
+
+@overload
+def evaluate(
+    real: object,
+    synthetic: object,
+    schema: object,
+    *,
+    target: str | None = None,
+    by: str | Sequence[str] = (),
+    test: object = None,
+    epsilon: None = None,
+    rho: None = None,
+    seed: int | None = 0,
+) -> Evaluation: ...
+@overload
+def evaluate(
+    real: object,
+    synthetic: object,
+    schema: object,
+    *,
+    epsilon: Number,
+    delta: Number | None = None,
+    rho: None = None,
+    neighbours: str = "add-remove",
+    expected_rows: int | None = None,
+    ledger: object = None,
+    dataset: str | None = None,
+    transcript: object = None,
+    seed: int | None = 0,
+) -> BoughtEvaluation: ...
+@overload
+def evaluate(
+    real: object,
+    synthetic: object,
+    schema: object,
+    *,
+    rho: Number,
+    neighbours: str = "add-remove",
+    expected_rows: int | None = None,
+    ledger: object = None,
+    dataset: str | None = None,
+    transcript: object = None,
+    seed: int | None = 0,
+) -> BoughtEvaluation: ...
 
 
 @private_boundary
@@ -20,9 +69,21 @@ def evaluate(
     target: str | None = None,
     by: str | Sequence[str] = (),
     test: object = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    neighbours: str = "add-remove",
+    expected_rows: int | None = None,
+    ledger: object = None,
+    dataset: str | None = None,
+    transcript: object = None,
     seed: int | None = 0,
-) -> Evaluation:
-    """Compare a synthetic table with the real one. Internal: the result is computed from private rows without noise.
+) -> Evaluation | BoughtEvaluation:
+    """Compare a synthetic table with the real one.
+
+    Without a budget the result is internal: it is computed from private rows without noise. With ``epsilon`` or ``rho``
+    it is bought: fewer figures, which may be published. The synthetic table must then be public already, such as rows
+    drawn from a release: which one it is, is not protected.
 
     Parameters
     ----------
@@ -39,28 +100,53 @@ def evaluate(
         Real rows that the synthetic table was not made from, to test the prediction on, and to hold the attacks of the
         disclosure checks against. Without them a fifth of the real rows is held back to test predictions, and the
         ceiling is trained on the others.
+    epsilon, delta, rho : number, optional
+        The budget, as for `lapwing.synthesize`: it is spent in equal parts on the mean total variation of 1-way, 2-way
+        and 3-way tables, and on the number of rows where that is neither public nor expected.
+    neighbours : {"add-remove", "replace-one"}, default "add-remove"
+        The neighbour relation of the promise.
+    expected_rows : int, optional
+        A public number of rows to compare the table as, such as the noisy one that a release told. A wrong one makes
+        the intervals wider, and they hold all the same.
+    ledger : path, optional
+        Debited before anything is counted, with a line of its own.
+    dataset : str, optional
+        The data set's name in the ledger.
+    transcript : path, optional
+        Where each answer is made durable. The same evaluation with the same transcript spends nothing again.
     seed : int or None, default 0
         Chooses 3-way tables and pairs, draws reference rows and random features; None for a fresh one. The result
         holds it.
 
     Returns
     -------
-    Evaluation
-        `summary` is its text, `to_dict` gives plain JSON values, `to_html` writes a report: total variation distances,
-        errors of single columns and of what is missing, distances of all columns at once, correlations, prediction,
-        groups, and sanity checks of disclosure, each beside the same figure of a bootstrap of the real rows (the
-        sampling floor) and of their independently shuffled columns (the lazy baseline).
+    Evaluation or BoughtEvaluation
+        `summary` is its text, `to_dict` gives plain JSON values. Bought: mean total variation of the tables of one, two
+        and three columns with intervals that all hold at once with 95 %, the sampling floor, and a certificate.
+        Internal, with `to_html` for a report: total variation distances, errors of single columns and of what is
+        missing, distances of all columns at once, correlations, prediction, groups, and sanity checks of disclosure,
+        each beside the same figure of a bootstrap of the real rows (the sampling floor) and of their independently
+        shuffled columns (the lazy baseline).
 
     Raises
     ------
     ParameterError
-        If a setting is out of range or the target cannot be predicted.
+        If a setting is out of range or the target cannot be predicted, or a setting of one kind of result is given for
+        the other.
+    BudgetError
+        If the ledger refuses.
     SchemaError
         If the schema is a draft or breaks a rule of its format.
     DataError
         If a table cannot be read, lacks a column or has no row.
     LapwingError
         If a target is given and scikit-learn is not installed.
+
+    Notes
+    -----
+    Guarantee: none without a budget. With one, what is returned is a function of the synthetic table, public settings
+    and noisy answers that are differentially private at the requested budget for the chosen neighbour relation and the
+    schema's privacy unit.
 
     Examples
     --------
@@ -72,7 +158,32 @@ def evaluate(
     Evaluation(internal - do not publish)
     >>> [each["mean"] for each in found.to_dict()["total_variation"]["synthetic"]]
     [0.5, 0.5]
+    >>> bought = evaluate(real, real[:2], schema, epsilon=1e6)
+    >>> [(round(each.mean, 3), each.lower <= 0.5 <= each.upper) for each in bought.variations]
+    [(0.5, True), (0.5, True)]
     """
+    if epsilon is not None or rho is not None:
+        if target is not None or test is not None or by:
+            raise ParameterError("target, by and test are for internal results; leave them out, or the budget")
+        return bought_evaluation(
+            real,
+            synthetic,
+            schema,
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            neighbours=neighbours,
+            expected_rows=expected_rows,
+            ledger=ledger,
+            dataset=dataset,
+            transcript=transcript,
+            seed=seed,
+        ).value
+    if (delta, expected_rows, ledger, dataset, transcript) != (None,) * 5 or neighbours != "add-remove":
+        raise ParameterError(
+            "delta, neighbours, expected_rows, ledger, dataset and transcript go with a budget; give epsilon or rho, "
+            "or leave them out"
+        )
     checked, own = usable_schema(schema), checked_seed(seed)
     chosen = fresh_seed() if own is None else own
     names = (by,) if isinstance(by, str) else by

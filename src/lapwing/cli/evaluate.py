@@ -3,14 +3,28 @@
 import json
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from lapwing.cli.console import is_quiet
+from lapwing.cli.console import is_quiet, speaker
 from lapwing.cli.options import Quiet, SchemaFile
 from lapwing.cli.progress import shown_progress
+from lapwing.cli.synthesize import (
+    Dataset,
+    Delta,
+    Epsilon,
+    ExpectedRows,
+    LedgerFile,
+    Neighbours,
+    Rho,
+    TranscriptFile,
+)
 from lapwing.table.outputs import whole_files
+
+_UNRECORDED = (
+    "No --ledger: this evaluation is recorded nowhere, and nothing adds up what is spent; see `lapwing ledger init`."
+)
 
 
 def evaluate(
@@ -45,20 +59,40 @@ def evaluate(
             help="Real rows that SYNTHETIC was not made from, to test predictions and to compare attacks with.",
         ),
     ] = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    expected_rows: ExpectedRows = None,
+    neighbours: Neighbours = "add-remove",
+    ledger: LedgerFile = None,
+    dataset: Dataset = None,
+    transcript: TranscriptFile = None,
     seed: Annotated[
         int, typer.Option("--seed", metavar="K", help="Seed of the 3-way tables and of the rows compared with.")
     ] = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Compare a synthetic table with the real one (internal)."""
+    """Compare a synthetic table with the real one (internal; with a budget, releasable)."""
     from lapwing.api.evaluate import evaluate as evaluation_of  # noqa: PLC0415
 
     targets = [path for path in (metrics,) if path is not None]
-    inputs = [path for path in (real, synthetic, schema, test) if path is not None]
+    inputs = [path for path in (real, synthetic, schema, test, ledger, transcript) if path is not None]
+    bought: dict[str, Any] = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "rho": rho,
+        "expected_rows": expected_rows,
+        "neighbours": neighbours,
+        "ledger": ledger,
+        "dataset": dataset,
+        "transcript": transcript,
+    }
     with ExitStack() as stack:
         places = stack.enter_context(whole_files(targets, inputs)) if targets else ()
         with shown_progress(quiet=is_quiet(context, quiet), first="reading", of="of the steps done"):
-            found = evaluation_of(real, synthetic, schema, target=target, by=by or (), test=test, seed=seed)
+            found = evaluation_of(real, synthetic, schema, target=target, by=by or (), test=test, seed=seed, **bought)
         for place in places:
             place.write_text(json.dumps(found.to_dict(), indent=2) + "\n", encoding="utf-8")
     print(found.summary())
+    if ledger is None and (epsilon is not None or rho is not None):
+        speaker(context, quiet)(_UNRECORDED)

@@ -99,7 +99,7 @@ class PublicTables:
 
     def rounding(self, rows: int, bits: int) -> float:
         """Bound how far rounding of `expected` moves the mean total variation: half a unit in each occurring cell."""
-        occurring = sum(np.count_nonzero(counts) for counts in self.counts)
+        occurring = sum(int(np.count_nonzero(counts)) for counts in self.counts)
         return occurring / (4 * len(self.tables) * (rows << bits))
 
     def floor(self, rows: int) -> float:
