@@ -13,6 +13,7 @@ from lapwing.api.certified import certified_table
 from lapwing.api.generators import checked_seed, fresh_seed, generator
 from lapwing.api.queries import Groups, checked_failure, query_table
 from lapwing.api.replicates import Replicates, make_replicates
+from lapwing.api.report import release_html
 from lapwing.budget.budget import Number
 from lapwing.errors import ParameterError
 from lapwing.evaluate.accuracy import Accuracy, CountAccuracy, TableAccuracy
@@ -23,6 +24,7 @@ from lapwing.release.questions import Answer
 from lapwing.sample.conditions import Conditioned, conditioned
 from lapwing.sample.rows import sample_frames
 from lapwing.schema.schemas import Schema
+from lapwing.table.outputs import whole_files
 from lapwing.table.readers import Kind
 from lapwing.table.writers import to_frame_kind
 
@@ -289,6 +291,25 @@ class Release:
     def save(self, path: str | Path) -> None:
         """Write schema, model, certificate and answers to one ``.lapwing`` file; it holds released numbers only."""
         save_release(SavedRelease(self.schema, self.model, self.certificate, self.noisy), Path(path))
+
+    def to_html(self, path: str | Path) -> None:
+        """Write a report that may be published: one HTML file that fetches nothing, the same bytes each time.
+
+        Parameters
+        ----------
+        path : path
+            The file, whose name usually ends in ``.html``.
+
+        Raises
+        ------
+        LapwingError
+            If ``lapwing[report]`` is not installed.
+        DataError
+            If the file cannot be written.
+        """
+        text = release_html(self.schema, self.model, self.certificate, self.noisy, self.accuracy())
+        with whole_files([Path(path)]) as (place,):
+            place.write_text(text, encoding="utf-8", newline="\n")
 
 
 def load(path: str | Path, kind: Kind = "path") -> Release:

@@ -19,6 +19,7 @@ from lapwing.cli.ledger import ledger_app
 from lapwing.cli.listing import mechanisms
 from lapwing.cli.plan import plan
 from lapwing.cli.query import query
+from lapwing.cli.report import report
 from lapwing.cli.resume import resume
 from lapwing.cli.sample import sample
 from lapwing.cli.schema import schema_app
@@ -40,7 +41,7 @@ app = typer.Typer(
     context_settings={"max_content_width": 120},
     invoke_without_command=True,
 )
-for command in (demo, mechanisms, plan, synthesize, resume, sample, query, answers, evaluate, anonymize):
+for command in (demo, mechanisms, plan, synthesize, resume, sample, query, answers, report, evaluate, anonymize):
     app.command()(command)
 app.add_typer(schema_app)
 app.add_typer(ledger_app)

@@ -286,7 +286,7 @@ def _axis(is_share: bool) -> Any:  # noqa: ANN401
     alt = altair()
     if is_share:
         return alt.Axis(format="~%", tickCount=5)
-    plain = "abs(datum.value) >= 10000 ? format(datum.value, '~s') : format(datum.value, ',.6~g')"
+    plain = "abs(datum.value) >= 1000000 ? format(datum.value, '~s') : format(datum.value, ',.6~g')"
     return alt.Axis(labelExpr=plain, tickCount=5)
 
 

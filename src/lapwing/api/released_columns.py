@@ -1,0 +1,228 @@
+"""What a released model says about each column, with intervals, in groups that a report can draw."""
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal
+
+import numpy as np
+
+from lapwing.api.intervals import cell_intervals, measured_groupings
+from lapwing.errors import CapacityError
+from lapwing.evaluate.coordinates import coordinate_pairs
+from lapwing.evaluate.overlay_bars import MOST_BARS, choose_bars, number_text, value_at
+from lapwing.release.model import ReleasedModel
+from lapwing.release.questions import Answer
+from lapwing.report.released_columns import ReleasedCell, ReleasedColumn, ReleasedMap
+from lapwing.sample.marginals import marginal
+from lapwing.schema.fields import Field
+from lapwing.schema.groupings import Grouping, cut, evenly, identity, lookup
+from lapwing.schema.labels import label, labels
+from lapwing.schema.schemas import Schema
+
+_FAILURE: Final = Fraction(1, 20)
+_LISTED: Final = 20  # categories without an order that have bars of their own
+_FINE: Final = 2**16  # groups in which a column is looked at before its bars are chosen
+_SAMPLED: Final = 4096
+_GRID: Final = 48
+_UNEVEN: Final = 2  # times as wide as another: worth a word
+_LEAST: Final = 0.0005  # share of the rows below which a special value is not worth a word
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Shown:
+    """A column's groups, how each is called, and which are told apart from the bars."""
+
+    grouping: Grouping
+    labels: list[str]
+    starts: list[str]
+    order: list[int]
+    apart: list[int]
+    is_uneven: bool = False
+
+
+def released_columns(
+    model: ReleasedModel, schema: Schema, noisy: Sequence[Answer], names: Iterable[str], public_rows: int | None
+) -> tuple[ReleasedColumn, ...]:
+    """Return what a released model says about some columns.
+
+    Parameters
+    ----------
+    model, schema, noisy
+        Of one release.
+    names : iterable of str
+        Modelled columns.
+    public_rows : int or None
+        The number of rows, where it is public.
+
+    Returns
+    -------
+    tuple of ReleasedColumn
+        Numbers and dates in at most about 40 runs, whose ends are moved to the nearest ones that were counted;
+        categories without order: the 20 that the model expects most often, and all others together.
+    """
+    return tuple(_column(model, schema.field(name), noisy, public_rows) for name in names)
+
+
+def released_maps(model: ReleasedModel, schema: Schema) -> tuple[ReleasedMap, ...]:
+    """Return the maps of the pairs of columns that are coordinates, on at most 48 x 48 cells."""
+    found = (_map(model, [schema.field(name) for name in pair]) for pair in coordinate_pairs(schema))
+    return tuple(each for each in found if each is not None)
+
+
+def _column(model: ReleasedModel, field: Field, noisy: Sequence[Answer], public_rows: int | None) -> ReleasedColumn:
+    """Return what the model says about one column."""
+    own = measured_groupings(noisy, [field.name])
+    measured = None if own is None else own[0]
+    is_list = field.is_categorical and not field.domain.ordered
+    shown = _listed(model, field) if is_list else _runs(model, field, measured)
+    counts = marginal(model, [field.name], [shown.grouping])
+    found = cell_intervals(noisy, [field.name], [shown.grouping], _FAILURE, public_rows)
+
+    def cell(group: int, *, is_apart: bool = False) -> ReleasedCell:
+        is_known = bool(found.terms[group])
+        is_value = is_apart and group < shown.grouping.groups - 1
+        return ReleasedCell(
+            label=f"the value {shown.labels[group]}" if is_value else shown.labels[group],
+            start=shown.starts[group],
+            rows=float(counts[group]),
+            lower=int(found.lower[group]) if is_known else None,
+            upper=int(found.upper[group]) if is_known else None,
+        )
+
+    specials = list(range(shown.grouping.regular, shown.grouping.groups - 1))
+    is_long = len(specials) > 3  # such as the many codes of a survey: those that hardly a row has are not told
+    kept = [group for group in specials if not is_long or counts[group] >= _LEAST * model.rows]
+    last = [shown.grouping.groups - 1] if field.domain.missing else []
+    return ReleasedColumn(
+        column=field.name,
+        kind=_kind(field),
+        cells=tuple(map(cell, shown.order)),
+        apart=tuple(cell(group, is_apart=True) for group in [*shown.apart, *kept, *last]),
+        is_ordered=field.domain.ordered,
+        is_uneven=shown.is_uneven,
+        rows=model.rows,
+    )
+
+
+def _kind(field: Field) -> Literal["number", "date", "category"]:
+    """Return what the values of a column are."""
+    if field.is_categorical:
+        return "category"
+    return "date" if field.type in ("date", "datetime") else "number"
+
+
+def _listed(model: ReleasedModel, field: Field) -> _Shown:
+    """Return categories by falling number of rows, those beyond the 20th together."""
+    domain = field.domain
+    every = identity(domain)
+    counts = marginal(model, [field.name], [every])[: domain.values]
+    order = np.argsort(-counts, kind="stable")
+    if domain.values <= _LISTED + 1:
+        texts = labels(every, field)
+        return _Shown(every, texts, texts, order.tolist(), [])
+    table = np.full(domain.values, _LISTED)
+    table[order[:_LISTED]] = np.arange(_LISTED)
+    grouping = lookup(domain, table)
+    texts = labels(grouping, field)
+    texts[_LISTED] = f"{domain.values - _LISTED:,} others"
+    return _Shown(grouping, texts, texts, list(range(_LISTED + 1)), [])
+
+
+def _runs(model: ReleasedModel, field: Field, measured: Grouping | None) -> _Shown:
+    """Return runs of an ordered column that can be read, moved to where the column was counted."""
+    domain = field.domain
+    if domain.values <= MOST_BARS or field.is_categorical:
+        grouping = evenly(domain, MOST_BARS)
+        texts = labels(grouping, field)
+        return _Shown(grouping, texts, texts, list(range(grouping.regular)), [])
+    bars = choose_bars(field, _codes(model, field, measured))
+    singles = {code for code, _ in bars.frequent}
+    cuts = _moved(bars.cuts, measured, domain.values)
+    alone = [edge for code in singles for edge in (code, code + 1) if 0 < edge < domain.values]
+    grouping = cut(domain, np.unique(np.concatenate((cuts, np.array(alone, dtype=np.int64)))))
+    known = dict(
+        zip(
+            itertools.pairwise([0, *bars.cuts.tolist(), domain.values]),
+            zip(bars.labels, bars.starts, strict=True),
+            strict=True,
+        )
+    )
+    texts = labels(grouping, field)
+    starts = list(texts)
+    runs = list(itertools.pairwise([0, *grouping.pieces()[0][1 : grouping.regular].tolist(), domain.values]))
+    for group, run in enumerate(runs):
+        texts[group], starts[group] = known.get(run, (texts[group], _start(field, run[0])))
+    apart = [group for group, (first, stop) in enumerate(runs) if first in singles and stop == first + 1]
+    order = [group for group in range(len(runs)) if group not in apart]
+    widths = [runs[group][1] - runs[group][0] for group in order][1:-1]  # those at the ends are open
+    is_uneven = bool(widths) and max(widths) > _UNEVEN * min(widths)
+    return _Shown(grouping, texts, starts, order, apart, is_uneven)
+
+
+def _codes(model: ReleasedModel, field: Field, measured: Grouping | None) -> np.ndarray:
+    """Return codes that stand for the released law: its quantiles, spread evenly inside fine groups."""
+    domain = field.domain
+    fine = evenly(domain, _FINE)
+    if measured is not None and measured.kind != "table":
+        edges = np.union1d(fine.pieces()[0][1 : fine.regular], measured.pieces()[0][1 : measured.regular])
+        fine = cut(domain, edges)
+    starts, stops, _ = fine.pieces()
+    masses = marginal(model, [field.name], [fine])[: fine.regular]
+    total = masses.sum()
+    if total <= 0:
+        return np.zeros(0, dtype=np.int64)
+    ends = np.cumsum(masses) / total
+    levels = (np.arange(_SAMPLED) + 0.5) / _SAMPLED
+    group = np.minimum(np.searchsorted(ends, levels), fine.regular - 1)
+    before = np.where(group > 0, ends[group - 1], 0.0)
+    inside = np.clip((levels - before) / np.maximum(ends[group] - before, 1e-300), 0.0, 1 - 1e-9)
+    return np.asarray(starts[group] + (inside * (stops[group] - starts[group])).astype(np.int64))
+
+
+def _moved(cuts: np.ndarray, measured: Grouping | None, values: int) -> np.ndarray:
+    """Return cuts at the nearest codes where counted groups begin; as they are where too few were counted."""
+    if measured is None or measured.kind == "table" or measured.regular < 3 or not len(cuts):
+        return cuts
+    known = measured.pieces()[0][1 : measured.regular]
+    after = np.searchsorted(known, cuts).clip(1, known.size - 1)
+    nearest = np.where(cuts - known[after - 1] <= known[after] - cuts, known[after - 1], known[after])
+    return np.unique(nearest[(nearest > 0) & (nearest < values)])
+
+
+def _start(field: Field, code: int) -> str:
+    """Return where a run begins, short."""
+    domain = field.domain
+    if field.type in ("integer", "number"):
+        return number_text(value_at(field, code))
+    edges = [edge for edge in (code, code + 1) if 0 < edge < domain.values]
+    return label(cut(domain, edges), field, 1 if code else 0)
+
+
+def _map(model: ReleasedModel, fields: Sequence[Field]) -> ReleasedMap | None:
+    """Return where the model expects rows by two coordinates; None where it says nothing about them."""
+    edges = []
+    for field in fields:
+        codes = _codes(model, field, None)
+        if not len(codes):
+            return None
+        tail = len(codes) // 200
+        first, last = int(codes[tail]), int(codes[len(codes) - 1 - tail]) + 1
+        width = -(-(last - first) // _GRID)
+        edges.append(first + width * np.arange(-(-(last - first) // width) + 1))
+    groupings, insides = [], []
+    for field, starts in zip(fields, edges, strict=True):
+        cuts = starts[(starts > 0) & (starts < field.domain.values)]
+        groupings.append(cut(field.domain, cuts))
+        before = 0 if starts[0] <= 0 else 1
+        insides.append(slice(before, before + len(starts) - 1))
+    try:
+        counts = marginal(model, [field.name for field in fields], groupings)
+    except CapacityError:
+        return None
+    places = [
+        np.array([float(value_at(field, int(c))) for c in each]) for field, each in zip(fields, edges, strict=True)
+    ]
+    rows = counts[insides[0], insides[1]].T
+    return ReleasedMap(x=fields[0].name, y=fields[1].name, x_edges=places[0], y_edges=places[1], rows=rows)

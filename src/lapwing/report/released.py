@@ -1,0 +1,218 @@
+"""The sections of a releasable report: what was released, under which promise, and how it may be used.
+
+Released numbers only: nothing here has a way to the rows.
+"""
+
+import json
+import statistics
+from collections.abc import Sequence
+from typing import Final
+
+from lapwing.evaluate.accuracy import Accuracy
+from lapwing.release.certificate import Certificate
+from lapwing.release.cost_lines import counted_lines
+from lapwing.release.model import ReleasedModel
+from lapwing.release.protection import unit_field
+from lapwing.release.questions import Answer
+from lapwing.report.promise import chance, pairs_of, percent_up
+from lapwing.report.released_accuracy import accuracy_section
+from lapwing.report.released_columns import ReleasedColumn, ReleasedMap, column_parts
+from lapwing.report.released_cost import cost_section
+from lapwing.report.released_promise import assumed_section, budget_text, promise_section, protected, small_text
+from lapwing.report.sections import Fact, Facts, Part, Section, Table, Text
+from lapwing.schema.schemas import Schema
+
+MECHANISM_WORDS: Final = {
+    "Adaptive": "It counted, with noise, the values of each column and those combinations of two or three columns that "
+    "matter most, and fitted a model to the counts. How columns depend on each other that it did not count "
+    "together is the model's guess.",
+    "Independent": "It counted, with noise, the values of each column by itself. How columns depend on each other was "
+    "not looked at, and the rows show nothing of it.",
+    "PMM": "It counted, with noise, the rows in cells that are halved again and again, made the counts agree, and "
+    "placed rows in the smallest cells.",
+    "PSMM": "It counted, with noise, the rows in equal cells, and took the nearest table that has no negative counts.",
+    "Grid": "It counted, with noise, the rows in the cells of a fixed grid, and kept the well filled ones.",
+    "KDTree": "It cut the space into cells where there are many rows, by noisy decisions, and counted the rows in the "
+    "cells with noise.",
+    "Microaggregation": "It put similar rows into cells, took noisy means of each cell, and draws rows around these "
+    "means. Single rows are blurred by it.",
+    "LinearStatistics": "It weighted public points so that chosen statistics of them agree with their noisy values. "
+    "What was not chosen is as in the public points.",
+    "PrivateSampling": "It drew rows by chance, without noise, from a density so flat that no single row shows in it.",
+}
+"""What each mechanism does, in plain words."""
+
+_COUNTS: Final = ("MarginalCounts", "TreeCounts", "SparseCounts")
+_WITHIN: Final = {"gaussian": 1.96, "laplace": 2.12}  # standard deviations that hold 95 %
+_SETTINGS: Final = 400  # letters of a setting that are shown
+
+
+def released_sections(
+    schema: Schema,
+    model: ReleasedModel,
+    certificate: Certificate,
+    answers: Sequence[Answer],
+    accuracy: Accuracy,
+    *,
+    columns: Sequence[ReleasedColumn] = (),
+    maps: Sequence[ReleasedMap] = (),
+) -> tuple[Section, ...]:
+    """Return all sections of a releasable report.
+
+    Parameters
+    ----------
+    schema, model, certificate, answers
+        Of one release.
+    accuracy : Accuracy
+        What may be said about it.
+    columns : sequence of ReleasedColumn
+        Those that are drawn.
+    maps : sequence of ReleasedMap
+        Of pairs of columns that are coordinates.
+
+    Returns
+    -------
+    tuple of Section
+        The first one is enough for a first look.
+    """
+    return (
+        _short(schema, model, certificate, accuracy),
+        promise_section(certificate),
+        cost_section(certificate),
+        assumed_section(schema, certificate),
+        accuracy_section(accuracy),
+        Section(
+            key="columns",
+            title="What the model says, column by column",
+            parts=column_parts(columns, maps, len(schema.columns)),
+        ),
+        _use(schema, certificate),
+        _again(schema, model, certificate, answers),
+    )
+
+
+def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accuracy: Accuracy) -> Section:
+    """Return what everybody should know."""
+    what, question = protected(certificate)
+    source = "noisy" if certificate.public_rows is None else "public"
+    right = percent_up(chance(pairs_of(certificate)).right)
+    facts = [
+        Fact(figure=f"{certificate.released_rows:,}", what="rows that the model stands for", note=f"a {source} number"),
+        Fact(figure=f"{len(schema.columns):,}", what="columns", note=f"released by {certificate.mechanism}"),
+        Fact(
+            figure=budget_text(certificate), what="privacy budget spent", note=f"on {counted_lines(certificate.lines)}"
+        ),
+        Fact(figure=right, what=f"the most that guessing {question} can be right", note="50 % is tossing a coin"),
+    ]
+    noise = _typical_noise(certificate)
+    if noise is not None:
+        note = "95 % of such noise is smaller"
+        facts.append(Fact(figure=f"± {noise:,.0f} rows", what="noise on a typical count", note=note))
+    if accuracy.marginals:
+        middle = statistics.median(each.variation for each in accuracy.marginals)
+        facts.append(
+            Fact(
+                figure=f"{middle:.3f}",
+                what="total variation of a typical measured table, at most",
+                note="0 is no error, 1 is nothing in common",
+            )
+        )
+    words = (
+        "This report is about synthetic rows: a computer drew them from a model, and none was taken from the private "
+        f"table. {MECHANISM_WORDS.get(certificate.mechanism, f'They were made by {certificate.mechanism}.')}"
+    )
+    points = (
+        f"Protected is {what}; noise hides it.",
+        "Good for: looking at distributions, planning studies, writing and testing analyses, teaching.",
+        "Not good for: statements about single people, rare combinations, or decisions that hang on small differences.",
+        "Before a figure counts, look up below how far it may be off.",
+    )
+    parts: list[Part] = [Facts(facts=tuple(facts)), Text(words=words, points=points)]
+    parts += [Text(words=warning, is_warning=True) for warning in certificate.warnings]
+    if model.rows == 0:
+        parts.append(Text(words="The released number of rows is 0: there is nothing to draw from.", is_warning=True))
+    return Section(key="short", title="In short", parts=tuple(parts))
+
+
+def _typical_noise(certificate: Certificate) -> float | None:
+    """Return within how many rows 95 % of the noise on a count lies, for the median of the noisy tables of counts."""
+    laws = [line.noise for line in certificate.lines if line.noise is not None and line.question in _COUNTS]
+    return statistics.median(_WITHIN[law.kind] * law.sd for law in laws) if laws else None
+
+
+def _use(schema: Schema, certificate: Certificate) -> Section:
+    """Return what may be done with the release, and what nobody promises."""
+    field = unit_field(certificate.privacy_unit)
+    may = (
+        "Share rows, the model, its certificate and this report with anybody; copy, join and analyse them. Nothing "
+        "that is done with them costs further privacy.",
+        "Draw more rows, or rows under a condition, from the saved model. More rows bring no more knowledge.",
+        "Look up counts with intervals (`lapwing query`), and estimate means, shares and regression coefficients with "
+        "standard errors that count the noise (`release.replicates`).",
+    )
+    points = [
+        "That a synthetic row is like any real person. Likeness is chance, or a property of many.",
+        "That relations hold which were not counted: a difference between small groups may be an artefact.",
+        "That rare values are there, or that values which are there are not noise.",
+        "That errors of estimates are those of a sample: standard errors as for real rows are too small.",
+    ]
+    if field is None:
+        points.append(
+            "That a person with several rows is protected as a whole. If people have several rows, ask for a release "
+            "with a privacy unit."
+        )
+    else:
+        points.append(f"That rows of one {field} belong together: they are drawn one by one.")
+    if any(column.provenance == "assumed" for column in schema.columns):
+        points.append("That bounds and categories which were taken from the table are harmless; see above.")
+    points.append("That the machine's running time and memory told nothing to somebody who watched it.")
+    return Section(
+        key="use",
+        title="How to use it, and what is not promised",
+        parts=(Text(words="You may:", points=may), Text(words="Nobody promises:", points=tuple(points))),
+    )
+
+
+def _again(schema: Schema, model: ReleasedModel, certificate: Certificate, answers: Sequence[Answer]) -> Section:
+    """Return what somebody needs who wants to make the release, or this report, again."""
+    seed = "none: other rows at each draw" if certificate.seed is None else str(certificate.seed)
+    asked = {
+        "ε": certificate.requested_epsilon,
+        "δ": certificate.requested_delta,
+        "ρ": certificate.requested_rho,
+    }
+    lines = [
+        ("Lapwing", certificate.lapwing),
+        ("mechanism", certificate.mechanism),
+        (
+            "requested",
+            ", ".join(f"{sign} = {small_text(float(value))}" for sign, value in asked.items() if value is not None),
+        ),
+        ("neighbours", certificate.relation),
+        ("privacy unit", certificate.privacy_unit),
+        ("seed of the rows", seed),
+        ("rows written with the certificate", _rows_text(certificate.written_rows)),
+        ("atoms of the model", f"{model.atoms:,}"),
+        ("noisy answers kept", f"{len(answers):,}"),
+        ("schema (SHA-256)", schema.fingerprint),
+    ]
+    lines += [(f"setting {key}", _setting(value)) for key, value in certificate.settings.items()]
+    words = (
+        "The noise comes from secret random bits that are not kept, so that a release cannot be made twice. What can "
+        "be made again, by anybody who has the saved model: rows (the same ones, with the same seed and versions), "
+        "tables, intervals, and this report, byte for byte: `lapwing report MODEL -o report.html`."
+    )
+    table = Table(caption="How the release was made", heading=("what", "value"), lines=tuple(lines))
+    return Section(key="again", title="How to make it again", parts=(Text(words=words), table))
+
+
+def _rows_text(rows: int | None) -> str:
+    return "-" if rows is None else f"{rows:,}"
+
+
+def _setting(value: object) -> str:
+    """Return a setting as text; None is what the mechanism chose by itself."""
+    if value is None:
+        return "default"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _SETTINGS else f"{text[:_SETTINGS]} ... ({len(text):,} letters)"

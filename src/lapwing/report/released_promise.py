@@ -1,0 +1,242 @@
+"""What a release promises about privacy, and what the promise stands on, in words that need no mathematics."""
+
+from typing import Final
+
+from lapwing.release.certificate import Certificate
+from lapwing.release.protection import protection_lines, unit_field
+from lapwing.report.promise import chance, pairs_of, percent_up
+from lapwing.report.sections import Part, Section, Table, Text
+from lapwing.schema.fields import Field
+from lapwing.schema.schemas import Schema
+
+_ALARMS: Final = (0.001, 0.01, 0.05, 0.1)
+_SEVERAL: Final = (1, 2, 5, 10, 20)
+_WEAK: Final = 0.9
+_EMPTY: Final = 0.99
+_ORIGINS: Final = {
+    "public": "public: known without the table",
+    "assumed": "assumed: taken from the table by its owner's decision",
+    "dp": "bought: learned from the table with budget",
+}
+_RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def budget_text(certificate: Certificate) -> str:
+    """Return the budget in signs, such as ``ε = 1, δ = 10⁻⁹``."""
+    total = certificate.total
+    if total.notion == "pure":
+        return f"ε = {float(total.epsilon):.4g}"
+    pairs = dict(certificate.epsilons)
+    if certificate.requested_delta in pairs:
+        assert certificate.requested_delta is not None
+        epsilon = float(pairs[certificate.requested_delta])
+        return f"ε = {epsilon:.4g}, δ = {small_text(float(certificate.requested_delta))}"
+    return f"ρ = {float(total.rho):.4g}"
+
+
+def small_text(value: float) -> str:
+    """Return a small number as people write it.
+
+    Examples
+    --------
+    >>> small_text(1e-9), small_text(2.5e-7), small_text(0.01)
+    ('10⁻⁹', '2.5·10⁻⁷', '0.01')
+    """
+    if not 0 < value < 0.001:
+        return f"{value:.3g}"
+    digits, _, power = f"{value:.2e}".partition("e")
+    raised = str(int(power)).translate(_RAISED)
+    factor = digits.rstrip("0").rstrip(".")
+    return f"10{raised}" if factor == "1" else f"{factor}·10{raised}"
+
+
+def protected(certificate: Certificate) -> tuple[str, str]:
+    """Return what is protected, in a few words, and the question that a guess is about."""
+    field = unit_field(certificate.privacy_unit)
+    if certificate.relation == "replace-one":
+        whose = "one row says" if field is None else f"the rows of one {field} say"
+        return f"what {whose}", f"which of two possible contents {'a row' if field is None else f'one {field}'} has"
+    whose = "a certain row" if field is None else f"a certain {field}"
+    return f"whether {whose} is in the table, and what it says", f"whether {whose} is in the table"
+
+
+def promise_section(certificate: Certificate) -> Section:
+    """Return the section about the promise.
+
+    Parameters
+    ----------
+    certificate : Certificate
+
+    Returns
+    -------
+    Section
+        What is protected, what the budget means for somebody who guesses, and what is not covered.
+    """
+    _, question = protected(certificate)
+    found = chance(pairs_of(certificate))
+    sense = (
+        f"A sense of scale: let somebody know everything about the table but one thing, {question}. Tossing a coin "
+        f"they are right in 50 % of cases. With everything that was released, and any method, they are right in at "
+        f"most {percent_up(found.right)} of cases."
+    )
+    what_for = (
+        "The promise is about one unit's own part in the table. What is true of many people (that a treatment helps, "
+        "that a district is poor) can be learned from the release whether or not one of them took part, and may say "
+        "something about each of them."
+    )
+    words = [Text(words=" ".join(protection_lines(certificate.relation, certificate.privacy_unit))), Text(words=sense)]
+    if found.right > _WEAK:
+        words.append(Text(words=_caution(found.right), is_warning=True))
+    words.append(Text(words=what_for))
+    return Section(
+        key="promise", title="What is promised about privacy", parts=tuple(words), folded=_for_experts(certificate)
+    )
+
+
+def _caution(right: float) -> str:
+    """Say that a budget is large."""
+    strength = "next to nothing" if right > _EMPTY else "little"
+    return (
+        f"With this budget the promise by itself rules out {strength}: {percent_up(right)} is close to certainty. It "
+        "holds in the worst case, and a release may protect better than it promises; but nothing is proved about that."
+    )
+
+
+def _for_experts(certificate: Certificate) -> tuple[Part, ...]:
+    """Return the promise in formulas and tables."""
+    parts: list[Part] = [Text(words=_formal(certificate), points=_pair_points(certificate))]
+    lines = [
+        (f"{100 * alarm:g} %", percent_up(found))
+        for alarm, found in zip(_ALARMS, chance(pairs_of(certificate), _ALARMS).found, strict=True)
+    ]
+    parts.append(
+        Table(
+            caption="Accusing by any test: of units that are not in the table, and of those that are, so many are "
+            "accused at most",
+            heading=("falsely", "rightly"),
+            lines=tuple(lines),
+            numbers=(0, 1),
+        )
+    )
+    field = unit_field(certificate.privacy_unit)
+    repeated = [percent_up(chance(pairs_of(certificate, releases=count)).right) for count in _SEVERAL]
+    grouped = [percent_up(chance(pairs_of(certificate, units=count)).right) for count in _SEVERAL]
+    what = "rows of one person" if field is None else f"values of {field}"
+    parts.append(
+        Table(
+            caption="Guessing rightly between two cases, at most",
+            heading=("how many", "releases like this one of the same table", f"{what} protected together"),
+            lines=tuple(zip(map(str, _SEVERAL), repeated, grouped, strict=True)),
+            numbers=(0, 1, 2),
+        )
+    )
+    parts.append(
+        Text(
+            words="The chances follow from ε and δ by Wasserman and Zhou (2010), Theorem 2.4, and Kairouz, Oh and "
+            "Viswanath (2015), Theorem 2.1: a test with false alarms a finds at most min(e^ε a + δ, "
+            "1 - e^-ε (1 - a - δ)). For ρ the best of eight values of δ is taken. They are rounded up."
+        )
+    )
+    return tuple(parts)
+
+
+def _formal(certificate: Certificate) -> str:
+    """Return the promise as an expert writes it."""
+    if certificate.total.notion == "pure":
+        return f"Pure ε-differential privacy with {budget_text(certificate)}, {certificate.relation} neighbours."
+    return (
+        f"Zero-concentrated differential privacy with ρ = {float(certificate.total.rho):.6g}, "
+        f"{certificate.relation} neighbours. It implies, among others:"
+    )
+
+
+def _pair_points(certificate: Certificate) -> tuple[str, ...]:
+    """Return the pairs that a certificate lists."""
+    return tuple(f"ε = {float(eps):.5g} at δ = {small_text(float(delta))}" for delta, eps in certificate.epsilons)
+
+
+def assumed_section(schema: Schema, certificate: Certificate) -> Section:
+    """Return the section about what the promise takes as given.
+
+    Parameters
+    ----------
+    schema : Schema
+    certificate : Certificate
+
+    Returns
+    -------
+    Section
+        How bounds and categories are known, for each field, and whatever else was taken on somebody's word.
+    """
+    points = [
+        f"{_count(schema, origin)} are {words}." for origin, words in _ORIGINS.items() if _number(schema, origin) > 0
+    ]
+    points += [f"{claim[:1].upper()}{claim[1:]}." for claim in certificate.assumed]
+    if certificate.expected_rows is not None:
+        points.append(f"About {certificate.expected_rows:,} rows were expected: a guess that its owner made public.")
+    if certificate.public_rows is not None:
+        points.append(f"The number of rows, {certificate.public_rows:,}, is public under this promise.")
+    if certificate.ledger is None:
+        points.append("The release is recorded in no ledger: what other releases of the same table cost is not known.")
+    else:
+        points.append(
+            f"The release is recorded in a ledger, under {certificate.ledger.dataset}, as "
+            f"{certificate.ledger.release_id}; the ledger adds up all releases of that table."
+        )
+    words = (
+        "The promise holds if the schema, with its bounds and lists of categories, tells nothing about the table that "
+        "is not public. Whoever made the release vouches for that."
+    )
+    parts: list[Part] = [Text(words=words, points=tuple(points))]
+    if _number(schema, "assumed"):
+        names = [field.name for field in schema.columns if field.provenance == "assumed"]
+        told = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+        words = f"Taken from the table without noise, so that the promise does not cover what their bounds say: {told}."
+        parts.append(Text(words=words, is_warning=True))
+    return Section(key="assumed", title="What was assumed", parts=tuple(parts), folded=(_fields(schema),))
+
+
+def _number(schema: Schema, origin: str) -> int:
+    return sum(field.provenance == origin for field in schema.columns)
+
+
+def _count(schema: Schema, origin: str) -> str:
+    number = _number(schema, origin)
+    return f"Bounds and categories of {number} of {len(schema.columns)} columns"
+
+
+def _fields(schema: Schema) -> Table:
+    """Return what the schema says about each column."""
+    lines = tuple(
+        (
+            field.name,
+            field.type,
+            values_text(field),
+            "no" if field.required else "yes",
+            ", ".join(map(str, field.special[:8])) + (", ..." if len(field.special) > 8 else "") or "-",
+            _ORIGINS[field.provenance].partition(":")[0],
+        )
+        for field in schema.columns
+    )
+    heading = ("column", "type", "values", "may be missing", "special values", "known how")
+    return Table(caption="The schema: all of it is taken as public", heading=heading, lines=lines)
+
+
+def values_text(field: Field) -> str:
+    """Return the values that a schema allows in a column.
+
+    Examples
+    --------
+    >>> values_text(Field(name="age", type="integer", minimum=0, maximum=120))
+    '0 to 120'
+    >>> values_text(Field(name="sex", type="string", categories=("f", "m")))
+    '2 categories: f, m'
+    """
+    if field.type == "boolean" and field.categories is None:
+        return "false, true"
+    if field.categories is not None:
+        listed = ", ".join(map(str, field.categories[:6]))
+        more = ", ..." if len(field.categories) > 6 else ""
+        return f"{len(field.categories):,} categories: {listed}{more}"
+    step = "" if field.resolution is None else f", by {field.resolution}"
+    return f"{field.minimum} to {field.maximum}{step}"
