@@ -38,7 +38,7 @@ SAME: Final = 1.5
 SEVERAL: Final = 5.0
 """And so many times as several times as far."""
 
-APART: Final = 1.25
+APART: Final = 1.5
 """A baseline must be at least so many times as far as the floor for a place between them to mean anything."""
 
 _ERRORS: Final = 2.0  # standard errors by which an estimate may be better than the truth
@@ -215,7 +215,7 @@ def glance(found: Findings) -> Glance:
     by_key = {each.metric.key: each for each in places}
     single, pairs = by_key.get("total_variation_1"), by_key.get("total_variation_2")
     main = pairs if pairs is not None else single
-    details = [_counted(places)]
+    details = [_compared(found), _counted(places)]
     if single is not None and main is not single:
         details.append(f"Single columns: {single.words}.")
     if found.downstream is not None and "downstream" in by_key:
@@ -276,18 +276,30 @@ def _headline(main: Standing, places: tuple[Standing, ...]) -> str:
     if main.place is None:
         text = f"{main.metric.title}: {main.words}."
     else:
-        text = f"Of pairs of columns, {main.words}: {_way(main)}."
+        text = (
+            f"{_PAIRS.get(main.verdict, main.words)}: on average their tables are {place_text(main)} of the way from a "
+            "fresh sample of the real rows (0 %) to columns without any relation (100 %)."
+        )
     worst = max((each for each in places if each.place is not None), key=lambda each: each.place or 0.0, default=None)
     if worst is None or worst is main:
         return text
-    return f"{text} The least favourable figure is {worst.metric.title}, {place_text(worst)} of that way."
+    return f"{text} The least favourable figure, {quote(worst.metric.title)}, is at {place_text(worst)}."
 
 
-def _way(found: Standing) -> str:
-    return (
-        f"on average their tables are {place_text(found)} of the way from a fresh sample of the real rows (0 %) to "
-        "columns without any relation (100 %)"
-    )
+_PAIRS: Final[Mapping[Verdict, str]] = {
+    "closer": "Pairs of columns are closer to the real ones than a fresh sample of the rows",
+    "fresh": "Pairs of columns are as close to the real ones as a fresh sample of the rows",
+    "most": "Most of the dependence between pairs of columns is kept",
+    "part": "Part of the dependence between pairs of columns is kept",
+    "none": "Pairs of columns are no better than independent columns",
+    "worse": "Pairs of columns are worse than independent columns",
+}
+
+
+def _compared(found: Findings) -> str:
+    """Return what was compared."""
+    columns = len(found.columns[SYNTHETIC])
+    return f"Compared: {found.synthetic_rows:,} synthetic rows with {found.rows:,} real ones, in {columns:,} columns."
 
 
 def _counted(places: tuple[Standing, ...]) -> str:
@@ -303,7 +315,11 @@ def _counted(places: tuple[Standing, ...]) -> str:
 def _predicted(area: Downstream, place: Standing) -> str:
     """Return how well the target is predicted."""
     figures = f"AUC {area.auc:.3f} from synthetic rows, {area.ceiling:.3f} from real ones"
-    lost = "" if place.place is None else f"; {100 * min(max(place.place, 0.0), 1.0):.0f} % of what real rows teach is lost"
+    lost = (
+        ""
+        if place.place is None
+        else f"; {100 * min(max(place.place, 0.0), 1.0):.0f} % of what real rows teach is lost"
+    )
     return f"Prediction of {quote(area.target)}: {figures}, {area.floor:.1f} knows nothing{lost}."
 
 

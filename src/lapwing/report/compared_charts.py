@@ -21,6 +21,9 @@ from lapwing.report.sections import Chart, Table
 _ENDS: Final = (-0.2, 1.4)
 """Places that are drawn; what lies beyond stands at the end, as an arrow."""
 
+_ZONES: Final = ("fresh sample", "most kept", "part kept", "none kept", "worse")
+"""What the dependence is in each part of the axis."""
+
 _LINE: Final = 20
 """Height of a line with a dot, in pixels."""
 
@@ -40,15 +43,26 @@ def place_chart(standings: Sequence[Standing], *, title: str, meaning: str) -> C
     Chart
     """
     alt = altair()
-    placed = [each for each in standings if each.place is not None]
+    placed = sorted((each for each in standings if each.place is not None), key=lambda each: -(each.place or 0.0))
     lines = [_place(each, label) for each, label in zip(placed, distinct(_titles(placed)), strict=True)]
     axis = alt.Axis(format="~%", values=[0, 0.25, 0.5, 0.75, 1, 1.25], grid=False)
     across = alt.X("at:Q", scale=alt.Scale(domain=list(_ENDS), nice=False), axis=axis, title=_AXIS)
     zones = alt.Chart(alt.Data(values=_zones())).mark_rect(clip=True)
-    zones = zones.encode(x=alt.X("start:Q", title=_AXIS), x2="stop:Q", color=alt.Color("shade:N", scale=None))
+    shades = alt.Scale(domain=list(_ZONES), range=ramp()[: len(_ZONES)])
+    zones = zones.encode(
+        x=alt.X("start:Q", title=_AXIS),
+        x2="stop:Q",
+        color=alt.Color("zone:N", title=None, scale=shades, legend=alt.Legend(orient="top", columns=3)),
+    )
     marks = alt.Chart(alt.Data(values=[{"at": 0}, {"at": 1}])).mark_rule(color=colour("ink"), strokeDash=[4, 3])
     base = alt.Chart(alt.Data(values=lines)).encode(
-        y=alt.Y("label:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False))
+        y=alt.Y(
+            "label:N",
+            sort=None,
+            scale=alt.Scale(domain=[line["label"] for line in lines]),
+            title=None,
+            axis=alt.Axis(ticks=False, domain=False),
+        )
     )
     spans = base.mark_rule(strokeWidth=2, clip=True, color=series_colours(["synthetic"])["synthetic"]).encode(
         x=alt.X("lower:Q", title=_AXIS), x2="upper:Q"
@@ -180,8 +194,7 @@ def _place(found: Standing, label: str) -> dict[str, Any]:
 def _zones() -> list[dict[str, Any]]:
     """Return the grounds of the verdicts, from a fresh sample to worse than independent columns."""
     limits = (_ENDS[0], FRESH, MOST, PART, NONE, _ENDS[1])
-    shades = ramp()
     return [
-        {"start": start, "stop": stop, "shade": shades[place]}
-        for place, (start, stop) in enumerate(itertools.pairwise(limits))
+        {"start": start, "stop": stop, "zone": zone}
+        for zone, (start, stop) in zip(_ZONES, itertools.pairwise(limits), strict=True)
     ]

@@ -1,5 +1,6 @@
 """The internal report's section on single columns: every column's real and synthetic shares side by side."""
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -9,7 +10,6 @@ from lapwing.evaluate.findings import Findings
 from lapwing.evaluate.glance import SEVERAL
 from lapwing.evaluate.metrics import BOOTSTRAP, SYNTHETIC
 from lapwing.evaluate.overlays import ColumnOverlay
-from lapwing.report.chart_parts import shown
 from lapwing.report.charts import bars, histogram
 from lapwing.report.compared_words import clipped, counted, percent, signed
 from lapwing.report.sections import Chart, Part, Section, Table, Text
@@ -22,6 +22,7 @@ OPEN: Final = 12
 """Charts that are shown at once; the others are folded away."""
 
 _TALL: Final = 20  # ordered categories up to which bars lie, so that labels can be read
+_BARS: Final = 10  # categories without order that are drawn; all that are told apart are in the figures
 _DWARFING: Final = 3  # times as high as the highest bar
 _WORTH_A_WORD: Final = 0.01  # of rows: a smaller difference is not called worst
 
@@ -71,29 +72,50 @@ def _chart(overlay: ColumnOverlay, distances: tuple[dict[str, float], dict[str, 
         meaning += f" The schema says: {clipped(description, 120)}"
     title = clipped(overlay.column)
     is_lying = overlay.kind == "category" and (not overlay.is_ordered or len(overlay.labels) <= _TALL)
-    labels, real, synthetic = _bars(overlay) if is_lying else (list(overlay.labels), overlay.real, overlay.synthetic)
-    series = {"real": real.tolist(), "synthetic": synthetic.tolist()}
-    if is_lying:
-        return bars(labels, series, title=title, meaning=meaning, unit="share of rows", is_share=True)
-    return histogram(labels, overlay.starts, series, title=title, meaning=meaning, unit="share of rows")
+    series = {"real": overlay.real.tolist(), "synthetic": overlay.synthetic.tolist()}
+    if not is_lying:
+        return histogram(overlay.labels, overlay.starts, series, title=title, meaning=meaning, unit="share of rows")
+    labels, drawn = _drawn(overlay)
+    chart = bars(labels, drawn, title=title, meaning=meaning, unit="share of rows", is_share=True)
+    return replace(chart, figures=_all_bars(overlay, title))
 
 
-def _bars(overlay: ColumnOverlay) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Return the bars of categories, with one for missing cells; without others that would dwarf them."""
-    keep = len(overlay.labels)
-    if _is_dwarfing(overlay):
-        keep -= 1
-    labels, real, synthetic = list(overlay.labels[:keep]), overlay.real[:keep], overlay.synthetic[:keep]
+def _drawn(overlay: ColumnOverlay) -> tuple[list[str], dict[str, list[float]]]:
+    """Return the bars of categories: the first, others unless they would dwarf them, and missing cells."""
+    keep = len(overlay.labels) if overlay.is_ordered or len(overlay.labels) <= _BARS + 2 else _BARS
+    labels, pairs = [*overlay.labels[:keep]], list(zip(overlay.real[:keep], overlay.synthetic[:keep], strict=True))
+    if keep < len(overlay.labels) and not _is_dwarfing(overlay):
+        labels.append(_others(overlay, keep))
+        pairs.append((overlay.real[keep:].sum(), overlay.synthetic[keep:].sum()))
     for label, pair in (("missing", overlay.missing), ("misfit", overlay.misfit)):
         if pair is not None and max(pair) > 0:
-            labels, real, synthetic = [*labels, label], np.append(real, pair[0]), np.append(synthetic, pair[1])
-    return labels, real, synthetic
+            labels.append(label)
+            pairs.append(pair)
+    return labels, {name: [float(pair[place]) for pair in pairs] for place, name in enumerate(("real", "synthetic"))}
+
+
+def _others(overlay: ColumnOverlay, keep: int) -> str:
+    """Return the label of the bar for all categories but the first."""
+    return f"{len(overlay.labels) - keep + max(overlay.others - 1, 0)} others"
+
+
+def _all_bars(overlay: ColumnOverlay, title: str) -> Table:
+    """Return the shares of all categories that are told apart, and of missing cells."""
+    lines = list(zip(overlay.labels, overlay.real.tolist(), overlay.synthetic.tolist(), strict=True))
+    gaps = (("missing", overlay.missing), ("misfit", overlay.misfit))
+    lines += [(label, *pair) for label, pair in gaps if pair is not None]
+    return Table(
+        caption=title,
+        heading=("", "real", "synthetic"),
+        lines=tuple((clipped(label), percent(real, 2), percent(synthetic, 2)) for label, real, synthetic in lines),
+        numbers=(1, 2),
+    )
 
 
 def _is_dwarfing(overlay: ColumnOverlay) -> bool:
     """Return whether the bar of all other categories would leave no room for those by themselves."""
     heights = np.maximum(overlay.real, overlay.synthetic)
-    return overlay.others > 0 and heights[-1] > _DWARFING * heights[:-1].max(initial=0.0)
+    return bool(heights[_BARS:].sum() > _DWARFING * heights[:_BARS].max(initial=0.0))
 
 
 def _meaning(overlay: ColumnOverlay, distance: float, floor: float) -> str:
@@ -123,8 +145,9 @@ def _apart(overlay: ColumnOverlay) -> list[tuple[str, float, float]]:
     if overlay.kind != "category" or (overlay.is_ordered and len(overlay.labels) > _TALL):
         gaps = (("missing", overlay.missing), ("misfits", overlay.misfit))
         found += [(label, *pair) for label, pair in gaps if pair is not None and max(pair) > 0]
-    elif _is_dwarfing(overlay):
-        found.append((overlay.labels[-1], float(overlay.real[-1]), float(overlay.synthetic[-1])))
+    elif not overlay.is_ordered and len(overlay.labels) > _BARS + 2 and _is_dwarfing(overlay):
+        rest = float(overlay.real[_BARS:].sum()), float(overlay.synthetic[_BARS:].sum())
+        found.append((_others(overlay, _BARS), *rest))
     return found
 
 
@@ -154,7 +177,8 @@ def _figures(errors: ColumnErrors) -> tuple[str, ...]:
     if numbers is None:
         return missing, "-", "-", "-", "-"
     spread = "-" if numbers.deviation is None else f"{100 * numbers.deviation:+.1f} %"
-    return missing, _signed(numbers.mean), spread, shown(numbers.wasserstein), percent(numbers.rank)
+    moved = "-" if numbers.wasserstein is None else f"{numbers.wasserstein:.3f}"
+    return missing, _signed(numbers.mean), spread, moved, percent(numbers.rank)
 
 
 def _signed(value: float | None) -> str:

@@ -8,9 +8,9 @@ from lapwing.report.compared_words import crossed, percent
 from lapwing.report.sections import Fact, Facts, Part, Section, Text
 
 _KEY = (
-    f"Up to {100 * FRESH:.0f} % of the way counts as a fresh sample, up to {100 * MOST:.0f} % as most of the "
-    f"dependence kept, up to {100 * PART:.0f} % as part of it, up to {100 * NONE:.0f} % as no better than independent "
-    "columns. The less favourable end of an estimate (two standard errors) decides."
+    f"Up to {100 * FRESH:.0f} % counts as a fresh sample, up to {100 * MOST:.0f} % as most of the dependence kept, "
+    f"up to {100 * PART:.0f} % as part, up to {100 * NONE:.0f} % as none; of an estimate its less favourable end, two "
+    "standard errors away."
 )
 
 
@@ -34,7 +34,7 @@ def glance_section(found: Findings) -> Section:
             place_chart(
                 seen.standings,
                 title="Between a fresh sample and independent columns",
-                meaning=f"{_counts(seen)} {_KEY}",
+                meaning=f"{_spread(seen)} {_KEY}",
             )
         )
     table = standings_table(seen.standings)
@@ -52,15 +52,22 @@ def glance_section(found: Findings) -> Section:
     )
 
 
-def _counts(seen: Glance) -> str:
-    """Return the detail that says how many figures have which verdict."""
-    return seen.details[0]
+def _spread(seen: Glance) -> str:
+    """Return the sentence about all places: the best, the middle and the worst one."""
+    placed = sorted((each.place, each.metric.title) for each in seen.standings if each.place is not None)
+    best, middle, worst = placed[0], placed[(len(placed) - 1) // 2], placed[-1]
+    if len(placed) == 1:
+        return f"{best[1]} is at {100 * best[0]:.0f} %."
+    return (
+        f"From {100 * best[0]:.0f} % ({best[1]}) to {100 * worst[0]:.0f} % ({worst[1]}) of the way; half of the "
+        f"{len(placed)} figures are at {100 * middle[0]:.0f} % or below."
+    )
 
 
 def _facts(found: Findings, seen: Glance) -> Facts:
     """Return the few figures that stand out."""
     places = {each.metric.key: each for each in seen.standings}
-    facts = [Fact(figure=f"{found.synthetic_rows:,}", what="synthetic rows", note=f"{found.rows:,} real rows")]
+    facts = []
     single = places.get("total_variation_1")
     if single is not None:
         note = f"a fresh sample: {percent(single.bootstrap.value, 2)}"
@@ -77,7 +84,7 @@ def _facts(found: Findings, seen: Glance) -> Facts:
                 figure=percent(pairs.synthetic.value), what="of rows differ in a pair of columns, on average", note=note
             )
         )
-        columns, distance = found.tables[SYNTHETIC][1].worst(1)[0]
+        columns, distance = next(each for each in found.tables[SYNTHETIC] if each.ways == 2).worst(1)[0]
         facts.append(Fact(figure=percent(distance), what="differ in the worst pair of columns", note=crossed(columns)))
     if found.downstream is not None:
         area = found.downstream

@@ -7,11 +7,10 @@ import numpy as np
 
 from lapwing.evaluate.associations import Associations
 from lapwing.evaluate.findings import Findings
-from lapwing.evaluate.glance import SEVERAL, standing
+from lapwing.evaluate.glance import APART, PART, SEVERAL, standing
 from lapwing.evaluate.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC
 from lapwing.evaluate.overlays import MapOverlay
 from lapwing.evaluate.placed_figures import placed_figures
-from lapwing.evaluate.variation import Variation
 from lapwing.report.charts import heat_map, map_heat
 from lapwing.report.compared_words import clipped, crossed, percent
 from lapwing.report.sections import Chart, Part, Section, Table, Text
@@ -20,6 +19,8 @@ WORST: Final = 10
 """Tables named of each number of columns."""
 
 _REAL: Final = "real"
+_SMALL: Final = 0.01  # of rows: a smaller difference of one column is not marked
+_WORTH_A_WORD: Final = 0.05  # of strength: a smaller change is not named
 _BRIGHT: Final = 0.98  # of the real map cells are within the shades; the fullest few share the darkest
 
 
@@ -39,9 +40,9 @@ def pairs_section(found: Findings) -> Section:
         parts.append(Text(words="The table has one column only, so that there are no pairs to compare."))
     else:
         words = (
-            "How strongly one column tells about another, from 0 (nothing) to 1 (all). What is dark on the left should "
-            "be as dark in the middle; in the difference, relations that were lost and relations that were made up "
-            "have different colours."
+            "How strongly one column tells about another, from 0 (nothing) to 1 (all). What is dark in the real table "
+            "should be as dark in the synthetic one; in the difference, relations that were lost and relations that "
+            "were made up have different colours."
         )
         columns = len(found.associations.columns)
         if columns < len(found.columns[SYNTHETIC]):
@@ -169,7 +170,7 @@ def _changed(found: Associations, change: np.ndarray) -> str:
         parts[0] += f" (a fresh sample by {np.abs(_upper(fresh - real)).mean():.3f})"
     for what, (name, *at) in (("most lost", lost), ("most made up", made)):
         before, after = float(real[at[0], at[1]]), float(synthetic[at[0], at[1]])
-        if abs(after - before) >= 0.01 and (after < before) == (what == "most lost"):
+        if abs(after - before) >= _WORTH_A_WORD and (after < before) == (what == "most lost"):
             parts.append(f"{what}: {name}, {before:.2f} in the real table and {after:.2f} in the synthetic one")
     return f"{'; '.join(parts)}."
 
@@ -207,44 +208,45 @@ def _worst(found: Findings, place: int) -> Table:
     """Return the tables with so many columns that differ most, each with the same figure of the references."""
     tables, floor, lazy = (found.tables[name][place] for name in (SYNTHETIC, BOOTSTRAP, INDEPENDENT))
     order = np.argsort(-tables.distances, kind="stable")[:WORST].tolist()
-    lines = [
-        (
-            crossed(tables.tables[at]),
-            percent(tables.distances[at], 2),
-            percent(floor.distances[at], 2),
-            percent(lazy.distances[at], 2),
-            _times(tables, floor, at),
+    has_place = tables.ways > 1
+    lines, marked = [], []
+    for line, at in enumerate(order):
+        own, low, high = (float(each.distances[at]) for each in (tables, floor, lazy))
+        figures = [percent(own, 2), percent(low, 2)]
+        lines.append(
+            (crossed(tables.tables[at]), *figures, *([percent(high, 2)] if has_place else []), _words(own, low, high))
         )
-        for at in order
-    ]
+        if own > (max(low, PART * high) if has_place and high > APART * low else max(SEVERAL * low, _SMALL)):
+            marked.append(line)
     many = "one column" if tables.ways == 1 else f"{tables.ways} columns"
+    middle = ("independent columns",) if has_place else ()
     return Table(
         caption=f"Tables of {many}, the worst of {len(tables.tables):,}",
-        heading=("table", "differ", "fresh sample", "independent columns", "times a fresh sample"),
+        heading=("table", "differ", "fresh sample", *middle, "in words"),
         lines=tuple(lines),
-        numbers=(1, 2, 3, 4),
-        marked=tuple(
-            line for line, at in enumerate(order) if tables.distances[at] > max(SEVERAL * floor.distances[at], 0.01)
-        ),
+        numbers=(1, 2, 3) if has_place else (1, 2),
+        marked=tuple(marked),
     )
 
 
-def _times(tables: Variation, floor: Variation, at: int) -> str:
-    """Return how many times as far as a fresh sample a table is."""
-    low = float(floor.distances[at])
-    return f"{tables.distances[at] / low:.1f}" if low > 0 else "-"
+def _words(own: float, low: float, high: float) -> str:
+    """Return how far a table is, in words: the place on the way to independent columns, or times a fresh sample."""
+    if high > APART * low:
+        return f"{100 * (own - low) / (high - low):.0f} % of the way to independent columns"
+    return f"{own / low:.1f} times a fresh sample" if low > 0 else "-"
 
 
 def _map(found: MapOverlay, rows: int) -> list[Chart]:
     """Return one map: real, synthetic, difference."""
-    change = found.synthetic - found.real
+    is_empty = (found.real == 0) & (found.synthetic == 0)
+    change = np.where(is_empty, np.nan, found.synthetic - found.real)
     full = found.real[found.real > 0]
     top = float(np.quantile(full, _BRIGHT)) if len(full) else 1.0
-    filled = np.abs(change[change != 0])
+    filled = np.abs(change[~is_empty])
     reach = float(np.quantile(filled, _BRIGHT)) if len(filled) else 1.0
     name = f"{clipped(found.x, 24)} × {clipped(found.y, 24)}"
     empty = float(found.synthetic[found.real == 0].sum())
-    distance = (float(np.abs(change).sum()) + abs(found.outside[1] - found.outside[0])) / 2
+    distance = (float(np.abs(found.synthetic - found.real).sum()) + abs(found.outside[1] - found.outside[0])) / 2
     fresh = float(np.sqrt(found.real * (1 - found.real) / (math.pi * rows)).sum())
     meanings = {
         "real": f"{percent(1 - found.outside[0])} of the real rows lie in this range, in {len(full):,} of "
