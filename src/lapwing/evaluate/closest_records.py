@@ -120,8 +120,9 @@ def measure_distances(
     >>> measure_distances(rows, rows, columns, rng=np.random.default_rng(0))[0].real
     (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     """
-    real = closest_rows(synthetic_codes, real_codes, columns, rng=rng)
-    holdout = None if holdout_codes is None else closest_rows(synthetic_codes, holdout_codes, columns, rng=rng)
+    others = [real_codes] if holdout_codes is None else [real_codes, holdout_codes]
+    real, *rest = closest_rows(synthetic_codes, others, columns, rng=rng)
+    holdout = rest[0] if rest else None
     found = ClosestDistances(
         percents=PERCENTS, real=_quantiles(real), holdout=None if holdout is None else _quantiles(holdout)
     )

@@ -33,7 +33,7 @@ SECRETS: Final = 4
 TARGETS: Final = 1000
 """Synthetic rows whose closest rows are looked for; and half as many real rows, and holdout rows, for each guess."""
 
-MOST_SEARCHED: Final = 2**18
+MOST_SEARCHED: Final = 2**17
 """Rows among which the closest are looked for; of more, so many are drawn."""
 
 MOST_ROWS: Final = 2**20
@@ -191,8 +191,8 @@ def compare_disclosure(
 
     Notes
     -----
-    For 1,000,000 rows and 50 columns about 25 seconds and 2 GB, most of it in looking for closest rows. At most 2**20
-    rows of a table take part, and of these at most 2**18 are searched for the closest.
+    For 1,000,000 rows and 50 columns about 20 seconds and 1 GB, most of it in looking for closest rows. At most 2**20
+    rows of a table take part, and of these at most 2**17 are searched for the closest.
 
     Examples
     --------

@@ -78,8 +78,8 @@ def guess_secret(
     domain = schema.field(secret).domain
     parts = [targets] if controls is None else [targets, controls]
     rows = {column.name: np.concatenate([codes[column.name] for codes in parts]) for column in columns}
-    found = closest_rows(rows, synthetic_codes, columns, rng=rng).positions
-    guessed = synthetic_codes[secret][found]
+    [found] = closest_rows(rows, [synthetic_codes], columns, rng=rng)
+    guessed = synthetic_codes[secret][found.positions]
     truth = np.concatenate([codes[secret] for codes in parts])
     is_right = is_close(guessed, truth, domain)
     size = len(targets[secret])

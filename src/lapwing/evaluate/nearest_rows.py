@@ -49,15 +49,17 @@ class Closest:
 
 
 def closest_rows(
-    codes: Codes, others: Codes, columns: Sequence[Field], *, rng: np.random.Generator, exact: int = EXACT
-) -> Closest:
-    """Return the closest row of another table for each row of a table.
+    codes: Codes, others: Sequence[Codes], columns: Sequence[Field], *, rng: np.random.Generator, exact: int = EXACT
+) -> list[Closest]:
+    """Return the closest row of each of some other tables for each row of a table.
 
     Parameters
     ----------
-    codes, others : mapping of str to ndarray of integers, shape (m,) and (n,)
-        Codes of the columns, at least one row each. Which of several equally close rows is found depends on the order
-        of ``others``: shuffle them.
+    codes : mapping of str to ndarray of integers, shape (m,)
+        Codes of the columns, at least one row.
+    others : sequence of such mappings, shape (n,)
+        At least one row each. Which of several equally close rows is found depends on their order: shuffle them. All
+        are searched in the same way, so that distances to one table may be held against those to another.
     columns : sequence of Field
         Those that are compared, at least one.
     rng : Generator
@@ -67,7 +69,8 @@ def closest_rows(
 
     Returns
     -------
-    Closest
+    list of Closest
+        One for each of the other tables.
 
     Raises
     ------
@@ -92,18 +95,22 @@ def closest_rows(
     >>> age = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 10}}
     >>> columns = Schema.from_dict({"fields": [age, {"name": "b", "type": "boolean"}]}).columns
     >>> rows, others = {"age": np.array([5]), "b": np.array([1])}, {"age": np.array([5, 7]), "b": np.array([0, 1])}
-    >>> found = closest_rows(rows, others, columns, rng=np.random.default_rng(0))
+    >>> [found] = closest_rows(rows, [others], columns, rng=np.random.default_rng(0))
     >>> round(float(found.distances[0]), 3), found.positions.tolist()
     (0.1, [1])
     """
-    first = np.sort(np.unique(row_keys(others, columns), return_index=True)[1])
-    distinct = {column.name: others[column.name][first] for column in columns}
-    many = len(codes[columns[0].name])
-    if many * len(first) * len(columns) <= exact:
+    firsts = [np.sort(np.unique(row_keys(each, columns), return_index=True)[1]) for each in others]
+    distinct = [
+        {column.name: each[column.name][first] for column in columns}
+        for each, first in zip(others, firsts, strict=True)
+    ]
+    if len(codes[columns[0].name]) * max(map(len, firsts)) * len(columns) <= exact:
         found = _of_all(codes, distinct, columns)
     else:
         found = _of_candidates(codes, distinct, columns, rng)
-    return Closest(found.distances / len(columns), first[found.positions])
+    return [
+        Closest(each.distances / len(columns), first[each.positions]) for each, first in zip(found, firsts, strict=True)
+    ]
 
 
 def row_keys(codes: Codes, columns: Sequence[Field]) -> npt.NDArray[np.uint64]:
@@ -143,14 +150,18 @@ def row_keys(codes: Codes, columns: Sequence[Field]) -> npt.NDArray[np.uint64]:
     return keys
 
 
-def _of_all(codes: Codes, others: Codes, columns: Sequence[Field]) -> Closest:
+def _of_all(codes: Codes, others: Sequence[Codes], columns: Sequence[Field]) -> list[Closest]:
     """Compare all pairs; distances are sums over the columns."""
     neighbours, _, config, limited = _neighbours()
-    rows, reference = _vectors((codes, others), columns)
-    # 64 MiB of distances at a time, on one thread: threads that wait for each other take far longer.
-    with limited(limits=1), config(working_memory=64):
-        found = neighbours(n_neighbors=1, algorithm="brute", metric="manhattan").fit(reference).kneighbors(rows)
-    return Closest(found[0][:, 0], found[1][:, 0].astype(np.int64))
+    rows, *references = _vectors((codes, *others), columns)
+    found = []
+    for reference in references:
+        # 64 MiB of distances at a time, on one thread: threads that wait for each other take far longer.
+        with limited(limits=1), config(working_memory=64):
+            search = neighbours(n_neighbors=1, algorithm="brute", metric="manhattan").fit(reference)
+            distances, positions = search.kneighbors(rows)
+        found.append(Closest(distances[:, 0], positions[:, 0].astype(np.int64)))
+    return found
 
 
 def _vectors(tables: Sequence[Codes], columns: Sequence[Field]) -> list[Any]:
@@ -194,20 +205,26 @@ def _places(codes: npt.NDArray[np.integer], column: Field) -> Floats:
     return np.where(codes < domain.values, places, np.nan)
 
 
-def _of_candidates(codes: Codes, others: Codes, columns: Sequence[Field], rng: np.random.Generator) -> Closest:
+def _of_candidates(
+    codes: Codes, others: Sequence[Codes], columns: Sequence[Field], rng: np.random.Generator
+) -> list[Closest]:
     """Compare each row to a few that are close to it in random directions; distances are sums over the columns."""
     _, tree, _, limited = _neighbours()
-    rows, reference = _projections((codes, others), columns, rng)
-    with limited(limits=1):
-        candidates = tree(reference).query(rows, k=min(CANDIDATES, len(reference)), return_distance=False)
-    sums = np.zeros(candidates.shape)
-    for column in columns:
-        own, cells = codes[column.name][:, None], others[column.name][candidates]
-        apart = np.abs(_places(own, column) - _places(cells, column))
-        sums += np.where(np.isnan(apart), own != cells, apart)
-    best = sums.argmin(axis=1)
-    lines = np.arange(len(best))
-    return Closest(sums[lines, best], candidates[lines, best].astype(np.int64))
+    # The same directions for all: some tell rows apart better than others.
+    rows, *references = _projections((codes, *others), columns, rng)
+    lines = np.arange(len(rows))
+    found = []
+    for each, reference in zip(others, references, strict=True):
+        with limited(limits=1):
+            candidates = tree(reference).query(rows, k=min(CANDIDATES, len(reference)), return_distance=False)
+        sums = np.zeros(candidates.shape)
+        for column in columns:
+            own, cells = codes[column.name][:, None], each[column.name][candidates]
+            apart = np.abs(_places(own, column) - _places(cells, column))
+            sums += np.where(np.isnan(apart), own != cells, apart)
+        best = sums.argmin(axis=1)
+        found.append(Closest(sums[lines, best], candidates[lines, best].astype(np.int64)))
+    return found
 
 
 def _projections(tables: Sequence[Codes], columns: Sequence[Field], rng: np.random.Generator) -> list[Floats]:

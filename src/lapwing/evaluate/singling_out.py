@@ -26,8 +26,10 @@ ATTACKS: Final = 1000
 TRIES: Final = 2 * ATTACKS
 """Synthetic rows that are described by several columns to find descriptions that fit no other."""
 
-CONDITIONS: Final = 16
-"""Most columns of a description."""
+CONDITIONS: Final = (3, 16)
+"""Fewest columns of a description by several, where the table has them, and most."""
+
+_GLANCE: Final = 1024  # rows that tell which condition fits few rows: it is looked at first, and the rest is fast
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,10 +76,13 @@ def count_matches(codes: Codes, description: Description, schema: Schema) -> int
     >>> count_matches({"a": np.array([0, 1, 2])}, (Condition(column="a", direction="at least", code=1),), schema)
     1
     """
-    first, *rest = description
-    rows = np.flatnonzero(_fits(codes[first.column], first, schema.field(first.column).domain))
+    domains = {each: schema.field(each.column).domain for each in description}
+    first, *rest = sorted(
+        description, key=lambda each: int(_fits(codes[each.column][:_GLANCE], each, domains[each]).sum())
+    )
+    rows = np.flatnonzero(_fits(codes[first.column], first, domains[first]))
     for each in rest:
-        rows = rows[_fits(codes[each.column][rows], each, schema.field(each.column).domain)]
+        rows = rows[_fits(codes[each.column][rows], each, domains[each])]
     return len(rows)
 
 
@@ -140,9 +145,9 @@ def joint_conditions(synthetic_codes: Codes, schema: Schema, *, rng: np.random.G
     Returns
     -------
     tuple of Description
-        Each is of a random synthetic row: random columns, one after the other, at least two and at most 16, until no
-        other row fits. An ordered cell is described by "at least" where it is above the column's median, else "at
-        most"; any other by equality.
+        Each is of a random synthetic row: three random columns (all, where there are fewer), then one more after the
+        other, at most 16, until no other row fits. An ordered cell is described by "at least" where it is above the
+        column's median, else "at most"; any other by equality.
 
     Examples
     --------
@@ -271,23 +276,25 @@ def _fits(codes: npt.NDArray[np.integer], condition: Condition, domain: Domain) 
 
 def _some_columns(schema: Schema, rng: np.random.Generator) -> list[Field]:
     """Return random different columns, in random order."""
-    return [schema.columns[place] for place in rng.permutation(len(schema.columns))[:CONDITIONS].tolist()]
+    return [schema.columns[place] for place in rng.permutation(len(schema.columns))[: CONDITIONS[1]].tolist()]
 
 
 def _description(codes: Codes, row: int, columns: Sequence[Field], medians: Mapping[str, int]) -> Description | None:
     """Describe a row by one column after the other until no other fits; None if some do to the end."""
-    found: list[Condition] = []
-    fitting = np.arange(0)
-    for column in columns:
-        condition = _condition(codes[column.name][row], column, medians)
-        cells = codes[column.name][fitting] if found else codes[column.name]
-        fits = np.flatnonzero(_fits(cells, condition, column.domain))
-        fitting = fitting[fits] if found else fits
-        found.append(condition)
-        if len(fitting) == 1 and len(found) > 1:
-            # In one order, so that the same description is not found twice.
-            return tuple(sorted(found, key=lambda each: each.column))
-    return None
+    least = CONDITIONS[0]
+    conditions = [_condition(codes[column.name][row], column, medians) for column in columns]
+    fits = [
+        _fits(codes[column.name], condition, column.domain)
+        for column, condition in zip(columns[:least], conditions, strict=False)
+    ]
+    fitting = np.flatnonzero(np.logical_and.reduce(fits))
+    used = len(fits)
+    while len(fitting) > 1 and used < len(columns):
+        column = columns[used]
+        fitting = fitting[_fits(codes[column.name][fitting], conditions[used], column.domain)]
+        used += 1
+    # In one order, so that the same description is not found twice.
+    return tuple(sorted(conditions[:used], key=lambda each: each.column)) if len(fitting) == 1 else None
 
 
 def _medians(codes: Codes, schema: Schema) -> dict[str, int]:
