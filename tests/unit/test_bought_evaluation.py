@@ -54,14 +54,9 @@ def bought(real=REAL, synthetic=SYNTHETIC, schema=SCHEMA, **settings):
 def exact(real, synthetic, found, schema=SCHEMA):
     """Return the means without noise, of all tables."""
     schema = Schema.load(schema)
-    codes = [
-        {
-            name: np.concatenate([part[name] for part in code_table(each, schema).chunks()])
-            for name in schema_names(schema)
-        }
-        for each in (real, synthetic)
-    ]
-    names = schema_names(schema)
+    names = [column.name for column in schema.columns]
+    parts = [list(code_table(each, schema).chunks()) for each in (real, synthetic)]
+    codes = [{name: np.concatenate([part[name] for part in each]) for name in names} for each in parts]
     groups = [
         [tuple(names[place] for place in table) for table in answer.question.tables]
         for answer in found.noisy
