@@ -6,6 +6,7 @@ depend on one hidden number. The second table is made in the same way with a lit
 
 import argparse
 import json
+import multiprocessing
 import resource
 import tempfile
 import time
@@ -15,6 +16,7 @@ import numpy as np
 import polars as pl
 
 import lapwing as lw
+from lapwing.api.progress import watched
 
 
 def generated(rows: int, columns: int, noise: float, seed: int) -> tuple[pl.DataFrame, dict]:
@@ -42,6 +44,10 @@ def generated(rows: int, columns: int, noise: float, seed: int) -> tuple[pl.Data
     return pl.DataFrame(data), {"fields": fields}
 
 
+def write(path: Path, rows: int, columns: int, noise: float, seed: int) -> None:
+    generated(rows, columns, noise, seed)[0].write_parquet(path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
@@ -51,11 +57,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder, f"{name}.parquet") for name in ("real", "synthetic")]
         for path, noise, seed in zip(paths, (1.0, 1.3), (1, 2), strict=True):
-            frame, schema = generated(arguments.rows, arguments.columns, noise, seed)
-            frame.write_parquet(path)
-            del frame
+            # A process of its own, so that its memory is not counted.
+            writer = multiprocessing.get_context("spawn").Process(
+                target=write, args=(path, arguments.rows, arguments.columns, noise, seed)
+            )
+            writer.start()
+            writer.join()
+        schema = generated(10, arguments.columns, 1.0, 1)[1]
         wall, processor = time.perf_counter(), time.process_time()
-        found = lw.evaluate(*paths, schema, target=arguments.target or None)
+        by = ("c2",) if arguments.columns > 2 else ()
+        with watched(lambda step: print(f"{time.process_time() - processor:7.1f} s  {step.step}")):
+            found = lw.evaluate(*paths, schema, target=arguments.target or None, by=by)
         print(
             json.dumps(
                 {

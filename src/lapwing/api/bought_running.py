@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Final
 
 from lapwing.api.bought_settings import MOST_ROWS, BoughtSettings
@@ -12,6 +13,7 @@ from lapwing.api.records import Records
 from lapwing.budget.budget import Budget
 from lapwing.curator.opening import open_room
 from lapwing.errors import DataError
+from lapwing.evaluate.kinds import Releasable
 from lapwing.evaluate.noisy_variation import NoisyVariation, noisy_variations
 from lapwing.evaluate.public_tables import PublicTables
 from lapwing.noise.bits import BitSource
@@ -25,7 +27,11 @@ from lapwing.release.table_distances import LARGEST_TOTAL, MOST_BITS, TableDista
 from lapwing.release.terms import Terms
 from lapwing.release.transcript import AnswerSink
 from lapwing.release.version import VERSION
+from lapwing.report.bought import bought_sections
+from lapwing.report.page import render
+from lapwing.report.sections import Page
 from lapwing.report.text import aligned
+from lapwing.table.outputs import write_whole
 from lapwing.table.source import CodedSource
 
 NOTICE: Final = "releasable - bought with budget"
@@ -87,6 +93,28 @@ class BoughtEvaluation:
         ]
         table = aligned([heading, *lines], right=[1, 2, 3, 4])
         return "\n".join([NOTICE, "", table, "", *_WORDS, "", self.certificate.text().rstrip("\n")])
+
+    def html(self) -> str:
+        """Return the report that `to_html` writes."""
+        sections = bought_sections(self.variations, self.certificate, self.confidence)
+        return render(Releasable(Page(title="Synthetic beside real rows", sections=sections)))
+
+    def to_html(self, path: str | Path) -> None:
+        """Write a report that may be published: one HTML file that needs no network.
+
+        Parameters
+        ----------
+        path : path
+            Of the file; it appears whole.
+
+        Raises
+        ------
+        DataError
+            If the file cannot be written.
+        LapwingError
+            If the extra ``report`` is not installed.
+        """
+        write_whole(path, self.html())
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON values."""

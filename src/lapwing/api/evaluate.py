@@ -1,17 +1,23 @@
 """`lapwing.evaluate`: compares a synthetic table with the real one, for the house or, with a budget, for anybody."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import overload
 
 from lapwing.api.bought_evaluation import bought_evaluation
 from lapwing.api.bought_running import BoughtEvaluation
 from lapwing.api.generators import checked_seed, fresh_seed, generator
 from lapwing.api.progress import told
+from lapwing.api.release import Release, load
+from lapwing.api.report import release_sections
 from lapwing.api.settings import usable_schema
 from lapwing.budget.budget import Number
 from lapwing.errors import ParameterError
 from lapwing.internal.comparing import compare_with_real
 from lapwing.internal.evaluation import Evaluation
+from lapwing.report.sections import Section
+from lapwing.schema.schemas import Schema
 from lapwing.table.guard import private_boundary
 
 
@@ -24,6 +30,7 @@ def evaluate(
     target: str | None = None,
     by: str | Sequence[str] = (),
     test: object = None,
+    model: object = None,
     epsilon: None = None,
     rho: None = None,
     seed: int | None = 0,
@@ -69,6 +76,7 @@ def evaluate(
     target: str | None = None,
     by: str | Sequence[str] = (),
     test: object = None,
+    model: object = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
@@ -100,6 +108,8 @@ def evaluate(
         Real rows that the synthetic table was not made from, to test the prediction on, and to hold the attacks of the
         disclosure checks against. Without them a fifth of the real rows is held back to test predictions, and the
         ceiling is trained on the others.
+    model : path or Release, optional
+        The release that the synthetic table was drawn from: the report then tells of it too.
     epsilon, delta, rho : number, optional
         The budget, as for `lapwing.synthesize`: it is spent in equal parts on the mean total variation of 1-way, 2-way
         and 3-way tables, and on the number of rows where that is neither public nor expected.
@@ -163,8 +173,8 @@ def evaluate(
     [(0.5, True), (0.5, True)]
     """
     if epsilon is not None or rho is not None:
-        if target is not None or test is not None or by:
-            raise ParameterError("target, by and test are for internal results; leave them out, or the budget")
+        if by or any(given is not None for given in (target, test, model)):
+            raise ParameterError("target, by, test and model are for internal results; leave them out, or the budget")
         return bought_evaluation(
             real,
             synthetic,
@@ -189,6 +199,7 @@ def evaluate(
     names = (by,) if isinstance(by, str) else by
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise ParameterError("by must be the name of a column or a list of names; leave it out for no groups")
+    released = _released(model, checked)
     findings = compare_with_real(
         real,
         synthetic,
@@ -200,4 +211,20 @@ def evaluate(
         rng=generator(chosen, "evaluate"),
         watch=told,
     )
-    return Evaluation(findings=findings.value, schema=checked)
+    return Evaluation(findings=findings.value, schema=checked, released=released)
+
+
+def _released(model: object, schema: Schema) -> tuple[Section, ...]:
+    """Return what the report says of the release itself; nothing where no model was given."""
+    if model is None:
+        return ()
+    if not isinstance(model, str | Path | Release):
+        raise ParameterError(f"model must be a path to a saved release, or a Release, got {type(model).__name__}")
+    release = model if isinstance(model, Release) else load(model)
+    if [field.name for field in release.schema.columns] != [field.name for field in schema.columns]:
+        raise ParameterError(
+            "model must have the columns of the schema; give the release that the rows were drawn from"
+        )
+    parts = release_sections(release.schema, release.model, release.certificate, release.noisy, release.accuracy())
+    # Both halves of the page have a section about columns.
+    return tuple(replace(part, key=f"release-{part.key}", title=f"The release: {part.title}") for part in parts)

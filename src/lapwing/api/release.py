@@ -24,7 +24,7 @@ from lapwing.release.questions import Answer
 from lapwing.sample.conditions import Conditioned, conditioned
 from lapwing.sample.rows import sample_frames
 from lapwing.schema.schemas import Schema
-from lapwing.table.outputs import whole_files
+from lapwing.table.outputs import write_whole
 from lapwing.table.readers import Kind
 from lapwing.table.writers import to_frame_kind
 
@@ -307,9 +307,7 @@ class Release:
         DataError
             If the file cannot be written.
         """
-        text = release_html(self.schema, self.model, self.certificate, self.noisy, self.accuracy())
-        with whole_files([Path(path)]) as (place,):
-            place.write_text(text, encoding="utf-8", newline="\n")
+        write_whole(path, release_html(self.schema, self.model, self.certificate, self.noisy, self.accuracy()))
 
 
 def load(path: str | Path, kind: Kind = "path") -> Release:

@@ -11,7 +11,7 @@ from lapwing.release.questions import Answer
 from lapwing.report.page import render
 from lapwing.report.released import released_sections
 from lapwing.report.released_columns import MOST_COLUMNS
-from lapwing.report.sections import Page
+from lapwing.report.sections import Page, Section
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -26,8 +26,20 @@ def release_html(
     accuracy: Accuracy,
 ) -> str:
     """Return the releasable report of a release; see `Release.to_html`."""
+    title = f"Synthetic data: {schema.name}" if schema.name else "Synthetic data"
+    return render(Releasable(Page(title=title, sections=release_sections(schema, model, certificate, noisy, accuracy))))
+
+
+def release_sections(
+    schema: Schema,
+    model: "ReleasedModel",
+    certificate: Certificate,
+    noisy: Sequence[Answer],
+    accuracy: Accuracy,
+) -> tuple[Section, ...]:
+    """Return the sections of that report, made from released numbers only."""
     names = [field.name for field in schema.columns[:MOST_COLUMNS]]
-    sections = released_sections(
+    return released_sections(
         schema,
         model,
         certificate,
@@ -36,5 +48,3 @@ def release_html(
         columns=released_columns(model, schema, noisy, names, certificate.public_rows),
         maps=released_maps(model, schema),
     )
-    title = f"Synthetic data: {schema.name}" if schema.name else "Synthetic data"
-    return render(Releasable(Page(title=title, sections=sections)))

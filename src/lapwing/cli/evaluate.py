@@ -3,7 +3,7 @@
 import json
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +22,12 @@ from lapwing.cli.synthesize import (
 )
 from lapwing.table.outputs import whole_files
 
+if TYPE_CHECKING:
+    from lapwing.api.bought_running import BoughtEvaluation
+    from lapwing.internal.evaluation import Evaluation
+
+    Found = Evaluation | BoughtEvaluation
+
 _UNRECORDED = (
     "No --ledger: this evaluation is recorded nowhere, and nothing adds up what is spent; see `lapwing ledger init`."
 )
@@ -36,6 +42,16 @@ def evaluate(
         Path, typer.Argument(metavar="SYNTHETIC", help="The synthetic table, likewise.", show_default=False)
     ],
     schema: SchemaFile,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            "--model", metavar="M.lapwing", help="The release that SYNTHETIC was drawn from, to report about it too."
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="report.html", help="A report: one HTML file (needs lapwing[report])."),
+    ] = None,
     metrics: Annotated[
         Path | None, typer.Option("--json", metavar="metrics.json", help="Also write all figures here (internal).")
     ] = None,
@@ -75,8 +91,8 @@ def evaluate(
     """Compare a synthetic table with the real one (internal; with a budget, releasable)."""
     from lapwing.api.evaluate import evaluate as evaluation_of  # noqa: PLC0415
 
-    targets = [path for path in (metrics,) if path is not None]
-    inputs = [path for path in (real, synthetic, schema, test, ledger, transcript) if path is not None]
+    forms = [(path, form) for path, form in ((metrics, _json), (report, _html)) if path is not None]
+    inputs = [path for path in (real, synthetic, schema, model, test, ledger, transcript) if path is not None]
     bought: dict[str, Any] = {
         "epsilon": epsilon,
         "delta": delta,
@@ -88,11 +104,21 @@ def evaluate(
         "transcript": transcript,
     }
     with ExitStack() as stack:
-        places = stack.enter_context(whole_files(targets, inputs)) if targets else ()
+        places = stack.enter_context(whole_files([path for path, _ in forms], inputs)) if forms else ()
         with shown_progress(quiet=is_quiet(context, quiet), first="reading", of="of the steps done"):
-            found = evaluation_of(real, synthetic, schema, target=target, by=by or (), test=test, seed=seed, **bought)
-        for place in places:
-            place.write_text(json.dumps(found.to_dict(), indent=2) + "\n", encoding="utf-8")
+            found = evaluation_of(
+                real, synthetic, schema, target=target, by=by or (), test=test, model=model, seed=seed, **bought
+            )
+        for place, (_, form) in zip(places, forms, strict=True):
+            place.write_text(form(found), encoding="utf-8", newline="\n")
     print(found.summary())
     if ledger is None and (epsilon is not None or rho is not None):
         speaker(context, quiet)(_UNRECORDED)
+
+
+def _json(found: "Found") -> str:
+    return json.dumps(found.to_dict(), indent=2) + "\n"
+
+
+def _html(found: "Found") -> str:
+    return found.html()

@@ -72,8 +72,8 @@ def check(
     if data is None:
         return
 
-    from lapwing.internal.evaluation import NOTICE  # noqa: PLC0415
     from lapwing.internal.misfits import check_table  # noqa: PLC0415
+    from lapwing.report.page import NOTICE  # noqa: PLC0415
 
     fits = check_table(data, checked).value
     speaker(context, quiet)("internal: the counts are exact and were made by looking at private rows")

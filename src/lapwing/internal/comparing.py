@@ -10,8 +10,9 @@ import numpy as np
 from lapwing.errors import DataError
 from lapwing.evaluate.associations import compare_associations, compare_correlations
 from lapwing.evaluate.columns import compare_columns
+from lapwing.evaluate.disclosure import Disclosure, compare_disclosure
 from lapwing.evaluate.distances import compare_bounded_lipschitz, compare_densities, compare_wasserstein
-from lapwing.evaluate.downstream import Downstream, check_target, trained_auc
+from lapwing.evaluate.downstream import Downstream, check_target, compare_downstream
 from lapwing.evaluate.findings import Findings
 from lapwing.evaluate.gaps import missing_given, missing_together, pairs_given, pairs_together
 from lapwing.evaluate.kinds import Internal
@@ -22,6 +23,7 @@ from lapwing.evaluate.overlays import overlay_columns
 from lapwing.evaluate.propensity import compare_propensity
 from lapwing.evaluate.reference_rows import bootstrap_rows, independent_columns
 from lapwing.evaluate.row_samples import height
+from lapwing.evaluate.subgroups import compare_subgroups
 from lapwing.evaluate.table_kernels import compare_kernels
 from lapwing.evaluate.variation import (
     Variation,
@@ -126,6 +128,7 @@ def compare_with_real(
     tables = choose_tables(schema, rng=step("counting tables of one to three columns"))
     together, given = _gaps(rows, against, schema, step("counting missing cells"))
     found = compare_with_each(rows, against, schema, tables)
+    disclosure, more = _disclosure(rows, others, apart, schema, step("attacking"))
     return Internal(
         Findings(
             tables=found,
@@ -135,10 +138,10 @@ def compare_with_real(
             metrics=(*_from_tables(found), *_metrics(rows, against, schema, step)),
             associations=compare_associations(rows, against, schema, rng=step("measuring dependence")),
             downstream=downstream,
-            subgroups=(),
-            disclosure=None,
+            subgroups=compare_subgroups(rows, against, schema, by, rng=step("judging groups of rows")) if by else (),
+            disclosure=disclosure,
             overlays=overlay_columns(rows, others, schema),
-            notes=(*notes, *_empty_columns(rows, others, schema)),
+            notes=(*notes, *more, *_empty_columns(rows, others, schema)),
             rows=height(rows),
             synthetic_rows=height(others),
             seed=seed,
@@ -186,9 +189,20 @@ def _downstream(
         return None, [f"the target {quote(target)} has fewer than two values in the test rows: nothing to predict"]
     found = guarded(
         f"the target {quote(target)} cannot be predicted",
-        lambda: [trained_auc(each, tests, schema, target, rng) for each in (others, train)],
+        lambda: compare_downstream(others, train, tests, schema, target, rng=rng),
     )
-    return Downstream(target=target, auc=found[0], ceiling=found[1]), []
+    return found, []
+
+
+def _disclosure(
+    rows: Codes, others: Codes, apart: Codes | None, schema: Schema, rng: np.random.Generator
+) -> tuple[Disclosure | None, list[str]]:
+    """Return the sanity checks of disclosure, or why there are none."""
+    try:
+        import sklearn  # noqa: F401, PLC0415
+    except ImportError:
+        return None, ['checks of disclosure need scikit-learn; install it with: pip install "lapwing[report]"']
+    return compare_disclosure(rows, others, schema, holdout_codes=apart, rng=rng), []
 
 
 def _held_back(rows: Codes, rng: np.random.Generator) -> tuple[Codes, Codes]:

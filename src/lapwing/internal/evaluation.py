@@ -1,16 +1,18 @@
 """What a comparison of a synthetic table with the real one found, and the forms in which it is shown."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from pathlib import Path
+from typing import Any
 
 from lapwing.evaluate.findings import Findings
 from lapwing.evaluate.findings_record import findings_record
-from lapwing.report.sections import Section
+from lapwing.evaluate.kinds import Internal
+from lapwing.report.compared import compared_sections
+from lapwing.report.page import NOTICE, render
+from lapwing.report.sections import Page, Section
 from lapwing.report.summary import summary_text
 from lapwing.schema.schemas import Schema
-
-NOTICE: Final = "internal - do not publish"
-"""The watermark of everything that compares with real rows."""
+from lapwing.table.outputs import write_whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -41,3 +43,27 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as plain JSON values, under the notice that they are internal."""
         return {"notice": NOTICE} | findings_record(self.findings)
+
+    def html(self) -> str:
+        """Return the report that `to_html` writes."""
+        sections = (*compared_sections(self.findings, self.schema), *self.released)
+        return render(Internal(Page(title="Synthetic beside real rows", sections=sections)))
+
+    def to_html(self, path: str | Path) -> None:
+        """Write one HTML file that needs no network, with the watermark on screen and on paper.
+
+        Parameters
+        ----------
+        path : path
+            Of the file; it appears whole.
+
+        Raises
+        ------
+        ParameterError
+            If the path is none.
+        DataError
+            If the file cannot be written.
+        LapwingError
+            If the extra ``report`` is not installed.
+        """
+        write_whole(path, self.html())

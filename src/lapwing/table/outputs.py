@@ -86,6 +86,29 @@ def whole_files(targets: Sequence[Path], inputs: Sequence[Path] = ()) -> Iterato
         _discard(places)
 
 
+def write_whole(path: object, text: str) -> None:
+    """Write a text file that appears whole or not at all.
+
+    Parameters
+    ----------
+    path : path
+        Of the file.
+    text : str
+        In UTF-8, with line breaks as they are.
+
+    Raises
+    ------
+    ParameterError
+        If the path is none.
+    DataError
+        If the file cannot be written.
+    """
+    if not isinstance(path, str | Path):
+        raise ParameterError(f"path must be a path to write to, got {type(path).__name__}")
+    with whole_files([Path(path)]) as (place,):
+        place.write_text(text, encoding="utf-8", newline="\n")
+
+
 @contextlib.contextmanager
 def whole_folder(target: Path) -> Iterator[Path]:
     """Write a folder that appears with all its files when the block ends well.

@@ -1,0 +1,75 @@
+"""What the releasable report of a bought evaluation shows."""
+
+from collections.abc import Sequence
+
+from lapwing.evaluate.noisy_variation import NoisyVariation
+from lapwing.release.certificate import Certificate
+from lapwing.report.charts import interval_dots
+from lapwing.report.released_cost import cost_section
+from lapwing.report.released_promise import promise_section
+from lapwing.report.sections import Section, Table, Text
+
+
+def bought_sections(
+    variations: Sequence[NoisyVariation], certificate: Certificate, confidence: float
+) -> tuple[Section, ...]:
+    """Return the sections of the report of a comparison that was bought with budget.
+
+    Parameters
+    ----------
+    variations : sequence of NoisyVariation
+        The mean total variation of tables of one, two and three columns; at least one.
+    certificate : Certificate
+        What they cost.
+    confidence : float
+        With which all intervals hold at once.
+
+    Returns
+    -------
+    tuple of Section
+        The figures, the promise and the cost.
+
+    Raises
+    ------
+    LapwingError
+        If altair is not installed: it comes with the extra ``report``.
+    """
+    names = [f"tables of {each.ways} column{'s' if each.ways > 1 else ''}" for each in variations]
+    name, widest = max(zip(names, variations, strict=True), key=lambda pair: pair[1].ways)
+    meaning = (
+        f"{name.capitalize()} differ by {widest.mean:.3f} on average, between {widest.lower:.3f} and "
+        f"{widest.upper:.3f}; rows drawn from the synthetic shares would give {widest.floor:.3f}."
+    )
+    chart = interval_dots(
+        names,
+        [each.mean for each in variations],
+        [each.lower for each in variations],
+        [each.upper for each in variations],
+        title="How far the synthetic table is from the real one",
+        meaning=meaning,
+        unit="mean total variation",
+        marks={"bootstrap": [each.floor for each in variations]},
+    )
+    lines = tuple(
+        (
+            name,
+            f"{each.tables} of {each.possible}",
+            f"{each.mean:.4f}",
+            f"{each.lower:.4f} to {each.upper:.4f}",
+            f"{each.floor:.4f}",
+        )
+        for name, each in zip(names, variations, strict=True)
+    )
+    words = (
+        "Total variation is half the sum of the differences between two tables' shares: 0 where all shares are equal, "
+        f"1 where no cell is shared. All intervals hold at once with {confidence:.0%} probability over the noise. The "
+        "floor is what a table of as many rows would give that were drawn from the synthetic shares."
+    )
+    table = Table(
+        caption="Mean total variation distance",
+        heading=("tables", "compared", "mean", f"{confidence:.0%} interval", "floor"),
+        lines=lines,
+        numbers=(1, 2, 3, 4),
+    )
+    figures = Section(key="figures", title="Synthetic beside real rows", parts=(Text(words=words), chart, table))
+    return (figures, promise_section(certificate), cost_section(certificate))
