@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from lapwing.api.accuracy_asked import covering, most_rows_of_cells, natural_groupings, table_bounds
+from lapwing.api.accuracy_asked import Covering, covering, most_rows_of_cells, natural_groupings, table_bounds
 from lapwing.api.accuracy_conditions import Condition, asked_cells
 from lapwing.api.queries import Groups, listed_columns, query_groupings
 from lapwing.evaluate.accuracy import CountAccuracy, TableAccuracy
@@ -66,45 +66,51 @@ def table_accuracy(
     released = marginal(model, names, groupings)
     asked = _without_misfits(schema, names, groupings)
     found = covering(noisy, names, groupings, asked)
-    confidence = float(1 - failure)
-    if found is None:
-        most = most_rows_of_cells(noisy, names, groupings, asked, failure)
-        error = float(np.maximum(released, most - released)[asked].max())
-        known = not math.isinf(error)
-        return TableAccuracy(
-            columns=tuple(names),
-            cells=int(asked.sum()),
-            is_measured=False,
-            noise=None,
-            expected_error=None,
-            expected_variation=None,
-            largest_error=error if known else None,
-            variation=None,
-            confidence=confidence,
-            text=_guessed(
-                f"table of {', '.join(names)}", "no count of it", None if math.isinf(error) else error, failure
-            ),
-        )
-    counts, sizes = released[asked], found.mean_sizes()
-    largest, variation = table_bounds(counts, found, failure)
-    rows = float(counts.sum())
-    expected = min(1.0, float(sizes.sum()) / (2 * rows)) if rows > 0 else 1.0
+    if found is not None:
+        return _measured(names, released[asked], found, failure)
+    most = most_rows_of_cells(noisy, names, groupings, asked, failure)
+    return _unmeasured(names, released[asked], most[asked], failure)
+
+
+def _measured(names: Sequence[str], released: np.ndarray, found: Covering, failure: Fraction) -> TableAccuracy:
+    """Return what the noisy counts say about their own table."""
+    sizes, rows = found.mean_sizes(), float(released.sum())
+    largest, variation = table_bounds(released, found, failure)
+    said = _percent(failure)
     return TableAccuracy(
         columns=tuple(names),
-        cells=int(asked.sum()),
+        cells=released.size,
         is_measured=True,
         noise=found.law.sd * math.sqrt(float(found.terms.mean())),
         expected_error=float(sizes.mean()),
-        expected_variation=expected,
+        expected_variation=min(1.0, float(sizes.sum()) / (2 * rows)) if rows > 0 else 1.0,
         largest_error=largest,
         variation=variation,
-        confidence=confidence,
+        confidence=float(1 - failure),
         text=(
-            f"The table of {', '.join(names)} was measured: its noisy counts are off by {_rows(sizes.mean())} rows "
-            f"on average. With {_percent(failure)} % probability none of its {asked.sum()} released counts is further than "
-            f"{_rows(largest)} rows from the true one; with as much, the total variation distance is at most "
-            f"{variation:.3g}."
+            f"The table of {', '.join(names)} was measured: its noisy counts are off by {_rows(float(sizes.mean()))} "
+            f"rows on average. With {said} % probability none of its {released.size} released counts is further than "
+            f"{_rows(largest)} rows from the true one, and with {said} % probability the total variation distance is "
+            f"at most {variation:.3g}."
         ),
+    )
+
+
+def _unmeasured(names: Sequence[str], released: np.ndarray, most: np.ndarray, failure: Fraction) -> TableAccuracy:
+    """Return what the counts of fewer columns say about a table."""
+    largest = float(np.maximum(released, most - released).max())
+    error = None if math.isinf(largest) else largest
+    return TableAccuracy(
+        columns=tuple(names),
+        cells=released.size,
+        is_measured=False,
+        noise=None,
+        expected_error=None,
+        expected_variation=None,
+        largest_error=error,
+        variation=None,
+        confidence=float(1 - failure),
+        text=_guessed(f"table of {', '.join(names)}", error, failure),
     )
 
 
@@ -157,6 +163,10 @@ def count_accuracy(
     is_known = not math.isinf(upper)
     error = max(count - lower, upper - count) if is_known else None
     said = f"number of rows with the condition on {', '.join(cells.columns)}"
+    text = (
+        f"The {said} is about {count:.0f}; with {_percent(failure)} % probability the true one lies from {lower:.0f} "
+        f"to {upper:.0f}, by {terms} noisy count{'s' * (terms > 1)}."
+    )
     return CountAccuracy(
         columns=cells.columns,
         count=count,
@@ -167,12 +177,7 @@ def count_accuracy(
         upper=upper if is_known else None,
         largest_error=error,
         confidence=float(1 - failure),
-        text=(
-            f"The {said} is about {count:.6g}; with {_percent(failure)} % probability the true one lies from {lower:.0f} to "
-            f"{upper:.0f}, by {terms} noisy counts."
-            if found is not None
-            else _guessed(said, error, failure)
-        ),
+        text=_guessed(said, error, failure) if found is None else text,
     )
 
 
@@ -187,13 +192,14 @@ def _without_misfits(schema: Schema, columns: Sequence[str], groupings: "Sequenc
 
 def _guessed(what: str, error: float | None, failure: Fraction) -> str:
     """Say that something was not measured."""
-    text = f"The {what} was not measured, and is the model's guess; "
     if error is None:
-        return f"{text}no bound is proved for it. See `release.replicates`."
-    return (
-        f"{text}by the counts of fewer columns it is off by at most {_rows(error)} rows with "
-        f"{_percent(failure)} % probability. See `release.replicates`."
-    )
+        bound = "no bound is proved for it"
+    else:
+        bound = (
+            f"with {_percent(failure)} % probability no count is off by more than {_rows(error)} rows, as the counts "
+            "of fewer columns allow"
+        )
+    return f"The {what} was not measured and is the model's guess; {bound}. `release.replicates` estimates the error."
 
 
 def _percent(failure: Fraction) -> str:

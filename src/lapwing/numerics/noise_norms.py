@@ -10,7 +10,9 @@ any cell passes with a chance of a millionth of the failure, which is charged to
 levels is convolved by Fourier transform on a circle that it leaves with probability below 1e-13 (rounding, below 1e-9,
 is charged too). For many cells Chernoff's bound is taken with the best exponent of a list; that is larger than the
 exact figure by about ``0.8 / sqrt(cells)`` of it. The tail of one |S_c|, at all multiples of h, is bounded in the ways
-of `noise_tails`. Cells with different t_c: a sum of more values is less peaked, so that each may be taken as one of
+of `noise_tails`, except that the law of sums is convolved wherever a million numbers hold it, and that for sums of more
+than 8192 wide Laplace values the random variance of the mixture is replaced by one that it passes with probability
+1e-15. Cells with different t_c: a sum of more values is less peaked, so that each may be taken as one of
 more values; this keeps the number of laws small.
 """
 
@@ -35,11 +37,11 @@ _ELSEWHERE: Final = 1e-13
 _GAUSSIAN_GAP: Final = 1e-12
 _CONVOLVED: Final = 2**18
 _CONVOLVED_FROM: Final = 1e-6
-_EXACT_SCALE: Final = 8
 _EXACT_VARIANCE: Final = 4**2
 _SUMMED_VARIANCE: Final = 64**2
 _MOST_EXACT: Final = 2**20
-_MOST_WORK: Final = 2**22
+_MOST_MIXED: Final = 2**13
+_SPREAD: Final = 1e-15
 _FLAT: Final = 1000.0
 _UP: Final = 1 + 1e-9
 _EXPONENTS: Final = np.geomspace(1e-8, 50.0, 300)
@@ -157,7 +159,7 @@ def _survival(kind: Kind, parameter: Fraction, terms: int, reaches: np.ndarray) 
         if terms == 1:
             rate = float(min(1 / parameter, Fraction(10**300)))
             return np.asarray(2 * np.exp(-rate * (reaches + 1.0)) / (1 + math.exp(-rate)))
-        if parameter < _EXACT_SCALE and _circle(kind, parameter, terms) <= _MOST_EXACT:
+        if terms <= _MOST_EXACT and _circle(kind, parameter, terms) <= _MOST_EXACT:
             return _exact_survival(kind, parameter, terms, reaches)
         return _mixture_survival(parameter, terms, reaches)
     if terms > 1 and parameter < _EXACT_VARIANCE:
@@ -202,20 +204,21 @@ def _circle(kind: Kind, parameter: Fraction, terms: int) -> int:
 
 def _mixture_survival(scale: Fraction, terms: int, reaches: np.ndarray) -> np.ndarray:
     """Return upper bounds of P(|S| > k) from the real Laplace variables of `noise_tails`."""
-    from scipy.special import gammaincc  # noqa: PLC0415
+    from scipy.special import erfc, gammaincc, gammainccinv  # noqa: PLC0415
 
+    wider = 0.5 / math.tanh(float(min(1 / (2 * scale), Fraction(_FLAT))))
+    if terms > _MOST_MIXED:
+        # One Laplace variable is a normal one whose variance is twice an exponential one, so the sum's is Gamma(terms).
+        spread = float(gammainccinv(terms, _SPREAD))
+        return np.asarray(erfc((reaches + 0.5) / (2 * wider * math.sqrt(spread))) + 2 * _SPREAD)
     # The weights left out are below exp(-60) in sum.
     count = min(terms - 1, 1 + math.ceil(2 * math.sqrt(60.0 * terms)))
     place = np.arange(count)
     weights = np.cumprod(np.append(1.0, 2.0 * (terms - 1 - place) / (2.0 * terms - 2 - place)))
     weights /= weights.sum()
-    wider = 0.5 / math.tanh(float(min(1 / (2 * scale), Fraction(_FLAT))))
-    # Few points where there are many weights: between them the tail is at most what it is at the point before.
-    every = max(1, -(-weights.size * reaches.size // _MOST_WORK))
-    known = (reaches[::every] + 0.5) / wider
     shapes = np.arange(1.0, weights.size + 1)
-    beyond = np.array([float(weights @ gammaincc(shapes, each)) for each in known.tolist()])
-    return np.asarray(np.repeat(beyond, every)[: reaches.size] + 1e-25)
+    found = [float(weights @ gammaincc(shapes, each)) for each in ((reaches + 0.5) / wider).tolist()]
+    return np.array(found) + 1e-25
 
 
 def _masses(kind: Kind, parameter: Fraction) -> np.ndarray:
