@@ -2,10 +2,11 @@
 
 from lapwing.evaluate.findings import Findings
 from lapwing.report.compared_columns import columns_section
+from lapwing.report.compared_disclosure import disclosure_section
 from lapwing.report.compared_gaps import gaps_section
 from lapwing.report.compared_glance import glance_section
 from lapwing.report.compared_pairs import maps_section, pairs_section, worst_section
-from lapwing.report.compared_uses import disclosure_section, prediction_section, subgroups_section
+from lapwing.report.compared_uses import prediction_section, subgroups_section
 from lapwing.report.sections import Section
 from lapwing.schema.schemas import Schema
 

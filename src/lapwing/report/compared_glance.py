@@ -84,6 +84,7 @@ def _facts(found: Findings, seen: Glance) -> Facts:
                 figure=percent(pairs.synthetic.value), what="of rows differ in a pair of columns, on average", note=note
             )
         )
+    if found.downstream is None and pairs is not None:
         columns, distance = next(each for each in found.tables[SYNTHETIC] if each.ways == 2).worst(1)[0]
         facts.append(Fact(figure=percent(distance), what="differ in the worst pair of columns", note=crossed(columns)))
     if found.downstream is not None:

@@ -1,6 +1,7 @@
 """The internal report's sections on several columns at once: dependence of pairs, the worst tables, and maps."""
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -11,6 +12,7 @@ from lapwing.evaluate.glance import APART, PART, SEVERAL, standing
 from lapwing.evaluate.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC
 from lapwing.evaluate.overlays import MapOverlay
 from lapwing.evaluate.placed_figures import placed_figures
+from lapwing.evaluate.variation import Variation
 from lapwing.report.charts import heat_map, map_heat
 from lapwing.report.compared_words import clipped, crossed, percent
 from lapwing.report.sections import Chart, Part, Section, Table, Text
@@ -208,32 +210,39 @@ def _worst(found: Findings, place: int) -> Table:
     """Return the tables with so many columns that differ most, each with the same figure of the references."""
     tables, floor, lazy = (found.tables[name][place] for name in (SYNTHETIC, BOOTSTRAP, INDEPENDENT))
     order = np.argsort(-tables.distances, kind="stable")[:WORST].tolist()
-    has_place = tables.ways > 1
+    if tables.ways == 1:
+        return _worst_columns(tables, floor, order)
     lines, marked = [], []
     for line, at in enumerate(order):
         own, low, high = (float(each.distances[at]) for each in (tables, floor, lazy))
-        figures = [percent(own, 2), percent(low, 2)]
-        lines.append(
-            (crossed(tables.tables[at]), *figures, *([percent(high, 2)] if has_place else []), _words(own, low, high))
-        )
-        if own > (max(low, PART * high) if has_place and high > APART * low else max(SEVERAL * low, _SMALL)):
+        way = (own - low) / (high - low) if high > APART * low else None
+        figures = [percent(value, 2) for value in (own, low, high)]
+        lines.append((crossed(tables.tables[at]), *figures, "-" if way is None else f"{100 * way:.0f} %"))
+        if way is not None and way > PART:
             marked.append(line)
-    many = "one column" if tables.ways == 1 else f"{tables.ways} columns"
-    middle = ("independent columns",) if has_place else ()
     return Table(
-        caption=f"Tables of {many}, the worst of {len(tables.tables):,}",
-        heading=("table", "differ", "fresh sample", *middle, "in words"),
+        caption=f"Tables of {tables.ways} columns, the worst of {len(tables.tables):,}; place: 0 % is a fresh sample, "
+        "100 % independent columns",
+        heading=("table", "differ", "fresh sample", "independent columns", "place"),
         lines=tuple(lines),
-        numbers=(1, 2, 3) if has_place else (1, 2),
+        numbers=(1, 2, 3, 4),
         marked=tuple(marked),
     )
 
 
-def _words(own: float, low: float, high: float) -> str:
-    """Return how far a table is, in words: the place on the way to independent columns, or times a fresh sample."""
-    if high > APART * low:
-        return f"{100 * (own - low) / (high - low):.0f} % of the way to independent columns"
-    return f"{own / low:.1f} times a fresh sample" if low > 0 else "-"
+def _worst_columns(tables: Variation, floor: Variation, order: Sequence[int]) -> Table:
+    """Return the single columns that differ most; independent columns are never off there."""
+    pairs = [(float(tables.distances[at]), float(floor.distances[at])) for at in order]
+    return Table(
+        caption=f"Tables of one column, the worst of {len(tables.tables):,}",
+        heading=("table", "differ", "fresh sample", "times as far"),
+        lines=tuple(
+            (crossed(tables.tables[at]), percent(own, 2), percent(low, 2), f"{own / low:.1f}" if low > 0 else "-")
+            for at, (own, low) in zip(order, pairs, strict=True)
+        ),
+        numbers=(1, 2, 3),
+        marked=tuple(line for line, (own, low) in enumerate(pairs) if own > max(SEVERAL * low, _SMALL)),
+    )
 
 
 def _map(found: MapOverlay, rows: int) -> list[Chart]:

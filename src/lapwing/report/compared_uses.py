@@ -1,13 +1,11 @@
-"""The internal report's sections on use and harm: prediction, groups of people, and disclosure."""
+"""The internal report's sections on use: prediction, and groups of rows."""
 
 from typing import Final
 
-from lapwing.evaluate.disclosure import Disclosure, Risk
 from lapwing.evaluate.downstream import Downstream
 from lapwing.evaluate.findings import Findings
 from lapwing.evaluate.glance import SAME
 from lapwing.evaluate.subgroups import SubgroupAccuracy
-from lapwing.report.charts import interval_dots
 from lapwing.report.compared_charts import dots
 from lapwing.report.compared_words import clipped, counted, percent
 from lapwing.report.sections import Part, Section, Table, Text
@@ -18,10 +16,6 @@ GROUPS: Final = 100
 _FROM_SYNTHETIC: Final = "synthetic"
 _FROM_REAL: Final = "real"
 _MAJORITY: Final = "majority class"
-_NO_HOLDOUT: Final = (
-    " No rows were held out: the option --test FILE (test=) tells what an attack learns about rows of the release from "
-    "what it learns about anybody."
-)
 
 
 def prediction_section(found: Findings) -> Section:
@@ -110,39 +104,17 @@ def subgroups_section(found: Findings) -> Section:
     return Section(key=key, title=title, parts=(*parts, _group_table(order)))
 
 
-def disclosure_section(found: Findings) -> Section:
-    """Return the section *Disclosure*: attacks, as sanity checks.
-
-    Parameters
-    ----------
-    found : Findings
-
-    Returns
-    -------
-    Section
-    """
-    key, title = "disclosure", "Disclosure: sanity checks"
-    words = (
-        "Three simple attacks on the synthetic table. This is a sanity check, not a proof: an attack that fails here "
-        "may succeed in better hands. Only the privacy guarantee of the release speaks about all attacks."
-    )
-    seen = found.disclosure
-    if seen is None or not seen.risks:
-        notes = () if seen is None else seen.notes
-        none = Text(words="No attack could be tried on these tables: too few rows or columns.", points=notes)
-        return Section(key=key, title=title, parts=(Text(words=words), none))
-    return Section(key=key, title=title, parts=(Text(words=words, is_warning=True), *_risks(seen)))
-
-
 def _classifiers(area: Downstream) -> list[tuple[str, float | None, float | None, str]]:
     """Return name, AUC from synthetic rows, AUC from real rows and note of every classifier."""
-    main = ("gradient boosting, all rows", area.auc, area.ceiling, "")
-    return [main, *((each.name, each.auc, each.ceiling, each.note) for each in area.scores)]
+    if not area.scores:
+        return [("histogram gradient boosting", area.auc, area.ceiling, "")]
+    return [(each.name, each.auc, each.ceiling, each.note) for each in area.scores]
 
 
 def _lost(area: Downstream, lines: list[tuple[str, float | None, float | None, str]]) -> str:
     """Return the sentence about what was lost."""
-    text = f"The main classifier reaches {area.auc:.3f} from synthetic rows and {area.ceiling:.3f} from real ones"
+    figures = f"{area.auc:.3f} from synthetic rows and {area.ceiling:.3f} from real ones"
+    text = f"The main classifier, histogram gradient boosting, reaches {figures}"
     both = [(name, auc, ceiling) for name, auc, ceiling, _ in lines if auc is not None and ceiling is not None]
     losses = [ceiling - auc for _, auc, ceiling in both]
     if len(both) > 1:
@@ -207,68 +179,3 @@ def _judged(group: SubgroupAccuracy) -> str:
         return "as close as a fresh sample"
     low = group.bootstrap.value
     return f"{group.variation.value / low:.2g} times a fresh sample" if low > 0 else ""
-
-
-def _risks(seen: Disclosure) -> list[Part]:
-    """Return the attacks as a chart, a table and their meaning."""
-    risks = seen.risks
-    marks = {"without the synthetic rows": [risk.baseline for risk in risks]}
-    if any(risk.control is not None for risk in risks):
-        marks["held-out rows"] = [risk.control for risk in risks]
-    chart = interval_dots(
-        [risk.title for risk in risks],
-        [risk.rate for risk in risks],
-        [risk.lower for risk in risks],
-        [risk.upper for risk in risks],
-        title="How often attacks succeed, with 95 % intervals",
-        meaning=_alarm(risks),
-        unit="share of attacks",
-        marks=marks,
-        is_share=True,
-    )
-    lines = tuple(
-        (
-            risk.title,
-            f"{risk.attacks:,}",
-            percent(risk.rate, 2),
-            f"{percent(risk.lower, 2)} to {percent(risk.upper, 2)}",
-            percent(risk.baseline, 2),
-            percent(risk.control, 2),
-        )
-        for risk in risks
-    )
-    heading = ("attack", "attempts", "succeed", "95 % interval", "without the synthetic rows", "on held-out rows")
-    held = "" if seen.has_holdout else _NO_HOLDOUT
-    return [
-        chart,
-        Table(
-            caption="Attacks: a sanity check, not a proof",
-            heading=heading,
-            lines=lines,
-            numbers=(1, 2, 3, 4, 5),
-            marked=tuple(place for place, risk in enumerate(risks) if _is_alarming(risk)),
-        ),
-        Text(
-            words=f"{seen.rows:,} real rows took part.{held}",
-            points=(*(f"{risk.title}: {risk.meaning}" for risk in risks), *seen.notes),
-        ),
-    ]
-
-
-def _is_alarming(risk: Risk) -> bool:
-    """Return whether an attack clearly succeeds more often than its reference."""
-    reference, interval = (
-        (risk.baseline, risk.baseline_interval) if risk.control is None else (risk.control, risk.control_interval)
-    )
-    if reference is None:
-        return False
-    return risk.lower > (reference if interval is None else interval[1])
-
-
-def _alarm(risks: tuple[Risk, ...]) -> str:
-    """Return the sentence about which attacks stand out."""
-    loud = [risk.title for risk in risks if _is_alarming(risk)]
-    if not loud:
-        return "No attack clearly succeeds more often than its reference; that is a sanity check, not a proof."
-    listed = "; ".join(loud)
-    return f"Clearly more often than the reference: {listed}. A sanity check, not a proof, and a reason to look closer."
