@@ -34,6 +34,8 @@ oracle:  ## Compare with other libraries, each in an environment of its own.
 	@.venv-oracle-dp-accounting/bin/python -m pytest tests/oracle
 	@$(bootstrap) oracle-pot
 	@.venv-oracle-pot/bin/python -m pytest tests/oracle
+	@$(bootstrap) oracle-sdmetrics
+	@.venv-oracle-sdmetrics/bin/python -m pytest tests/oracle
 
 .venv-dev: FORCE
 	@$(bootstrap) dev
