@@ -1,6 +1,5 @@
 """What a released model says about each column, with intervals, in groups that a report can draw."""
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,7 +10,7 @@ import numpy as np
 from lapwing.api.intervals import cell_intervals, measured_groupings
 from lapwing.errors import CapacityError
 from lapwing.evaluate.coordinates import coordinate_pairs
-from lapwing.evaluate.overlay_bars import MOST_BARS, choose_bars, number_text, value_at
+from lapwing.evaluate.overlay_bars import FREQUENT, MOST_BARS, choose_bars, number_text, value_at
 from lapwing.release.model import ReleasedModel
 from lapwing.release.questions import Answer
 from lapwing.report.released_columns import ReleasedCell, ReleasedColumn, ReleasedMap
@@ -25,7 +24,10 @@ _FAILURE: Final = Fraction(1, 20)
 _LISTED: Final = 20  # categories without an order that have bars of their own
 _FINE: Final = 2**16  # groups in which a column is looked at before its bars are chosen
 _SAMPLED: Final = 4096
+_MOST_RUNS: Final = 64  # of groups as they were counted, before the tails are left out
 _GRID: Final = 48
+_READABLE: Final = 6.0  # bars, by the exponential of the entropy
+_TAIL: Final = 0.002  # share of the rows on each side that is not drawn
 _UNEVEN: Final = 2  # times as wide as another: worth a word
 _LEAST: Final = 0.0005  # share of the rows below which a special value is not worth a word
 
@@ -40,6 +42,8 @@ class _Shown:
     order: list[int]
     apart: list[int]
     is_uneven: bool = False
+    has_intervals: bool = True
+    no_interval: int | None = None  # a group whose making depends on counts
 
 
 def released_columns(
@@ -59,8 +63,9 @@ def released_columns(
     Returns
     -------
     tuple of ReleasedColumn
-        Numbers and dates in at most about 40 runs, whose ends are moved to the nearest ones that were counted;
-        categories without order: the 20 that the model expects most often, and all others together.
+        Numbers and dates in at most 64 runs of the groups in which they were first counted, without the tails;
+        where these are too wide to show how the model spreads them, in runs of round numbers, without intervals.
+        Categories without order: the 20 that the model expects most often, and all others together.
     """
     return tuple(_column(model, schema.field(name), noisy, public_rows) for name in names)
 
@@ -81,11 +86,12 @@ def _column(model: ReleasedModel, field: Field, noisy: Sequence[Answer], public_
     found = cell_intervals(noisy, [field.name], [shown.grouping], _FAILURE, public_rows)
 
     def cell(group: int, *, is_apart: bool = False) -> ReleasedCell:
-        is_known = bool(found.terms[group])
+        is_fixed = group >= shown.grouping.regular or (shown.has_intervals and group != shown.no_interval)
+        is_known = is_fixed and bool(found.terms[group])
         is_value = is_apart and group < shown.grouping.groups - 1
         return ReleasedCell(
             label=f"the value {shown.labels[group]}" if is_value else shown.labels[group],
-            start=shown.starts[group],
+            start=shown.starts[group] if group < len(shown.starts) else shown.labels[group],
             rows=float(counts[group]),
             lower=int(found.lower[group]) if is_known else None,
             upper=int(found.upper[group]) if is_known else None,
@@ -127,38 +133,83 @@ def _listed(model: ReleasedModel, field: Field) -> _Shown:
     grouping = lookup(domain, table)
     texts = labels(grouping, field)
     texts[_LISTED] = f"{domain.values - _LISTED:,} others"
-    return _Shown(grouping, texts, texts, list(range(_LISTED + 1)), [])
+    return _Shown(grouping, texts, texts, list(range(_LISTED + 1)), [], no_interval=_LISTED)
 
 
 def _runs(model: ReleasedModel, field: Field, measured: Grouping | None) -> _Shown:
-    """Return runs of an ordered column that can be read, moved to where the column was counted."""
+    """Return runs of an ordered column that can be read: as it was counted, or else as the model spreads it."""
     domain = field.domain
     if domain.values <= MOST_BARS or field.is_categorical:
         grouping = evenly(domain, MOST_BARS)
         texts = labels(grouping, field)
-        return _Shown(grouping, texts, texts, list(range(grouping.regular)), [])
+        return _Shown(grouping, texts, _starts(field, grouping), list(range(grouping.regular)), [])
+    counted = _counted(model, field, measured)
+    if counted is not None:
+        return counted
     bars = choose_bars(field, _codes(model, field, measured))
-    singles = {code for code, _ in bars.frequent}
-    cuts = _moved(bars.cuts, measured, domain.values)
-    alone = [edge for code in singles for edge in (code, code + 1) if 0 < edge < domain.values]
-    grouping = cut(domain, np.unique(np.concatenate((cuts, np.array(alone, dtype=np.int64)))))
-    known = dict(
-        zip(
-            itertools.pairwise([0, *bars.cuts.tolist(), domain.values]),
-            zip(bars.labels, bars.starts, strict=True),
-            strict=True,
-        )
+    grouping = cut(domain, bars.cuts)
+    texts = [*bars.labels, *labels(grouping, field)[grouping.regular :]]
+    return _Shown(grouping, texts, list(bars.starts), list(range(grouping.regular)), [], has_intervals=False)
+
+
+def _counted(model: ReleasedModel, field: Field, measured: Grouping | None) -> _Shown | None:
+    """Return the groups in which a column was first counted, or runs of them; None where they are too wide to be read.
+
+    The groups are those of one question, and how many of them make a run depends on their number alone, so that the
+    intervals keep their coverage. Only which runs are drawn, and which single values are told apart, depends on counts.
+    """
+    if measured is None or measured.kind == "table":
+        return None
+    edges = measured.pieces()[0][1 : measured.regular]
+    step = -(-measured.regular // _MOST_RUNS)
+    singles, shares = _frequent(model, field, measured)
+    alone = [edge for code in singles for edge in (code, code + 1) if 0 < edge < field.domain.values]
+    grouping = cut(field.domain, np.unique(np.concatenate((edges[step - 1 :: step], np.array(alone, dtype=np.int64)))))
+    starts, stops = (each[: grouping.regular] for each in grouping.pieces()[:2])
+    counts = marginal(model, [field.name], [grouping])[: grouping.regular]
+    is_single = np.isin(starts, singles) & (stops == starts + 1)
+    rest = np.where(is_single, 0.0, counts)
+    if _spread(rest) < min(_READABLE, 0.2 * _spread(shares)):
+        return None
+    tail = _TAIL * rest.sum()
+    is_drawn = ~is_single & (np.cumsum(rest) > tail) & (np.cumsum(rest[::-1])[::-1] > tail)
+    order = np.flatnonzero(is_drawn).tolist()
+    widths = (stops - starts)[order]
+    return _Shown(
+        grouping,
+        labels(grouping, field),
+        _starts(field, grouping),
+        order,
+        np.flatnonzero(is_single).tolist(),
+        is_uneven=len(order) > 0 and int(widths.max()) > _UNEVEN * int(widths.min()),
     )
+
+
+def _frequent(model: ReleasedModel, field: Field, measured: Grouping) -> tuple[list[int], np.ndarray]:
+    """Return the codes that were counted by themselves and would dwarf the others; and the masses of fine groups."""
+    starts, stops, _ = measured.pieces()
+    counts = marginal(model, [field.name], [measured])[: measured.regular]
+    starts, stops = starts[: measured.regular], stops[: measured.regular]
+    is_frequent = (stops == starts + 1) & (counts >= FREQUENT * max(counts.sum(), 1e-300))
+    if field.type in ("date", "datetime"):
+        is_frequent[:] = False
+    codes = _codes(model, field, measured)
+    spread = np.bincount(np.unique(codes[~np.isin(codes, starts[is_frequent])], return_inverse=True)[1])
+    return starts[is_frequent].tolist(), spread
+
+
+def _spread(masses: np.ndarray) -> float:
+    """Return over how many groups masses are spread: the exponential of their entropy."""
+    shares = masses[masses > 0] / max(masses.sum(), 1e-300)
+    return float(np.exp(-(shares * np.log(shares)).sum()))
+
+
+def _starts(field: Field, grouping: Grouping) -> list[str]:
+    """Return where groups begin, short; categories are called as they are."""
     texts = labels(grouping, field)
-    starts = list(texts)
-    runs = list(itertools.pairwise([0, *grouping.pieces()[0][1 : grouping.regular].tolist(), domain.values]))
-    for group, run in enumerate(runs):
-        texts[group], starts[group] = known.get(run, (texts[group], _start(field, run[0])))
-    apart = [group for group, (first, stop) in enumerate(runs) if first in singles and stop == first + 1]
-    order = [group for group in range(len(runs)) if group not in apart]
-    widths = [runs[group][1] - runs[group][0] for group in order][1:-1]  # those at the ends are open
-    is_uneven = bool(widths) and max(widths) > _UNEVEN * min(widths)
-    return _Shown(grouping, texts, starts, order, apart, is_uneven)
+    if field.is_categorical:
+        return texts
+    return [_start(field, int(code)) for code in grouping.pieces()[0][: grouping.regular]]
 
 
 def _codes(model: ReleasedModel, field: Field, measured: Grouping | None) -> np.ndarray:
@@ -181,23 +232,13 @@ def _codes(model: ReleasedModel, field: Field, measured: Grouping | None) -> np.
     return np.asarray(starts[group] + (inside * (stops[group] - starts[group])).astype(np.int64))
 
 
-def _moved(cuts: np.ndarray, measured: Grouping | None, values: int) -> np.ndarray:
-    """Return cuts at the nearest codes where counted groups begin; as they are where too few were counted."""
-    if measured is None or measured.kind == "table" or measured.regular < 3 or not len(cuts):
-        return cuts
-    known = measured.pieces()[0][1 : measured.regular]
-    after = np.searchsorted(known, cuts).clip(1, known.size - 1)
-    nearest = np.where(cuts - known[after - 1] <= known[after] - cuts, known[after - 1], known[after])
-    return np.unique(nearest[(nearest > 0) & (nearest < values)])
-
-
 def _start(field: Field, code: int) -> str:
     """Return where a run begins, short."""
     domain = field.domain
     if field.type in ("integer", "number"):
         return number_text(value_at(field, code))
     edges = [edge for edge in (code, code + 1) if 0 < edge < domain.values]
-    return label(cut(domain, edges), field, 1 if code else 0)
+    return label(cut(domain, edges), field, 1 if code else 0)[: len("2020-12-31")]
 
 
 def _map(model: ReleasedModel, fields: Sequence[Field]) -> ReleasedMap | None:

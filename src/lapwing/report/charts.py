@@ -127,7 +127,10 @@ def histogram(
         line["start"] = ticks[line["place"]]
     names = list(series)
     place = alt.X(
-        "start:O", sort=None, title=None, axis=alt.Axis(labelOverlap="greedy", labelAngle=0, labelSeparation=6)
+        "start:O",
+        sort=None,
+        title=None,
+        axis=alt.Axis(labelOverlap="greedy", labelAngle=0, labelSeparation=6, labelBound=20),
     )
     height = alt.Y("value:Q", title=unit, axis=_axis(is_share), scale=alt.Scale(zero=True))
     base = alt.Chart(alt.Data(values=lines)).encode(x=place, tooltip=_tooltip(is_share, bool(intervals)))

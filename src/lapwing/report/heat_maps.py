@@ -9,6 +9,7 @@ import numpy as np
 from lapwing.report.chart_parts import altair, distinct, plain_spec, ramp, shown
 from lapwing.report.sections import Chart, Table
 
+_NUMBER: Final = "isFinite(datum.value) ? format(datum.value, abs(datum.value) >= 1000 ? ',.0f' : '.3~g') : ''"
 _WHOLE: Final = 10
 """Rows and columns of a matrix that fits a printed page."""
 
@@ -151,7 +152,9 @@ def _overlapping(alt: Any) -> Any:  # noqa: ANN401
 def _shades(alt: Any, unit: str, domain: tuple[float, float], *, both_ways: bool) -> Any:  # noqa: ANN401
     """Return the shades of a heat map, in steps: a page changes their colours without drawing anew."""
     scale = alt.Scale(type="quantize", domain=list(domain), range=ramp(both_ways=both_ways))
-    legend = alt.Legend(orient="top", titleOrient="left", titleAnchor="middle", gradientLength=180, format=".2~g")
+    legend = alt.Legend(
+        orient="top", titleOrient="left", titleAnchor="middle", gradientLength=180, labelExpr=_NUMBER, labelSeparation=6
+    )
     return alt.Color("value:Q", title=unit, scale=scale, legend=legend)
 
 

@@ -139,7 +139,7 @@ def _environment() -> Any:  # noqa: ANN401
         import jinja2  # noqa: PLC0415
     except ImportError:
         raise LapwingError(_MISSING.format("jinja2")) from None
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader("lapwing.report", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -147,6 +147,19 @@ def _environment() -> Any:  # noqa: ANN401
         lstrip_blocks=True,
         finalize=lambda value: _visible(value) if type(value) is str else value,
     )
+    environment.filters["coded"] = _coded
+    return environment
+
+
+def _coded(text: str) -> Any:  # noqa: ANN401
+    """Return an escaped text with what stands between backticks set as code."""
+    import markupsafe  # noqa: PLC0415
+
+    parts = [markupsafe.escape(part) for part in _visible(text).split("`")]
+    if len(parts) % 2 == 0:  # a backtick by itself is one
+        return markupsafe.escape(_visible(text))
+    pieces = [f"<code>{part}</code>" if place % 2 else part for place, part in enumerate(parts)]
+    return _safe("".join(pieces))
 
 
 def _safe(text: str) -> Any:  # noqa: ANN401

@@ -23,22 +23,22 @@ from lapwing.report.sections import Fact, Facts, Part, Section, Table, Text
 from lapwing.schema.schemas import Schema
 
 MECHANISM_WORDS: Final = {
-    "Adaptive": "It counted, with noise, the values of each column and those combinations of two or three columns that "
+    "Adaptive": "counted, with noise, the values of each column and those combinations of two or three columns that "
     "matter most, and fitted a model to the counts. How columns depend on each other that it did not count "
     "together is the model's guess.",
-    "Independent": "It counted, with noise, the values of each column by itself. How columns depend on each other was "
+    "Independent": "counted, with noise, the values of each column by itself. How columns depend on each other was "
     "not looked at, and the rows show nothing of it.",
-    "PMM": "It counted, with noise, the rows in cells that are halved again and again, made the counts agree, and "
+    "PMM": "counted, with noise, the rows in cells that are halved again and again, made the counts agree, and "
     "placed rows in the smallest cells.",
-    "PSMM": "It counted, with noise, the rows in equal cells, and took the nearest table that has no negative counts.",
-    "Grid": "It counted, with noise, the rows in the cells of a fixed grid, and kept the well filled ones.",
-    "KDTree": "It cut the space into cells where there are many rows, by noisy decisions, and counted the rows in the "
+    "PSMM": "counted, with noise, the rows in equal cells, and took the nearest table that has no negative counts.",
+    "Grid": "counted, with noise, the rows in the cells of a fixed grid, and kept the well filled ones.",
+    "KDTree": "cut the space into cells where there are many rows, by noisy decisions, and counted the rows in the "
     "cells with noise.",
-    "Microaggregation": "It put similar rows into cells, took noisy means of each cell, and draws rows around these "
+    "Microaggregation": "put similar rows into cells, took noisy means of each cell, and draws rows around these "
     "means. Single rows are blurred by it.",
-    "LinearStatistics": "It weighted public points so that chosen statistics of them agree with their noisy values. "
+    "LinearStatistics": "weighted public points so that chosen statistics of them agree with their noisy values. "
     "What was not chosen is as in the public points.",
-    "PrivateSampling": "It drew rows by chance, without noise, from a density so flat that no single row shows in it.",
+    "PrivateSampling": "drew rows by chance, without noise, from a density so flat that no single row shows in it.",
 }
 """What each mechanism does, in plain words."""
 
@@ -119,7 +119,7 @@ def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accur
         )
     words = (
         "This report is about synthetic rows: a computer drew them from a model, and none was taken from the private "
-        f"table. {MECHANISM_WORDS.get(certificate.mechanism, f'They were made by {certificate.mechanism}.')}"
+        f"table. {certificate.mechanism} {MECHANISM_WORDS.get(certificate.mechanism, 'made the model.')}"
     )
     points = (
         f"Protected is {what}; noise hides it.",

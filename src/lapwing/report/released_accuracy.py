@@ -53,14 +53,10 @@ def accuracy_section(accuracy: Accuracy) -> Section:
 
 
 def _sorted(statements: Sequence[Statement]) -> tuple[list[Statement], list[Statement]]:
-    """Return the statements for everybody, and those for experts: where one kind has many, its first ones count."""
-    first: list[Statement] = []
-    further: list[Statement] = []
-    seen = Counter[str]()
-    for each in statements:
-        seen[each.key] += 1
-        (first if seen[each.key] <= _OF_A_KIND and len(first) < _FIRST else further).append(each)
-    return first, further
+    """Return the statements for everybody, and those for experts: kinds of which there are many."""
+    kinds = Counter(each.key for each in statements)
+    first = [each for each in statements if kinds[each.key] <= _OF_A_KIND]
+    return first[:_FIRST], first[_FIRST:] + [each for each in statements if kinds[each.key] > _OF_A_KIND]
 
 
 def _words(accuracy: Accuracy) -> str:
@@ -93,7 +89,8 @@ def _statements(statements: Sequence[Statement], caption: str) -> Table:
 
 def _sentence(text: str) -> str:
     """Return a text as a sentence."""
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+    plain = text.replace("`", "")
+    return f"{plain[:1].upper()}{plain[1:]}{'' if plain.endswith('.') else '.'}"
 
 
 def _name(each: MarginalAccuracy) -> str:

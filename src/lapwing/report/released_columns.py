@@ -12,6 +12,8 @@ from lapwing.report.sections import Chart, Part, Table, Text
 MOST_COLUMNS: Final = 100
 """Columns that are drawn."""
 
+_ROUNDING: Final = 1e-6
+_LEAST: Final = 0.5  # expected rows
 _SERIES: Final = "released"
 
 
@@ -154,11 +156,18 @@ def column_chart(column: ReleasedColumn) -> Chart:
 
 def _meaning(column: ReleasedColumn) -> str:
     """Say what is not among the bars, and how wide they are."""
-    uneven = " The runs are not equally wide." if column.is_uneven else ""
-    if not column.apart:
-        return f"All rows are in the bars.{uneven}"
-    told = "; ".join(f"{cell.label} {_told(cell, column.rows)}" for cell in column.apart)
-    return f"Apart from the bars: {told}.{uneven}"
+    words = []
+    if column.apart:
+        told = "; ".join(f"{cell.label} {_told(cell, column.rows)}" for cell in column.apart)
+        words.append(f"Apart from the bars: {told}.")
+    drawn = sum(cell.rows for cell in (*column.cells, *column.apart))
+    if drawn < column.rows * (1 - _ROUNDING):
+        words.append(f"The tails are left out: {_percent(1 - drawn / column.rows)} of the rows.")
+    if column.is_uneven:
+        words.append("The runs are not equally wide.")
+    if all(cell.lower is None for cell in column.cells):
+        words.append("No lines: what was counted was wider, or the column was not counted by itself.")
+    return " ".join(words) or "All rows are in the bars."
 
 
 def _told(cell: ReleasedCell, rows: int) -> str:
@@ -173,7 +182,7 @@ def _told(cell: ReleasedCell, rows: int) -> str:
 
 def _percent(share: float) -> str:
     """Return a share in percent, with a digit more where it is small."""
-    return f"{100 * share:.1f} %" if share >= 0.01 or share == 0 else f"{100 * share:.2g} %"
+    return f"{100 * share:.1f} %" if share >= 0.01 else f"{100 * share:.2g} %"
 
 
 def _figures(column: ReleasedColumn) -> Table:
@@ -195,12 +204,12 @@ def _figures(column: ReleasedColumn) -> Table:
 def _map_chart(found: ReleasedMap) -> Chart:
     """Return a map."""
     return map_heat(
-        found.rows,
+        np.where(found.rows < _LEAST, 0.0, found.rows),
         found.x_edges.tolist(),
         found.y_edges.tolist(),
         x_title=found.x,
         y_title=found.y,
         title=f"{found.x} and {found.y}",
-        meaning="Where the released model expects rows: the darker, the more. Cells without rows are left blank.",
+        meaning="Where the released model expects rows: the darker, the more; blank below half a row.",
         unit="rows expected",
     )

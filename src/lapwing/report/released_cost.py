@@ -106,25 +106,25 @@ def _noise(lines: Sequence[CostLine]) -> str:
 
 def _every_line(lines: Sequence[CostLine], sign: str) -> tuple[Text | Table, ...]:
     """Return every line of the certificate, or as many as can be read."""
-    heading = ("question", "columns", "level", "among", sign, "noise", "standard deviation", "sensitivity (L1)")
+    heading = ("question", "columns", "level", "chosen among", sign, "noise", "standard deviation", "sensitivity (L1)")
     shown_lines = tuple(
         (
             line.question,
             ", ".join(line.columns) or "-",
             "-" if line.level is None else str(line.level),
-            "-" if line.candidates is None else f"{line.candidates:,} tables",
+            "-" if line.candidates is None else f"{line.candidates:,}",
             f"{float(line.cost.amount):.4g}",
-            "-" if line.noise is None else f"discrete {line.noise.kind}",
+            "-" if line.noise is None else line.noise.kind,
             "-" if line.noise is None else f"{line.noise.sd:.4g}",
             str(line.sensitivity.l1),
         )
         for line in lines[:_MOST_LINES]
     )
     table = Table(
-        caption="Every answer, in the order in which it was given",
+        caption="Every answer, in the order in which it was given; noise values are whole numbers (discrete laws)",
         heading=heading,
         lines=shown_lines,
-        numbers=(2, 4, 6, 7),
+        numbers=(2, 3, 4, 6, 7),
     )
     if len(lines) <= _MOST_LINES:
         return (table,)

@@ -22,6 +22,7 @@ const config = (width) => ({
     titleFontSize: 11.5,
     titleFontWeight: "normal",
     titlePadding: 8,
+    labelSeparation: 5,
     labelLimit: Math.max(70, Math.min(260, width * 0.36)),
   },
   legend: {
