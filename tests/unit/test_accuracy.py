@@ -297,6 +297,17 @@ def test_a_condition_on_columns_that_were_not_counted_together_is_bounded_from_a
     assert json.dumps(found.to_dict())
 
 
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_two_conditions_that_most_rows_meet_are_met_together_by_many(neighbours):
+    release = released(lw.Independent(), neighbours=neighbours)
+
+    found = release.accuracy(where={"a": [0, 1, 2], "b": lw.between(0, 6)})
+
+    alone = [table().filter(pl.col(name) <= most).height for name, most in (("a", 2), ("b", 6))]
+    assert sum(alone) - 3000 - 300 < found.lower < sum(alone) - 3000
+    assert found.upper < min(alone) + 100
+
+
 def test_a_count_is_at_most_the_public_number_of_rows():
     release = released(lw.Independent(), epsilon=0.001, neighbours="replace-one")
 

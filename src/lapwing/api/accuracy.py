@@ -1,10 +1,10 @@
 """The accuracy of a release, from released numbers, its certificate and the law of its noise alone."""
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from lapwing.api.accuracy_asked import most_rows, noisy_totals
 from lapwing.api.accuracy_statements import certificate_statements
 from lapwing.api.accuracy_tables import (
     MeasuredTable,
@@ -22,8 +22,7 @@ from lapwing.mechanisms.microaggregation import Microaggregation
 from lapwing.mechanisms.private_sampling import PrivateSampling
 from lapwing.numerics.noise_tails import sum_tail
 from lapwing.release.certificate import Certificate
-from lapwing.release.questions import Answer, NoisyCounts
-from lapwing.release.tree_counts import NoisyTree
+from lapwing.release.questions import Answer
 from lapwing.sample.conditions import effective_atoms
 from lapwing.schema.schemas import Schema
 
@@ -68,10 +67,10 @@ def release_accuracy(
     known = [(table, counts_of(table, model)) for table in tables_with_most_noise(tables)]
     listed = [(table, counts) for table, counts in known if counts is not None]
 
-    def most_rows(chance: Fraction) -> float:
-        return _most_rows(certificate, noisy, chance)
+    def limit(chance: Fraction) -> float:
+        return most_rows(noisy, certificate.public_rows, chance)
 
-    marginals = [marginal_accuracy(table, counts, failure, most_rows) for table, counts in listed]
+    marginals = [marginal_accuracy(table, counts, failure, limit) for table, counts in listed]
     return Accuracy(
         statements=(
             *certificate_statements(certificate),
@@ -100,30 +99,6 @@ def _most_uncertain_first(each: MarginalAccuracy) -> tuple[object, ...]:
     return -each.variation, -each.largest_error, each.columns, -1 if each.level is None else each.level
 
 
-def _totals(noisy: Sequence[Answer]) -> Iterator[tuple[float, NoisyCounts | NoisyTree, int, bool]]:
-    """Return noisy numbers of rows, in the order in which they were given, with their terms and whether all count."""
-    for answer in noisy:
-        match answer:
-            case NoisyCounts():
-                yield float(answer.counts.sum()), answer, answer.counts.size, True
-            case NoisyTree():
-                nested = answer.question.hierarchies
-                is_whole = all(each.covered == each.values + each.reserved for each in nested)
-                first = answer.tables[0]
-                yield float(first.counts.sum()), answer, first.counts.size, is_whole
-
-
-def _most_rows(certificate: Certificate, noisy: Sequence[Answer], failure: Fraction) -> float:
-    """Return a bound of the number of rows used, but with some probability; infinite where nothing bounds it."""
-    if certificate.public_rows is not None:
-        return float(certificate.public_rows)
-    for total, answer, terms, is_whole in _totals(noisy):
-        law = answer.tables[0].noise
-        if is_whole:
-            return max(0.0, total + sum_tail(law.kind, law.parameter, terms, failure))
-    return math.inf
-
-
 def _rows_statement(
     model: "ReleasedModel", certificate: Certificate, noisy: Sequence[Answer], failure: Fraction
 ) -> tuple[Statement, ...]:
@@ -131,8 +106,7 @@ def _rows_statement(
     if certificate.public_rows is not None:
         text = f"The number of rows of the table is public: {certificate.public_rows}."
         return (_statement("number_of_rows", text, 0.0, "rows", None),)
-    for total, answer, terms, is_whole in _totals(noisy):
-        law = answer.tables[0].noise
+    for total, law, terms, is_whole in noisy_totals(noisy):
         reach = sum_tail(law.kind, law.parameter, terms, failure)
         value = abs(model.rows - total) + reach
         which = "rows used" if is_whole else "rows used that fit the schema"

@@ -2,7 +2,7 @@
 
 A table or count stands on the earliest answer of which one noisy table makes up all of it, and inside that answer on
 the noisy table whose sum has the least variance: both are fixed before the noise of that answer is drawn, see
-`lapwing.api.intervals`. A number of rows that no answer makes up is at most that of fewer columns; each such set of
+`lapwing.api.intervals`. A number of rows that no answer makes up is bounded by those of fewer columns; each such set of
 columns gets the same part of the failure probability, whether it was measured or not, so that nothing depends on that.
 """
 
@@ -20,7 +20,8 @@ from lapwing.evaluate.table_bounds import TableNoise, count_errors, variation_bo
 from lapwing.numerics.noise_norms import absolute_noise, largest_noise
 from lapwing.numerics.noise_tails import sum_tail
 from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.questions import Answer
+from lapwing.release.questions import Answer, NoisyCounts
+from lapwing.release.tree_counts import NoisyTree
 from lapwing.schema.groupings import Grouping
 
 MOST_COLUMNS: Final = 6
@@ -109,40 +110,92 @@ def covering(
     return None
 
 
-def most_rows_of_cells(
+def cell_ranges(
     noisy: Sequence[Answer],
     columns: Sequence[str],
     groupings: Sequence[Grouping],
     asked: np.ndarray,
+    *,
     failure: Fraction,
-) -> np.ndarray:
-    """Return upper bounds of the true counts of cells from the noisy counts of fewer columns, all at once.
+    public_rows: int | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return ranges of the true counts of cells from the noisy counts of fewer columns, all at once.
 
     Parameters
     ----------
     noisy, columns, groupings, asked
         As for `covering`.
     failure : Fraction
-        Of all bounds together.
+        Of all ranges together.
+    public_rows : int or None
+        The number of rows, where it is public.
 
     Returns
     -------
-    ndarray of float64, of the table's shape
-        Infinite where nothing bounds a cell.
+    lower, upper : ndarray of float64, of the table's shape
+        At least 0; infinite where nothing bounds a cell.
+
+    Notes
+    -----
+    A count is at most the one of fewer columns, and at least the sum of those of single columns less the number of rows
+    for each but one (Fréchet's bounds).
     """
-    most = np.full(asked.shape, np.inf)
+    lower, upper = np.zeros(asked.shape), np.full(asked.shape, np.inf)
     if not 2 <= len(columns) <= MOST_COLUMNS:
-        return most
-    each = failure / (2 ** len(columns) - 2)
+        return lower, upper
+    each = failure / (2 ** len(columns) - 1)
+    above = np.full(asked.shape, -(len(columns) - 1) * most_rows(noisy, public_rows, each))
     for kept in _fewer(len(columns)):
         others = tuple(axis for axis in range(len(columns)) if axis not in kept)
         needed = np.asarray(asked.any(axis=others))
         found = covering(noisy, [columns[axis] for axis in kept], [groupings[axis] for axis in kept], needed)
+        least, most = np.full(needed.shape, -np.inf), np.full(needed.shape, np.inf)
         if found is not None:
-            upper = np.full(needed.shape, np.inf)
-            upper[needed] = np.maximum(found.noisy + found.largest(each), 0.0)
-            most = np.minimum(most, np.expand_dims(upper, others))
-    return most
+            reach = found.largest(each)
+            least[needed], most[needed] = found.noisy - reach, np.maximum(found.noisy + reach, 0.0)
+        upper = np.minimum(upper, np.expand_dims(most, others))
+        if len(kept) == 1:
+            above = above + np.expand_dims(least, others)
+    return np.maximum(lower, above), upper
+
+
+def noisy_totals(noisy: Sequence[Answer]) -> Iterator[tuple[float, NoiseLaw, int, bool]]:
+    """Return noisy numbers of rows, in the order in which they were given.
+
+    Yields
+    ------
+    tuple
+        The number, the law of each noisy count in it, how many these are, and whether rows that do not fit the schema
+        are counted.
+    """
+    for answer in noisy:
+        match answer:
+            case NoisyCounts():
+                yield float(answer.counts.sum()), answer.noise, answer.counts.size, True
+            case NoisyTree():
+                nested, first = answer.question.hierarchies, answer.tables[0]
+                is_whole = all(each.covered == each.values + each.reserved for each in nested)
+                yield float(first.counts.sum()), first.noise, first.counts.size, is_whole
+
+
+def most_rows(noisy: Sequence[Answer], public_rows: int | None, failure: Fraction) -> float:
+    """Return a bound of the number of rows used that holds but with some probability; infinite without one.
+
+    Parameters
+    ----------
+    noisy : sequence of answers
+        Of one release, in the order in which they were given.
+    public_rows : int or None
+        The number of rows, where it is public.
+    failure : Fraction
+        Above 0 and below 1.
+    """
+    if public_rows is not None:
+        return float(public_rows)
+    for total, law, terms, is_whole in noisy_totals(noisy):
+        if is_whole:
+            return max(0.0, total + sum_tail(law.kind, law.parameter, terms, failure))
+    return math.inf
 
 
 def table_bounds(released: np.ndarray, found: Covering, failure: Fraction) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from lapwing.api.accuracy_asked import Covering, covering, most_rows_of_cells, natural_groupings, table_bounds
+from lapwing.api.accuracy_asked import Covering, cell_ranges, covering, natural_groupings, table_bounds
 from lapwing.api.accuracy_conditions import Condition, asked_cells
 from lapwing.api.queries import Groups, listed_columns, query_groupings
 from lapwing.evaluate.accuracy import CountAccuracy, TableAccuracy
@@ -34,6 +34,7 @@ def table_accuracy(
     *,
     groups: Groups | None,
     failure: Fraction,
+    public_rows: int | None,
 ) -> TableAccuracy:
     """Return how accurate the table of some columns is.
 
@@ -47,6 +48,8 @@ def table_accuracy(
         As for a query; None for the groups in which the columns were first counted together, or 20 where they were not.
     failure : Fraction
         Above 0 and below 1.
+    public_rows : int or None
+        The number of rows, where it is public.
 
     Returns
     -------
@@ -68,8 +71,11 @@ def table_accuracy(
     found = covering(noisy, names, groupings, asked)
     if found is not None:
         return _measured(names, released[asked], found, failure)
-    most = most_rows_of_cells(noisy, names, groupings, asked, failure)
-    return _unmeasured(names, released[asked], most[asked], failure)
+    lower, upper = cell_ranges(noisy, names, groupings, asked, failure=failure, public_rows=public_rows)
+    counts = released[asked]
+    return _unmeasured(
+        names, float(np.maximum(counts - lower[asked], upper[asked] - counts).max()), counts.size, failure
+    )
 
 
 def _measured(names: Sequence[str], released: np.ndarray, found: Covering, failure: Fraction) -> TableAccuracy:
@@ -96,13 +102,12 @@ def _measured(names: Sequence[str], released: np.ndarray, found: Covering, failu
     )
 
 
-def _unmeasured(names: Sequence[str], released: np.ndarray, most: np.ndarray, failure: Fraction) -> TableAccuracy:
+def _unmeasured(names: Sequence[str], largest: float, cells: int, failure: Fraction) -> TableAccuracy:
     """Return what the counts of fewer columns say about a table."""
-    largest = float(np.maximum(released, most - released).max())
     error = None if math.isinf(largest) else largest
     return TableAccuracy(
         columns=tuple(names),
-        cells=released.size,
+        cells=cells,
         is_measured=False,
         noise=None,
         expected_error=None,
@@ -157,9 +162,10 @@ def count_accuracy(
         lower, upper = (min(max(float(end), 0.0), limit) for end in (total - reach, total + reach))
         noise = found.law.sd * math.sqrt(terms)
     else:
-        terms, lower = 0, 0.0
-        most = most_rows_of_cells(noisy, cells.columns, cells.groupings, cells.asked, failure)
-        upper = min(limit, float(most[cells.asked].sum()))
+        ranges = cell_ranges(
+            noisy, cells.columns, cells.groupings, cells.asked, failure=failure, public_rows=public_rows
+        )
+        terms, lower, upper = 0, *(min(limit, float(each[cells.asked].sum())) for each in ranges)
     is_known = not math.isinf(upper)
     error = max(count - lower, upper - count) if is_known else None
     said = f"number of rows with the condition on {', '.join(cells.columns)}"

@@ -246,11 +246,11 @@ class Release:
                 "accuracy is told of a table (columns, perhaps with groups) or of a condition (where); ask for each "
                 "by itself"
             )
+        public, of = self.certificate.public_rows, (self.model, self.schema, self.noisy)
         if where is not None:
-            public = self.certificate.public_rows
-            return count_accuracy(self.model, self.schema, self.noisy, where, failure=failure, public_rows=public)
+            return count_accuracy(*of, where, failure=failure, public_rows=public)
         if columns is not None:
-            return table_accuracy(self.model, self.schema, self.noisy, columns, groups=groups, failure=failure)
+            return table_accuracy(*of, columns, groups=groups, failure=failure, public_rows=public)
         return release_accuracy(self.model, self.schema, self.certificate, self.noisy, failure)
 
     def replicates(self, m: int, rows: int | None = None, seed: int | None = None) -> Replicates:
