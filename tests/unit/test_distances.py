@@ -175,3 +175,13 @@ def test_constant_columns_are_at_distance_0(code: int, rows: int, others: int) -
 
     assert len(found) == 5
     assert max(found.values()) < ROUNDED
+
+
+def test_two_categories_are_one_length_apart_whatever_their_order() -> None:
+    fields = [{"name": name, "type": "string", "categories": ["f", "m"]} for name in "abc"]
+    real, other = ({name: np.array([code]) for name in "abc"} for code in (0, 1))
+
+    found = figures(real, other, schema_of(*fields))
+
+    assert found["wasserstein_l2"] == pytest.approx(math.sqrt(3), abs=ROUNDED)
+    assert found["wasserstein_linf"] == 1

@@ -1,7 +1,7 @@
 """How far coded tables are from each other in all ordered columns at once: W1, bounded-Lipschitz, kernel densities.
 
 Rows are points as `lapwing.evaluate.table_points` makes them: each column has length 1, being missing is one length
-away. What is computed from private rows is private: nothing here adds noise.
+away. Columns with two values count as ordered. What is computed from private rows is private: nothing here adds noise.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from lapwing.evaluate.kernel_distances import box_grid, kernel_densities
 from lapwing.evaluate.metrics import Compared, Metric
 from lapwing.evaluate.row_samples import height
 from lapwing.evaluate.table_kernels import GAMMA
-from lapwing.evaluate.table_points import ordered_columns, table_points
+from lapwing.evaluate.table_points import placed_columns, table_points
 from lapwing.evaluate.wasserstein import wasserstein_assignment, wasserstein_sliced, wasserstein_subsampled
 from lapwing.schema.schemas import Schema
 
@@ -148,7 +148,7 @@ def compare_wasserstein(
     Returns
     -------
     tuple of Compared or None
-        `WASSERSTEIN_LINF`, `WASSERSTEIN_L2` and `SLICED`; None where no column is ordered.
+        `WASSERSTEIN_LINF`, `WASSERSTEIN_L2` and `SLICED`; None where no column is ordered or has two values.
 
     Notes
     -----
@@ -197,7 +197,7 @@ def compare_bounded_lipschitz(
     Returns
     -------
     Compared or None
-        `BOUNDED_LIPSCHITZ`; None where no column is ordered.
+        `BOUNDED_LIPSCHITZ`; None where no column is ordered or has two values.
 
     Notes
     -----
@@ -231,7 +231,7 @@ def compare_densities(
     Returns
     -------
     Compared or None
-        `KERNEL_DENSITY`; None where no column is ordered.
+        `KERNEL_DENSITY`; None where no column is ordered or has two values.
 
     Notes
     -----
@@ -273,7 +273,7 @@ def _table_points(
     real_codes: Codes, others: Mapping[str, Codes], schema: Schema, rows: int, rng: np.random.Generator
 ) -> _Points | None:
     """Return the points of some rows of each table in some ordered columns; None where there is none."""
-    columns = ordered_columns(schema)
+    columns = placed_columns(schema)
     if not columns:
         return None
     if len(columns) > MOST_COLUMNS:

@@ -13,7 +13,7 @@ from lapwing.evaluate.estimates import Estimate
 from lapwing.evaluate.kernel_distances import mean_features, mmd, mmd_from_features, random_frequencies
 from lapwing.evaluate.metrics import Compared, Metric
 from lapwing.evaluate.row_samples import height
-from lapwing.evaluate.table_points import ordered_columns, table_points
+from lapwing.evaluate.table_points import table_points
 from lapwing.schema.schemas import Schema
 
 Codes = Mapping[str, npt.NDArray[np.integer]]
@@ -77,7 +77,7 @@ def compare_kernels(
     >>> round(found.values["other"].value, 4)
     0.6893
     """
-    columns = ordered_columns(schema)
+    columns = [column for column in schema.columns if column.domain.ordered and column.domain.values > 1]
     if not columns:
         return None
     gamma = GAMMA / len(columns)

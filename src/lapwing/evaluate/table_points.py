@@ -1,4 +1,4 @@
-"""Rows of coded tables as points: all ordered columns at once, each of length 1."""
+"""Rows of coded tables as points: all columns with an order at once, each of length 1."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,8 +13,8 @@ from lapwing.schema.schemas import Schema
 Codes = Mapping[str, npt.NDArray[np.integer]]
 
 
-def ordered_columns(schema: Schema) -> list[Field]:
-    """Return the ordered columns with at least two regular codes.
+def placed_columns(schema: Schema) -> list[Field]:
+    """Return the columns whose regular codes have a place on a line: ordered ones, and any with just two.
 
     Parameters
     ----------
@@ -24,15 +24,24 @@ def ordered_columns(schema: Schema) -> list[Field]:
     Returns
     -------
     list of Field
-        In the schema's order.
+        In the schema's order, with at least two regular codes each.
+
+    Notes
+    -----
+    Two values are as far apart in one order as in the other, so that 0 and 1 may be categories as well as numbers.
 
     Examples
     --------
-    >>> fields = [{"name": "sex", "type": "string", "categories": ["f", "m"]}, {"name": "old", "type": "boolean"}]
-    >>> [column.name for column in ordered_columns(Schema.from_dict({"fields": fields}))]
-    ['old']
+    >>> kinds = {"sex": ["f", "m"], "side": ["l", "m", "r"], "only": ["x"]}
+    >>> fields = [{"name": name, "type": "string", "categories": values} for name, values in kinds.items()]
+    >>> [column.name for column in placed_columns(Schema.from_dict({"fields": fields}))]
+    ['sex']
     """
-    return [column for column in schema.columns if column.domain.ordered and column.domain.values > 1]
+    return [
+        column
+        for column in schema.columns
+        if column.domain.values == 2 or (column.domain.ordered and column.domain.values > 1)
+    ]
 
 
 def table_points(
@@ -45,7 +54,7 @@ def table_points(
     tables : sequence of mapping of str to ndarray of integers, shape (n,)
         Codes of the columns, at least one row each.
     columns : sequence of Field
-        Ordered, with at least two regular codes; at least one.
+        As `placed_columns` returns them; at least one.
     rows : int
         Most rows of a table; of more, so many are drawn.
     rng : Generator
@@ -67,7 +76,7 @@ def table_points(
     --------
     >>> schema = Schema.from_dict({"fields": [{"name": "old", "type": "boolean"}]})
     >>> tables = [{"old": np.array([0, 1])}, {"old": np.array([1, 2])}]  # 2 is missing
-    >>> found = table_points(tables, ordered_columns(schema), rows=9, rng=np.random.default_rng(0))
+    >>> found = table_points(tables, placed_columns(schema), rows=9, rng=np.random.default_rng(0))
     >>> [points.tolist() for points in found]
     [[[0.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.5, 1.0]]]
     """
