@@ -1,9 +1,13 @@
 """How good a table is, in a few words: where each figure lies between a fresh sample and independent columns.
 
 A figure alone says little: tables with many cells are far from anything but themselves. So each one is placed between
-two that are computed in the same way: that of as many real rows drawn with replacement (the sampling floor), and that
-of the real rows with every column shuffled by itself (the lazy baseline). Words follow from the place by fixed
-thresholds, and from its less favourable end where the figure is an estimate.
+two that are computed in the same way: that of as many real rows drawn with replacement (the sampling floor, here called
+a fresh sample), and that of the real rows with every column shuffled by itself (the lazy baseline). Words follow from
+the place by fixed thresholds, and from its less favourable end where the figure is an estimate.
+
+Rows drawn with replacement differ from the real ones as these do from the law that they came from. Rows drawn anew
+from that law have the chance of both: they are sqrt(2) times as far where a cell holds many rows, and e = 2.72 times
+where it holds one. Hence `SAME`, `SPARSE` and `APART`: what cannot be told from new rows is not called worse than them.
 """
 
 import math
@@ -15,10 +19,10 @@ from lapwing.evaluate.downstream import Downstream
 from lapwing.evaluate.estimates import Estimate
 from lapwing.evaluate.findings import Findings
 from lapwing.evaluate.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC, Compared, Metric
-from lapwing.evaluate.placed_figures import placed_figures
+from lapwing.evaluate.placed_figures import PREDICTION, placed_figures
 from lapwing.schema.scalars import quote
 
-Verdict = Literal["closer", "fresh", "most", "part", "none", "worse", "several", "far"]
+Verdict = Literal["closer", "fresh", "most", "part", "none", "worse", "sparse", "several", "far"]
 
 FRESH: Final = 0.05
 """Largest place, from 0 (a fresh sample) to 1 (independent columns), that counts as a fresh sample."""
@@ -33,13 +37,19 @@ NONE: Final = 1.1
 """Largest place that counts as no better than independent columns; beyond, a table is worse."""
 
 SAME: Final = 1.5
-"""Figures without a baseline: so many times that of a fresh sample counts as one."""
+"""A distance so many times that of a fresh sample counts as one, wherever independent columns are."""
 
 SEVERAL: Final = 5.0
-"""And so many times as several times as far."""
+"""Without a place: so many times that of a fresh sample count as several, more as much farther."""
 
-APART: Final = 1.5
-"""A baseline must be at least so many times as far as the floor for a place between them to mean anything."""
+APART: Final = 3.0
+"""Independent columns must be so many times as far as a fresh sample for a place between them to mean anything."""
+
+SPARSE: Final = math.e
+"""So far from a fresh sample may new rows be in sparse tables: without a place, no figure up to there is called far."""
+
+CLOSER: Final = 2.0
+"""A distance that is so many times smaller than that of a fresh sample is called closer."""
 
 _ERRORS: Final = 2.0  # standard errors by which an estimate may be better than the truth
 _EPSILON: Final = 1e-12  # rounding of a difference of two equal distances
@@ -51,6 +61,7 @@ WORDS: Final[Mapping[Verdict, str]] = {
     "part": "part of the dependence kept",
     "none": "no better than independent columns",
     "worse": "worse than independent columns",
+    "sparse": "too few rows to tell from a fresh sample",
     "several": "several times as far as a fresh sample",
     "far": "much farther than a fresh sample",
 }
@@ -91,6 +102,8 @@ class Standing:
     def words(self) -> str:
         """The verdict in words, with its figure where there is no place."""
         if self.verdict in ("several", "far") and self.times is not None:
+            if self.times <= SAME:
+                return "too uncertain to tell"
             return f"{self.times:.2g} times as far as a fresh sample" if self.times < 100 else WORDS["far"]
         return WORDS[self.verdict]
 
@@ -149,12 +162,16 @@ def standing(compared: Compared) -> Standing | None:
     own, low, high = (abs(each.value - best) for each in (synthetic, floor, lazy))
     noise = _ERRORS * math.hypot(floor.standard_error, lazy.standard_error)
     error = _finite(synthetic.standard_error)
+    # What real rows teach is no distance by chance: a prediction is judged by its place alone.
+    is_chance = compared.metric.key != PREDICTION
     place, place_error = None, 0.0
-    if high - low > max((APART - 1) * low, noise, _EPSILON):
+    verdict = _beside(own + _ERRORS * error, low) if is_chance else "far"
+    if high - low > max((APART - 1) * low if is_chance else 0.0, noise, _EPSILON):
         place, place_error = (own - low) / (high - low), error / (high - low)
-        verdict = _between(place + _ERRORS * place_error, place)
-    else:
-        verdict = _beside(own, error, low)
+        if verdict not in ("closer", "fresh"):
+            verdict = _between(place + _ERRORS * place_error, place)
+    elif is_chance and verdict in ("several", "far") and high > low and own + _ERRORS * error <= SPARSE * low:
+        verdict = "sparse"
     return Standing(
         metric=compared.metric,
         synthetic=synthetic,
@@ -162,7 +179,7 @@ def standing(compared: Compared) -> Standing | None:
         independent=lazy,
         place=place,
         place_error=place_error,
-        times=own / low if low > 0 else None,
+        times=own / low if low > _EPSILON else None,
         verdict=verdict,
     )
 
@@ -173,8 +190,6 @@ def _finite(error: float) -> float:
 
 def _between(upper: float, place: float) -> Verdict:
     """Return the verdict of a place between floor and baseline, by its less favourable end."""
-    if upper < -FRESH:
-        return "closer"
     limits: tuple[tuple[float, Verdict], ...] = ((FRESH, "fresh"), (MOST, "most"), (PART, "part"))
     for limit, verdict in limits:
         if upper <= limit:
@@ -183,12 +198,11 @@ def _between(upper: float, place: float) -> Verdict:
     return "none" if 2 * place - upper <= NONE else "worse"
 
 
-def _beside(own: float, error: float, low: float) -> Verdict:
-    """Return the verdict of a figure that has no baseline, by its distance and that of a fresh sample."""
-    upper = own + _ERRORS * error
-    if low <= 0:
+def _beside(upper: float, low: float) -> Verdict:
+    """Return the verdict of a distance beside that of a fresh sample alone, by its less favourable end."""
+    if low <= _EPSILON:
         return "fresh" if upper <= _EPSILON else "far"
-    if upper < low / SAME:
+    if upper < low / CLOSER:
         return "closer"
     if upper <= SAME * low:
         return "fresh"
@@ -218,8 +232,8 @@ def glance(found: Findings) -> Glance:
     details = [_compared(found), _counted(places)]
     if single is not None and main is not single:
         details.append(f"Single columns: {single.words}.")
-    if found.downstream is not None and "downstream" in by_key:
-        details.append(_predicted(found.downstream, by_key["downstream"]))
+    if found.downstream is not None:
+        details.append(_predicted(found.downstream, by_key.get(PREDICTION)))
     return Glance(
         headline="There is nothing to compare." if main is None else _headline(main, places),
         details=tuple(each for each in details if each),
@@ -281,7 +295,7 @@ def _headline(main: Standing, places: tuple[Standing, ...]) -> str:
             "fresh sample of the real rows (0 %) to columns without any relation (100 %)."
         )
     worst = max((each for each in places if each.place is not None), key=lambda each: each.place or 0.0, default=None)
-    if worst is None or worst is main:
+    if worst is None or worst is main or worst.verdict in ("closer", "fresh"):
         return text
     return f"{text} The least favourable figure, {quote(worst.metric.title)}, is at {place_text(worst)}."
 
@@ -298,43 +312,44 @@ _PAIRS: Final[Mapping[Verdict, str]] = {
 
 def _compared(found: Findings) -> str:
     """Return what was compared."""
-    columns = len(found.columns[SYNTHETIC])
-    return f"Compared: {found.synthetic_rows:,} synthetic rows with {found.rows:,} real ones, in {columns:,} columns."
+    rows, columns = found.synthetic_rows, len(found.columns[SYNTHETIC])
+    counts = f"{rows:,} synthetic row{'s' * (rows != 1)} with {found.rows:,} real one{'s' * (found.rows != 1)}"
+    return f"Compared: {counts}, in {columns:,} column{'s' * (columns != 1)}."
 
 
 def _counted(places: tuple[Standing, ...]) -> str:
     """Return how many figures have which verdict."""
     placed = [each.verdict for each in places if each.place is not None]
     if not placed:
-        return "No figure has a place between a fresh sample and independent columns: there is no dependence to keep."
+        return "No figure has a place between a fresh sample and independent columns: no dependence, or few rows."
     counts = [(WORDS[verdict], placed.count(verdict)) for verdict in WORDS if verdict in placed]
     listed = ", ".join(f"{count} {words}" for words, count in counts)
     return f"Of {len(placed)} figures that see dependence: {listed}."
 
 
-def _predicted(area: Downstream, place: Standing) -> str:
+def _predicted(area: Downstream, found: Standing | None) -> str:
     """Return how well the target is predicted."""
     figures = f"AUC {area.auc:.3f} from synthetic rows, {area.ceiling:.3f} from real ones"
-    lost = (
-        ""
-        if place.place is None
-        else f"; {100 * min(max(place.place, 0.0), 1.0):.0f} % of what real rows teach is lost"
-    )
+    if found is None or found.place is None:
+        lost = "; real rows teach too little to lose"
+    else:
+        lost = f"; {100 * min(max(found.place, 0.0), 1.0):.0f} % of what real rows teach is lost"
     return f"Prediction of {quote(area.target)}: {figures}, {area.floor:.1f} knows nothing{lost}."
 
 
 def _cautions(found: Findings, places: tuple[Standing, ...]) -> list[str]:
     """Return what the figures do not say, and what looks wrong."""
     cautions = []
-    closer = [each.metric.title for each in places if each.verdict == "closer"]
-    if closer:
+    closer = sum(each.verdict == "closer" for each in places)
+    if 2 * closer > len(places):
         cautions.append(
-            f"Closer to the real rows than a fresh sample of them: {', '.join(closer)}. That is usual for figures that "
-            "a release measured with little noise; of a table made without a privacy guarantee it can mean copied rows."
+            f"{closer} of {len(places)} figures are closer to the real rows than a fresh sample of them. That is usual "
+            "for what a release measured with little noise; of a table made without a privacy guarantee it can mean "
+            "copied rows."
         )
     worse = [each.metric.title for each in places if each.verdict == "worse"]
     if worse:
-        cautions.append(f"Worse than independent columns: {', '.join(worse)}.")
+        cautions.append(f"Worse than independent columns: {'; '.join(worse)}.")
     small = sum(group.is_too_small for group in found.subgroups)
     if small:
         cautions.append(f"{small} of {len(found.subgroups)} groups are too small to trust their figures.")

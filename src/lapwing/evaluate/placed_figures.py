@@ -1,10 +1,17 @@
 """The figures of a comparison that are placed between a fresh sample and independent columns, all in one form."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from lapwing.evaluate.estimates import Estimate
 from lapwing.evaluate.findings import Findings
 from lapwing.evaluate.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC, Compared, Metric
+
+PREDICTION: Final = "downstream"
+"""Key of the prediction of the target."""
+
+LESSON: Final = 0.05
+"""AUC by which real rows must beat the majority class for a prediction to have a place."""
 
 
 def placed_figures(found: Findings) -> tuple[Compared, ...]:
@@ -18,7 +25,8 @@ def placed_figures(found: Findings) -> tuple[Compared, ...]:
     -------
     tuple of Compared
         Mean total variation of the tables of one, two and three columns, missing cells, then the other metrics, then
-        prediction: there the ceiling stands for the fresh sample and the floor for independent columns.
+        prediction where real rows teach anything: there the ceiling stands for the fresh sample and the floor for
+        independent columns.
     """
     return (*_variations(found), *_gaps(found), *found.metrics, *_prediction(found))
 
@@ -71,10 +79,10 @@ def _gaps(found: Findings) -> list[Compared]:
 def _prediction(found: Findings) -> list[Compared]:
     """Return how well the target is predicted: from synthetic rows, from real ones, and by the majority class."""
     area = found.downstream
-    if area is None:
+    if area is None or area.ceiling - area.floor < LESSON:
         return []
     metric = Metric(
-        key="downstream",
+        key=PREDICTION,
         title="Prediction of the target, AUC",
         unit="AUC",
         meaning="Area under the ROC curve of a classifier that was trained on synthetic rows and tested on real ones, "

@@ -52,7 +52,7 @@ def place_chart(standings: Sequence[Standing], *, title: str, meaning: str) -> C
     zones = zones.encode(
         x=alt.X("start:Q", title=_AXIS),
         x2="stop:Q",
-        color=alt.Color("zone:N", title=None, scale=shades, legend=alt.Legend(orient="top", columns=3)),
+        color=alt.Color("zone:N", title=None, scale=shades, legend=alt.Legend(orient="top", columns=2)),
     )
     marks = alt.Chart(alt.Data(values=[{"at": 0}, {"at": 1}])).mark_rule(color=colour("ink"), strokeDash=[4, 3])
     base = alt.Chart(alt.Data(values=lines)).encode(
