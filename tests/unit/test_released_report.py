@@ -1,0 +1,330 @@
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+import lapwing as lw
+from conftest import EXAMPLES
+from helpers.command import lapwing
+from helpers.saved import small_saved
+from lapwing.api.release import Release
+from lapwing.api.released_columns import released_columns, released_maps
+from lapwing.evaluate.accuracy import Accuracy
+from lapwing.mechanisms.registry import MECHANISMS
+from lapwing.report.released import MECHANISM_WORDS, released_sections
+from lapwing.report.released_columns import MOST_COLUMNS
+from lapwing.report.sections import Chart, Facts, Table, Text
+from lapwing.schema.schemas import Schema
+
+HOSTILE = "</script><script>alert(1)</script>"
+NOTHING = Accuracy(statements=(), marginals=(), effective_rows=1.0, kappa=None)
+
+
+def small_release():
+    saved = small_saved()
+    return Release(schema=saved.schema, model=saved.model, certificate=saved.certificate, noisy=saved.answers)
+
+
+@pytest.fixture(scope="module")
+def adult():
+    return lw.synthesize(
+        EXAMPLES / "adult.parquet", EXAMPLES / "adult.schema.json", epsilon=1, mechanism=lw.Independent()
+    )
+
+
+def sections_of(release, accuracy=NOTHING):
+    names = [field.name for field in release.schema.columns]
+    found = released_sections(
+        release.schema,
+        release.model,
+        release.certificate,
+        release.noisy,
+        accuracy,
+        columns=released_columns(release.model, release.schema, release.noisy, names, release.certificate.public_rows),
+        maps=released_maps(release.model, release.schema),
+    )
+    return {section.key: section for section in found}
+
+
+def words_of(section):
+    """Return all that a section says, as one text."""
+    said = []
+    for part in (*section.parts, *section.folded):
+        match part:
+            case Text():
+                said += [part.words, *part.points]
+            case Table():
+                said += [part.caption, *part.heading, *(cell for line in part.lines for cell in line)]
+            case Chart():
+                said += [part.title, part.meaning]
+            case Facts():
+                said += [f"{fact.figure} {fact.what} {fact.note}" for fact in part.facts]
+    return "\n".join(said)
+
+
+def test_a_report_is_the_same_from_memory_from_the_file_in_another_process_and_from_the_command(tmp_path):
+    release = small_release()
+    release.to_html(tmp_path / "memory.html")
+    release.save(tmp_path / "m.lapwing")
+    lw.load(tmp_path / "m.lapwing").to_html(tmp_path / "file.html")
+    code = "import sys, lapwing; lapwing.load(sys.argv[1]).to_html(sys.argv[2])"
+    command = [sys.executable, "-c", code, "m.lapwing", "process.html"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    said = lapwing("report", tmp_path / "m.lapwing", "-o", tmp_path / "command.html")
+
+    files = {name: (tmp_path / f"{name}.html").read_bytes() for name in ("memory", "file", "process", "command")}
+
+    assert (said.status, said.out) == (0, "")
+    assert said.err == f"lapwing: report: {tmp_path / 'command.html'}\n"
+    assert len(set(files.values())) == 1
+    assert len(files["memory"]) > 500_000
+
+
+def test_the_command_writes_the_whole_file_or_nothing(tmp_path):
+    small_release().save(tmp_path / "m.lapwing")
+    (tmp_path / "other.lapwing").write_text("no model")
+
+    assert "not" in lapwing("report", tmp_path / "other.lapwing", "-o", tmp_path / "r.html").error
+    assert "m.lapwing" in lapwing("report", tmp_path / "m.lapwing", "-o", tmp_path / "m.lapwing").error
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.lapwing", "other.lapwing"]
+
+
+def test_the_command_names_the_extra_that_is_missing(tmp_path, monkeypatch):
+    small_release().save(tmp_path / "m.lapwing")
+    monkeypatch.setitem(sys.modules, "altair", None)
+
+    said = lapwing("report", tmp_path / "m.lapwing", "-o", tmp_path / "r.html")
+
+    assert said.error == 'a report needs altair; install it with: pip install "lapwing[report]"'
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_quiet_says_nothing(tmp_path):
+    small_release().save(tmp_path / "m.lapwing")
+
+    said = lapwing("report", tmp_path / "m.lapwing", "-o", tmp_path / "r.html", "--quiet")
+
+    assert (said.status, said.out, said.err) == (0, "", "")
+
+
+def test_every_mechanism_is_told_in_plain_words():
+    assert set(MECHANISM_WORDS) == {kind.name for kind in MECHANISMS.values()}
+
+
+def test_the_first_section_tells_rows_columns_budget_and_what_a_guess_is_worth(adult):
+    said = words_of(sections_of(adult)["short"])
+
+    assert f"{adult.certificate.released_rows:,} rows that the model stands for a noisy number" in said
+    assert "ε = 1 privacy budget spent" in said
+    assert "73.2 % the most that guessing whether a certain row is in the table can be right" in said
+    assert "How columns depend on each other was not looked at" in said
+
+
+def test_warnings_of_the_certificate_are_at_the_top(adult):
+    warned = replace(adult, certificate=replace(adult.certificate, warnings=("little is known",)))
+
+    parts = sections_of(warned)["short"].parts
+
+    assert [part.words for part in parts if isinstance(part, Text) and part.is_warning] == ["little is known"]
+
+
+def test_the_parts_of_the_cost_sum_to_the_total(adult):
+    section = sections_of(adult)["cost"]
+    chart, summary = section.parts[1:]
+
+    spent = sum(each["value"] for each in chart.spec["data"]["values"])
+
+    assert spent == pytest.approx(float(adult.certificate.total.amount), rel=1e-12)
+    assert sum(int(line[1]) for line in summary.lines) == len(adult.certificate.lines)
+    assert len(section.folded[-1].lines) == len(adult.certificate.lines)
+
+
+def test_a_large_budget_is_called_weak_and_a_small_one_is_not(adult):
+    def warnings(release):
+        return [part.words for part in sections_of(release)["promise"].parts if part.is_warning]
+
+    table = pl.DataFrame({"flag": [True, False]})
+    schema = {"fields": [{"name": "flag", "type": "boolean"}]}
+    some, most = (lw.synthesize(table, schema, epsilon=epsilon) for epsilon in (3, 8))
+
+    assert warnings(adult) == []
+    assert ["little" in text for text in warnings(some)] == [True]
+    assert ["next to nothing" in text for text in warnings(most)] == [True]
+
+
+def test_what_was_assumed_is_listed_and_warned_of():
+    fields = [
+        {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 9}, "provenance": "assumed"},
+        {"name": "sex", "type": "string", "categories": ["f", "m"], "provenance": "public"},
+    ]
+    release = lw.synthesize(pl.DataFrame({"age": [1], "sex": ["f"]}), {"fields": fields}, epsilon=1, expected_rows=10)
+
+    section = sections_of(release)["assumed"]
+
+    said = words_of(section)
+    assert "1 of 2 columns are assumed" in said
+    assert "1 of 2 columns are public" in said
+    assert "About 10 rows were expected" in said
+    assert "recorded in no ledger" in said
+    assert next(part.words for part in section.parts if part.is_warning).endswith(": age.")
+    assert [line[-1] for line in section.folded[0].lines] == ["assumed", "public"]
+
+
+def test_a_unit_of_several_rows_is_named_in_promise_and_use():
+    schema = {
+        "fields": [
+            {"name": "patient", "type": "integer", "role": "identifier"},
+            {"name": "ill", "type": "boolean", "provenance": "public"},
+        ],
+        "privacyUnit": {"field": "patient", "maxRows": 3},
+    }
+    table = pl.DataFrame({"patient": [1, 1, 2], "ill": [True, False, True]})
+    found = sections_of(lw.synthesize(table, schema, epsilon=1))
+
+    assert "whether a certain patient is in the table" in words_of(found["short"])
+    assert "at most 3 are used" in words_of(found["promise"])
+    assert "rows of one patient belong together" in words_of(found["use"])
+    assert "person with several rows" not in words_of(found["use"])
+
+
+def test_replace_one_says_that_the_number_of_rows_is_public():
+    table = pl.DataFrame({"flag": [True, False, True]})
+    schema = {"fields": [{"name": "flag", "type": "boolean"}]}
+    found = sections_of(lw.synthesize(table, schema, epsilon=1, neighbours="replace-one"))
+
+    assert "3 rows that the model stands for a public number" in words_of(found["short"])
+    assert "which of two possible contents a row has" in words_of(found["promise"])
+    assert "The number of rows, 3, is public" in words_of(found["assumed"])
+
+
+def test_columns_show_the_model_s_rows_and_the_intervals_of_query(adult):
+    names = ["sex", "age"]
+    sex, age = released_columns(adult.model, adult.schema, adult.noisy, names, None)
+
+    query = adult.query("sex")
+
+    shown = {cell.label: (round(cell.rows, 6), cell.lower, cell.upper) for cell in sex.cells}
+    expected = {
+        line["sex"]: (round(line["count"], 6), line["lower"], line["upper"]) for line in query.iter_rows(named=True)
+    }
+    assert shown == expected
+    assert sum(cell.rows for cell in age.cells) == pytest.approx(adult.model.rows, rel=0.01)
+    assert all(cell.lower <= cell.upper for cell in age.cells)
+
+
+def test_a_value_that_most_rows_have_stands_apart(adult):
+    (gain,) = released_columns(adult.model, adult.schema, adult.noisy, ["capital_gain"], None)
+
+    assert [cell.label for cell in gain.apart] == ["the value 0"]
+    assert gain.apart[0].rows > 0.8 * adult.model.rows
+    assert all(cell.start != "0" for cell in gain.cells)
+
+
+def test_missing_and_special_values_are_told_in_words():
+    fields = [
+        {
+            "name": "age",
+            "type": "integer",
+            "constraints": {"minimum": 0, "maximum": 99},
+            "special": [-1],
+            "provenance": "public",
+        }
+    ]
+    table = pl.DataFrame({"age": [5] * 500 + [-1] * 300 + [None] * 200})
+    release = lw.synthesize(table, {"fields": fields}, epsilon=100)
+
+    (column,) = released_columns(release.model, release.schema, release.noisy, ["age"], None)
+
+    assert [(cell.label, round(cell.rows, -2)) for cell in column.apart][-2:] == [
+        ("the value -1", 300),
+        ("missing", 200),
+    ]
+    meaning = next(part for part in sections_of(release)["columns"].parts if isinstance(part, Chart)).meaning
+    assert re.search(r"the value -1 in 30\.\d % of the rows \(true number: \d+ to \d+\); missing in 20\.\d %", meaning)
+
+
+def test_many_categories_are_cut_to_twenty_and_the_others_together():
+    letters = [f"c{place:03d}" for place in range(300)]
+    fields = [{"name": "letter", "type": "string", "categories": letters, "provenance": "public"}]
+    table = pl.DataFrame({"letter": letters + ["c007"] * 500})
+    release = lw.synthesize(table, {"fields": fields}, epsilon=100, mechanism=lw.Independent())
+
+    (column,) = released_columns(release.model, release.schema, release.noisy, ["letter"], None)
+
+    assert len(column.cells) == 21
+    assert column.cells[0].label == "c007"
+    assert column.cells[-1].label == "280 others"
+    assert column.cells[-1].lower is None  # which they are depends on the noise
+    assert sum(cell.rows for cell in (*column.cells, *column.apart)) == pytest.approx(release.model.rows)
+
+
+def test_a_release_of_no_rows_and_every_kind_of_law_has_a_report(tmp_path):
+    release = small_release()
+    for name, each in (("some", release), ("none", replace(release, model=replace(release.model, rows=0)))):
+        each.to_html(tmp_path / f"{name}.html")
+        assert (tmp_path / f"{name}.html").stat().st_size > 500_000
+
+    assert "there is nothing to draw from" in (tmp_path / "none.html").read_text()
+
+
+def test_names_of_the_schema_cannot_run(tmp_path):
+    fields = [{"name": HOSTILE, "type": "string", "categories": [HOSTILE, "`", "\u202eb"], "provenance": "public"}]
+    schema = {"name": HOSTILE, "fields": fields}
+    lw.synthesize(pl.DataFrame({HOSTILE: ["`"]}), schema, epsilon=1).to_html(tmp_path / "r.html")
+
+    text = (tmp_path / "r.html").read_text()
+
+    assert HOSTILE not in text
+    assert "&lt;script&gt;alert(1)" in text
+    assert text.count("</script>") == text.count("<script ")
+
+
+def test_five_hundred_columns_are_cut_to_what_can_be_drawn():
+    fields = [{"name": f"c{place}", "type": "boolean", "provenance": "public"} for place in range(500)]
+    table = pl.DataFrame({field["name"]: [True, False] for field in fields})
+    release = lw.synthesize(table, {"fields": fields}, epsilon=1, mechanism=lw.Independent())
+    names = [field.name for field in release.schema.columns[:MOST_COLUMNS]]
+
+    columns = released_columns(release.model, release.schema, release.noisy, names, None)
+    found = released_sections(
+        release.schema, release.model, release.certificate, release.noisy, NOTHING, columns=columns[:2]
+    )
+
+    assert len(columns) == MOST_COLUMNS
+    section = next(each for each in found if each.key == "columns")
+    assert "The first 2 of 500 columns are drawn" in words_of(section)
+    assert json.dumps([dict(part.spec) for part in section.parts if isinstance(part, Chart)])
+
+
+def test_coordinates_are_drawn_as_a_map():
+    real = {"type": "number", "constraints": {"minimum": 0, "maximum": 1}, "provenance": "public"}
+    schema = {"fields": [{"name": "lon", **real}, {"name": "lat", **real}]}
+    table = pl.DataFrame({"lon": [0.1] * 900 + [0.9] * 100, "lat": [0.9] * 900 + [0.1] * 100})
+    release = lw.synthesize(table, schema, epsilon=50)
+
+    (found,) = released_maps(release.model, Schema.load(schema))
+
+    assert found.rows.sum() == pytest.approx(release.model.rows, rel=0.05)
+    assert found.rows.shape == (len(found.y_edges) - 1, len(found.x_edges) - 1)
+    upper, left = found.y_edges[:-1] > 0.5, found.x_edges[:-1] < 0.5
+    assert found.rows[upper][:, left].sum() == pytest.approx(900, rel=0.05)
+
+
+def test_without_statements_a_report_says_that_nothing_is_proved(adult):
+    assert "Nothing is proved" in words_of(sections_of(adult)["accuracy"])
+
+
+@pytest.mark.full
+def test_every_shared_table_has_a_report(shared_data, tmp_path):
+    for folder in sorted(path for path in shared_data.iterdir() if (path / "schema.json").is_file()):
+        schema = Schema.load(folder / "schema.json")
+        data = next(path for path in (folder / "data.parquet", folder / "data.csv") if path.is_file())
+        release = lw.synthesize(data, schema, epsilon=1, mechanism=lw.Independent(), seed=1)
+
+        release.to_html(tmp_path / f"{folder.name}.html")
+
+        assert (tmp_path / f"{folder.name}.html").stat().st_size > 900_000

@@ -1,0 +1,214 @@
+import base64
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import pytest
+
+from lapwing.errors import LapwingError
+from lapwing.evaluate.kinds import Internal, Releasable
+from lapwing.report import page as page_module
+from lapwing.report.charts import bars
+from lapwing.report.page import NOTICE, render
+from lapwing.report.sections import Chart, Fact, Facts, Page, Section, Table, Text
+
+HOSTILE = (
+    "</script><script>alert(1)</script><!-- \"'><img src=x onerror=alert(2)> \u202edesrever\u202c \x00 \ud800 {{7*7}} `"
+)
+
+
+class Elements(HTMLParser):
+    """The elements of a page, with their attributes, and the texts of its scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[tuple[dict[str, str | None], str]] = []
+        self.words: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        if tag == "script":
+            self.scripts.append((dict(attrs), ""))
+
+    def handle_data(self, data):
+        if self.lasttag == "script" and self.scripts and not self.scripts[-1][1]:
+            self.scripts[-1] = (self.scripts[-1][0], data)
+        else:
+            self.words.append(data)
+
+    def named(self, tag):
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+def page_of(*parts, title="A report", folded=()):
+    return Page(title=title, sections=(Section(key="first", title="First", parts=parts, folded=folded),))
+
+
+def hostile_page():
+    chart = bars([HOSTILE, "b"], {"real": [0.5, 0.5]}, title=HOSTILE, meaning=HOSTILE, unit=HOSTILE)
+    table = Table(caption=HOSTILE, heading=(HOSTILE, "b"), lines=((HOSTILE, "1"),), numbers=(1,), marked=(0,))
+    facts = Facts(facts=(Fact(figure=HOSTILE, what=HOSTILE, note=HOSTILE),))
+    return page_of(Text(words=HOSTILE, points=(HOSTILE,), is_warning=True), chart, table, facts, title=HOSTILE)
+
+
+def test_the_type_of_the_page_decides_on_the_watermark():
+    page = page_of(Text(words="words"))
+
+    internal, releasable = Elements(render(Internal(page))), Elements(render(Releasable(page)))
+
+    marks = [each for each in internal.named("span") if each == {}]
+    assert len(marks) >= 10
+    assert " ".join(internal.words).count(NOTICE) > 10
+    assert NOTICE not in " ".join(releasable.words)
+    assert internal.named("html")[0]["class"] == "internal"
+    assert releasable.named("html")[0]["class"] == "releasable"
+
+
+def test_an_internal_page_says_so_on_each_printed_page_by_the_margins_and_a_fixed_element():
+    style = render(Internal(page_of(Text(words="words")))).partition("</style>")[0]
+
+    assert f'@top-center {{ content: "{NOTICE}"' in style
+    assert re.search(r"\.internal \.watermark \{[^}]*position: fixed", style)
+
+
+def test_hostile_texts_make_no_element_and_no_script():
+    calm = page_of(
+        Text(words="w", points=("p",), is_warning=True),
+        bars(["a", "b"], {"real": [0.5, 0.5]}, title="t", meaning="m", unit="u"),
+        Table(caption="c", heading=("a", "b"), lines=(("x", "1"),), numbers=(1,), marked=(0,)),
+        Facts(facts=(Fact(figure="1", what="w", note="n"),)),
+        title="t",
+    )
+
+    found, expected = Elements(render(Releasable(hostile_page()))), Elements(render(Releasable(calm)))
+
+    assert [tag for tag, _ in found.found] == [tag for tag, _ in expected.found]
+    assert {key for _, attributes in found.found for key in attributes if key.startswith("on")} == set()
+    assert "alert(1)" in " ".join(found.words)
+
+
+def test_nothing_turns_the_direction_of_the_text_around_it_and_the_file_is_utf_8():
+    text = render(Releasable(hostile_page()))
+
+    assert re.search("[\u202a-\u202e\u2066-\u2069\x00\ud800]", text) is None
+    assert "\\u202e" not in text
+    assert "\\ud800" not in text
+    text.encode("utf-8")
+
+
+def test_templates_in_names_are_not_run():
+    assert "{{7*7}}" in render(Releasable(hostile_page()))
+
+
+def test_specifications_of_charts_can_be_read_back():
+    specs = [json.loads(text) for attributes, text in Elements(render(Releasable(hostile_page()))).scripts[:1]]
+
+    shown = specs[0]["data"]["values"][0]["label"]
+    assert "</script><script>alert(1)" in shown
+    assert specs[0]["mark"] if "mark" in specs[0] else specs[0]["layer"]
+
+
+def test_the_policy_names_exactly_the_scripts_that_run_and_allows_nothing_else():
+    found = Elements(render(Internal(hostile_page())))
+
+    policy = next(each["content"] for each in found.named("meta") if "http-equiv" in each)
+    run = [text for attributes, text in found.scripts if attributes.get("type") != "application/json"]
+    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in run]
+    assert len(run) == 2
+    assert re.findall(r"'sha256-([^']+)'", policy) == digests
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe-eval" not in policy
+    assert "http" not in policy
+
+
+def test_a_page_refers_to_nothing_outside_it():
+    found = Elements(render(Internal(page_of(Text(words="words")))))
+
+    targets = [each[key] for _, each in found.found for key in ("src", "href", "action", "data") if key in each]
+    assert all(target.startswith("#") for target in targets)
+    assert found.named("link") == found.named("img") == found.named("iframe") == []
+
+
+def test_the_same_page_gives_the_same_bytes_whatever_was_drawn_before():
+    page = hostile_page()
+    first = render(Releasable(page))
+
+    bars(["x"], {"real": [1.0]}, title="t", meaning="m", unit="u")
+
+    assert render(Releasable(hostile_page())) == first
+
+
+def test_another_process_gives_the_same_bytes():
+    code = (
+        "import hashlib\n"
+        "from lapwing.evaluate.kinds import Releasable\n"
+        "from lapwing.report.charts import bars\n"
+        "from lapwing.report.page import render\n"
+        "from lapwing.report.sections import Page, Section\n"
+        "chart = bars(['a', 'b'], {'real': [0.5, 0.5], 'new': [1, 0]}, title='t', meaning='m', unit='u')\n"
+        "page = Page(title='A', sections=(Section(key='k', title='S', parts=(chart,)),))\n"
+        "digest = hashlib.sha256(render(Releasable(page)).encode()).hexdigest()\n"
+    )
+    here: dict[str, str] = {}
+    exec(code, here)
+
+    done = subprocess.run(
+        [sys.executable, "-c", code + "print(digest)"],
+        env={"PYTHONHASHSEED": "1", "PATH": "/usr/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout.strip() == here["digest"]
+
+
+def test_headings_go_down_by_one_and_tables_name_their_heads():
+    table = Table(caption="c", heading=("a", "b"), lines=(("x", "1"),), numbers=(1,))
+    found = Elements(render(Releasable(page_of(table, folded=(table,)))))
+
+    assert [tag for tag, _ in found.found if re.fullmatch("h[1-6]", tag)] == ["h1", "h2"]
+    assert {each["scope"] for each in found.named("th")} == {"col", "row"}
+    assert found.named("html")[0]["lang"] == "en"
+
+
+def test_a_chart_says_what_it_shows_to_those_who_do_not_see_it():
+    chart = bars(["a"], {"real": [1.0]}, title="sex", meaning="One bar.", unit="share")
+    found = Elements(render(Releasable(page_of(chart))))
+
+    assert [each["aria-label"] for each in found.named("div") if each.get("role") == "img"] == ["sex: One bar."]
+    assert "figures" in " ".join(found.words).lower()
+
+
+def test_code_in_words_is_set_as_code_and_a_single_backtick_stays():
+    text = render(Releasable(page_of(Text(words="use `a<b` now"), Text(words="one ` only"))))
+
+    assert "use <code>a&lt;b</code> now" in text
+    assert "one ` only" in text
+
+
+def test_a_specification_that_is_no_json_is_an_error():
+    chart = Chart(title="t", meaning="m", spec={"data": float("nan")})
+
+    with pytest.raises(ValueError):
+        render(Releasable(page_of(chart)))
+
+
+@pytest.mark.parametrize(("module", "name"), [("jinja2", "jinja2"), ("vl_convert", "vl-convert-python")])
+def test_a_library_that_is_missing_is_one_sentence(monkeypatch, module, name):
+    monkeypatch.setattr(page_module, "_vega", page_module._vega.__wrapped__)  # it is kept once made
+    monkeypatch.setitem(sys.modules, module, None)
+
+    with pytest.raises(
+        LapwingError, match=rf'^a report needs {name}; install it with: pip install "lapwing\[report\]"$'
+    ):
+        render(Releasable(page_of(Text(words="words"))))
+
+
+def test_a_script_cannot_end_its_element():
+    assert page_module._escaped_script("a='</SCRIPT>';b='<!--';c=d<e") == "a='\\x3c/SCRIPT>';b='\\x3c!--';c=d<e"
