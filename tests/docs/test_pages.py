@@ -22,6 +22,7 @@ RUN = [
     "adaptive.md",
     "schema.md",
     "evaluate.md",
+    "bought-evaluation.md",
     "people-with-many-rows.md",
     "psmm.md",
     "kd-tree.md",
@@ -29,6 +30,7 @@ RUN = [
     "private-sampling.md",
     "anonymous.md",
     "uncertainty.md",
+    "accuracy.md",
     "linear-statistics.md",
     "statistics-language.md",
 ]
