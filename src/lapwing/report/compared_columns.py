@@ -11,7 +11,7 @@ from lapwing.evaluate.glance import SEVERAL
 from lapwing.evaluate.metrics import BOOTSTRAP, SYNTHETIC
 from lapwing.evaluate.overlays import ColumnOverlay
 from lapwing.report.charts import bars, histogram
-from lapwing.report.compared_words import clipped, counted, percent, signed
+from lapwing.report.compared_words import clipped, counted, labelled, percent, signed
 from lapwing.report.sections import Chart, Part, Section, Table, Text
 from lapwing.schema.schemas import Schema
 
@@ -83,15 +83,22 @@ def _chart(overlay: ColumnOverlay, distances: tuple[dict[str, float], dict[str, 
 def _drawn(overlay: ColumnOverlay) -> tuple[list[str], dict[str, list[float]]]:
     """Return the bars of categories: the first, others unless they would dwarf them, and missing cells."""
     keep = len(overlay.labels) if overlay.is_ordered or len(overlay.labels) <= _BARS + 2 else _BARS
-    labels, pairs = [*overlay.labels[:keep]], list(zip(overlay.real[:keep], overlay.synthetic[:keep], strict=True))
+    labels = list(map(labelled, overlay.labels[:keep]))
+    pairs = list(zip(overlay.real[:keep], overlay.synthetic[:keep], strict=True))
     if keep < len(overlay.labels) and not _is_dwarfing(overlay):
         labels.append(_others(overlay, keep))
         pairs.append((overlay.real[keep:].sum(), overlay.synthetic[keep:].sum()))
-    for label, pair in (("missing", overlay.missing), ("misfit", overlay.misfit)):
-        if pair is not None and max(pair) > 0:
+    for label, pair in _gaps(overlay):
+        if max(pair) > 0:
             labels.append(label)
             pairs.append(pair)
     return labels, {name: [float(pair[place]) for pair in pairs] for place, name in enumerate(("real", "synthetic"))}
+
+
+def _gaps(overlay: ColumnOverlay) -> list[tuple[str, tuple[float, float]]]:
+    """Return the shares of missing cells, or of misfits."""
+    gaps = (("missing cells", overlay.missing), ("misfits", overlay.misfit))
+    return [(label, pair) for label, pair in gaps if pair is not None]
 
 
 def _others(overlay: ColumnOverlay, keep: int) -> str:
@@ -102,12 +109,11 @@ def _others(overlay: ColumnOverlay, keep: int) -> str:
 def _all_bars(overlay: ColumnOverlay, title: str) -> Table:
     """Return the shares of all categories that are told apart, and of missing cells."""
     lines = list(zip(overlay.labels, overlay.real.tolist(), overlay.synthetic.tolist(), strict=True))
-    gaps = (("missing", overlay.missing), ("misfit", overlay.misfit))
-    lines += [(label, *pair) for label, pair in gaps if pair is not None]
+    lines += [(label, *pair) for label, pair in _gaps(overlay)]
     return Table(
         caption=title,
         heading=("", "real", "synthetic"),
-        lines=tuple((clipped(label), percent(real, 2), percent(synthetic, 2)) for label, real, synthetic in lines),
+        lines=tuple((labelled(label), percent(real, 2), percent(synthetic, 2)) for label, real, synthetic in lines),
         numbers=(1, 2),
     )
 
@@ -125,7 +131,7 @@ def _meaning(overlay: ColumnOverlay, distance: float, floor: float) -> str:
     if len(differences) and np.abs(differences).max() >= _WORTH_A_WORD:
         worst = int(np.abs(differences).argmax())
         text += (
-            f"; most at {clipped(overlay.labels[worst], 40)}: real {percent(overlay.real[worst])}, "
+            f"; most at {labelled(overlay.labels[worst], 40)}: real {percent(overlay.real[worst])}, "
             f"synthetic {percent(overlay.synthetic[worst])}"
         )
     apart = [
@@ -143,8 +149,7 @@ def _apart(overlay: ColumnOverlay) -> list[tuple[str, float, float]]:
     """Return what has no bar, with its shares."""
     found = [each for each in (*overlay.frequent, *overlay.special) if max(each[1:]) > 0]
     if overlay.kind != "category" or (overlay.is_ordered and len(overlay.labels) > _TALL):
-        gaps = (("missing", overlay.missing), ("misfits", overlay.misfit))
-        found += [(label, *pair) for label, pair in gaps if pair is not None and max(pair) > 0]
+        found += [(label, *pair) for label, pair in _gaps(overlay) if max(pair) > 0]
     elif not overlay.is_ordered and len(overlay.labels) > _BARS + 2 and _is_dwarfing(overlay):
         rest = float(overlay.real[_BARS:].sum()), float(overlay.synthetic[_BARS:].sum())
         found.append((_others(overlay, _BARS), *rest))

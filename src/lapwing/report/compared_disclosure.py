@@ -87,7 +87,7 @@ def _risks(seen: Disclosure) -> list[Part]:
             marked=tuple(place for place, risk in enumerate(risks) if _is_alarming(risk)),
         )
     )
-    if seen.distances is not None:
+    if seen.distances is not None and seen.distances.holdout is not None:
         parts.append(_closest(seen.distances))
     return [*parts, Text(words=f"{seen.rows:,} real rows took part.{held}", points=seen.notes)]
 

@@ -3,8 +3,8 @@
 from typing import Final
 
 from lapwing.evaluate.downstream import Downstream
+from lapwing.evaluate.estimates import Estimate
 from lapwing.evaluate.findings import Findings
-from lapwing.evaluate.glance import SAME
 from lapwing.evaluate.subgroups import SubgroupAccuracy
 from lapwing.report.compared_charts import dots
 from lapwing.report.compared_words import clipped, counted, percent
@@ -154,28 +154,29 @@ def _group_table(order: list[SubgroupAccuracy]) -> Table:
             _group(group),
             f"{group.rows:,}",
             f"{group.synthetic_rows:,}",
-            f"{percent(group.variation.value)} ± {percent(group.variation.standard_error)}",
+            _estimated(group.variation),
             percent(group.bootstrap.value),
-            _judged(group),
+            _times(group),
+            "too small to trust" if group.is_too_small else "",
         )
         for group in order[:GROUPS]
     ]
     left = len(order) - len(lines)
     return Table(
         caption="Groups: rows that differ in a column, on average" + (f"; {left} more are in the file" if left else ""),
-        heading=("group", "real rows", "synthetic rows", "differ", "fresh sample", ""),
+        heading=("group", "real rows", "synthetic rows", "differ", "fresh sample", "times as far", ""),
         lines=tuple(lines),
-        numbers=(1, 2, 3, 4),
+        numbers=(1, 2, 3, 4, 5),
         marked=tuple(place for place, group in enumerate(order[:GROUPS]) if group.is_too_small),
     )
 
 
-def _judged(group: SubgroupAccuracy) -> str:
-    """Return what may be said about a group."""
-    if group.is_too_small:
-        return "too small to trust"
-    upper = group.variation.value + 2 * group.variation.standard_error
-    if upper <= SAME * group.bootstrap.value:
-        return "as close as a fresh sample"
+def _estimated(found: Estimate) -> str:
+    """Return a share with its standard error, where it has one."""
+    return percent(found.value) + (f" ± {percent(found.standard_error)}" if found.standard_error else "")
+
+
+def _times(group: SubgroupAccuracy) -> str:
+    """Return how many times as far as a fresh sample of it a group is; nothing of one that is too small."""
     low = group.bootstrap.value
-    return f"{group.variation.value / low:.2g} times a fresh sample" if low > 0 else ""
+    return "-" if group.is_too_small or low <= 0 else f"{group.variation.value / low:.1f}"

@@ -18,6 +18,17 @@ def clipped(text: str, letters: int = NAME_LETTERS) -> str:
     return text if len(text) <= letters else f"{text[: letters - 1]}…"
 
 
+def labelled(text: str, letters: int = NAME_LETTERS) -> str:
+    """Return a label that can be seen: one without any letter stands in quotes.
+
+    Examples
+    --------
+    >>> labelled("private"), labelled(" ")
+    ('private', '" "')
+    """
+    return clipped(text, letters) if text.strip() else f'"{clipped(text, letters)}"'
+
+
 def crossed(columns: Sequence[str]) -> str:
     """Return the name of a table of several columns.
 
