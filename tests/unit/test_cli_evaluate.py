@@ -16,15 +16,23 @@ DATA, SCHEMA = PACKAGE / "examples" / "adult.parquet", PACKAGE / "examples" / "a
 
 
 @pytest.fixture(scope="module")
-def synthetic(tmp_path_factory):
-    path = tmp_path_factory.mktemp("evaluate") / "synthetic.parquet"
+def folder(tmp_path_factory):
+    """Return a folder with a few rows of the sample, rows of an independent release, and the release."""
+    path = tmp_path_factory.mktemp("evaluate")
     release = lw.synthesize(DATA, SCHEMA, epsilon=10, mechanism="independent", seed=1)
-    release.sample(5000).write_parquet(path)
+    release.sample(2000).write_parquet(path / "synthetic.parquet")
+    release.save(path / "independent.lapwing")
+    pl.read_parquet(DATA).sample(3000, seed=2).write_parquet(path / "real.parquet")
     return path
 
 
-def evaluate(synthetic, *more, data=DATA):
-    return lapwing("evaluate", data, synthetic, "--schema", SCHEMA, *more)
+@pytest.fixture(scope="module")
+def synthetic(folder):
+    return folder / "synthetic.parquet"
+
+
+def evaluate(synthetic, *more):
+    return lapwing("evaluate", synthetic.parent / "real.parquet", synthetic, "--schema", SCHEMA, *more)
 
 
 def test_the_figures_are_printed_and_written_under_the_notice(synthetic, tmp_path):
@@ -53,14 +61,14 @@ def test_independent_rows_of_adult_are_as_far_off_as_independent_columns(synthet
 
     figures = json.loads((tmp_path / "metrics.json").read_text())
     one, two, three = ([row[way]["mean"] for row in figures["total_variation"].values()] for way in range(3))
-    assert one[0] < 0.05
-    assert one[1] < 0.01
+    assert one[0] < 0.06
+    assert one[1] < 0.03
     assert one[2] == 0
     for made, floor, lazy in (two, three):
-        assert lazy > 3 * floor
-        # 5000 rows: their own sampling error comes on top.
+        assert lazy > 1.5 * floor
+        # 2,000 rows: their own sampling error comes on top.
         assert lazy < made < 2 * lazy
-    assert figures["downstream"]["ceiling"] > 0.9
+    assert figures["downstream"]["ceiling"] > 0.85
     assert figures["downstream"]["auc"] < 0.75
 
 
@@ -117,10 +125,37 @@ def test_other_test_rows_and_another_seed_are_taken(synthetic, tmp_path):
     test = tmp_path / "test.csv"
     pl.read_parquet(DATA).sample(3000, seed=1).write_csv(test)
 
-    said = evaluate(synthetic, "--target", "income", "--test", test, "--seed", "3")
+    said = [evaluate(synthetic, "--target", "income", "--test", test, "--seed", seed) for seed in ("3", "4")]
 
-    assert said.status == 0, said.err
-    assert said.out != evaluate(synthetic, "--target", "income", "--test", test, "--seed", "4").out
+    assert [each.status for each in said] == [0, 0], said[0].err
+    assert said[0].out != said[1].out
+    assert "Closer to real rows" in said[0].out or "holdout" in said[0].out
+
+
+def test_the_report_is_one_file_that_says_it_is_internal_and_tells_of_the_release(synthetic, tmp_path):
+    paths = tmp_path / "report.html", tmp_path / "metrics.json"
+
+    said = evaluate(
+        synthetic,
+        "-o",
+        paths[0],
+        "--json",
+        paths[1],
+        "--model",
+        synthetic.parent / "independent.lapwing",
+        "--by",
+        "sex",
+    )
+
+    assert (said.status, said.err) == (0, "")
+    page = paths[0].read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert page.count("internal - do not publish") > 2
+    assert "The release: " in page
+    assert "sex=Female" in said.out
+    groups = json.loads(paths[1].read_text())["subgroups"]
+    assert [group["labels"] for group in groups] == [["Female"], ["Male"]]
+    assert sum(group["rows"] for group in groups) == 3000
 
 
 def test_what_cannot_be_done_is_one_line_and_no_file(synthetic, tmp_path):
@@ -128,7 +163,9 @@ def test_what_cannot_be_done_is_one_line_and_no_file(synthetic, tmp_path):
 
     assert "no modelled column" in evaluate(synthetic, "--target", "wealth", "--json", metrics).error
     assert "seed must be" in evaluate(synthetic, "--seed", "-1", "--json", metrics).error
-    assert "does not exist" in evaluate(tmp_path / "nothing.csv", "--json", metrics).error
+    assert "does not exist" in evaluate(synthetic.with_name("nothing.csv"), "--json", metrics).error
+    assert "no modelled column" in evaluate(synthetic, "--by", "wealth", "--json", metrics).error
+    assert "cannot be read" in evaluate(synthetic, "--model", tmp_path / "no.lapwing", "--json", metrics).error
     assert list(tmp_path.iterdir()) == []
 
 
