@@ -37,6 +37,7 @@ class Tab:
     """A page that is open: what it asked for, and what it complained about."""
 
     browser: "Browser"
+    target: str
     session: str
     requests: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
@@ -77,6 +78,9 @@ class Tab:
         data = self.call("Page.captureScreenshot", format="png", **clip)["data"]
         path.write_bytes(base64.b64decode(data))
 
+    def close(self) -> None:
+        self.browser.call("Target.closeTarget", targetId=self.target)
+
     def pdf(self) -> bytes:
         found = self.call("Page.printToPDF", preferCSSPageSize=True, paperWidth=8.27, paperHeight=11.69)
         return base64.b64decode(found["data"])
@@ -106,7 +110,7 @@ class Browser:
     def open(self, path: Path, *, width: int = 1280, height: int = 900) -> Tab:
         """Return a new tab with a file in it, loaded."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        tab = Tab(self, self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"])
+        tab = Tab(self, target, self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"])
         self.tabs[tab.session] = tab
         for domain in ("Page", "Runtime", "Log", "Network"):
             tab.call(f"{domain}.enable")
