@@ -5,7 +5,7 @@ import pytest
 
 from lapwing.errors import ParameterError
 from lapwing.evaluate import subgroups
-from lapwing.evaluate.subgroups import FEWEST_ROWS, compare_subgroups
+from lapwing.evaluate.subgroups import FEWEST_ROWS, TOO_SMALL, compare_subgroups
 from lapwing.schema.schemas import Schema
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}, "special": [-1]}
@@ -172,3 +172,8 @@ def test_one_row_is_a_group() -> None:
 def test_columns_that_make_no_groups_are_refused(columns, why: str) -> None:
     with pytest.raises(ParameterError, match=why):
         compared(SEX_AND_FLAG, two([0], [0]), two([0], [0]), columns)
+
+
+def test_the_rule_for_people_quotes_the_limits() -> None:
+    assert "50 rows" in TOO_SMALL
+    assert "10%" in TOO_SMALL
