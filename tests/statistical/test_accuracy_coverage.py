@@ -54,10 +54,10 @@ def three_columns():
 CASES = {
     "Independent": (Independent(groups=900), WIDE, wide_table, Budget.pure("0.5"), 15, 3000, True),
     "Independent, Gaussian": (Independent(groups=900), WIDE, wide_table, Budget.zcdp("0.05"), 15, 3000, True),
-    "PMM": (PMM(depth=6), THREE, three_columns, Budget.zcdp("0.001"), 8, 2000, False),
+    "PMM": (PMM(depth=6), THREE, three_columns, Budget.zcdp("0.001"), 8, 1000, False),
     "Adaptive": (Adaptive(), THREE, three_columns, Budget.zcdp("0.0005"), 2, 400, False),
-    "Grid": (Grid(fit="least_squares"), THREE, three_columns, Budget.pure("0.1"), 8, 2000, False),
-    "KDTree": (KDTree(), THREE, three_columns, Budget.pure("0.2"), 5, 1000, False),
+    "Grid": (Grid(fit="least_squares"), THREE, three_columns, Budget.pure("0.1"), 8, 800, False),
+    "KDTree": (KDTree(), THREE, three_columns, Budget.pure("0.2"), 5, 500, False),
 }
 
 

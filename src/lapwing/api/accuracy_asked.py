@@ -204,12 +204,30 @@ def table_bounds(released: np.ndarray, found: Covering, failure: Fraction) -> tu
     return float(errors.max()), variation_bound(released, found.noisy, found.table_noise(failure))
 
 
-def natural_groupings(noisy: Sequence[Answer], columns: Sequence[str], most_cells: int) -> tuple[Grouping, ...] | None:
-    """Return the groups in which the columns were first counted together; None where they were not, or too finely."""
-    found = measured_groupings(noisy, columns)
-    if found is None or math.prod(grouping.groups for grouping in found) > most_cells:
-        return None
-    return found
+def own_groupings(noisy: Sequence[Answer], columns: Sequence[str], most_cells: int) -> tuple[Grouping, ...] | None:
+    """Return the groups of the first noisy table of some columns and no others, if it has few enough cells.
+
+    Parameters
+    ----------
+    noisy : sequence of answers
+        Of one release, in the order in which they were given.
+    columns : sequence of str
+    most_cells : int
+
+    Returns
+    -------
+    tuple of Grouping, one per column, or None
+        None too where these columns were first counted together with others: sums of many noisy counts are better known
+        in wider groups.
+    """
+    for answer in noisy:
+        if set(columns) <= set(answer.question.columns):
+            found = measured_groupings([answer], columns)
+            if found is None:
+                continue
+            is_own = len(columns) == len(answer.question.columns)
+            return found if is_own and math.prod(each.groups for each in found) <= most_cells else None
+    return None
 
 
 def _fewer(columns: int) -> Iterator[tuple[int, ...]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from lapwing.api.accuracy_asked import Covering, cell_ranges, covering, natural_groupings, table_bounds
+from lapwing.api.accuracy_asked import Covering, cell_ranges, covering, own_groupings, table_bounds
 from lapwing.api.accuracy_conditions import Condition, asked_cells
 from lapwing.api.queries import Groups, listed_columns, query_groupings
 from lapwing.evaluate.accuracy import CountAccuracy, TableAccuracy
@@ -45,7 +45,7 @@ def table_accuracy(
     columns : str or sequence of str
         One to a few modelled columns.
     groups : int, "measured" or None
-        As for a query; None for the groups in which the columns were first counted together, or 20 where they were not.
+        As for a query; None for the groups in which just these columns were first counted, or 20 where they were not.
     failure : Fraction
         Above 0 and below 1.
     public_rows : int or None
@@ -63,7 +63,7 @@ def table_accuracy(
         If the table has too many cells.
     """
     names = listed_columns(columns)
-    groupings = None if groups is not None else natural_groupings(noisy, names, _MOST_CELLS)
+    groupings = None if groups is not None else own_groupings(noisy, names, _MOST_CELLS)
     if groupings is None:
         groupings = query_groupings(schema, noisy, names, _GROUPS if groups is None else groups)
     released = marginal(model, names, groupings)
@@ -205,7 +205,9 @@ def _guessed(what: str, error: float | None, failure: Fraction) -> str:
             f"with {_percent(failure)} % probability no count is off by more than {_rows(error)} rows, as the counts "
             "of fewer columns allow"
         )
-    return f"The {what} was not measured and is the model's guess; {bound}. `release.replicates` estimates the error."
+    return (
+        f"No noisy counts make up the {what}, which is the model's guess; {bound}. `release.replicates` estimates it."
+    )
 
 
 def _percent(failure: Fraction) -> str:

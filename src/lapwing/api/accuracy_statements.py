@@ -76,6 +76,7 @@ _DISTANCES: Final[Mapping[str, _Form]] = MappingProxyType(
 )
 _ELSE: Final = _Form(("at most this", "at most {}"), "", "certificate", _PAGES)
 _SMALL: Final = 1e-6
+_WHOLE: Final = 1e9
 _STATED: Final = 0.95
 """Confidence of the bounds that a mechanism states without a setting for it."""
 
@@ -118,8 +119,16 @@ def _told(stated: Certified, certificate: Certificate) -> Statement:
 def _sentence(stated: Certified, form: _Form) -> str:
     """Write the figure into the certificate's words."""
     text = stated.text.replace("of 1 noisy tables", "of 1 noisy table", 1)
+    text = text.replace("so many cells has the grid", "the grid has so many cells", 1)
     if stated.value is not None:
         old, new = form.words
-        figure = f"{stated.value:.4g}" if stated.value == 0 or abs(stated.value) >= _SMALL else f"less than {_SMALL:g}"
+        figure = _figure(stated.value)
         text = text.replace(old, new.format(figure), 1) if old and old in text else f"{text}: {figure}"
     return text[0].upper() + text[1:] + "."
+
+
+def _figure(value: float) -> str:
+    """Return a figure as text."""
+    if value and abs(value) < _SMALL:
+        return f"less than {_SMALL:g}"
+    return f"{value:.0f}" if float(value).is_integer() and abs(value) < _WHOLE else f"{value:.4g}"

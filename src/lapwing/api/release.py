@@ -222,7 +222,7 @@ class Release:
         where : mapping of column to value, list of values or `lw.between`; or str or `lw.stat`, optional
             For the accuracy of the number of rows that meet this condition.
         groups : int of at least 2, or "measured", optional
-            As for `query`; by default the groups in which the columns were first counted together, or 20.
+            As for `query`; by default the groups in which just these columns were first counted, or 20.
 
         Returns
         -------
