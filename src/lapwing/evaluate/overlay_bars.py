@@ -6,6 +6,7 @@ about private rows.
 
 import itertools
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -36,6 +37,7 @@ FREQUENT: Final = 0.2
 _MOST_FREQUENT: Final = 3
 _CLOSED: Final = MOST_BARS - 2
 _STEPS: Final = (1, 2, 5)
+_DIGITS: Final = (6, 9, 12, 17)  # of fractions: as few as tell bars apart
 # Round numbers within a decade, the finest first; the last two leave out decades.
 _LADDERS: Final[tuple[tuple[tuple[Fraction, ...], int], ...]] = (
     (tuple(map(Fraction, ("1", "1.5", "2", "3", "5", "7"))), 1),
@@ -105,19 +107,19 @@ def choose_bars(field: Field, sample: Ints) -> Bars:
         return Bars(cuts=np.arange(1, values), labels=texts, starts=texts, scale="values", frequent=())
     is_date = field.type in ("date", "datetime")
     codes = np.sort(sample) if len(sample) else np.array([0, values - 1])
-    frequent = () if is_date else _frequent(codes)
+    if is_date:
+        return _date_bars(field, *_nearly_all(codes))
+    frequent = _frequent(codes)
     rest = codes[~np.isin(codes, frequent)]
     if not len(rest):
-        frequent, rest = (), codes
-    if is_date:
-        return _date_bars(field, *_nearly_all(rest))
+        return _single_values(field, frequent)
     even, log = _cuts(field, _even_edges(field, rest)), _cuts(field, _log_edges(field, rest))
     is_log = _spread(rest, log) > _LOG_GAIN * _spread(rest, even)
     return _number_bars(field, log if is_log else even, "log" if is_log else "even", frequent)
 
 
-def number_text(value: Fraction | float) -> str:
-    """Return a number as a reader expects to see it: at most 6 digits of a fraction, thousands apart.
+def number_text(value: Fraction | float, digits: int = _DIGITS[0]) -> str:
+    """Return a number as a reader expects to see it: a fraction with so many digits, thousands apart.
 
     Examples
     --------
@@ -127,7 +129,7 @@ def number_text(value: Fraction | float) -> str:
     number = float(value)
     if number.is_integer() and abs(number) < 10**15:
         return f"{int(number):,}" if abs(number) >= 10_000 else str(int(number))
-    return f"{number:.6g}"
+    return f"{number:.{digits}g}"
 
 
 def value_at(field: Field, code: int) -> Fraction:
@@ -183,7 +185,7 @@ def _even_edges(field: Field, codes: Ints) -> list[Fraction]:
 
 def _round_steps(least: Fraction, *, is_whole: bool) -> list[Fraction]:
     """Return round numbers that are not far below a positive one, increasing."""
-    power = math.floor(math.log10(float(least)))
+    power = math.floor(math.log10(max(float(least), sys.float_info.min)))
     power = max(power, 0) if is_whole else power
     return [Fraction(10) ** (power + more) * step for more in range(3) for step in _STEPS]
 
@@ -198,7 +200,7 @@ def _log_edges(field: Field, codes: Ints) -> list[Fraction]:
     sizes = sizes[sizes > 0]
     if not len(sizes):
         return []
-    ends = [float(size * unit) for size in _nearly_all(sizes)]
+    ends = [max(float(size * unit), sys.float_info.min) for size in _nearly_all(sizes)]
     for ladder, stride in _LADDERS:
         powers = range(math.floor(math.log10(ends[0])), math.ceil(math.log10(ends[1])) + 1, stride)
         rungs = _around([Fraction(10) ** power * rung for power in powers for rung in ladder], *ends)
@@ -244,9 +246,10 @@ def _number_bars(field: Field, cuts: Sequence[tuple[int, Fraction]], scale: Scal
     edges |= dict(cuts)  # the round number, where one is at the bound
     codes = sorted(edges)
     widths = np.diff(codes).tolist()
-    names = [_run_text(field, run, (edges[run[0]], edges[run[1]])) for run in itertools.pairwise(codes)]
-    is_stepped = field.range.step is not None
-    starts = [number_text(value_at(field, code) if is_stepped else edges[code]) for code in codes[:-1]]
+    begins = [value_at(field, code) if field.range.step is not None else edges[code] for code in codes]
+    digits = next((each for each in _DIGITS if len({number_text(x, each) for x in begins}) == len(begins)), _DIGITS[-1])
+    names = [_run_text(field, run, (edges[run[0]], edges[run[1]]), digits) for run in itertools.pairwise(codes)]
+    starts = [number_text(begin, digits) for begin in begins[:-1]]
     if len(widths) > 1 and widths[0] > widths[1]:
         names[0], starts[0] = f"below {starts[1]}", f"< {starts[1]}"
     if len(widths) > 1 and widths[-1] > _MUCH_WIDER * widths[-2]:
@@ -260,14 +263,21 @@ def _number_bars(field: Field, cuts: Sequence[tuple[int, Fraction]], scale: Scal
     )
 
 
-def _run_text(field: Field, codes: tuple[int, int], edges: tuple[Fraction, Fraction]) -> str:
+def _run_text(field: Field, codes: tuple[int, int], edges: tuple[Fraction, Fraction], digits: int) -> str:
     """Return the label of a bar: its first and last value, or from where to where it goes."""
     start, stop = codes
     if field.range.step is None:
-        return " to ".join(map(number_text, edges))
-    texts = [number_text(value_at(field, code)) for code in (start, stop - 1)]
+        return " to ".join(number_text(edge, digits) for edge in edges)
+    texts = [number_text(value_at(field, code), digits) for code in (start, stop - 1)]
     dash = "-" if value_at(field, start) >= 0 else " to "
     return texts[0] if start == stop - 1 else dash.join(texts)
+
+
+def _single_values(field: Field, frequent: tuple[int, ...]) -> Bars:
+    """Return one bar for whatever the few numbers are not that are told apart: no real row has another."""
+    other = ("other values",)
+    apart = tuple((code, _value_text(field, code)) for code in frequent)
+    return Bars(cuts=np.zeros(0, dtype=np.int64), labels=other, starts=other, scale="even", frequent=apart)
 
 
 def _value_text(field: Field, code: int) -> str:
