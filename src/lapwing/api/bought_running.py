@@ -60,7 +60,7 @@ class BoughtEvaluation:
         The noisy answers that everything here is computed from.
     rows_error : int or None
         How far ``certificate.released_rows``, which the table was compared as, is from its true number of rows at
-        most; None where that is a guess.
+        most, with the same confidence by itself; None where that is a guess.
     synthetic_rows : int
         Rows of the synthetic table.
     confidence : float
@@ -181,8 +181,9 @@ def run_evaluation(
         # A recorded answer is to the question without its cells.
         [replace(answer, question=question) for answer, question in zip(answers, questions, strict=True)],
         rows=rows,
-        rows_error=rows_error,
-        failure=_failure(costs),
+        rows_noise=counted[0].tables[0].noise if counted else None,
+        rows_error=None if counted else rows_error,
+        failure=1 - CONFIDENCE,
     )
     noisy = (*counted, *answers)
     return BoughtEvaluation(
@@ -208,11 +209,6 @@ def _check(settings: BoughtSettings, terms: Terms) -> tuple[Budget, ...]:
     return costs
 
 
-def _failure(costs: Sequence[Budget]) -> Fraction:
-    """Return the probability that the noise on one answer goes further than is allowed for."""
-    return (1 - CONFIDENCE) / len(costs)
-
-
 def _rows_question(cost: Budget) -> MarginalCounts:
     return MarginalCounts(columns=(), groupings=(), cost=cost)
 
@@ -226,7 +222,7 @@ def _number_of_rows(room: Curator, terms: Terms, costs: Sequence[Budget]) -> tup
     (counted,) = room.ask(_rows_question(costs[0]))
     noisy = int(counted.counts)
     rows = min(max(noisy, 1), MOST_ROWS)
-    reach = sum_tail(counted.noise.kind, counted.noise.parameter, 1, _failure(costs))
+    reach = sum_tail(counted.noise.kind, counted.noise.parameter, 1, 1 - CONFIDENCE)
     return (counted,), rows, reach + abs(rows - noisy)
 
 

@@ -1,15 +1,21 @@
 """Mean total variation of some tables, found from one noisy sum of distances: the figure and where it surely lies."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from lapwing.errors import ParameterError
 from lapwing.evaluate.public_tables import PublicTables
 from lapwing.numerics.noise_tails import sum_tail
 from lapwing.release.cell_sums import NoisySums
+from lapwing.release.noise_law import NoiseLaw
 from lapwing.release.table_distances import TableDistances
+
+_UP: Final = 1 + 1e-9  # more than the rounding of a few floats
+_STEP: Final = 1e-12
+_FLAT: Final = 300  # tanh of more is 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +59,8 @@ def noisy_variations(
     answers: Sequence[NoisySums],
     *,
     rows: int,
-    rows_error: int | None,
+    rows_noise: NoiseLaw | None = None,
+    rows_error: int | None = None,
     failure: Fraction,
 ) -> tuple[NoisyVariation, ...]:
     """Return the mean total variation of each group of tables.
@@ -66,16 +73,22 @@ def noisy_variations(
         To a `TableDistances` for each of them, with what is expected of ``rows`` rows.
     rows : int
         At least 1: the number N that the tables of the synthetic rows were scaled to.
-    rows_error : int or None
-        How far the true number n is from it at most; None where nothing is known.
+    rows_noise : NoiseLaw, optional
+        Where N is the true number n plus noise of this law, drawn before, and brought into a range that n is in.
+    rows_error : int, optional
+        Where N is public: how far n is from it at most. Without both nothing is known of n.
     failure : Fraction
-        Probability that the noise on one answer goes further than is allowed for.
+        Probability that any interval misses, at most.
 
     Returns
     -------
     tuple of NoisyVariation
-        All intervals hold at once with a probability of at least 1 minus the failure of each answer, beside that of
-        ``rows_error``, provided that there is a row.
+        All intervals hold at once with a probability of at least 1 minus the failure, provided that there is a row.
+
+    References
+    ----------
+    Anderson (1955), "The integral of a symmetric unimodal function"; Birnbaum (1948), "On random variables with
+    comparable peakedness".
 
     Notes
     -----
@@ -85,21 +98,33 @@ def noisy_variations(
     that is bounded all the same: in every table v is at least half of ``|sum of c / N - sum of q| = |n / N - 1|``, so
     the smallest upper end of any of the means v bounds the effect of n on all of them.
 
+    Where N is noisy, both errors together are ``(Z + g) / (2 N)``: Z the noise on the sum in rows, and g a function of
+    the noise Y on the number of rows with ``|g| <= |Y|``. With uniform variables U that fill the steps of their
+    lattices, ``|Z + g|`` is at most ``|Z + U + g|`` and half a step. Z + U is symmetric and unimodal, so that a larger
+    shift makes it leave an interval around 0 more often (Anderson): ``P(|Z + U + g| > r)`` is at most
+    ``P(|Z + U + Y| > r)``, and for Y half a step is added likewise. Discrete Laplace noise with its U is more peaked
+    than a real Laplace variable of scale ``b = 1 / (2 tanh(1 / (2 scale)))`` steps (`lapwing.numerics.noise_tails`),
+    and so are sums (Birnbaum): the sum of two real ones goes beyond ``b x`` with probability ``exp(-x) (1 + x / 2)``.
+    That is a third less than the two tails apart, which are used where they are shorter, and for Gaussian noise.
+
     Examples
     --------
     See `lapwing.evaluate`.
     """
+    each_failure = failure / len(compared)
     found = []
     for tables, answer in zip(compared, answers, strict=True):
         asked = answer.question
         if not isinstance(asked, TableDistances) or asked.tables != tables.tables:
             raise ParameterError("each answer must be about its own tables; pass them in the order of the questions")
+        reach = _reach(answer.noise, asked.scale, rows_noise, each_failure)
+        error = reach / (2 * rows) + tables.rounding(rows, asked.bits)
         unit = 2 * rows * asked.scale
-        reach = sum_tail(answer.noise.kind, answer.noise.parameter, 1, failure)
-        error = reach / unit + tables.rounding(rows, asked.bits)
         found.append((tables, int(answer.values[0]) / unit, error, answer.noise.sd / unit))
-    effects = [max(0.0, mean + error) for _, mean, error, _ in found]
-    effect = min([*effects, *([] if rows_error is None else [rows_error / (2 * rows)])])
+    effect = 0.0
+    if rows_noise is None:
+        known = [] if rows_error is None else [rows_error / (2 * rows)]
+        effect = min([*(max(0.0, mean + error) for _, mean, error, _ in found), *known])
     return tuple(
         NoisyVariation(
             ways=tables.ways,
@@ -113,6 +138,34 @@ def noisy_variations(
         )
         for tables, mean, error, noise_sd in found
     )
+
+
+def _reach(noise: NoiseLaw, scale: int, rows_noise: NoiseLaw | None, failure: Fraction) -> float:
+    """Return how far, in rows, the noise on a sum and on the number of rows go together, but for a failure."""
+    if rows_noise is None:
+        return sum_tail(noise.kind, noise.parameter, 1, failure) / scale
+    tails = [sum_tail(law.kind, law.parameter, 1, failure / 2) for law in (noise, rows_noise)]
+    apart = tails[0] / scale + tails[1]
+    if noise.kind != "laplace" or rows_noise.kind != "laplace":
+        return apart
+    wider = max(_real_scale(noise.parameter) / scale, _real_scale(rows_noise.parameter))
+    return min(apart, wider * _two_laplace_tail(float(failure)) * _UP + 0.5 + 0.5 / scale)
+
+
+def _real_scale(parameter: Fraction) -> float:
+    """Return the scale of a real Laplace variable that is less peaked than discrete noise filled to its steps."""
+    return 0.5 / math.tanh(float(min(1 / (2 * parameter), Fraction(_FLAT))))
+
+
+def _two_laplace_tail(failure: float) -> float:
+    """Return an x beyond which the sum of two real Laplace variables of scale 1 goes with at most this probability."""
+    low, high = 0.0, 2.0
+    while math.exp(-high) * (1 + high / 2) > failure:
+        high *= 2
+    while high - low > _STEP * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if math.exp(-middle) * (1 + middle / 2) > failure else (low, middle)
+    return high
 
 
 def _inside(share: float) -> float:
