@@ -155,6 +155,7 @@ def compare_wasserstein(
     The first two are exact where all tables have the same number of rows, at most 1,000. Else they are the mean over 5
     pairs of subsamples of 1,000 rows (of as many as the smallest table has), which are of one size for all tables,
     because W1 between samples of one law shrinks with their size: it is to be read beside the figure of the bootstrap.
+    (A bootstrap repeats real rows: where they are few, a fresh sample would lie farther away.)
     The sliced distance uses up to 65,536 rows and 64 directions. Time 0.2 s for each pair of subsamples at worst.
 
     Examples
