@@ -103,8 +103,16 @@ def test_a_group_in_which_chance_alone_is_large_is_too_small() -> None:
     assert few.bootstrap.value == pytest.approx(0.143, abs=0.02)
     assert many.bootstrap.value == pytest.approx(0.034, abs=0.005)
     assert (few.is_too_small, many.is_too_small) == (True, False)
-    # Fewer synthetic rows than real ones are as noisy as so few real ones.
+    # Fewer synthetic rows than real ones are noisier: 0.034 sqrt(1 + 9000 / 500) is 0.15.
     assert compared(schema, few_and_many(1, 500, 9000), few_and_many(2, 500, 500), ["sex"])[1].is_too_small
+
+
+@pytest.mark.parametrize(("noisy", "is_too_small"), [(7, False), (8, True)])
+def test_the_real_rows_are_a_sample_too(noisy: int, is_too_small: bool) -> None:
+    real, bootstrap = two([0] * 100, [0] * 100), two([0] * 100, np.arange(100) < noisy)
+
+    # Two samples are farther apart than one and its bootstrap, by the root of 2.
+    assert compared(SEX_AND_FLAG, real, real, ["sex"], bootstrap=bootstrap)[0].is_too_small == is_too_small
 
 
 def test_the_given_bootstrap_is_used() -> None:

@@ -39,8 +39,9 @@ LARGEST_NOISE: Final = 0.1
 """Mean total variation by chance alone above which a group is too small: one row in ten lies in the wrong cell."""
 
 TOO_SMALL: Final = (
-    f"A group is too small to trust where either table has fewer than {FEWEST_ROWS} rows of it, or where chance alone, "
-    f"with as many rows as the smaller of the two has, puts more than {LARGEST_NOISE:.0%} of them in wrong cells."
+    f"A group is too small to trust where either table has fewer than {FEWEST_ROWS} rows of it, or where two samples of "
+    f"the same people, with as many rows as the two tables have, would be more than {LARGEST_NOISE:.0%} apart by chance "
+    "alone."
 )
 """The rule for people."""
 
@@ -113,7 +114,8 @@ def compare_subgroups(
     An ordered column with more than 8 values makes at most 5 nearly equal parts of its public domain; other columns
     make a group of each value; missing, and each special value, is a group. The other columns are compared in the cells
     of `lapwing.evaluate.variation.compared_cells`. Both figures are exact where all other columns take part; else the
-    standard error is that of choosing columns. Time and memory ``O(d (n + m))`` and ``O(n + m)``.
+    standard error is that of choosing columns. A fresh sample of the same people is farther off than the bootstrap, by
+    ``sqrt(2)`` or more: the real rows are a sample too. Time and memory ``O(d (n + m))`` and ``O(n + m)``.
 
     Examples
     --------
@@ -267,6 +269,7 @@ def _estimate(distances: Floats, is_all: bool) -> Estimate:
 
 def _is_too_small(rows: int, synthetic_rows: int, noise: float) -> bool:
     """Return whether a group is too small to trust, by the rule `TOO_SMALL`."""
-    fewer = min(rows, synthetic_rows)
-    # Shares of fewer rows are off by the square root of how many times fewer.
-    return fewer < FEWEST_ROWS or noise * math.sqrt(rows / fewer) > LARGEST_NOISE
+    if min(rows, synthetic_rows) < FEWEST_ROWS:
+        return True
+    # A bootstrap of n rows has the noise of n rows; the real ones are a sample too: 1 / n + 1 / m instead of 1 / n.
+    return noise * math.sqrt(1 + rows / synthetic_rows) > LARGEST_NOISE
