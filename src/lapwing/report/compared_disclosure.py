@@ -87,7 +87,7 @@ def _risks(seen: Disclosure) -> list[Part]:
             marked=tuple(place for place, risk in enumerate(risks) if _is_alarming(risk)),
         )
     )
-    if seen.distances is not None and seen.distances.holdout is not None:
+    if seen.distances.holdout is not None:
         parts.append(_closest(seen.distances))
     return [*parts, Text(words=f"{seen.rows:,} real rows took part.{held}", points=seen.notes)]
 
@@ -139,4 +139,4 @@ def _alarm(risks: tuple[Risk, ...]) -> str:
             f"{len(above)} of {len(risks)} succeed more often than without the synthetic rows; whether they learn "
             "about these people or about anybody, only held-out rows tell."
         )
-    return "None stands out; that is a sanity check, not a proof."
+    return f"None of {len(risks)} attacks stands out; that is a sanity check, not a proof."

@@ -1,0 +1,303 @@
+"""The sections of the internal report: what they say, in which order, and what they say where they do not apply."""
+
+import dataclasses
+import json
+import warnings
+
+import numpy as np
+import pytest
+
+from helpers.findings import compared, findings, schema_of, texts
+from lapwing.evaluate.closest_records import ClosestDistances
+from lapwing.evaluate.disclosure import Disclosure, Risk
+from lapwing.evaluate.downstream import ClassifierScore, Downstream
+from lapwing.evaluate.estimates import Estimate
+from lapwing.evaluate.subgroups import SubgroupAccuracy
+from lapwing.report import compared_columns
+from lapwing.report.compared import compared_sections
+from lapwing.report.sections import Chart, Table
+
+KEYS = [
+    "at-a-glance",
+    "single-columns",
+    "pairs",
+    "worst-tables",
+    "maps",
+    "missing-cells",
+    "prediction",
+    "groups",
+    "disclosure",
+]
+AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}, "special": [-1]}
+SEX = {"name": "sex", "type": "string", "categories": ["f", "m"], "constraints": {"required": True}}
+PLACE = {"name": "place", "type": "string", "categories": [f"p{number}" for number in range(30)]}
+LON, LAT = ({"name": name, "type": "number", "constraints": {"minimum": 0, "maximum": 1}} for name in ("lon", "lat"))
+SCHEMA = schema_of(AGE, SEX, PLACE, LON, LAT)
+
+
+def rows(schema=SCHEMA, seed=0, count=400):
+    """Return codes with reserved ones among them."""
+    rng = np.random.default_rng(seed)
+    codes = {}
+    for column in schema.columns:
+        domain = column.domain
+        regular = (domain.values * rng.random(count) ** 2).astype(np.int64)
+        gaps = rng.integers(domain.values, domain.size, count)
+        codes[column.name] = np.where(rng.random(count) < 0.1, gaps, regular)
+    return codes
+
+
+def sections(schema=SCHEMA, real=None, synthetic=None, **more):
+    found = findings(
+        schema, rows(schema, 1) if real is None else real, rows(schema, 2) if synthetic is None else synthetic, **more
+    )
+    return {each.key: each for each in compared_sections(found, schema)}
+
+
+def parts(section, kind):
+    return [part for part in (*section.parts, *section.folded) if isinstance(part, kind)]
+
+
+def words(section):
+    return " ".join(texts(section))
+
+
+RISK = Risk(
+    key="inference",
+    title="Guessing",
+    attacks=100,
+    successes=60,
+    rate=0.6,
+    lower=0.55,
+    upper=0.69,
+    baseline=0.4,
+    baseline_interval=(0.31, 0.5),
+    meaning="How often a guess is right.",
+)
+CLOSEST = ClosestDistances(percents=(1, 50), real=(0.0, 0.1), holdout=None)
+GROUPS = tuple(
+    SubgroupAccuracy(
+        columns=("sex",),
+        labels=(label,),
+        rows=count,
+        synthetic_rows=count,
+        variation=Estimate(value=value, standard_error=0.01),
+        bootstrap=Estimate(value=0.05, standard_error=0.0),
+        is_too_small=count < 10,
+    )
+    for label, count, value in (("f", 200, 0.2), ("m", 3, 0.9))
+)
+SCORES = (
+    ClassifierScore(name="logistic regression", auc=0.7, ceiling=0.8, rows=100),
+    ClassifierScore(name="linear SVM", auc=None, ceiling=0.8, rows=100, note="one class only"),
+)
+
+
+@pytest.fixture(scope="module")
+def full():
+    """Sections with everything in them."""
+    return sections(
+        metrics=[compared(0.3, 0.1, 1.1, errors=(0.05, 0, 0))],
+        downstream=Downstream(target="sex", auc=0.71, ceiling=0.82, scores=SCORES),
+        subgroups=GROUPS,
+        disclosure=Disclosure(risks=(RISK,), rows=400, has_holdout=False, notes=("A note.",), distances=CLOSEST),
+    )
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """Sections of the same tables, without options."""
+    return sections()
+
+
+def test_the_sections_stand_in_the_order_of_a_reader(full):
+    assert list(full) == KEYS
+
+
+def test_every_chart_says_in_a_sentence_what_it_shows_and_has_its_figures(full):
+    charts = [chart for each in full.values() for chart in parts(each, Chart)]
+
+    assert len(charts) >= 5 + 3 + 3 + 4
+    for chart in charts:
+        assert chart.meaning.rstrip().endswith((".", "!", "?")) or "The schema says" in chart.meaning
+        assert any(letter.isdigit() for letter in chart.meaning)
+        assert chart.figures is not None
+        assert json.loads(json.dumps(chart.spec)) == chart.spec
+
+
+def test_sections_are_the_same_whatever_was_drawn_before(plain):
+    first = sections()
+
+    assert first == plain
+    assert "param_" not in json.dumps([chart.spec for each in first.values() for chart in parts(each, Chart)])
+
+
+def test_tables_have_a_cell_for_every_heading(full):
+    tables = [table for each in full.values() for table in parts(each, Table)]
+    tables += [chart.figures for each in full.values() for chart in parts(each, Chart)]
+
+    for table in tables:
+        assert {len(line) for line in table.lines} <= {len(table.heading)}
+        assert all(0 <= place < len(table.heading) for place in table.numbers)
+        assert all(0 <= place < len(table.lines) for place in table.marked)
+
+
+def test_the_worst_columns_come_first():
+    real = rows(seed=1)
+    synthetic = real | {"place": np.zeros(400, dtype=np.int64), "sex": 1 - np.minimum(real["sex"], 1)}
+
+    charts = parts(sections(real=real, synthetic=synthetic)["single-columns"], Chart)
+
+    assert [chart.title for chart in charts][:2] == ["place", "sex"]
+    assert "most at p0" in charts[0].meaning
+
+
+def test_what_has_no_bar_of_its_own_is_in_the_sentence():
+    real = {"age": np.array([0] * 60 + [100] * 20 + [101] * 10 + list(range(1, 61))), "sex": np.zeros(150, np.int64)}
+
+    chart = next(
+        each
+        for each in parts(sections(schema_of(AGE, SEX), real, real)["single-columns"], Chart)
+        if each.title == "age"
+    )
+
+    for label, share in (("0", "40.0"), ("-1", "13.3"), ("missing cells", "6.7")):
+        assert f"{label} (real {share} %, synthetic {share} %)" in chart.meaning
+
+
+def test_many_columns_are_capped_and_all_are_in_the_table(monkeypatch):
+    monkeypatch.setattr(compared_columns, "DRAWN", 4)
+    monkeypatch.setattr(compared_columns, "OPEN", 3)
+    schema = schema_of(*({"name": f"c{number}", "type": "boolean"} for number in range(9)))
+
+    section = sections(schema)["single-columns"]
+
+    assert len([part for part in section.parts if isinstance(part, Chart)]) == 3
+    assert len(parts(section, Chart)) == 4
+    assert len(parts(section, Table)[0].lines) == 9
+    assert "the other 5 are in the table" in words(section)
+
+
+def test_pairs_say_which_relation_was_lost():
+    rng = np.random.default_rng(1)
+    schema = schema_of(*({"name": name, "type": "boolean"} for name in "abc"))
+    law = rng.integers(0, 2, 500)
+    real = {"a": law, "b": law, "c": rng.integers(0, 2, 500)}
+
+    section = sections(schema, real, real | {"b": rng.integers(0, 2, 500)})["pairs"]
+
+    assert [chart.title for chart in parts(section, Chart)] == ["Real", "Synthetic", "Difference, synthetic minus real"]
+    assert "most lost: a × b, 1.00 in the real table" in parts(section, Chart)[2].meaning
+
+
+def test_the_worst_tables_have_a_fresh_sample_and_independent_columns_beside_them(plain):
+    section = plain["worst-tables"]
+
+    assert [len(table.lines) for table in parts(section, Table)] == [5, 10, 10]
+    assert parts(section, Table)[1].heading == ("table", "differ", "fresh sample", "independent columns", "place")
+
+
+def test_maps_are_drawn_for_coordinates(full):
+    assert [chart.title for chart in parts(full["maps"], Chart)] == [
+        f"lon × lat: {kind}" for kind in ("real", "synthetic", "difference")
+    ]
+
+
+def test_prediction_has_a_line_for_every_classifier_and_says_why_one_has_none(full):
+    table = parts(full["prediction"], Table)[0]
+
+    assert table.lines == (
+        ("logistic regression", "0.700", "0.800", "0.500", ""),
+        ("linear SVM", "-", "0.800", "0.500", "one class only"),
+    )
+
+
+def test_groups_too_small_to_trust_stand_last_and_are_marked(full):
+    table = parts(full["groups"], Table)[0]
+
+    assert [line[0] for line in table.lines] == ["sex = f", "sex = m"]
+    assert (table.marked, table.lines[1][-1]) == ((1,), "too small to trust")
+    assert table.lines[1][-2] == "-"
+    assert "1 group of 2 is too small to trust" in words(full["groups"])
+
+
+def test_disclosure_is_called_a_sanity_check_and_guesses_alone_alarm_nobody(full):
+    text = words(full["disclosure"])
+
+    assert "a sanity check, not a proof" in text
+    assert "only held-out rows tell" in text
+    assert not any(table.marked for table in parts(full["disclosure"], Table))
+
+
+def test_an_attack_that_beats_held_out_rows_is_marked():
+    risk = dataclasses.replace(RISK, control=0.3, control_interval=(0.2, 0.4), excess=0.4)
+
+    section = sections(
+        schema_of(SEX), disclosure=Disclosure(risks=(risk,), rows=400, has_holdout=True, notes=(), distances=CLOSEST)
+    )["disclosure"]
+
+    assert "A reason to look closer" in words(section)
+    assert parts(section, Table)[0].marked == (0,)
+
+
+def test_sections_that_do_not_apply_say_why_and_which_option_to_pass():
+    found = sections(schema_of(SEX))
+
+    assert "one column only" in words(found["pairs"])
+    assert "No two columns are coordinates" in words(found["maps"])
+    assert "No column may be missing" in words(found["missing-cells"])
+    assert "--target" in words(found["prediction"])
+    assert "--by" in words(found["groups"])
+    assert "No attack could be tried" in words(found["disclosure"])
+    assert not parts(found["maps"], Chart)
+
+
+@pytest.mark.parametrize("side", ["real", "synthetic", "both"])
+def test_a_table_of_missing_cells_only_has_all_sections(side):
+    gaps = {column.name: np.full(7, column.domain.last) for column in SCHEMA.columns}
+    chosen = {"real": ["real"], "synthetic": ["synthetic"], "both": ["real", "synthetic"]}[side]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = sections(**dict.fromkeys(chosen, gaps))
+
+    assert list(found) == KEYS
+
+
+def test_one_row_has_all_sections():
+    one = {column.name: np.array([0]) for column in SCHEMA.columns}
+
+    assert list(sections(real=one, synthetic=one)) == KEYS
+
+
+def test_hostile_names_are_cut_and_stay_data():
+    evil = "</script><b>" + "x" * 500
+    schema = schema_of(
+        {"name": evil, "type": "string", "categories": [evil, "", " ", "2 others", "missing cells"]},
+        {"name": "datum.value", "type": "boolean"},
+    )
+
+    found = sections(schema)
+    charts = [chart for each in found.values() for chart in parts(each, Chart)]
+
+    assert max(map(len, texts([found[key].title for key in KEYS]))) < 60
+    assert all("x" * 100 not in text for text in texts([each.parts for each in found.values()]))
+    assert charts
+    assert '""' in texts(found["single-columns"])
+
+
+def test_only_the_first_categories_are_drawn_and_all_told_apart_are_in_the_figures(plain):
+    chart = next(each for each in parts(plain["single-columns"], Chart) if each.title == "place")
+
+    drawn = {line["label"] for line in _data(chart.spec)}
+    assert "20 others" in drawn
+    assert len(drawn) == 12  # ten, the others, missing cells
+    assert len(chart.figures.lines) == 22
+
+
+def _data(spec):
+    """Return the records of a chart."""
+    if isinstance(spec, dict):
+        own = spec.get("values", []) if all(isinstance(each, dict) for each in spec.get("values", [])) else []
+        return [*own, *(line for each in spec.values() for line in _data(each))]
+    return [line for each in spec for line in _data(each)] if isinstance(spec, list) else []
