@@ -39,9 +39,9 @@ LARGEST_NOISE: Final = 0.1
 """Mean total variation by chance alone above which a group is too small: one row in ten lies in the wrong cell."""
 
 TOO_SMALL: Final = (
-    f"A group is too small to trust where either table has fewer than {FEWEST_ROWS} rows of it, or where two samples of "
-    f"the same people, with as many rows as the two tables have, would be more than {LARGEST_NOISE:.0%} apart by chance "
-    "alone."
+    f"A group is too small to trust where either table has fewer than {FEWEST_ROWS} rows of it, or where two samples "
+    f"of the same people, with as many rows as the two tables have, would be more than {LARGEST_NOISE:.0%} apart by "
+    "chance alone."
 )
 """The rule for people."""
 
