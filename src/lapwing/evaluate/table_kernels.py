@@ -13,7 +13,7 @@ from lapwing.evaluate.estimates import Estimate
 from lapwing.evaluate.kernel_distances import mean_features, mmd, mmd_from_features, random_frequencies
 from lapwing.evaluate.metrics import Compared, Metric
 from lapwing.evaluate.row_samples import height
-from lapwing.evaluate.table_points import table_points
+from lapwing.evaluate.table_points import placed_columns, table_points
 from lapwing.schema.schemas import Schema
 
 Codes = Mapping[str, npt.NDArray[np.integer]]
@@ -31,6 +31,8 @@ FEATURES: Final = 256
 MOST_ROWS: Final = 2**19
 """Rows of a table that are compared; of more, so many are drawn."""
 
+_MOST_CELLS: Final = 2**25  # 256 MB a table: fewer rows where there are more than 64 columns
+
 
 MMD: Final = Metric(
     key="mmd",
@@ -38,15 +40,14 @@ MMD: Final = Metric(
     unit="difference of means",
     meaning="The largest difference in mean that a smooth function of all ordered columns can have, 0 to 1.41.",
     best=0.0,
-    reference="Gretton et al., A kernel two-sample test (2012); kernel exp(-3 distance**2 / columns), columns of length "
-    "1.",
+    reference="Gretton et al., A kernel two-sample test (2012); kernel exp(-3 distance**2 / columns), columns 1 long.",
 )
 
 
 def compare_kernels(
     real_codes: Codes, others: Mapping[str, Codes], schema: Schema, *, rng: np.random.Generator
 ) -> Compared | None:
-    """Return the MMD between the real table and others, over all ordered columns with at least two values.
+    """Return the MMD between the real table and others, over all ordered columns and those of two values.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ def compare_kernels(
     schema : Schema
         Gives the columns and their public bounds.
     rng : Generator
-        Draws frequencies, and rows of tables with more than 2**19.
+        Draws frequencies, and rows of tables with more than 2**19, or with more than 2**25 cells.
 
     Returns
     -------
@@ -77,21 +78,21 @@ def compare_kernels(
     >>> round(found.values["other"].value, 4)
     0.6893
     """
-    columns = [column for column in schema.columns if column.domain.ordered and column.domain.values > 1]
+    columns = placed_columns(schema)
     if not columns:
         return None
-    gamma = GAMMA / len(columns)
-    real, *rest = table_points([real_codes, *others.values()], columns, rows=MOST_ROWS, rng=rng)
+    gamma, rows = GAMMA / len(columns), min(MOST_ROWS, _MOST_CELLS // len(columns))
+    real, *rest = table_points([real_codes, *others.values()], columns, rows=rows, rng=rng)
     if max(map(len, (real, *rest))) <= EXACT:
         found = [Estimate(value=mmd(real, points, gamma=gamma), standard_error=0.0) for points in rest]
     else:
         frequencies = random_frequencies(real.shape[1], FEATURES, rng, gamma=gamma)
         features = mean_features(real, frequencies)
         found = [mmd_from_features(features, mean_features(points, frequencies)) for points in rest]
-    is_all = max(map(height, (real_codes, *others.values()))) <= MOST_ROWS
+    is_all = max(map(height, (real_codes, *others.values()))) <= rows
     return Compared(
         metric=MMD,
         values=dict(zip(others, found, strict=True)),
-        rows=None if is_all else MOST_ROWS,
+        rows=None if is_all else rows,
         columns=len(columns),
     )
