@@ -54,8 +54,8 @@ def three_columns():
 CASES = {
     "Independent": (Independent(groups=900), WIDE, wide_table, Budget.pure("0.5"), 15, 3000, True),
     "Independent, Gaussian": (Independent(groups=900), WIDE, wide_table, Budget.zcdp("0.05"), 15, 3000, True),
-    "PMM": (PMM(depth=6), THREE, three_columns, Budget.zcdp("0.001"), 8, 1000, False),
-    "Adaptive": (Adaptive(), THREE, three_columns, Budget.zcdp("0.0005"), 2, 400, False),
+    "PMM": (PMM(depth=6), THREE, three_columns, Budget.zcdp("0.001"), 8, 600, False),
+    "Adaptive": (Adaptive(), THREE, three_columns, Budget.zcdp("0.0005"), 2, 200, False),
     "Grid": (Grid(fit="least_squares"), THREE, three_columns, Budget.pure("0.1"), 8, 800, False),
     "KDTree": (KDTree(), THREE, three_columns, Budget.pure("0.2"), 5, 500, False),
 }
@@ -119,7 +119,7 @@ def test_bounds_of_measured_tables_miss_no_more_often_than_stated_and_a_fifth_le
 
 @pytest.mark.parametrize("is_full", [False, pytest.param(True, marks=pytest.mark.full)], ids=["ci", "all"])
 def test_bounds_of_tables_and_counts_that_are_asked_for_miss_no_more_often_than_stated(is_full):
-    data, runs = three_columns(), 600 if is_full else 2
+    data, runs = three_columns(), 300 if is_full else 2
     schema, condition = THREE, "b >= 7 and (a == 1 or a == 4)"
     true_count = data.filter((pl.col("b") >= 7) & pl.col("a").is_in([1, 4])).height
     true = np.histogramdd(data.select("a", "c").to_numpy(), bins=[np.arange(7) - 0.5, np.arange(5) - 0.5])[0].ravel()

@@ -16,6 +16,9 @@ from lapwing.api.accuracy import largest_density
 from lapwing.api.accuracy_conditions import asked_cells
 from lapwing.errors import ParameterError
 from lapwing.mechanisms.registry import MECHANISMS
+from lapwing.numerics.noise_norms import largest_noise
+from lapwing.numerics.noise_tails import sum_tail
+from lapwing.release.noise_law import NoiseLaw
 from lapwing.release.sparse_counts import NoisyCells
 from lapwing.schema.schemas import Schema
 
@@ -147,6 +150,21 @@ def test_cells_that_were_left_out_are_bounded_by_the_threshold():
     assert answer.question.threshold is not None
     assert len(answer.counts) < found.cells
     assert found.largest_error >= answer.question.threshold - 1
+
+
+def test_a_table_with_rows_in_few_cells_is_bounded_by_the_largest_noise_of_these():
+    cells, law, failure = 5000, NoiseLaw("laplace", Fraction(20)), Fraction(1, 20)
+    noisy = np.zeros(cells, dtype=np.int64)
+    noisy[:4] = 10_000
+    known = accuracy_tables.MeasuredTable(1, ("x",), None, cells, law, lambda _: None)
+
+    found = accuracy_tables.marginal_accuracy(known, (noisy.astype(float), noisy), failure, lambda _: math.inf)
+
+    (reach,) = largest_noise("laplace", law.parameter, {1: cells}, failure * Fraction(2, 5)).values()
+    total = sum_tail("laplace", law.parameter, cells, failure / 5)
+    assert found.variation == pytest.approx((4 * reach + total) / 40_000)
+    # Half of what the noise of all cells adds up to would be more.
+    assert found.variation < cells * 20 / 2 / 40_000
 
 
 def test_the_number_of_rows_is_public_or_has_an_interval(independent):
