@@ -97,6 +97,14 @@ def test_missing_features_are_values_to_the_classifier():
     assert auc(train, test, "yes") == 1
 
 
+@pytest.mark.parametrize("names", [["kind"], ["size", "kind", "class", "wide"]])
+def test_columns_without_any_value_teach_nothing(names):
+    train, test = (with_target(codes, "yes", codes["size"] >= 40) for codes in (rows(1), rows(2)))
+    gaps = {name: np.full(2000, SCHEMA.field(name).domain.last) for name in names}
+
+    assert auc(train | gaps, test, "yes") == (0.5 if "size" in names else 1)
+
+
 @pytest.mark.parametrize("count", [0, 1, 50])
 def test_train_rows_of_one_class_teach_nothing(count):
     train = with_target(rows(1, count), "yes", np.ones(count))

@@ -350,14 +350,17 @@ def _scores(
 ) -> tuple[npt.NDArray[np.int64], Floats]:
     """Return the classes that the train rows have, and the probability of each for each test row."""
     known = np.unique(labels)
-    if len(known) < 2:
+    # scikit-learn fails on a column without any value, and one that is missing in all train rows teaches nothing.
+    used = np.flatnonzero(~np.isnan(train).all(axis=0))
+    if len(known) < 2 or not used.size:
         return known, np.ones((len(test), len(known)))
     make, limited = _learners()
-    classifier = make(early_stopping=False, categorical_features=is_listed, random_state=seed)
+    listed = [is_listed[place] for place in used.tolist()]
+    classifier = make(early_stopping=False, categorical_features=listed, random_state=seed)
     # Threads that wait for each other on a busy machine made one fit take forty times as long.
     with limited(limits=1, user_api="openmp"):
-        classifier.fit(train, labels)
-        return known, np.asarray(classifier.predict_proba(test))
+        classifier.fit(train[:, used], labels)
+        return known, np.asarray(classifier.predict_proba(test[:, used]))
 
 
 def _check_truth(truth: npt.NDArray[np.int64], target: str) -> None:
