@@ -225,6 +225,8 @@ def test_the_largest_density_is_the_heaviest_weight_times_the_number_of_points()
     share = release.model.weights.max() / release.model.weights.sum()
     assert found == pytest.approx(50 * share)
     assert found > 1
+    damaged = replace(release.certificate, settings={"points": "many", "confidence": 7})
+    assert replace(release, certificate=damaged).accuracy().kappa is None
 
 
 # ------------------------------------------------------------------------------------------ one table, or one count

@@ -73,9 +73,9 @@ def release_accuracy(
     marginals = [marginal_accuracy(table, counts, failure, limit) for table, counts in listed]
     return Accuracy(
         statements=(
-            *certificate_statements(certificate),
             *_rows_statement(model, certificate, noisy, failure),
             *_all_at_once(listed, model.rows, failure),
+            *certificate_statements(certificate),
             _not_proved(certificate),
         ),
         marginals=tuple(sorted(marginals, key=_most_uncertain_first)),
@@ -87,10 +87,9 @@ def release_accuracy(
 
 def largest_density(model: "ReleasedModel", certificate: Certificate) -> float | None:
     """Return the largest density of the released law against the points that it was fitted on, or None without any."""
-    if certificate.mechanism != LinearStatistics.name:
+    points = certificate.settings.get("points")
+    if certificate.mechanism != LinearStatistics.name or not isinstance(points, int):
         return None
-    points = certificate.settings["points"]
-    assert isinstance(points, int)
     return max(1.0, float(points * model.weights.max() / model.weights.sum()))
 
 

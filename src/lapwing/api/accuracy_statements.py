@@ -104,7 +104,7 @@ def _told(stated: Certified, certificate: Certificate) -> Statement:
     confidence = None
     if form.is_bound:
         own = certificate.settings.get("confidence")
-        confidence = float(own) if isinstance(own, int | float) else _STATED
+        confidence = float(own) if isinstance(own, int | float) and 0 < own < 1 else _STATED
     return Statement(
         key="_".join(stated.kind.lower().split()),
         text=_sentence(stated, form),
