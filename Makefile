@@ -30,12 +30,8 @@ check-full:  ## Run the slow statistical suites too.
 	@.venv-test/bin/python -m pytest $(PYTEST_ARGS) -m "full or not full"
 
 oracle:  ## Compare with other libraries, each in an environment of its own.
-	@$(bootstrap) oracle-dp-accounting
-	@.venv-oracle-dp-accounting/bin/python -m pytest tests/oracle
-	@$(bootstrap) oracle-pot
-	@.venv-oracle-pot/bin/python -m pytest tests/oracle
-	@$(bootstrap) oracle-sdmetrics
-	@.venv-oracle-sdmetrics/bin/python -m pytest tests/oracle
+	@set -e; for name in dp-accounting pot sdmetrics anonymeter; do \
+		$(bootstrap) oracle-$$name; .venv-oracle-$$name/bin/python -m pytest tests/oracle; done
 
 .venv-dev: FORCE
 	@$(bootstrap) dev

@@ -10,6 +10,7 @@ import numpy as np
 from lapwing.errors import DataError
 from lapwing.evaluate.associations import compare_associations, compare_correlations
 from lapwing.evaluate.columns import compare_columns
+from lapwing.evaluate.detection import compare_detection
 from lapwing.evaluate.disclosure import Disclosure, compare_disclosure
 from lapwing.evaluate.distances import compare_bounded_lipschitz, compare_densities, compare_wasserstein
 from lapwing.evaluate.downstream import Downstream, check_target, compare_downstream
@@ -23,7 +24,7 @@ from lapwing.evaluate.overlays import overlay_columns
 from lapwing.evaluate.propensity import compare_propensity
 from lapwing.evaluate.reference_rows import bootstrap_rows, independent_columns
 from lapwing.evaluate.row_samples import height
-from lapwing.evaluate.subgroups import compare_subgroups
+from lapwing.evaluate.subgroups import check_subgroups, compare_subgroups
 from lapwing.evaluate.table_kernels import compare_kernels
 from lapwing.evaluate.variation import (
     Variation,
@@ -51,7 +52,8 @@ _METRICS: Final = {
     "comparing correlations": compare_correlations,
     "comparing moments": compare_moments,
 }
-_ALL_STEPS: Final = len(_METRICS) + 9
+_LEARNED: Final = {"telling them apart by trees": compare_detection}
+_ALL_STEPS: Final = len(_METRICS) + len(_LEARNED) + 8
 
 
 @private_boundary
@@ -110,6 +112,8 @@ def compare_with_real(
     schema = replace(schema, privacy_unit=None)
     if target is not None:
         check_target(schema, target)
+    if by:
+        check_subgroups(schema, by)
     step = _steps(rng, watch)
     step("reading the real table")
     rows = _codes("the real table", real, schema)
@@ -125,10 +129,9 @@ def compare_with_real(
         BOOTSTRAP: bootstrap_rows(rows, drawn),
         INDEPENDENT: independent_columns(rows, drawn),
     }
-    tables = choose_tables(schema, rng=step("counting tables of one to three columns"))
+    found = compare_with_each(rows, against, schema, choose_tables(schema, rng=step("counting tables of columns")))
     together, given = _gaps(rows, against, schema, step("counting missing cells"))
-    found = compare_with_each(rows, against, schema, tables)
-    disclosure, more = _disclosure(rows, others, apart, schema, step("attacking"))
+    disclosure, more = _disclosure(rows, others, apart, schema, step("trying to disclose rows"))
     return Internal(
         Findings(
             tables=found,
@@ -160,6 +163,15 @@ def _steps(rng: np.random.Generator, watch: Watch) -> Callable[[str], np.random.
     return step
 
 
+def _can_learn() -> bool:
+    """Return whether scikit-learn is installed: it comes with the extra ``report``."""
+    try:
+        import sklearn  # noqa: F401, PLC0415
+    except ImportError:
+        return False
+    return True
+
+
 def _from_tables(found: Mapping[str, Sequence[Variation]]) -> tuple[Compared, ...]:
     """Return the figures that are made of total variation distances."""
     workload = compare_workloads(found)
@@ -170,7 +182,7 @@ def _metrics(
     rows: Codes, against: Mapping[str, Codes], schema: Schema, step: Callable[[str], np.random.Generator]
 ) -> Iterator[Compared]:
     """Return the figures of all columns at once that these columns have."""
-    for what, compare in _METRICS.items():
+    for what, compare in (_METRICS | (_LEARNED if _can_learn() else {})).items():
         found = compare(rows, against, schema, rng=step(what))
         if isinstance(found, Compared):
             yield found
@@ -198,10 +210,8 @@ def _disclosure(
     rows: Codes, others: Codes, apart: Codes | None, schema: Schema, rng: np.random.Generator
 ) -> tuple[Disclosure | None, list[str]]:
     """Return the sanity checks of disclosure, or why there are none."""
-    try:
-        import sklearn  # noqa: F401, PLC0415
-    except ImportError:
-        return None, ['checks of disclosure need scikit-learn; install it with: pip install "lapwing[report]"']
+    if not _can_learn():
+        return None, ['disclosure and detection_auc need scikit-learn; install it with: pip install "lapwing[report]"']
     return compare_disclosure(rows, others, schema, holdout_codes=apart, rng=rng), []
 
 
