@@ -295,7 +295,7 @@ def _headline(main: Standing, places: tuple[Standing, ...]) -> str:
             "fresh sample of the real rows (0 %) to columns without any relation (100 %)."
         )
     worst = max((each for each in places if each.place is not None), key=lambda each: each.place or 0.0, default=None)
-    if worst is None or worst is main or worst.verdict in ("closer", "fresh"):
+    if worst is None or worst.verdict in ("closer", "fresh") or place_text(worst) == place_text(main):
         return text
     return f"{text} The least favourable figure, {quote(worst.metric.title)}, is at {place_text(worst)}."
 

@@ -64,10 +64,10 @@ def place_chart(standings: Sequence[Standing], *, title: str, meaning: str) -> C
             axis=alt.Axis(ticks=False, domain=False),
         )
     )
-    spans = base.mark_rule(strokeWidth=2, clip=True, color=series_colours(["synthetic"])["synthetic"]).encode(
+    spans = base.mark_rule(strokeWidth=2, clip=True, color=colour("ink")).encode(
         x=alt.X("lower:Q", title=_AXIS), x2="upper:Q"
     )
-    dots = base.mark_point(filled=True, opacity=1, size=80, color=series_colours(["synthetic"])["synthetic"]).encode(
+    dots = base.mark_point(filled=True, opacity=1, size=80, color=colour("ink")).encode(
         x=across,
         shape=alt.Shape("shape:N", scale=None),
         tooltip=["label:N", alt.Tooltip("place:Q", format=".0%"), "verdict:N"],

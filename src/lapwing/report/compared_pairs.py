@@ -256,7 +256,7 @@ def _map(found: MapOverlay, rows: int) -> list[Chart]:
     name = f"{clipped(found.x, 24)} × {clipped(found.y, 24)}"
     empty = float(found.synthetic[found.real == 0].sum())
     distance = (float(np.abs(found.synthetic - found.real).sum()) + abs(found.outside[1] - found.outside[0])) / 2
-    fresh = float(np.sqrt(found.real * (1 - found.real) / (math.pi * rows)).sum())
+    fresh = float(np.sqrt(found.real * (1 - found.real) / (2 * math.pi * rows)).sum())
     meanings = {
         "real": f"{percent(1 - found.outside[0])} of the real rows lie in this range, in {len(full):,} of "
         f"{found.real.size:,} cells.",
