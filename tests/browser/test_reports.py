@@ -214,7 +214,7 @@ def test_the_banner_of_an_internal_report_stays_in_view(opened):
 
     assert box[0] == 0
     assert box[1] > 1000
-    assert "data:image/svg" in opened.evaluate("getComputedStyle(document.body).backgroundImage")
+    assert "data:image/svg" in opened.evaluate("getComputedStyle(document.body, '::after').backgroundImage")
 
 
 @pytest.mark.parametrize("opened", ["releasable"], indirect=True)

@@ -13,6 +13,7 @@ MOST_COLUMNS: Final = 100
 """Columns that are drawn."""
 
 _ROUNDING: Final = 1e-6
+_FULLEST: Final = 0.98  # of the cells with rows: the others have the darkest shade
 _LEAST: Final = 0.5  # expected rows
 _SERIES: Final = "released"
 
@@ -202,9 +203,10 @@ def _figures(column: ReleasedColumn) -> Table:
 
 
 def _map_chart(found: ReleasedMap) -> Chart:
-    """Return a map."""
+    """Return a map; the fullest cells share the darkest shade, so that the others can be told apart."""
+    rows = np.where(found.rows < _LEAST, 0.0, found.rows)
     return map_heat(
-        np.where(found.rows < _LEAST, 0.0, found.rows),
+        rows,
         found.x_edges.tolist(),
         found.y_edges.tolist(),
         x_title=found.x,
@@ -212,4 +214,5 @@ def _map_chart(found: ReleasedMap) -> Chart:
         title=f"{found.x} and {found.y}",
         meaning="Where the released model expects rows: the darker, the more; blank below half a row.",
         unit="rows expected",
+        domain=(0.0, float(np.quantile(rows[rows > 0], _FULLEST))) if rows.any() else None,
     )
