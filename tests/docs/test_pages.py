@@ -22,6 +22,7 @@ RUN = [
     "adaptive.md",
     "schema.md",
     "evaluate.md",
+    "report.md",
     "bought-evaluation.md",
     "people-with-many-rows.md",
     "psmm.md",
