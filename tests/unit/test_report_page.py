@@ -20,23 +20,24 @@ HOSTILE = (
 )
 
 
-class Elements(HTMLParser):
+class Elements:
     """The elements of a page, with their attributes, and the texts of its scripts."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
         self.found: list[tuple[str, dict[str, str | None]]] = []
         self.scripts: list[tuple[dict[str, str | None], str]] = []
         self.words: list[str] = []
-        self.feed(text)
+        parser = HTMLParser(convert_charrefs=True)
+        vars(parser).update(handle_starttag=self._start, handle_data=self._data)
+        parser.feed(text)
 
-    def handle_starttag(self, tag, attrs):
-        self.found.append((tag, dict(attrs)))
+    def _start(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
         if tag == "script":
-            self.scripts.append((dict(attrs), ""))
+            self.scripts.append((dict(attributes), ""))
 
-    def handle_data(self, data):
-        if self.lasttag == "script" and self.scripts and not self.scripts[-1][1]:
+    def _data(self, data):
+        if self.found and self.found[-1][0] == "script" and not self.scripts[-1][1]:
             self.scripts[-1] = (self.scripts[-1][0], data)
         else:
             self.words.append(data)
