@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-PATIENCE_S = 40
+PATIENCE_S = 60
 _FLAGS = [
     "--headless=new",
     "--no-sandbox",
