@@ -1,5 +1,6 @@
 """What a released model says about each column, with intervals, in groups that a report can draw."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,6 +21,7 @@ from lapwing.schema.groupings import Grouping, cut, evenly, identity, lookup
 from lapwing.schema.labels import label, labels
 from lapwing.schema.schemas import Schema
 
+_MOMENT: Final = re.compile(r"(?<=-\d\d)T(\d\d:\d\d):\d\d")
 _FAILURE: Final = Fraction(1, 20)
 _LISTED: Final = 20  # categories without an order that have bars of their own
 _FINE: Final = 2**16  # groups in which a column is looked at before its bars are chosen
@@ -177,7 +179,7 @@ def _counted(model: ReleasedModel, field: Field, measured: Grouping | None) -> _
     widths = (stops - starts)[order]
     return _Shown(
         grouping,
-        labels(grouping, field),
+        _without_seconds(labels(grouping, field)),
         _starts(field, grouping),
         order,
         np.flatnonzero(is_single).tolist(),
@@ -230,6 +232,12 @@ def _codes(model: ReleasedModel, field: Field, measured: Grouping | None) -> np.
     before = np.where(group > 0, ends[group - 1], 0.0)
     inside = np.clip((levels - before) / np.maximum(ends[group] - before, 1e-300), 0.0, 1 - 1e-9)
     return np.asarray(starts[group] + (inside * (stops[group] - starts[group])).astype(np.int64))
+
+
+def _without_seconds(texts: list[str]) -> list[str]:
+    """Return labels with moments to the minute, unless some would be the same."""
+    short = [_MOMENT.sub(r" \1", text) for text in texts]
+    return short if len(set(short)) == len(set(texts)) else texts
 
 
 def _start(field: Field, code: int) -> str:
