@@ -98,7 +98,8 @@ def evaluate(
     real, synthetic : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table
         Both with every modelled column of the schema, and at least one row.
     schema : path, dict or Schema
-        Says what the columns hold. All rows are compared, also where it names a privacy unit.
+        Says what the columns hold. All rows are compared, also where it names a privacy unit; with a budget, at most
+        ``maxRows`` rows of each unit.
     target : str, optional
         A column with 2 to 64 values: how well is it predicted by a classifier that was trained on synthetic rows? Needs
         scikit-learn: ``pip install "lapwing[report]"``.

@@ -90,6 +90,10 @@ def evaluate(
 ) -> None:
     """Compare a synthetic table with the real one (internal; with a budget, releasable)."""
     from lapwing.api.evaluate import evaluate as evaluation_of  # noqa: PLC0415
+    from lapwing.report.page import check_installed  # noqa: PLC0415
+
+    if report is not None:
+        check_installed()
 
     forms = [(path, form) for path, form in ((metrics, _json), (report, _html)) if path is not None]
     inputs = [path for path in (real, synthetic, schema, model, test, ledger, transcript) if path is not None]
@@ -109,9 +113,11 @@ def evaluate(
             found = evaluation_of(
                 real, synthetic, schema, target=target, by=by or (), test=test, model=model, seed=seed, **bought
             )
+        print(found.summary())  # first: what was bought is not lost with a file that cannot be written
         for place, (_, form) in zip(places, forms, strict=True):
             place.write_text(form(found), encoding="utf-8", newline="\n")
-    print(found.summary())
+    for path, form in forms:
+        speaker(context, quiet)(f"{_KINDS[form]}: {path}")
     if ledger is None and (epsilon is not None or rho is not None):
         speaker(context, quiet)(_UNRECORDED)
 
@@ -122,3 +128,6 @@ def _json(found: "Found") -> str:
 
 def _html(found: "Found") -> str:
     return found.html()
+
+
+_KINDS = {_json: "figures", _html: "report"}

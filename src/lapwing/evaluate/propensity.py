@@ -8,7 +8,6 @@ from typing import Final, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
 
 from lapwing.evaluate.checks import Floats
 from lapwing.evaluate.estimates import Estimate
@@ -160,6 +159,8 @@ def propensity_scores(points: npt.ArrayLike, is_other: npt.ArrayLike) -> Floats:
         return float(np.logaddexp(0, -margins).mean() + _RIDGE / 2 * (slopes @ slopes)), gradient
 
     start = np.zeros(design.shape[1] + 1)
+    from scipy.optimize import minimize  # noqa: PLC0415
+
     fitted = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 200, "ftol": 1e-13, "gtol": 1e-8})
     weights = cast(Floats, fitted.x)
     return _logistic(design @ weights[1:] + weights[0])

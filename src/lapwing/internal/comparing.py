@@ -238,8 +238,14 @@ def _gaps(
 
 def _codes(what: str, data: object, schema: Schema) -> Codes:
     """Return the codes of a table, at least one row."""
-    source = code_table(data, schema)
-    parts = list(source.chunks())
+    said, source = None, None
+    try:
+        source = code_table(data, schema)
+        parts = list(source.chunks())
+    except DataError as error:
+        said = str(error)
+    if source is None or said is not None:
+        raise DataError(f"{what} cannot be compared: {said}")
     if not any(len(part[name]) for part in parts for name in source.columns[:1]):
         raise DataError(f"{what} has no row; there is nothing to compare")
     return {name: np.concatenate([part[name] for part in parts]) for name in source.columns}

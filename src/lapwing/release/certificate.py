@@ -16,6 +16,7 @@ from lapwing.release.cost_lines import CostLine, budget_from_dict, budget_to_dic
 from lapwing.release.plain import rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.release.protection import ROW, origin_lines, protection_lines, unit_field
 from lapwing.release.terms import Relation, Terms
+from lapwing.schema.scalars import visible
 
 __all__ = ["EVALUATION", "FORMAT", "Certificate", "CostLine", "LedgerEntry", "Statement"]
 
@@ -206,7 +207,7 @@ class Certificate:
         else:
             lines.append(f"Recorded in the ledger under {self.ledger.dataset}, release {self.ledger.release_id}.")
         lines += [f"Warning: {warning}" for warning in self.warnings]
-        return "\n".join(lines) + "\n"
+        return "\n".join(visible(line).replace("\n", " ") for line in lines) + "\n"
 
     def _source_of_rows(self) -> str:
         """Say why the number of rows may be shown."""

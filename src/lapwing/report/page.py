@@ -18,6 +18,7 @@ from typing import Any, Final, Literal
 from lapwing.errors import LapwingError
 from lapwing.evaluate.kinds import Internal, Releasable
 from lapwing.report.sections import Chart, Page, Part
+from lapwing.schema.scalars import visible
 
 NOTICE: Final = "internal - do not publish"
 """On every screen and every printed page of an internal report."""
@@ -26,8 +27,6 @@ Kind = Literal["releasable", "internal"]
 
 _MISSING: Final = 'a report needs {}; install it with: pip install "lapwing[report]"'
 _BUNDLED: Final = "globalThis.lapwingEmbed = vegaEmbed;"
-_UNSHOWN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters, those that turn the direction of the text around them, and halves of characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +85,22 @@ def render(page: Releasable[Page] | Internal[Page]) -> str:
     )
 
 
+def check_installed() -> None:
+    """Refuse to begin what ends in a report where the extra ``report`` is not installed.
+
+    Raises
+    ------
+    LapwingError
+        If altair, jinja2 or vl-convert-python is not installed.
+    """
+    try:
+        import altair  # noqa: F401, PLC0415
+        import jinja2  # noqa: F401, PLC0415
+        import vl_convert  # noqa: F401, PLC0415
+    except ImportError as error:
+        raise LapwingError(_MISSING.format(error.name)) from None
+
+
 def _arranged(page: Page) -> list[dict[str, Any]]:
     """Return the sections with charts numbered and neighbouring charts put together."""
     numbers = itertools.count(1)
@@ -122,15 +137,10 @@ def _drawn(chart: Chart, place: int) -> _Drawn:
 def _cleaned(value: Any) -> Any:  # noqa: ANN401
     """Return JSON values with all texts shown as they are."""
     if isinstance(value, str):
-        return _visible(value)
+        return visible(value)
     if isinstance(value, dict):
         return {key: _cleaned(each) for key, each in value.items()}
     return [_cleaned(each) for each in value] if isinstance(value, list | tuple) else value
-
-
-def _visible(text: str) -> str:
-    """Return a text in which nothing is hidden: no control characters, nothing that turns its neighbours around."""
-    return _UNSHOWN.sub("�", text)
 
 
 def _environment() -> Any:  # noqa: ANN401
@@ -145,7 +155,7 @@ def _environment() -> Any:  # noqa: ANN401
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: _visible(value) if type(value) is str else value,
+        finalize=lambda value: visible(value) if type(value) is str else value,
     )
     environment.filters["coded"] = _coded
     return environment
@@ -155,9 +165,9 @@ def _coded(text: str) -> Any:  # noqa: ANN401
     """Return an escaped text with what stands between backticks set as code."""
     import markupsafe  # noqa: PLC0415
 
-    parts = [markupsafe.escape(part) for part in _visible(text).split("`")]
+    parts = [markupsafe.escape(part) for part in visible(text).split("`")]
     if len(parts) % 2 == 0:  # a backtick by itself is one
-        return markupsafe.escape(_visible(text))
+        return markupsafe.escape(visible(text))
     pieces = [f"<code>{part}</code>" if place % 2 else part for place, part in enumerate(parts)]
     return _safe("".join(pieces))
 

@@ -1,21 +1,25 @@
 """The findings of a comparison on one screen of a terminal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Final
 
 from lapwing.evaluate.columns import error_sizes
 from lapwing.evaluate.downstream import Downstream
-from lapwing.evaluate.estimates import Estimate
 from lapwing.evaluate.findings import Findings
+from lapwing.evaluate.glance import Glance, glance, glance_table
 from lapwing.evaluate.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC
 from lapwing.report.text import aligned
+from lapwing.schema.scalars import visible
 
 _EXPLAINED = (
     "mean and max: total variation between the real and the synthetic table, 0 (same shares) to 1 (no cell in common)",
-    "bootstrap: the real rows against as many of them drawn with replacement, the sampling floor",
-    "independent: the real rows against the same with every column shuffled by itself",
+    "bootstrap, fresh sample: the real rows against as many of them drawn with replacement, the sampling floor",
+    "independent: the real rows against the same with every column shuffled by itself, the lazy baseline",
+    "place: 0 % where a fresh sample is, 100 % where independent columns are",
     "missing, special: difference in the share of such cells; quantiles: error in rank; sd: real standard deviations",
     "missing together, given: total variation of two columns of which one or both are taken as missing or not",
 )
+_MOST_GROUPS: Final = 10
 _COLUMN_LINES = {
     "missing": "missing cells",
     "special": "special values",
@@ -26,7 +30,7 @@ _COLUMN_LINES = {
 
 
 def summary_text(found: Findings) -> str:
-    """Return the main figures as aligned text.
+    """Return the main figures as text, the most important first.
 
     Parameters
     ----------
@@ -35,11 +39,13 @@ def summary_text(found: Findings) -> str:
     Returns
     -------
     str
-        Some 40 lines, without a line break at the end.
+        Some 60 lines, without a line break at the end.
     """
-    parts = [_tables(found), *_columns(found), *_metrics(found), *_predictions(found.downstream)]
-    parts += [*_subgroups(found), *_disclosure(found), "\n".join(_EXPLAINED)]
-    return "\n\n".join(parts + [f"note: {note}" for note in found.notes])
+    seen = glance(found)
+    first = [seen.headline, *(f"- {each}" for each in (*seen.details, *seen.cautions))]
+    parts = ["\n".join(visible(line) for line in first), _tables(found), *_columns(found), *_figures(seen)]
+    parts += [*_predictions(found.downstream), *_groups(found), *_disclosure(found), "\n".join(_EXPLAINED)]
+    return "\n\n".join(parts)
 
 
 def _tables(found: Findings) -> str:
@@ -76,27 +82,10 @@ def _columns(found: Findings) -> list[str]:
     return [aligned([heading, *lines], right=[1, 2, 3, 4])] if lines else []
 
 
-def _metrics(found: Findings) -> list[str]:
-    """Return the single figures with those of the reference rows."""
-    heading = ("figure", "best", "synthetic", "bootstrap", "independent", "unit")
-    lines = [
-        (
-            each.metric.title,
-            f"{each.metric.best:g}",
-            *(_estimate(each.values, name) for name in (SYNTHETIC, BOOTSTRAP, INDEPENDENT)),
-            each.metric.unit,
-        )
-        for each in found.metrics
-    ]
+def _figures(seen: Glance) -> list[str]:
+    """Return every figure with those of the reference rows, its place between them, and that in words."""
+    heading, *lines = glance_table(seen)
     return [aligned([heading, *lines], right=[1, 2, 3, 4])] if lines else []
-
-
-def _estimate(values: Mapping[str, Estimate], name: str) -> str:
-    """Return a figure, with its standard error where it is an estimate."""
-    if name not in values:
-        return "-"
-    found = values[name]
-    return f"{found.value:.4g}" + (f" +- {found.standard_error:.1g}" if found.standard_error else "")
 
 
 def _predictions(found: Downstream | None) -> list[str]:
@@ -108,40 +97,43 @@ def _predictions(found: Downstream | None) -> list[str]:
     return [aligned([(f"{found.target} predicted from", "test AUC"), *lines], right=[1])]
 
 
-def _subgroups(found: Findings) -> list[str]:
-    """Return how far single columns are off within each group, the worst group first."""
+def _groups(found: Findings) -> list[str]:
+    """Return how far single columns are off within the groups that are large enough, the worst group first."""
     if not found.subgroups:
         return []
-    worst = sorted(found.subgroups, key=lambda group: -group.variation.value)[:10]
-    heading = ("group", "real rows", "synthetic rows", "1-way", "bootstrap", "")
+    told = sorted((each for each in found.subgroups if not each.is_too_small), key=lambda group: -group.variation.value)
+    small = len(found.subgroups) - len(told)
+    heading = ("group", "real rows", "synthetic rows", "1-way", "bootstrap")
     lines = [
         (
             ", ".join(f"{name}={label}" for name, label in zip(group.columns, group.labels, strict=True)),
             str(group.rows),
             str(group.synthetic_rows),
             *_shown((group.variation.value, group.bootstrap.value)),
-            "too small to trust" if group.is_too_small else "",
         )
-        for group in worst
+        for group in told[:_MOST_GROUPS]
     ]
-    return [aligned([heading, *lines], right=[1, 2, 3, 4])]
+    shown = min(len(told), _MOST_GROUPS)
+    counts = f"{shown} of {len(found.subgroups)} groups, the worst first; {small} are too small to trust"
+    return [f"{aligned([heading, *lines], right=[1, 2, 3, 4])}\n{counts}" if lines else counts]
 
 
 def _disclosure(found: Findings) -> list[str]:
     """Return the sanity checks of disclosure."""
     if found.disclosure is None or not found.disclosure.risks:
         return []
-    heading = ("disclosure, a sanity check", "rate", "95 % interval", "baseline", "holdout")
+    heading = ("disclosure: sanity checks, no proof", "rate", "95 % interval", "baseline", "control", "excess")
     lines = [
         (
             risk.title,
-            f"{risk.rate:.4f}",
-            f"{risk.lower:.4f} to {risk.upper:.4f}",
-            *("-" if value is None else f"{value:.4f}" for value in (risk.baseline, risk.control)),
+            f"{risk.rate:.3f}",
+            f"{risk.lower:.3f} to {risk.upper:.3f}",
+            *("-" if value is None else f"{value:.3f}" for value in (risk.baseline, risk.control, risk.excess)),
         )
         for risk in found.disclosure.risks
     ]
-    return [aligned([heading, *lines], right=[1, 2, 3, 4])]
+    words = "control: the same attack on the test rows; excess: what it learns about the rows of the release alone"
+    return [f"{aligned([heading, *lines], right=[1, 2, 3, 4, 5])}\n{words}"]
 
 
 def _shown(figures: Sequence[float]) -> list[str]:

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from lapwing.schema.scalars import visible
+
 
 def aligned(lines: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
     """Return lines of cells as text with aligned columns.
@@ -24,6 +26,7 @@ def aligned(lines: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
     sex     count
     Female      7
     """
+    lines = [[visible(cell).replace("\n", " ") for cell in line] for line in lines]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(

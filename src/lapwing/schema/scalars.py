@@ -20,6 +20,19 @@ _EPOCH_TIME: Final = datetime(1970, 1, 1)
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _DATETIME: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?", re.ASCII)
 _QUOTED_CHARACTERS: Final = 80
+_UNSHOWN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, those that turn the direction of the text around them, and halves of characters."""
+
+
+def visible(text: str) -> str:
+    r"""Return a text in which nothing is hidden: no control characters but tab and line break, nothing turned around.
+
+    Examples
+    --------
+    >>> visible("a\x1b[2Jb")
+    'a�[2Jb'
+    """
+    return _UNSHOWN.sub("�", text)
 
 
 def quote(value: object) -> str:
@@ -36,6 +49,7 @@ def quote(value: object) -> str:
         text = json.dumps(value, ensure_ascii=False)
     except ValueError:
         return "a number of thousands of digits"
+    text = visible(text)
     return text if len(text) <= _QUOTED_CHARACTERS else text[:_QUOTED_CHARACTERS] + "..."
 
 
