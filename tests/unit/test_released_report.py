@@ -129,7 +129,7 @@ def test_warnings_of_the_certificate_are_at_the_top(adult):
 
     parts = sections_of(warned)["short"].parts
 
-    assert [part.words for part in parts if isinstance(part, Text) and part.is_warning] == ["little is known"]
+    assert [part.words for part in parts if isinstance(part, Text) and part.is_warning] == ["Little is known."]
 
 
 def test_the_parts_of_the_cost_sum_to_the_total(adult):

@@ -15,7 +15,7 @@ from lapwing.release.model import ReleasedModel
 from lapwing.release.protection import unit_field
 from lapwing.release.questions import Answer
 from lapwing.report.promise import chance, pairs_of, percent_up
-from lapwing.report.released_accuracy import accuracy_section
+from lapwing.report.released_accuracy import accuracy_section, sentence
 from lapwing.report.released_columns import ReleasedColumn, ReleasedMap, column_parts
 from lapwing.report.released_cost import cost_section
 from lapwing.report.released_promise import assumed_section, budget_text, promise_section, protected, small_text
@@ -128,7 +128,7 @@ def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accur
         "Before a figure counts, look up below how far it may be off.",
     )
     parts: list[Part] = [Facts(facts=tuple(facts)), Text(words=words, points=points)]
-    parts += [Text(words=warning, is_warning=True) for warning in certificate.warnings]
+    parts += [Text(words=sentence(warning), is_warning=True) for warning in certificate.warnings]
     if model.rows == 0:
         parts.append(Text(words="The released number of rows is 0: there is nothing to draw from.", is_warning=True))
     return Section(key="short", title="In short", parts=tuple(parts))

@@ -77,7 +77,7 @@ def _statements(statements: Sequence[Statement], caption: str) -> Table:
     """Return statements as a table."""
     lines = tuple(
         (
-            _sentence(each.text),
+            sentence(each.text),
             "-" if each.confidence is None else f"{100 * each.confidence:.6g} %",
             _BASES[each.basis],
             each.source,
@@ -87,8 +87,14 @@ def _statements(statements: Sequence[Statement], caption: str) -> Table:
     return Table(caption=caption, heading=("statement", "holds with", "ground", "source"), lines=lines, numbers=(1,))
 
 
-def _sentence(text: str) -> str:
-    """Return a text as a sentence."""
+def sentence(text: str) -> str:
+    """Return a text as a sentence.
+
+    Examples
+    --------
+    >>> sentence("no bound is proved; `replicates` estimates")
+    'No bound is proved; replicates estimates.'
+    """
     plain = text.replace("`", "")
     return f"{plain[:1].upper()}{plain[1:]}{'' if plain.endswith('.') else '.'}"
 

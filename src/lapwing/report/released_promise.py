@@ -56,8 +56,10 @@ def protected(certificate: Certificate) -> tuple[str, str]:
     if certificate.relation == "replace-one":
         whose = "one row says" if field is None else f"the rows of one {field} say"
         return f"what {whose}", f"which of two possible contents {'a row' if field is None else f'one {field}'} has"
-    whose = "a certain row" if field is None else f"a certain {field}"
-    return f"whether {whose} is in the table, and what it says", f"whether {whose} is in the table"
+    if field is not None:
+        what = f"whether the rows of a certain {field} are in the table, and what they say"
+        return what, f"whether a certain {field} is in the table"
+    return "whether a certain row is in the table, and what it says", "whether a certain row is in the table"
 
 
 def promise_section(certificate: Certificate) -> Section:
