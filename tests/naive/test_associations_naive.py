@@ -62,6 +62,9 @@ def naive_strength(left, right):
     first, second = entropy(left), entropy(right)
     bias = (len(set(both)) - len(set(left)) - len(set(right)) + 1) / (2 * rows)
     information = min(max(first + second - entropy(both) - bias, 0), first, second)
+    freedom = (len(set(left)) - 1) * (len(set(right)) - 1)
+    if 2 * rows * (first + second - entropy(both)) <= stats.chi2.isf(0.001, freedom):
+        information = 0
     return math.sqrt((1 - math.exp(-2 * information)) / (1 - math.exp(-2 * min(first, second))))
 
 

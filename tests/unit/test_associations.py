@@ -5,7 +5,7 @@ import pytest
 
 from lapwing.evaluate import associations
 from lapwing.evaluate.associations import compare_associations, compare_correlations
-from lapwing.evaluate.dependence import parts_for, strength
+from lapwing.evaluate.dependence import information_correlations, parts_for, strength
 from lapwing.schema.schemas import Schema
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}, "special": [-1, -2]}
@@ -192,3 +192,14 @@ def test_two_values_each_have_the_closed_form() -> None:
     found = strength(np.array([[400.0, 100.0], [100.0, 400.0]]))
 
     assert found == pytest.approx(np.sqrt((1 - np.exp(-2 * information)) / (1 - 0.25)), abs=1e-12)
+
+
+def test_one_odd_row_shows_no_dependence() -> None:
+    odd, many = np.zeros(6000, dtype=np.uint8), (np.arange(6000) % 16).astype(np.uint8)
+    odd[7] = 1
+
+    found = information_correlations([odd, many], 16, 1)[0, 0, 1]
+    kept = information_correlations([(many == 3).astype(np.uint8), many], 16, 1)[0, 0, 1]
+
+    assert found == 0
+    assert kept == 1

@@ -203,7 +203,7 @@ def test_the_worst_tables_have_a_fresh_sample_and_independent_columns_beside_the
     section = plain["worst-tables"]
 
     assert [len(table.lines) for table in parts(section, Table)] == [5, 10, 10]
-    assert parts(section, Table)[1].heading == ("table", "differ", "fresh sample", "independent columns", "place")
+    assert parts(section, Table)[1].heading == ("table", "differ", "resample", "independent columns", "place")
 
 
 def test_maps_are_drawn_for_coordinates(full):

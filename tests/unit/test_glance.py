@@ -65,11 +65,11 @@ def test_an_uncertain_figure_is_not_called_worse_than_independent_columns():
 @pytest.mark.parametrize(
     ("synthetic", "words"),
     [
-        (0.04, "closer than a fresh sample"),
-        (0.1, "as close as a fresh sample"),
-        (0.15, "as close as a fresh sample"),
-        (0.3, "3 times as far as a fresh sample"),
-        (2.0, "20 times as far as a fresh sample"),
+        (0.04, "closer than a resample"),
+        (0.1, "as close as a resample"),
+        (0.15, "as close as a resample"),
+        (0.3, "3 times as far as a resample"),
+        (2.0, "20 times as far as a resample"),
     ],
 )
 def test_a_figure_that_sees_no_dependence_is_judged_beside_a_fresh_sample_alone(synthetic, words):
@@ -100,13 +100,13 @@ def test_new_rows_in_sparse_tables_are_too_few_to_tell_and_not_without_dependenc
 
     found = {each.metric.key: each for each in glance(findings(schema, real, new)).standings}
 
-    assert found["total_variation_2"].words == "too few rows to tell from a fresh sample"
+    assert found["total_variation_2"].words == "too few rows to tell from a resample"
 
 
 def test_equal_tables_are_as_close_as_a_fresh_sample_where_that_is_at_no_distance():
     assert standing(compared(0.0, 0.0, 0.0)).verdict == "fresh"
     assert standing(compared(1e-17, 7e-17, 0.0)).verdict == "fresh"
-    assert standing(compared(0.1, 0.0, 0.0)).words == "much farther than a fresh sample"
+    assert standing(compared(0.1, 0.0, 0.0)).words == "much farther than a resample"
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf])
@@ -116,7 +116,7 @@ def test_a_figure_that_is_no_number_is_left_out(wrong):
 
 
 def test_a_prediction_is_judged_by_its_place_alone():
-    # 0.9 loses less than 1.5 times what 0.93 does: not a fresh sample for that.
+    # 0.9 loses less than 1.5 times what 0.93 does: not a resample for that.
     found = standing(compared(0.9, 0.93, 0.5, best=1.0, key=PREDICTION))
 
     assert found.verdict == "most"
@@ -142,7 +142,7 @@ def test_a_fresh_sample_is_called_one_and_shuffled_columns_no_better_than_such()
 
     fresh, lazy = (glance(findings(FLAGS, rows, each(rows, rng))) for each in (bootstrap_rows, independent_columns))
 
-    assert fresh.headline.startswith("Pairs of columns are as close to the real ones as a fresh sample")
+    assert fresh.headline.startswith("Pairs of columns are as close to the real ones as a resample")
     assert lazy.headline.startswith("Pairs of columns are no better than independent columns")
     assert {each.verdict for each in lazy.standings if each.place is not None} == {"none"}
 

@@ -293,9 +293,10 @@ def check_target(schema: Schema, target: str) -> None:
         raise ParameterError(f"the target {quote(target)} is no modelled column of the schema; choose one of {listed}")
     values = _classes(columns[target])
     if not 2 <= values <= MAX_CLASSES or len(columns) < 2:
+        fitting = [quote(name) for name, domain in columns.items() if 2 <= _classes(domain) <= MAX_CLASSES][:10]
         raise ParameterError(
-            f"a target needs 2 to {MAX_CLASSES} values and a second column, {quote(target)} has {values} values; "
-            "choose another target"
+            f"a target needs 2 to {MAX_CLASSES} values and a second column, {quote(target)} has {values} values by the "
+            f"schema; choose one of {', '.join(fitting) if len(columns) > 1 and fitting else 'more columns'}"
         )
 
 

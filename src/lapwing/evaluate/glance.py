@@ -1,8 +1,8 @@
-"""How good a table is, in a few words: where each figure lies between a fresh sample and independent columns.
+"""How good a table is, in a few words: where each figure lies between a resample and independent columns.
 
 A figure alone says little: tables with many cells are far from anything but themselves. So each one is placed between
 two that are computed in the same way: that of as many real rows drawn with replacement (the sampling floor, here called
-a fresh sample), and that of the real rows with every column shuffled by itself (the lazy baseline). Words follow from
+a resample), and that of the real rows with every column shuffled by itself (the lazy baseline). Words follow from
 the place by fixed thresholds, and from its less favourable end where the figure is an estimate.
 
 Rows drawn with replacement differ from the real ones as these do from the law that they came from. Rows drawn anew
@@ -25,7 +25,7 @@ from lapwing.schema.scalars import quote
 Verdict = Literal["closer", "fresh", "most", "part", "none", "worse", "sparse", "several", "far"]
 
 FRESH: Final = 0.05
-"""Largest place, from 0 (a fresh sample) to 1 (independent columns), that counts as a fresh sample."""
+"""Largest place, from 0 (a resample) to 1 (independent columns), that counts as a resample."""
 
 MOST: Final = 1 / 3
 """Largest place at which most of the dependence counts as kept."""
@@ -37,33 +37,34 @@ NONE: Final = 1.1
 """Largest place that counts as no better than independent columns; beyond, a table is worse."""
 
 SAME: Final = 1.5
-"""A distance so many times that of a fresh sample counts as one, wherever independent columns are."""
+"""A distance so many times that of a resample counts as one, wherever independent columns are."""
 
 SEVERAL: Final = 5.0
-"""Without a place: so many times that of a fresh sample count as several, more as much farther."""
+"""Without a place: so many times that of a resample count as several, more as much farther."""
 
 APART: Final = 3.0
-"""Independent columns must be so many times as far as a fresh sample for a place between them to mean anything."""
+"""Independent columns must be so many times as far as a resample for a place between them to mean anything."""
 
 SPARSE: Final = math.e
-"""So far from a fresh sample may new rows be in sparse tables: without a place, no figure up to there is called far."""
+"""So far from a resample may new rows be in sparse tables: without a place, no figure up to there is called far."""
 
 CLOSER: Final = 2.0
-"""A distance that is so many times smaller than that of a fresh sample is called closer."""
+"""A distance that is so many times smaller than that of a resample is called closer."""
 
 _ERRORS: Final = 2.0  # standard errors by which an estimate may be better than the truth
+_ROUNDING: Final = 1e-6  # of a figure: a smaller standard error is that of arithmetic
 _EPSILON: Final = 1e-12  # rounding of a difference of two equal distances
 
 WORDS: Final[Mapping[Verdict, str]] = {
-    "closer": "closer than a fresh sample",
-    "fresh": "as close as a fresh sample",
+    "closer": "closer than a resample",
+    "fresh": "as close as a resample",
     "most": "most of the dependence kept",
     "part": "part of the dependence kept",
     "none": "no better than independent columns",
     "worse": "worse than independent columns",
-    "sparse": "too few rows to tell from a fresh sample",
-    "several": "several times as far as a fresh sample",
-    "far": "much farther than a fresh sample",
+    "sparse": "too few rows to tell from a resample",
+    "several": "several times as far as a resample",
+    "far": "much farther than a resample",
 }
 """What each verdict says."""
 
@@ -77,14 +78,14 @@ class Standing:
     metric : Metric
         What is measured.
     synthetic, bootstrap, independent : Estimate
-        The figure, that of a fresh sample, and that of independent columns.
+        The figure, that of a resample, and that of independent columns.
     place : float or None
-        From 0 (a fresh sample) to 1 (independent columns); below 0 and above 1 beyond them. None where independent
-        columns are not clearly farther than a fresh sample: the figure does not see dependence, or there is none.
+        From 0 (a resample) to 1 (independent columns); below 0 and above 1 beyond them. None where independent
+        columns are not clearly farther than a resample: the figure does not see dependence, or there is none.
     place_error : float
         Standard error of the place; 0 where there is none.
     times : float or None
-        How many times as far as a fresh sample; None where that is at no distance.
+        How many times as far as a resample; None where that is at no distance.
     verdict : str
         A key of `WORDS`.
     """
@@ -104,7 +105,7 @@ class Standing:
         if self.verdict in ("several", "far") and self.times is not None:
             if self.times <= SAME:
                 return "too uncertain to tell"
-            return f"{self.times:.2g} times as far as a fresh sample" if self.times < 100 else WORDS["far"]
+            return f"{self.times:.2g} times as far as a resample" if self.times < 100 else WORDS["far"]
         return WORDS[self.verdict]
 
 
@@ -131,7 +132,7 @@ class Glance:
 
 
 def standing(compared: Compared) -> Standing | None:
-    """Return where a figure lies between a fresh sample and independent columns.
+    """Return where a figure lies between a resample and independent columns.
 
     Parameters
     ----------
@@ -199,7 +200,7 @@ def _between(upper: float, place: float) -> Verdict:
 
 
 def _beside(upper: float, low: float) -> Verdict:
-    """Return the verdict of a distance beside that of a fresh sample alone, by its less favourable end."""
+    """Return the verdict of a distance beside that of a resample alone, by its less favourable end."""
     if low <= _EPSILON:
         return "fresh" if upper <= _EPSILON else "far"
     if upper < low / CLOSER:
@@ -252,10 +253,10 @@ def glance_table(found: Glance) -> tuple[tuple[str, ...], ...]:
     Returns
     -------
     tuple of tuple of str
-        Columns: the figure, its synthetic value, that of a fresh sample, that of independent columns, the place in
-        percent (0 a fresh sample, 100 independent columns), the verdict. The four in the middle are numbers.
+        Columns: the figure, its synthetic value, that of a resample, that of independent columns, the place in
+        percent (0 a resample, 100 independent columns), the verdict. The four in the middle are numbers.
     """
-    heading = ("figure", "synthetic", "fresh sample", "independent", "place", "verdict")
+    heading = ("figure", "synthetic", "resample", "independent", "place", "verdict")
     lines = [
         (
             each.metric.title,
@@ -277,6 +278,8 @@ def estimate_text(estimate: Estimate) -> str:
     '0.1235 ± 0.0012'
     """
     error = _finite(estimate.standard_error)
+    if error < _ROUNDING * abs(estimate.value):
+        error = 0.0
     return f"{estimate.value:.4g}" + (f" ± {error:.2g}" if error else "")
 
 
@@ -292,7 +295,7 @@ def _headline(main: Standing, places: tuple[Standing, ...]) -> str:
     else:
         text = (
             f"{_PAIRS.get(main.verdict, main.words)}: on average their tables are {place_text(main)} of the way from a "
-            "fresh sample of the real rows (0 %) to columns without any relation (100 %)."
+            "resample of the real rows (0 %) to columns without any relation (100 %)."
         )
     worst = max((each for each in places if each.place is not None), key=lambda each: each.place or 0.0, default=None)
     if worst is None or worst.verdict in ("closer", "fresh") or place_text(worst) == place_text(main):
@@ -301,8 +304,8 @@ def _headline(main: Standing, places: tuple[Standing, ...]) -> str:
 
 
 _PAIRS: Final[Mapping[Verdict, str]] = {
-    "closer": "Pairs of columns are closer to the real ones than a fresh sample of the rows",
-    "fresh": "Pairs of columns are as close to the real ones as a fresh sample of the rows",
+    "closer": "Pairs of columns are closer to the real ones than a resample of the rows",
+    "fresh": "Pairs of columns are as close to the real ones as a resample of the rows",
     "most": "Most of the dependence between pairs of columns is kept",
     "part": "Part of the dependence between pairs of columns is kept",
     "none": "Pairs of columns are no better than independent columns",
@@ -321,7 +324,7 @@ def _counted(places: tuple[Standing, ...]) -> str:
     """Return how many figures have which verdict."""
     placed = [each.verdict for each in places if each.place is not None]
     if not placed:
-        return "No figure has a place between a fresh sample and independent columns: no dependence, or few rows."
+        return "No figure has a place between a resample and independent columns: no dependence, or few rows."
     counts = [(WORDS[verdict], placed.count(verdict)) for verdict in WORDS if verdict in placed]
     listed = ", ".join(f"{count} {words}" for words, count in counts)
     return f"Of {len(placed)} figures that see dependence: {listed}."
@@ -334,7 +337,12 @@ def _predicted(area: Downstream, found: Standing | None) -> str:
         lost = "; real rows teach too little to lose"
     else:
         lost = f"; {100 * min(max(found.place, 0.0), 1.0):.0f} % of what real rows teach is lost"
-    return f"Prediction of {quote(area.target)}: {figures}, {area.floor:.1f} knows nothing{lost}."
+    pairs = [(each.auc, each.ceiling) for each in area.scores if each.auc is not None and each.ceiling is not None]
+    kinds = ""
+    if len(pairs) > 1:
+        auc, ceiling = (math.fsum(column) / len(pairs) for column in zip(*pairs, strict=True))
+        kinds = f" Mean over {len(pairs)} kinds of classifier: {auc:.3f}, {ceiling:.3f} from real rows."
+    return f"Prediction of {quote(area.target)}: {figures}, {area.floor:.1f} knows nothing{lost}.{kinds}"
 
 
 def _cautions(found: Findings, places: tuple[Standing, ...]) -> list[str]:
@@ -343,7 +351,7 @@ def _cautions(found: Findings, places: tuple[Standing, ...]) -> list[str]:
     closer = sum(each.verdict == "closer" for each in places)
     if 2 * closer > len(places):
         cautions.append(
-            f"{closer} of {len(places)} figures are closer to the real rows than a fresh sample of them. That is usual "
+            f"{closer} of {len(places)} figures are closer to the real rows than a resample of them. That is usual "
             "for what a release measured with little noise; of a table made without a privacy guarantee it can mean "
             "copied rows."
         )

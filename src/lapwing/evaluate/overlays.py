@@ -192,6 +192,8 @@ def _measured(column: Field, real: npt.NDArray[np.integer], synthetic: npt.NDArr
     for code, text in bars.frequent:
         bar = int(np.searchsorted(bars.cuts, code, side="right"))
         found = np.array([np.count_nonzero(codes == code) for codes in (real, synthetic)])
+        if found[1] * len(real) < found[0] * len(synthetic) / 2:
+            continue  # one bar for it and its neighbours: without it, synthetic neighbours would stand there alone
         counts[:, bar] -= found
         is_used[bar] = widths[bar] > 1  # a bar of nothing else would claim that there is none
         frequent.append((text, float(found[0] / len(real)), float(found[1] / len(synthetic))))

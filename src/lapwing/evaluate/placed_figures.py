@@ -1,4 +1,4 @@
-"""The figures of a comparison that are placed between a fresh sample and independent columns, all in one form."""
+"""The figures of a comparison that are placed between a resample and independent columns, all in one form."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -6,6 +6,7 @@ from typing import Final
 from lapwing.evaluate.estimates import Estimate
 from lapwing.evaluate.findings import Findings
 from lapwing.evaluate.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC, Compared, Metric
+from lapwing.evaluate.moments import MOMENT_BOUND
 
 PREDICTION: Final = "downstream"
 """Key of the prediction of the target."""
@@ -15,7 +16,7 @@ LESSON: Final = 0.05
 
 
 def placed_figures(found: Findings) -> tuple[Compared, ...]:
-    """Return all figures of a comparison that have those of a fresh sample and of independent columns beside them.
+    """Return all figures of a comparison that have those of a resample and of independent columns beside them.
 
     Parameters
     ----------
@@ -24,11 +25,12 @@ def placed_figures(found: Findings) -> tuple[Compared, ...]:
     Returns
     -------
     tuple of Compared
-        Mean total variation of the tables of one, two and three columns, missing cells, then the other metrics, then
-        prediction where real rows teach anything: there the ceiling stands for the fresh sample and the floor for
-        independent columns.
+        Mean total variation of the tables of one, two and three columns, missing cells, then the other metrics but
+        for bounds, then prediction where real rows teach anything: there the ceiling stands for the resample and the
+        floor for independent columns.
     """
-    return (*_variations(found), *_gaps(found), *found.metrics, *_prediction(found))
+    metrics = [each for each in found.metrics if each.metric not in MOMENT_BOUND.values()]  # no figures, but bounds
+    return (*_variations(found), *_gaps(found), *metrics, *_prediction(found))
 
 
 def _exact(values: Mapping[str, float]) -> dict[str, Estimate]:

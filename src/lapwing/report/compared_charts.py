@@ -21,7 +21,7 @@ from lapwing.report.sections import Chart, Table
 _ENDS: Final = (-0.2, 1.4)
 """Places that are drawn; what lies beyond stands at the end, as an arrow."""
 
-_ZONES: Final = ("fresh sample", "most kept", "part kept", "none kept", "worse")
+_ZONES: Final = ("resample", "most kept", "part kept", "none kept", "worse")
 """What the dependence is in each part of the axis."""
 
 _LINE: Final = 20
@@ -29,7 +29,7 @@ _LINE: Final = 20
 
 
 def place_chart(standings: Sequence[Standing], *, title: str, meaning: str) -> Chart:
-    """Return where figures lie between a fresh sample and independent columns.
+    """Return where figures lie between a resample and independent columns.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def place_chart(standings: Sequence[Standing], *, title: str, meaning: str) -> C
     return Chart(title=title, meaning=meaning, spec=plain_spec(chart), figures=standings_table(standings))
 
 
-_AXIS: Final = "0 %: a fresh sample of the real rows; 100 %: columns without any relation"
+_AXIS: Final = "0 %: a resample of the real rows; 100 %: columns without any relation"
 
 
 def standings_table(standings: Sequence[Standing]) -> Table:
@@ -94,7 +94,7 @@ def standings_table(standings: Sequence[Standing]) -> Table:
     ]
     return Table(
         caption="All figures; ± is one standard error, where a figure is an estimate",
-        heading=("figure", "synthetic", "fresh sample", "independent columns", "unit", "place", "in words"),
+        heading=("figure", "synthetic", "resample", "independent columns", "unit", "place", "in words"),
         lines=tuple(lines),
         numbers=(1, 2, 3, 5),
         marked=tuple(place for place, each in enumerate(standings) if each.verdict in ("none", "worse", "far")),
@@ -192,7 +192,7 @@ def _place(found: Standing, label: str) -> dict[str, Any]:
 
 
 def _zones() -> list[dict[str, Any]]:
-    """Return the grounds of the verdicts, from a fresh sample to worse than independent columns."""
+    """Return the grounds of the verdicts, from a resample to worse than independent columns."""
     limits = (_ENDS[0], FRESH, MOST, PART, NONE, _ENDS[1])
     return [
         {"start": start, "stop": stop, "zone": zone}

@@ -25,6 +25,8 @@ OPEN: Final = 12
 _TALL: Final = 20  # ordered categories up to which bars lie, so that labels can be read
 _BARS: Final = 10  # categories without order that are drawn; all that are told apart are in the figures
 _DWARFING: Final = 3  # times as high as the highest bar
+_FAR_MEAN: Final = 0.1  # real standard deviations
+_FAR_SPREAD: Final = 0.25
 _WORTH_A_WORD: Final = 0.01  # of rows: a smaller difference is not called worst
 
 
@@ -60,10 +62,10 @@ def columns_section(found: Findings, schema: Schema) -> Section:
 
 
 def _differences(found: Findings) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the share of rows that differ in every column, and that of a fresh sample.
+    """Return the share of rows that differ in every column, and that of a resample.
 
     Total variation, or the difference in the bars drawn where that is larger: parts of wide public bounds can hide what
-    bars over the real rows show. That of a fresh sample is then the expectation of its mean absolute deviations.
+    bars over the real rows show. That of a resample is then the expectation of its mean absolute deviations.
     """
     exact, floors = _distances(found, SYNTHETIC), _distances(found, BOOTSTRAP)
     for each in found.overlays.columns:
@@ -149,7 +151,7 @@ def _is_dwarfing(overlay: ColumnOverlay) -> bool:
 
 def _meaning(overlay: ColumnOverlay, distance: float, floor: float) -> str:
     """Return the sentence that says what can be seen."""
-    text = f"{percent(distance)} of rows differ (a fresh sample: {percent(floor)})"
+    text = f"{percent(distance)} of rows differ (a resample: {percent(floor)})"
     differences = overlay.synthetic - overlay.real
     if len(differences) and np.abs(differences).max() >= _WORTH_A_WORD:
         worst = int(np.abs(differences).argmax())
@@ -189,14 +191,23 @@ def _table(found: Findings, order: list[str], distances: dict[str, float], floor
     return Table(
         caption="Every column: differing rows (by value, or in the bars drawn where these show more), those of a fresh "
         "sample, and errors of what people compute from it; missing in percent points, errors in real standard "
-        "deviations (sd), quantiles in rank",
-        heading=("column", "differ", "fresh sample", "missing", "mean (sd)", "spread", "W1 (sd)", "quantiles"),
+        "deviations (sd), quantiles in rank. Coloured: differs by more than 5 times a resample and 1 %, or the mean by "
+        "more than 0.1 sd, or the spread by more than a quarter",
+        heading=("column", "differ", "resample", "missing", "mean (sd)", "spread", "W1 (sd)", "quantiles"),
         lines=tuple(lines),
         numbers=tuple(range(1, 8)),
         marked=tuple(
-            place for place, name in enumerate(order) if distances[name] > max(SEVERAL * floors[name], _WORTH_A_WORD)
+            place
+            for place, name in enumerate(order)
+            if distances[name] > max(SEVERAL * floors[name], _WORTH_A_WORD) or _is_far(errors[name])
         ),
     )
+
+
+def _is_far(errors: ColumnErrors) -> bool:
+    """Return whether what people compute from a column is clearly off."""
+    numbers = errors.numbers
+    return numbers is not None and (abs(numbers.mean or 0.0) > _FAR_MEAN or abs(numbers.deviation or 0.0) > _FAR_SPREAD)
 
 
 def _figures(errors: ColumnErrors) -> tuple[str, ...]:

@@ -69,18 +69,18 @@ def _risks(seen: Disclosure) -> list[Part]:
             percent(risk.rate, 2),
             f"{percent(risk.lower, 2)} to {percent(risk.upper, 2)}",
             percent(risk.baseline, 2),
-            *((percent(risk.control, 2), percent(risk.excess, 2)) if seen.has_holdout else ()),
+            *((percent(risk.control, 2), _excess(risk)) if seen.has_holdout else ()),
         )
         for risk in risks
     )
     heading: tuple[str, ...] = ("attack", "attempts", "succeed", "95 % interval", "without the synthetic rows")
     if seen.has_holdout:
-        heading = (*heading, "on held-out rows", "learned beyond them")
+        heading = (*heading, "on held-out rows", "learned beyond them, 95 % interval")
     held = "" if seen.has_holdout else _NO_HOLDOUT
     parts: list[Part] = [chart]
     parts.append(
         Table(
-            caption="Attacks: a sanity check, not a proof",
+            caption="Attacks: a sanity check, not a proof. Coloured: a reason to look closer",
             heading=heading,
             lines=lines,
             numbers=tuple(range(1, len(heading))),
@@ -90,6 +90,14 @@ def _risks(seen: Disclosure) -> list[Part]:
     if seen.distances.holdout is not None:
         parts.append(_closest(seen.distances))
     return [*parts, Text(words=f"{seen.rows:,} real rows took part.{held}", points=seen.notes)]
+
+
+def _excess(risk: Risk) -> str:
+    """Return what an attack learns about rows of the release alone, with its interval."""
+    if risk.excess is None or risk.excess_interval is None:
+        return percent(risk.excess, 2)
+    lower, upper = risk.excess_interval
+    return f"{percent(risk.excess)} ({percent(lower)} to {percent(upper)})"
 
 
 def _closest(found: ClosestDistances) -> Table:

@@ -54,7 +54,7 @@ def gaps_section(found: Findings) -> Section:
         parts.append(
             Table(
                 caption="Rows that differ in tables of two columns that are taken as missing or not",
-                heading=("tables", "compared", "mean", "fresh sample", "independent", "worst", "worst pair"),
+                heading=("tables", "compared", "mean", "resample", "independent", "worst", "worst pair"),
                 lines=tuple(pairs),
                 numbers=(1, 2, 3, 4, 5),
             )

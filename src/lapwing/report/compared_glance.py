@@ -8,17 +8,17 @@ from lapwing.report.compared_words import crossed, percent
 from lapwing.report.sections import Fact, Facts, Part, Section, Text
 
 _KEY = (
-    f"Up to {100 * FRESH:.0f} %, or {SAME:g} times its distance, counts as a fresh sample, up to {100 * MOST:.0f} % as "
+    f"Up to {100 * FRESH:.0f} %, or {SAME:g} times its distance, counts as a resample, up to {100 * MOST:.0f} % as "
     f"most of the dependence kept, up to {100 * PART:.0f} % as part, up to {100 * NONE:.0f} % as none; of an estimate "
     "its less favourable end, two standard errors away."
 )
 _REFERENCES = (
-    "A fresh sample: as many of the real rows, drawn with replacement. Rows of new people would be 1.4 times as far "
+    "A resample: as many of the real rows, drawn with replacement. Rows of new people would be 1.4 times as far "
     "from the real ones in tables with many rows a cell, and up to 2.7 times in sparse ones.",
     "Independent columns: the real rows with every column shuffled by itself. Single columns are exact, all relations "
     "are gone.",
     f"A figure has a place between the two only where independent columns are at least {APART:g} times as far as a "
-    "fresh sample; others do not see dependence, or the tables have too few rows to show it.",
+    "resample; others do not see dependence, or the tables have too few rows to show it.",
 )
 
 
@@ -41,7 +41,7 @@ def glance_section(found: Findings) -> Section:
         parts.append(
             place_chart(
                 seen.standings,
-                title="Between a fresh sample and independent columns",
+                title="Between a resample and independent columns",
                 meaning=f"{_spread(seen)} {_KEY}",
             )
         )
@@ -79,7 +79,7 @@ def _facts(found: Findings, seen: Glance) -> Facts:
     facts = []
     single = places.get("total_variation_1")
     if single is not None:
-        note = f"a fresh sample: {percent(single.bootstrap.value, 2)}"
+        note = f"a resample: {percent(single.bootstrap.value, 2)}"
         facts.append(
             Fact(
                 figure=percent(single.synthetic.value), what="of rows differ in a single column, on average", note=note
@@ -87,7 +87,7 @@ def _facts(found: Findings, seen: Glance) -> Facts:
         )
     pairs = places.get("total_variation_2")
     if pairs is not None:
-        note = f"fresh sample: {percent(pairs.bootstrap.value)}, independent: {percent(pairs.independent.value)}"
+        note = f"resample: {percent(pairs.bootstrap.value)}, independent: {percent(pairs.independent.value)}"
         facts.append(
             Fact(
                 figure=percent(pairs.synthetic.value), what="of rows differ in a pair of columns, on average", note=note

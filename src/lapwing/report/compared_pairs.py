@@ -65,7 +65,7 @@ def worst_section(found: Findings) -> Section:
     Section
     """
     words = (
-        "The contingency tables that differ most, by the share of rows that would have to change. Where a fresh sample "
+        "The contingency tables that differ most, by the share of rows that would have to change. Where a resample "
         "of the real rows is nearly as far, a table has more cells than rows can fill, and no release could do better."
     )
     tables = [_worst(found, place) for place in range(len(found.tables[SYNTHETIC]))]
@@ -169,7 +169,7 @@ def _changed(found: Associations, change: np.ndarray) -> str:
     parts = [f"On average a pair is off by {np.abs(_upper(change)).mean():.3f}"]
     fresh = found.matrices.get(BOOTSTRAP)
     if fresh is not None and len(_upper(fresh - real)):
-        parts[0] += f" (a fresh sample by {np.abs(_upper(fresh - real)).mean():.3f})"
+        parts[0] += f" (a resample by {np.abs(_upper(fresh - real)).mean():.3f})"
     for what, (name, *at) in (("most lost", lost), ("most made up", made)):
         before, after = float(real[at[0], at[1]]), float(synthetic[at[0], at[1]])
         if abs(after - before) >= _WORTH_A_WORD and (after < before) == (what == "most lost"):
@@ -194,10 +194,10 @@ def _summary(found: Findings) -> Table:
             "columns",
             "compared",
             "mean",
-            "fresh sample",
+            "resample",
             "independent",
             "worst",
-            "fresh sample",
+            "resample",
             "independent",
             "mean in words",
         ),
@@ -221,9 +221,10 @@ def _worst(found: Findings, place: int) -> Table:
         if way is not None and way > PART:
             marked.append(line)
     return Table(
-        caption=f"Tables of {tables.ways} columns, the worst of {len(tables.tables):,}; place: 0 % is a fresh sample, "
-        "100 % independent columns",
-        heading=("table", "differ", "fresh sample", "independent columns", "place"),
+        caption=f"Tables of {tables.ways} columns, the worst of {len(tables.tables):,}; place: 0 % is a resample, "
+        "100 % independent columns, no place (-) where these are hardly farther. Coloured: no better than independent "
+        "columns",
+        heading=("table", "differ", "resample", "independent columns", "place"),
         lines=tuple(lines),
         numbers=(1, 2, 3, 4),
         marked=tuple(marked),
@@ -234,8 +235,9 @@ def _worst_columns(tables: Variation, floor: Variation, order: Sequence[int]) ->
     """Return the single columns that differ most; independent columns are never off there."""
     pairs = [(float(tables.distances[at]), float(floor.distances[at])) for at in order]
     return Table(
-        caption=f"Tables of one column, the worst of {len(tables.tables):,}",
-        heading=("table", "differ", "fresh sample", "times as far"),
+        caption=f"Tables of one column, the worst of {len(tables.tables):,}. Coloured: more than 1 %, and 5 times a "
+        "resample",
+        heading=("table", "differ", "resample", "times as far"),
         lines=tuple(
             (crossed(tables.tables[at]), percent(own, 2), percent(low, 2), f"{own / low:.1f}" if low > 0 else "-")
             for at, (own, low) in zip(order, pairs, strict=True)
@@ -262,7 +264,7 @@ def _map(found: MapOverlay, rows: int) -> list[Chart]:
         f"{found.real.size:,} cells.",
         "synthetic": f"{percent(1 - found.outside[1])} of the synthetic rows lie in this range; {percent(empty)} lie "
         "in cells without a real row.",
-        "difference": f"{percent(distance)} of rows would have to move to another cell (of a fresh sample, about "
+        "difference": f"{percent(distance)} of rows would have to move to another cell (of a resample, about "
         f"{percent(min(fresh, 1.0))}).",
     }
     grids = {"real": found.real, "synthetic": found.synthetic, "difference": change}

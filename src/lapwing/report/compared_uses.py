@@ -86,13 +86,13 @@ def subgroups_section(found: Findings) -> Section:
     large = len(order) - small
     words = (
         "How far the other columns' shares are from the real ones within each group, on average: the share of the "
-        "group's rows that would have to change. A fresh sample of the group is never at 0 either."
+        "group's rows that would have to change. A resample of the group is never at 0 either."
     )
     if large:
         worst = order[0]
         words += (
             f" Of {counted(large, 'group')} large enough to judge, {_group(worst)} is farthest: "
-            f"{percent(worst.variation.value)}, a fresh sample {percent(worst.bootstrap.value)}."
+            f"{percent(worst.variation.value)}, a resample {percent(worst.bootstrap.value)}."
         )
     parts: list[Part] = [Text(words=words)]
     if small:
@@ -163,8 +163,10 @@ def _group_table(order: list[SubgroupAccuracy]) -> Table:
     ]
     left = len(order) - len(lines)
     return Table(
-        caption="Groups: rows that differ in a column, on average" + (f"; {left} more are in the file" if left else ""),
-        heading=("group", "real rows", "synthetic rows", "differ", "fresh sample", "times as far", ""),
+        caption="Groups: rows that differ in a column, on average"
+        + (f"; {left} more are in the file" if left else "")
+        + ". Coloured: too small to trust",
+        heading=("group", "real rows", "synthetic rows", "differ", "resample", "times as far", ""),
         lines=tuple(lines),
         numbers=(1, 2, 3, 4, 5),
         marked=tuple(place for place, group in enumerate(order[:GROUPS]) if group.is_too_small),
@@ -177,6 +179,6 @@ def _estimated(found: Estimate) -> str:
 
 
 def _times(group: SubgroupAccuracy) -> str:
-    """Return how many times as far as a fresh sample of it a group is; nothing of one that is too small."""
+    """Return how many times as far as a resample of it a group is; nothing of one that is too small."""
     low = group.bootstrap.value
     return "-" if group.is_too_small or low <= 0 else f"{group.variation.value / low:.1f}"

@@ -13,9 +13,9 @@ from lapwing.schema.scalars import visible
 
 _EXPLAINED = (
     "mean and max: total variation between the real and the synthetic table, 0 (same shares) to 1 (no cell in common)",
-    "bootstrap, fresh sample: the real rows against as many of them drawn with replacement, the sampling floor",
+    "bootstrap, resample: the real rows against as many of them drawn with replacement, the sampling floor",
     "independent: the real rows against the same with every column shuffled by itself, the lazy baseline",
-    "place: 0 % where a fresh sample is, 100 % where independent columns are",
+    "place: 0 % where a resample is, 100 % where independent columns are",
     "missing, special: difference in the share of such cells; quantiles: error in rank; sd: real standard deviations",
     "missing together, given: total variation of two columns of which one or both are taken as missing or not",
 )
