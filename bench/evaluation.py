@@ -1,7 +1,7 @@
 """How long an evaluation of two generated tables takes, and how much memory: ``python bench/evaluation.py``.
 
-Columns in turn: a number of 2^32 cells, a whole number with missing cells, a category with 2 to 40 values, a Boolean. All
-depend on one hidden number. The second table is made in the same way with a little more noise.
+Columns in turn: a number of 2^32 cells, a whole number with missing cells, a category with 2 to 40 values, a Boolean.
+All depend on one hidden number. The second table is made in the same way with a little more noise.
 """
 
 import argparse

@@ -12,7 +12,7 @@ from helpers.command import lapwing
 DESIGN = Path(__file__).resolve().parents[2].parent / "shared" / "DESIGN.md"
 
 # Command, its words in DESIGN 6, and whether it is built. A command that is built offers the options of its line but
-# those of LATER, those of MORE, and --help; one that is not yet built is not shown.
+# those of MORE, and --help; one that is not yet built is not shown.
 CONTRACT = {
     "demo": ("demo", True),
     "mechanisms": ("mechanisms", True),
@@ -55,9 +55,6 @@ CONTRACT = {
     "ledger limit": ("| limit", True),
     "audit": ("lapwing audit [MECHANISM ...] [--runs N]", False),
 }
-
-# Options of a line that are not built yet; the command refuses them.
-LATER = {"evaluate": "-o --model"}
 
 # What the lines of DESIGN 6 leave open. `-o` is also spelt `--output`.
 MORE = {
@@ -149,7 +146,7 @@ def commands_shown(*group: str) -> set[str]:
 def test_a_built_command_offers_its_options_and_no_other(command):
     line, _ = CONTRACT[command]
 
-    built = options_in(line) - options_in(LATER.get(command, ""))
+    built = options_in(line)
     expected = built | options_in(MORE.get(command, "")) | {"--help"}
 
     assert options_offered(command) == expected
@@ -197,17 +194,9 @@ def test_the_public_names_are_those_of_the_design_as_built():
 
 
 def test_evaluate_takes_the_settings_of_the_design_and_few_more():
-    internal, bought = ["target", "by", "test"], [name for name in SYNTHESIZE[2:-1] if name != "mechanism"]
+    internal, bought = ["target", "by", "test", "model"], [name for name in SYNTHESIZE[2:-1] if name != "mechanism"]
     settings = ["real", "synthetic", "schema", *internal, *bought, "seed"]
     assert list(inspect.signature(lw.evaluate).parameters) == settings
-
-
-@pytest.mark.parametrize("option", sorted(options_in(LATER["evaluate"])))
-def test_an_option_that_is_not_built_yet_is_refused(option):
-    said = lapwing("evaluate", "real.csv", "synthetic.csv", "--schema", "s.json", option, "out")
-
-    assert said.status == 2
-    assert f"no such option: {option}" in said.error.lower()
 
 
 def test_synthesize_takes_the_settings_of_the_design():

@@ -60,7 +60,7 @@ _GAPS = {
 _SIZE = {"type": "number", "minimum": 0}
 _ESTIMATE = _form(value={"type": "number"}, standard_error=_SIZE)
 _METRIC = _form(
-    **dict.fromkeys(("key", "title", "unit", "meaning", "reference"), {"type": "string", "minLength": 1}),
+    **{key: {"type": "string", "minLength": 1} for key in ("key", "title", "unit", "meaning", "reference")},
     best={"type": "number"},
     columns=_COUNT,
     rows={"anyOf": [{"type": "null"}, _COUNT]},

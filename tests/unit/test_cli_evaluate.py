@@ -38,12 +38,13 @@ def evaluate(synthetic, *more):
 def test_the_figures_are_printed_and_written_under_the_notice(synthetic, tmp_path):
     said = evaluate(synthetic, "--json", tmp_path / "metrics.json", "--target", "income")
 
-    assert (said.status, said.err) == (0, "")
+    assert (said.status, said.err) == (0, f"lapwing: figures: {tmp_path / 'metrics.json'}\n")
     figures = json.loads((tmp_path / "metrics.json").read_text())
     jsonschema.Draft202012Validator(METRICS).validate(figures)
     lines = said.out.splitlines()
     assert lines[0] == figures["notice"] == "internal - do not publish"
-    for line, each in zip(lines[3:6], figures["total_variation"]["synthetic"], strict=True):
+    (start,) = (place for place, line in enumerate(lines) if line.startswith("tables "))
+    for line, each in zip(lines[start + 1 : start + 4], figures["total_variation"]["synthetic"], strict=True):
         shown = [f"{each['ways']}-way", f"{each['tables']} of {each['possible']}", f"{each['mean']:.4f}"]
         assert re.split(r"  +", line)[:3] == shown
         assert " x ".join(each["worst"][0]["columns"]) in line
@@ -90,7 +91,7 @@ def test_the_distance_of_all_ordered_columns_at_once_is_shown(synthetic, tmp_pat
     found = {each["key"]: each for each in json.loads((tmp_path / "metrics.json").read_text())["metrics"]}["mmd"]
     sizes = [found["values"][name]["value"] for name in ("synthetic", "bootstrap", "independent")]
     (line,) = (line for line in said.out.splitlines() if line.startswith(found["title"]))
-    shown = [float(cell.split(" ")[0]) for cell in re.split(r"  +", line)[2:5]]
+    shown = [float(cell.split(" ")[0]) for cell in re.split(r"  +", line)[1:4]]
     assert shown == [pytest.approx(size, rel=1e-3) for size in sizes], "four digits"
     # The independent mechanism at epsilon 10: the columns fit, and what they have to do with each other is lost.
     assert sizes[1] < sizes[2] / 3 < sizes[0]
@@ -147,7 +148,8 @@ def test_the_report_is_one_file_that_says_it_is_internal_and_tells_of_the_releas
         "sex",
     )
 
-    assert (said.status, said.err) == (0, "")
+    assert said.status == 0
+    assert said.err.splitlines() == [f"lapwing: figures: {paths[1]}", f"lapwing: report: {paths[0]}"]
     page = paths[0].read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
     assert page.count("internal - do not publish") > 2

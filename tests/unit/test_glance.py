@@ -162,7 +162,7 @@ def test_copied_rows_raise_a_caution_and_so_do_notes_and_worse_figures():
 
     assert any("copied rows" in caution for caution in found.cautions)
     assert "Worse than independent columns: an awful figure." in found.cautions
-    assert found.cautions[-1] == "The column x is empty."
+    assert found.cautions[0] == "The column x is empty."
 
 
 def test_one_column_has_a_headline_of_its_own():

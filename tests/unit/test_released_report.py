@@ -328,3 +328,20 @@ def test_every_shared_table_has_a_report(shared_data, tmp_path):
         release.to_html(tmp_path / f"{folder.name}.html")
 
         assert (tmp_path / f"{folder.name}.html").stat().st_size > 900_000
+
+
+def test_pairs_that_nobody_counted_are_called_a_guess() -> None:
+    fields = [{"name": name, "type": "boolean", "constraints": {"required": True}} for name in "abcd"]
+    rows = pl.DataFrame({name: [True, False] * 200 for name in "abcd"})
+
+    alone = lw.synthesize(rows, {"fields": fields}, epsilon=1, mechanism="independent", seed=1)
+    tree = lw.synthesize(rows.select("a", "b"), {"fields": fields[:2]}, epsilon=1, mechanism="pmm", seed=1)
+
+    def points(release):
+        sections = released_sections(
+            release.schema, release.model, release.certificate, release.noisy, release.accuracy()
+        )
+        return " ".join(point for part in sections[0].parts if isinstance(part, Text) for point in part.points)
+
+    assert "0 of 6 pairs of columns were counted together" in points(alone)
+    assert "guess" not in points(tree)

@@ -107,3 +107,11 @@ def test_altair_that_is_missing_is_one_sentence(monkeypatch):
         LapwingError, match=r'^a report needs altair; install it with: pip install "lapwing\[report\]"$'
     ):
         bars(["a"], {"real": [1]}, **WORDS)
+
+
+def test_labels_that_javascript_finds_in_every_object_are_told_apart_from_its_members() -> None:
+    names = ["constructor", "__proto__", "toString", "sex"]
+
+    found = heat_map(np.eye(4), names, names, title="t", meaning="m", unit="u").spec
+
+    assert found["encoding"]["x"]["scale"]["domain"] == [*(f"{name}\u200b" for name in names[:3]), "sex"]

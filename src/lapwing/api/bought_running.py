@@ -27,7 +27,7 @@ from lapwing.release.table_distances import LARGEST_TOTAL, MOST_BITS, TableDista
 from lapwing.release.terms import Terms
 from lapwing.release.transcript import AnswerSink
 from lapwing.release.version import VERSION
-from lapwing.report.bought import bought_sections
+from lapwing.report.bought import BOUGHT_LEAD, bought_sections
 from lapwing.report.page import render
 from lapwing.report.sections import Page
 from lapwing.report.text import aligned
@@ -97,7 +97,8 @@ class BoughtEvaluation:
     def html(self) -> str:
         """Return the report that `to_html` writes."""
         sections = bought_sections(self.variations, self.certificate, self.confidence)
-        return render(Releasable(Page(title="Synthetic beside real rows", sections=sections)))
+        title = "Released rows, checked with budget"
+        return render(Releasable(Page(title=title, sections=sections, lead=BOUGHT_LEAD)))
 
     def to_html(self, path: str | Path) -> None:
         """Write a report that may be published: one HTML file that needs no network.

@@ -17,6 +17,7 @@ from lapwing.errors import ParameterError
 from lapwing.internal.comparing import compare_with_real
 from lapwing.internal.evaluation import Evaluation
 from lapwing.report.sections import Section
+from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 from lapwing.table.guard import private_boundary
 
@@ -174,8 +175,10 @@ def evaluate(
     [(0.5, True), (0.5, True)]
     """
     if epsilon is not None or rho is not None:
-        if by or any(given is not None for given in (target, test, model)):
-            raise ParameterError("target, by, test and model are for internal results; leave them out, or the budget")
+        internal = {"target": target, "by": by or None, "test": test, "model": model}
+        given = [name for name, value in internal.items() if value is not None]
+        if given:
+            raise ParameterError(f"{' and '.join(given)}: for internal results only; leave them out, or the budget")
         return bought_evaluation(
             real,
             synthetic,
@@ -222,10 +225,16 @@ def _released(model: object, schema: Schema) -> tuple[Section, ...]:
     if not isinstance(model, str | Path | Release):
         raise ParameterError(f"model must be a path to a saved release, or a Release, got {type(model).__name__}")
     release = model if isinstance(model, Release) else load(model)
-    if [field.name for field in release.schema.columns] != [field.name for field in schema.columns]:
+    own, wanted = ({field.name for field in each.columns} for each in (release.schema, schema))
+    if own != wanted:
+        odd = quote(min(own ^ wanted))
         raise ParameterError(
-            "model must have the columns of the schema; give the release that the rows were drawn from"
+            f"model and schema must have the same columns, {odd} is in one only; give the rows' release"
         )
     parts = release_sections(release.schema, release.model, release.certificate, release.noisy, release.accuracy())
-    # Both halves of the page have a section about columns.
-    return tuple(replace(part, key=f"release-{part.key}", title=f"The release: {part.title}") for part in parts)
+    # Both halves of the page have a section about columns. How to share and repeat a release is no matter of this page.
+    return tuple(
+        replace(part, key=f"release-{part.key}", title=f"The release: {part.title}")
+        for part in parts
+        if part.key not in ("use", "again")
+    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lapwing.cli.console import is_quiet, speaker
-from lapwing.cli.options import Quiet, SchemaFile
+from lapwing.cli.options import Quiet, SchemaFile, check_html
 from lapwing.cli.progress import shown_progress
 from lapwing.cli.synthesize import (
     Dataset,
@@ -25,8 +25,6 @@ from lapwing.table.outputs import whole_files
 if TYPE_CHECKING:
     from lapwing.api.bought_running import BoughtEvaluation
     from lapwing.internal.evaluation import Evaluation
-
-    Found = Evaluation | BoughtEvaluation
 
 _UNRECORDED = (
     "No --ledger: this evaluation is recorded nowhere, and nothing adds up what is spent; see `lapwing ledger init`."
@@ -93,6 +91,7 @@ def evaluate(
     from lapwing.report.page import check_installed  # noqa: PLC0415
 
     if report is not None:
+        check_html(report)
         check_installed()
 
     forms = [(path, form) for path, form in ((metrics, _json), (report, _html)) if path is not None]
@@ -122,11 +121,11 @@ def evaluate(
         speaker(context, quiet)(_UNRECORDED)
 
 
-def _json(found: "Found") -> str:
+def _json(found: "Evaluation | BoughtEvaluation") -> str:
     return json.dumps(found.to_dict(), indent=2) + "\n"
 
 
-def _html(found: "Found") -> str:
+def _html(found: "Evaluation | BoughtEvaluation") -> str:
     return found.html()
 
 

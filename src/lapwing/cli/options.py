@@ -5,6 +5,9 @@ from typing import Annotated
 
 import typer
 
+from lapwing.errors import ParameterError
+from lapwing.schema.scalars import quote
+
 
 def whole(text: str) -> int:
     """Return a whole number; 100.000 is none, which would else be read as 100."""
@@ -46,3 +49,11 @@ CertificateOut = Annotated[
 NoCertificate = Annotated[bool, typer.Option("--no-certificate", help="Write no certificate.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show only warnings and errors.")]
 Model = Annotated[Path, typer.Argument(metavar="M.lapwing", help="A saved model.", show_default=False)]
+
+
+def check_html(path: Path) -> None:
+    """Refuse to write a report into a file whose name says that it is something else."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise ParameterError(
+            f"a report must be written to a file that ends in .html, got {quote(path.name)}; rename it"
+        )

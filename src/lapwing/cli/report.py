@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from lapwing.cli.console import speaker
-from lapwing.cli.options import Model, Quiet
+from lapwing.cli.options import Model, Quiet, check_html
 from lapwing.table.outputs import whole_files
 
 
@@ -19,6 +19,7 @@ def report(
     """Write a publishable report about a saved model (needs lapwing[report])."""
     from lapwing.api.release import load  # noqa: PLC0415
 
+    check_html(output)
     with whole_files([output], [model]) as (place,):
         load(model).to_html(place)
     speaker(context, quiet)(f"report: {output}")

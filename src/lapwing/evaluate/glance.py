@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from lapwing.evaluate.columns import error_sizes
 from lapwing.evaluate.downstream import Downstream
 from lapwing.evaluate.estimates import Estimate
 from lapwing.evaluate.findings import Findings
@@ -52,6 +53,7 @@ CLOSER: Final = 2.0
 """A distance that is so many times smaller than that of a resample is called closer."""
 
 _ERRORS: Final = 2.0  # standard errors by which an estimate may be better than the truth
+_FARTHEST: Final = 2.0  # places beyond are not told apart
 _ROUNDING: Final = 1e-6  # of a figure: a smaller standard error is that of arithmetic
 _EPSILON: Final = 1e-12  # rounding of a difference of two equal distances
 
@@ -102,11 +104,17 @@ class Standing:
     @property
     def words(self) -> str:
         """The verdict in words, with its figure where there is no place."""
+        text = WORDS[self.verdict]
         if self.verdict in ("several", "far") and self.times is not None:
             if self.times <= SAME:
                 return "too uncertain to tell"
-            return f"{self.times:.2g} times as far as a resample" if self.times < 100 else WORDS["far"]
-        return WORDS[self.verdict]
+            text = f"{self.times:.2g} times as far as a resample" if self.times < 100 else WORDS["far"]
+        own, low, high = (
+            abs(each.value - self.metric.best) for each in (self.synthetic, self.bootstrap, self.independent)
+        )
+        if self.place is None and low < high <= own:
+            text += ", and no closer than independent columns"
+        return text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,12 +241,13 @@ def glance(found: Findings) -> Glance:
     details = [_compared(found), _counted(places)]
     if single is not None and main is not single:
         details.append(f"Single columns: {single.words}.")
+    details.append(_means(found))
     if found.downstream is not None:
         details.append(_predicted(found.downstream, by_key.get(PREDICTION)))
     return Glance(
         headline="There is nothing to compare." if main is None else _headline(main, places),
         details=tuple(each for each in details if each),
-        cautions=(*_cautions(found, places), *found.notes),
+        cautions=(*found.notes, *_cautions(found, places)),
         standings=places,
     )
 
@@ -280,18 +289,22 @@ def estimate_text(estimate: Estimate) -> str:
     error = _finite(estimate.standard_error)
     if error < _ROUNDING * abs(estimate.value):
         error = 0.0
-    return f"{estimate.value:.4g}" + (f" ± {error:.2g}" if error else "")
+    value = 0.0 if abs(estimate.value) < _EPSILON else estimate.value
+    return f"{value:.4g}" + (f" ± {error:.2g}" if error else "")
 
 
 def place_text(found: Standing) -> str:
     """Return the place of a figure in percent of the way, or a dash."""
-    return "-" if found.place is None else f"{100 * found.place:.0f} %"
+    if found.place is None:
+        return "-"
+    return f"{100 * found.place:.0f} %" if found.place <= _FARTHEST else f"> {100 * _FARTHEST:.0f} %"
 
 
 def _headline(main: Standing, places: tuple[Standing, ...]) -> str:
     """Return what is said first: about pairs of columns, with the least favourable figure beside it."""
     if main.place is None:
-        text = f"{main.metric.title}: {main.words}."
+        own, low, high = map(estimate_text, (main.synthetic, main.bootstrap, main.independent))
+        text = f"{main.metric.title}: {own}, {low} for a resample, {high} for independent columns: {main.words}."
     else:
         text = (
             f"{_PAIRS.get(main.verdict, main.words)}: on average their tables are {place_text(main)} of the way from a "
@@ -328,6 +341,17 @@ def _counted(places: tuple[Standing, ...]) -> str:
     counts = [(WORDS[verdict], placed.count(verdict)) for verdict in WORDS if verdict in placed]
     listed = ", ".join(f"{count} {words}" for words, count in counts)
     return f"Of {len(placed)} figures that see dependence: {listed}."
+
+
+def _means(found: Findings) -> str:
+    """Return how far the means of numbers are off; nothing where no column has one."""
+    sizes = error_sizes(found.columns[SYNTHETIC])["mean"]
+    if not sizes:
+        return ""
+    worst = max(sizes, key=sizes.__getitem__)
+    mean = math.fsum(sizes.values()) / len(sizes)
+    far = f"{quote(worst)} by {sizes[worst]:.2g}"
+    return f"Means of numbers: off by {mean:.2g} real standard deviations on average, {far}."
 
 
 def _predicted(area: Downstream, found: Standing | None) -> str:

@@ -7,6 +7,7 @@ from lapwing.evaluate.estimates import Estimate
 from lapwing.evaluate.findings import Findings
 from lapwing.evaluate.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC, Compared, Metric
 from lapwing.evaluate.moments import MOMENT_BOUND
+from lapwing.evaluate.workload_error import workload_error
 
 PREDICTION: Final = "downstream"
 """Key of the prediction of the target."""
@@ -51,7 +52,11 @@ def _variations(found: Findings) -> list[Compared]:
             best=0.0,
             reference="docs: evaluate, total variation",
         )
-        values = _exact({name: each[place].mean for name, each in found.tables.items()})
+        halves = {name: workload_error(each[place]) for name, each in found.tables.items()}
+        values = {
+            name: Estimate(value=each.value / 2, standard_error=each.standard_error / 2)
+            for name, each in halves.items()
+        }
         compared.append(Compared(metric=metric, values=values, rows=None, columns=len(found.columns[SYNTHETIC])))
     return compared
 

@@ -144,7 +144,7 @@ def compare_with_real(
             subgroups=compare_subgroups(rows, against, schema, by, rng=step("judging groups of rows")) if by else (),
             disclosure=disclosure,
             overlays=overlay_columns(rows, others, schema),
-            notes=(*notes, *more, *_empty_columns(rows, others, schema)),
+            notes=(*_same_rows(rows, apart), *notes, *more, *_empty_columns(rows, others, schema)),
             rows=height(rows),
             synthetic_rows=height(others),
             seed=seed,
@@ -238,17 +238,25 @@ def _gaps(
 
 def _codes(what: str, data: object, schema: Schema) -> Codes:
     """Return the codes of a table, at least one row."""
-    said, source = None, None
     try:
-        source = code_table(data, schema)
-        parts = list(source.chunks())
+        parts = list(code_table(data, schema).chunks())
     except DataError as error:
         said = str(error)
-    if source is None or said is not None:
-        raise DataError(f"{what} cannot be compared: {said}")
-    if not any(len(part[name]) for part in parts for name in source.columns[:1]):
-        raise DataError(f"{what} has no row; there is nothing to compare")
-    return {name: np.concatenate([part[name] for part in parts]) for name in source.columns}
+    else:
+        names = [column.name for column in schema.columns]
+        if not any(len(part[names[0]]) for part in parts):
+            raise DataError(f"{what} has no row; there is nothing to compare")
+        return {name: np.concatenate([part[name] for part in parts]) for name in names}
+    raise DataError(f"{what} cannot be compared: {said}")
+
+
+def _same_rows(rows: Codes, apart: Codes | None) -> list[str]:
+    """Return a sentence where the test rows are the real ones."""
+    if apart is None or any(not np.array_equal(apart[name], column) for name, column in rows.items()):
+        return []
+    return [
+        "the test rows are the real rows: no prediction is tested on new rows, and no attack is held against others"
+    ]
 
 
 def _empty_columns(rows: Codes, others: Codes, schema: Schema) -> list[str]:

@@ -1,6 +1,8 @@
 """What the releasable report of a bought evaluation shows."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
 
 from lapwing.evaluate.noisy_variation import NoisyVariation
 from lapwing.release.certificate import Certificate
@@ -8,6 +10,11 @@ from lapwing.report.charts import interval_dots
 from lapwing.report.released_cost import cost_section
 from lapwing.report.released_promise import promise_section
 from lapwing.report.sections import Section, Table, Text
+
+BOUGHT_LEAD: Final = (
+    "Compares released rows with the private table through a few noisy answers that were paid for from the privacy "
+    "budget. It may be published."
+)
 
 
 def bought_sections(
@@ -48,7 +55,7 @@ def bought_sections(
         title="How far the synthetic table is from the real one",
         meaning=meaning,
         unit="mean total variation",
-        marks={"bootstrap": [each.floor for each in variations]},
+        marks={"floor": [each.floor for each in variations]},
     )
     lines = tuple(
         (
@@ -72,4 +79,8 @@ def bought_sections(
         numbers=(1, 2, 3, 4),
     )
     figures = Section(key="figures", title="Synthetic beside real rows", parts=(Text(words=words), chart, table))
-    return (figures, promise_section(certificate), cost_section(certificate))
+    alone = (
+        "This is about the comparison alone. What the release itself and others of the same table cost comes on top."
+    )
+    promise = promise_section(certificate)
+    return (figures, replace(promise, parts=(Text(words=alone), *promise.parts)), cost_section(certificate))

@@ -33,6 +33,12 @@ _FALLBACKS: Final = {
 _RAMP: Final = ("#eef4f8", "#d6e6f0", "#b4d3e6", "#8abbd8", "#5c9fc7", "#3583b3", "#17669a", "#074b7c", "#03325a")
 _BOTH_WAYS: Final = ("#8f3b00", "#c05a12", "#e08b4f", "#f3c3a1", "#f1f1f1", "#b5d2e5", "#6aa6ca", "#24779f", "#004a6e")
 
+_MEMBERS: Final = {
+    *("__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__", "__proto__", "constructor"),
+    *("hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString", "valueOf"),
+}
+"""What every object of JavaScript has: Vega looks up labels in objects, and would find these there."""
+
 MOST_LETTERS: Final = 48
 """Of a label beside a bar."""
 
@@ -75,6 +81,7 @@ def distinct(labels: Iterable[str], letters: int = MOST_LETTERS) -> list[str]:
     shown = []
     for label in labels:
         text = label if len(label) <= letters else f"{label[: letters - 1]}…"
+        text += "\u200b" * (text in _MEMBERS)  # no width
         while text in seen:
             seen[text] += 1
             text = f"{text} ({seen[text]})"

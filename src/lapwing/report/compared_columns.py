@@ -47,7 +47,8 @@ def columns_section(found: Findings, schema: Schema) -> Section:
     distances, floors = _differences(found)
     order = sorted(found.overlays.columns, key=lambda each: -distances[each.column])
     described = {column.name: column.description for column in schema.columns}
-    charts = [_chart(each, (distances, floors), described[each.column]) for each in order[:DRAWN]]
+    drawable = [each for each in order if max(each.real.sum(), each.synthetic.sum()) > 0]
+    charts = [_chart(each, (distances, floors), described[each.column]) for each in drawable[:DRAWN]]
     table = _table(found, [each.column for each in order], distances, floors)
     left = len(order) - len(charts)
     words = (

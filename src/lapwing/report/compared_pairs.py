@@ -154,7 +154,7 @@ def _kept(found: Associations) -> str:
     if SYNTHETIC not in shown:
         return "No pair of columns has two values each."
     beside = [f"{shown[name]} {words}" for name, words in _REFERENCES.items() if name in shown]
-    return f"The mean strength is {shown[SYNTHETIC]}, beside {', '.join(beside)}."
+    return f"The mean strength is {shown[SYNTHETIC]}" + (f", beside {', '.join(beside)}." if beside else ".")
 
 
 _REFERENCES: Final = {_REAL: "in the real table", INDEPENDENT: "where columns are independent"}

@@ -9,7 +9,10 @@ import numpy as np
 from lapwing.report.chart_parts import altair, distinct, plain_spec, ramp, shown
 from lapwing.report.sections import Chart, Table
 
-_NUMBER: Final = "isFinite(datum.value) ? format(datum.value, abs(datum.value) >= 1000 ? ',.0f' : '.3~g') : ''"
+_NUMBER: Final = "isFinite(datum.value) ? format(datum.value, abs(datum.value) >= 1000 ? ',.0f' : '.2~g') : ''"
+_ALL_SHOWN: Final = 30
+"""Rows and columns of a matrix that all have their name beside it."""
+
 _WHOLE: Final = 10
 """Rows and columns of a matrix that fits a printed page."""
 
@@ -51,13 +54,14 @@ def heat_map(
         {"row": down[i], "column": across[j], "value": float(values[i, j])}
         for i, j in zip(*(each.tolist() for each in np.nonzero(np.isfinite(values))), strict=True)
     ]
+    axes = _tilted(alt, len(across)), _upright(alt, len(down))
     size = max(4, min(24, 560 // max(1, len(row_labels))))
     chart = (
         alt.Chart(alt.Data(values=lines))
         .mark_rect()
         .encode(
-            x=alt.X("column:N", sort=across, scale=alt.Scale(domain=across), title=None, axis=_tilted(alt)),
-            y=alt.Y("row:N", sort=down, scale=alt.Scale(domain=down), title=None, axis=_overlapping(alt)),
+            x=alt.X("column:N", sort=across, scale=alt.Scale(domain=across), title=None, axis=axes[0]),
+            y=alt.Y("row:N", sort=down, scale=alt.Scale(domain=down), title=None, axis=axes[1]),
             color=_shades(alt, unit, domain, both_ways=both_ways),
             tooltip=["row:N", "column:N", alt.Tooltip("value:Q", title=unit, format=".3~g")],
         )
@@ -141,12 +145,17 @@ def map_heat(
     return Chart(title=title, meaning=meaning, spec=plain_spec(chart), figures=figures)
 
 
-def _tilted(alt: Any) -> Any:  # noqa: ANN401
-    return alt.Axis(labelAngle=-60, ticks=False, domain=False, labelOverlap="greedy", labelSeparation=2)
+def _tilted(alt: Any, labels: int) -> Any:  # noqa: ANN401
+    return alt.Axis(labelAngle=-60, ticks=False, domain=False, labelOverlap=_overlap(labels), labelSeparation=2)
 
 
-def _overlapping(alt: Any) -> Any:  # noqa: ANN401
-    return alt.Axis(ticks=False, domain=False, labelOverlap="greedy")
+def _upright(alt: Any, labels: int) -> Any:  # noqa: ANN401
+    return alt.Axis(ticks=False, domain=False, labelOverlap=_overlap(labels))
+
+
+def _overlap(labels: int) -> str | bool:
+    """Say whether labels are left out where they lie close: all are shown where there is room on a screen."""
+    return "greedy" if labels > _ALL_SHOWN else False
 
 
 def _shades(alt: Any, unit: str, domain: tuple[float, float], *, both_ways: bool) -> Any:  # noqa: ANN401

@@ -75,6 +75,7 @@ def render(page: Releasable[Page] | Internal[Page]) -> str:
     return str(
         environment.get_template("page.html").render(
             page=page.value,
+            lead=page.value.lead,
             kind=kind,
             notice=NOTICE,
             sections=_arranged(page.value),

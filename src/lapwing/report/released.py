@@ -3,7 +3,9 @@
 Released numbers only: nothing here has a way to the rows.
 """
 
+import itertools
 import json
+import math
 import statistics
 from collections.abc import Sequence
 from typing import Final
@@ -123,8 +125,9 @@ def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accur
     )
     points = (
         f"Protected is {what}; noise hides it.",
-        "Good for: looking at distributions, planning studies, writing and testing analyses, teaching.",
-        "Not good for: statements about single people, rare combinations, or decisions that hang on small differences.",
+        *_guessed(schema, certificate),
+        "Made for: looking at distributions, planning studies, writing and testing analyses, teaching.",
+        "Not made for: statements about single people, rare combinations, or decisions that hang on small differences.",
         "Before a figure counts, look up below how far it may be off.",
     )
     parts: list[Part] = [Facts(facts=tuple(facts)), Text(words=words, points=points)]
@@ -132,6 +135,20 @@ def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accur
     if model.rows == 0:
         parts.append(Text(words="The released number of rows is 0: there is nothing to draw from.", is_warning=True))
     return Section(key="short", title="In short", parts=tuple(parts))
+
+
+def _guessed(schema: Schema, certificate: Certificate) -> list[str]:
+    """Say how many pairs of columns nobody counted, where there are any."""
+    columns, pairs = len(schema.columns), set[tuple[str, str]]()
+    for line in certificate.lines:
+        if line.noise is not None and 2 <= len(line.columns) < columns:
+            pairs.update(itertools.combinations(sorted(line.columns), 2))
+    everything = any(line.noise is not None and len(line.columns) == columns for line in certificate.lines)
+    possible = math.comb(columns, 2)
+    if everything or len(pairs) >= possible:
+        return []
+    counted = f"{len(pairs):,} of {possible:,} pairs of columns were counted together"
+    return [f"{counted}; how the others hang together is the model's guess."]
 
 
 def _typical_noise(certificate: Certificate) -> float | None:

@@ -95,6 +95,8 @@ def _summary(groups: dict[str, list[CostLine]], sign: str, total: float) -> Tabl
 
 def _noise(lines: Sequence[CostLine]) -> str:
     """Return from where to where the noise of some lines goes."""
+    if any(line.question == "TableDistances" for line in lines):
+        return "in the intervals"
     deviations = [line.noise.sd for line in lines if line.noise is not None]
     if not deviations:
         return "none: protected by a random choice"

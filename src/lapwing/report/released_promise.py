@@ -78,7 +78,7 @@ def promise_section(certificate: Certificate) -> Section:
     found = chance(pairs_of(certificate))
     sense = (
         f"A sense of scale: let somebody know everything about the table but one thing, {question}. Tossing a coin "
-        f"they are right in 50 % of cases. With everything that was released, and any method, they are right in at "
+        f"they are right in 50 % of cases. With everything that this told, and any method, they are right in at "
         f"most {percent_up(found.right)} of cases."
     )
     what_for = (

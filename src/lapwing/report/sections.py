@@ -138,7 +138,10 @@ class Page:
         Of the page.
     sections : tuple of Section
         In the order shown.
+    lead : str
+        What the page is made from, where that is not what its kind says.
     """
 
     title: str
     sections: tuple[Section, ...]
+    lead: str = ""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from lapwing.evaluate.columns import error_sizes
+from lapwing.evaluate.disclosure import Risk
 from lapwing.evaluate.downstream import Downstream
 from lapwing.evaluate.findings import Findings
 from lapwing.evaluate.glance import Glance, glance, glance_table
@@ -122,18 +123,33 @@ def _disclosure(found: Findings) -> list[str]:
     """Return the sanity checks of disclosure."""
     if found.disclosure is None or not found.disclosure.risks:
         return []
-    heading = ("disclosure: sanity checks, no proof", "rate", "95 % interval", "baseline", "control", "excess")
+    heading = (
+        "disclosure: sanity checks, no proof",
+        "rate",
+        "95 % interval",
+        "baseline",
+        "control",
+        "excess, 95 % interval",
+    )
     lines = [
         (
             risk.title,
             f"{risk.rate:.3f}",
             f"{risk.lower:.3f} to {risk.upper:.3f}",
-            *("-" if value is None else f"{value:.3f}" for value in (risk.baseline, risk.control, risk.excess)),
+            *("-" if value is None else f"{value:.3f}" for value in (risk.baseline, risk.control)),
+            _excess(risk),
         )
         for risk in found.disclosure.risks
     ]
     words = "control: the same attack on the test rows; excess: what it learns about the rows of the release alone"
     return [f"{aligned([heading, *lines], right=[1, 2, 3, 4, 5])}\n{words}"]
+
+
+def _excess(risk: Risk) -> str:
+    """Return what an attack learns about the rows of the release alone."""
+    if risk.excess is None or risk.excess_interval is None:
+        return "-"
+    return f"{risk.excess:.3f}, {risk.excess_interval[0]:.3f} to {risk.excess_interval[1]:.3f}"
 
 
 def _shown(figures: Sequence[float]) -> list[str]:

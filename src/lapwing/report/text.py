@@ -1,8 +1,12 @@
 """Tables as aligned text."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from lapwing.schema.scalars import visible
+
+_LETTERS: Final = 100
+"""Of a cell, that are shown."""
 
 
 def aligned(lines: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
@@ -26,7 +30,9 @@ def aligned(lines: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
     sex     count
     Female      7
     """
-    lines = [[visible(cell).replace("\n", " ") for cell in line] for line in lines]
+    lines = [
+        [visible(cell[:_LETTERS]).replace("\n", " ") + "…" * (len(cell) > _LETTERS) for cell in line] for line in lines
+    ]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(
@@ -35,3 +41,9 @@ def aligned(lines: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
         ).rstrip()
         for line in lines
     )
+
+
+def _cell(text: str) -> str:
+    """Return a cell on one line, not too long, in which nothing is hidden."""
+    shown = visible(text[:_LETTERS]).replace("\n", " ")
+    return shown if len(text) <= _LETTERS else f"{shown}…"

@@ -23,7 +23,7 @@ const config = (width) => ({
     titleFontWeight: "normal",
     titlePadding: 8,
     labelSeparation: 5,
-    labelLimit: Math.max(70, Math.min(260, width * 0.36)),
+    labelLimit: Math.max(70, Math.min(260, width * (width < 420 ? 0.48 : 0.36))),
   },
   legend: {
     labelColor: ink,
