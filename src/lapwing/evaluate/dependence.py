@@ -111,7 +111,7 @@ def information_correlations(cells: Sequence[npt.NDArray[np.uint8]], size: int, 
 
     Examples
     --------
-    >>> same = np.array([0, 1, 2, 0, 1, 2], dtype=np.uint8)
+    >>> same = np.arange(60, dtype=np.uint8) % 3
     >>> information_correlations([same, same[::-1]], 3, 1).round(3).tolist()
     [[[1.0, 1.0], [1.0, 1.0]]]
     """
