@@ -293,7 +293,7 @@ def test_groups_change_the_table_that_is_told_of(independent):
         (lw.stat("a == 1 or a == 3"), lambda d: d["a"].is_in([1, 3])),
         ("c / 3 > 2 ", lambda d: d["c"] > 6),
     ],
-    ids=str,
+    ids=["mapping", "range", "both", "not", "statistic", "quotient"],
 )
 def test_the_number_of_rows_with_a_condition_has_the_sum_of_the_noisy_counts_in_it(where, true):
     release = released(lw.Independent(), epsilon=10**6)
