@@ -9,6 +9,7 @@ from lapwing.evaluate.downstream import Downstream
 from lapwing.evaluate.findings import Findings
 from lapwing.evaluate.glance import Glance, glance, glance_table
 from lapwing.evaluate.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC
+from lapwing.report.compared_words import clipped
 from lapwing.report.text import aligned
 from lapwing.schema.scalars import visible
 
@@ -61,7 +62,7 @@ def _tables(found: Findings) -> str:
         )
         for each, floor, lazy in zip(*(found.tables[name] for name in (SYNTHETIC, BOOTSTRAP, INDEPENDENT)), strict=True)
     ]
-    return aligned([heading, *lines], right=[1, 2, 3, 4, 5])
+    return _table([heading, *lines], right=[1, 2, 3, 4, 5])
 
 
 def _columns(found: Findings) -> list[str]:
@@ -80,13 +81,13 @@ def _columns(found: Findings) -> list[str]:
             compared = f"{len(each.tables)} of {each.possible}"
             lines.append((name, compared, *_shown(figures), " x ".join(each.worst(1)[0][0])))
     heading = ("columns", "compared", "mean", "max", "bootstrap", "worst")
-    return [aligned([heading, *lines], right=[1, 2, 3, 4])] if lines else []
+    return [_table([heading, *lines], right=[1, 2, 3, 4])] if lines else []
 
 
 def _figures(seen: Glance) -> list[str]:
     """Return every figure with those of the reference rows, its place between them, and that in words."""
     heading, *lines = glance_table(seen)
-    return [aligned([heading, *lines], right=[1, 2, 3, 4])] if lines else []
+    return [_table([heading, *lines], right=[1, 2, 3, 4])] if lines else []
 
 
 def _predictions(found: Downstream | None) -> list[str]:
@@ -95,7 +96,7 @@ def _predictions(found: Downstream | None) -> list[str]:
         return []
     trained = (("synthetic rows", found.auc), ("real rows", found.ceiling), ("the majority class", found.floor))
     lines = [(name, f"{value:.4f}") for name, value in trained]
-    return [aligned([(f"{found.target} predicted from", "test AUC"), *lines], right=[1])]
+    return [_table([(f"{found.target} predicted from", "test AUC"), *lines], right=[1])]
 
 
 def _groups(found: Findings) -> list[str]:
@@ -116,7 +117,7 @@ def _groups(found: Findings) -> list[str]:
     ]
     shown = min(len(told), _MOST_GROUPS)
     counts = f"{shown} of {len(found.subgroups)} groups, the worst first; {small} are too small to trust"
-    return [f"{aligned([heading, *lines], right=[1, 2, 3, 4])}\n{counts}" if lines else counts]
+    return [f"{_table([heading, *lines], right=[1, 2, 3, 4])}\n{counts}" if lines else counts]
 
 
 def _disclosure(found: Findings) -> list[str]:
@@ -142,7 +143,7 @@ def _disclosure(found: Findings) -> list[str]:
         for risk in found.disclosure.risks
     ]
     words = "control: the same attack on the test rows; excess: what it learns about the rows of the release alone"
-    return [f"{aligned([heading, *lines], right=[1, 2, 3, 4, 5])}\n{words}"]
+    return [f"{_table([heading, *lines], right=[1, 2, 3, 4, 5])}\n{words}"]
 
 
 def _excess(risk: Risk) -> str:
@@ -150,6 +151,11 @@ def _excess(risk: Risk) -> str:
     if risk.excess is None or risk.excess_interval is None:
         return "-"
     return f"{risk.excess:.3f}, {risk.excess_interval[0]:.3f} to {risk.excess_interval[1]:.3f}"
+
+
+def _table(lines: Sequence[Sequence[str]], right: Sequence[int]) -> str:
+    """Return cells as aligned text, none of them very long."""
+    return aligned([[clipped(cell, 100) for cell in line] for line in lines], right)
 
 
 def _shown(figures: Sequence[float]) -> list[str]:

@@ -1,12 +1,8 @@
 """Tables as aligned text."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from lapwing.schema.scalars import visible
-
-_LETTERS: Final = 100
-"""Of a cell, that are shown."""
 
 
 def aligned(lines: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
@@ -30,9 +26,7 @@ def aligned(lines: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
     sex     count
     Female      7
     """
-    lines = [
-        [visible(cell[:_LETTERS]).replace("\n", " ") + "…" * (len(cell) > _LETTERS) for cell in line] for line in lines
-    ]
+    lines = [list(map(_cell, line)) for line in lines]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(
@@ -44,6 +38,5 @@ def aligned(lines: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
 
 
 def _cell(text: str) -> str:
-    """Return a cell on one line, not too long, in which nothing is hidden."""
-    shown = visible(text[:_LETTERS]).replace("\n", " ")
-    return shown if len(text) <= _LETTERS else f"{shown}…"
+    """Return a cell on one line in which nothing is hidden."""
+    return visible(text).replace("\n", " ")
