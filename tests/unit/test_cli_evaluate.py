@@ -178,3 +178,10 @@ def test_the_figures_never_replace_an_input(synthetic):
 
     assert "is read by the same command" in said.error
     assert synthetic.read_bytes() == before
+
+
+def test_a_report_that_cannot_be_made_is_refused_before_rows_are_read(synthetic, tmp_path):
+    said = evaluate(synthetic.with_name("nothing.csv"), "-o", tmp_path / "report.pdf")
+
+    assert said.status == 1
+    assert "ends in .html" in said.error

@@ -290,3 +290,34 @@ def test_the_function_and_the_package_of_its_name_are_both_there(imports):
     )
 
     assert said.stdout.split() == ["evaluate", "True"]
+
+
+def test_real_rows_given_as_test_rows_are_named():
+    found = lw.evaluate(table(1), table(2), SCHEMA, test=table(1)).to_dict()["notes"]
+    other = lw.evaluate(table(1), table(2), SCHEMA, test=table(3)).to_dict()["notes"]
+
+    assert any("the test rows are the real rows" in note for note in found)
+    assert other == []
+
+
+def test_a_table_that_cannot_be_read_is_named():
+    with pytest.raises(lw.DataError, match=r'^the synthetic table cannot be compared: .*no column "age"'):
+        lw.evaluate(table(1), table(2).drop("age"), SCHEMA)
+
+
+def test_a_release_of_other_columns_is_refused():
+    other = lw.synthesize(table(1).select("sex"), {"fields": SCHEMA["fields"][1:2]}, epsilon=1, seed=1)
+
+    with pytest.raises(lw.ParameterError, match=r'same columns, "age" is in one only'):
+        lw.evaluate(table(1), table(2), SCHEMA, model=other)
+
+
+def test_nothing_hidden_in_a_name_reaches_the_summary():
+    fields = [{"name": "a\x1b[2J\u202eb", "type": "boolean"}, {"name": "c", "type": "boolean"}]
+    rows = pl.DataFrame({field["name"]: [True, False, None] * 20 for field in fields})
+
+    said = lw.evaluate(rows, rows, {"fields": fields}).summary()
+
+    assert "a�[2J�b" in said
+    assert "\x1b" not in said
+    assert "\u202e" not in said

@@ -181,3 +181,12 @@ def test_the_table_has_a_line_for_each_figure_with_its_error_and_place():
 
     assert len(heading) == 6
     assert ("a figure", "0.3 ± 0.01", "0.1", "1.1", "20 %", "most of the dependence kept") in lines
+
+
+def test_a_figure_without_place_that_independent_columns_reach_says_so():
+    assert (
+        standing(compared(0.25, 0.1, 0.2)).words
+        == "too few rows to tell from a resample, and no closer than independent columns"
+    )
+    assert "independent" not in standing(compared(0.15, 0.1, 0.2)).words
+    assert "independent" not in standing(compared(0.25, 0.1, 0.0)).words
