@@ -168,10 +168,15 @@ def test_a_draft_is_refused_until_its_owner_has_edited_it(tmp_path, data):
     drafted["fields"] = SCHEMA["fields"]
     path.write_text(json.dumps(drafted))
     filled = lapwing(*release)
+    drafted["fields"] = [{**field, "provenance": "drafted"} for field in SCHEMA["fields"]]
     del drafted["draft"]
+    path.write_text(json.dumps(drafted))
+    untouched = lapwing(*release)
+    drafted["fields"] = SCHEMA["fields"]
     path.write_text(json.dumps(drafted))
     edited = lapwing(*release)
 
-    assert 'draft.json" is a draft; still open: id (minimum, maximum), age (minimum, maximum), sex (cat' in blank.error
+    assert 'draft.json" is a draft; still open: id (minimum, maximum, provenance), age (' in blank.error
     assert "is a draft" in filled.error
+    assert "its provenance is still drafted" in untouched.error
     assert edited.status == 0, edited.err

@@ -85,7 +85,7 @@ def test_a_draft_holds_no_value_of_the_table_and_leaves_every_domain_blank():
     assert schema.is_draft
     assert "canary" not in str(schema.to_dict())
     assert all(field.minimum is field.maximum is field.categories is None for field in schema.fields)
-    assert {field.provenance for field in schema.fields} == {"assumed"}
+    assert {field.provenance for field in schema.fields} == {"drafted"}
 
 
 def test_an_internal_result_does_not_print_itself():

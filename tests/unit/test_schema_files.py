@@ -215,7 +215,7 @@ def test_all_that_a_draft_leaves_open_is_named_at_once(tmp_path: Path) -> None:
 
     assert str(caught.value) == (
         'schema file "schema.json" is a draft; still open: height (maximum), ward (categories); '
-        'fill them in from public knowledge and remove "draft": true'
+        'fill them in from public knowledge and remove "draft": true (`lapwing schema learn` buys what you do not know)'
     )
 
 

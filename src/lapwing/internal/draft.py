@@ -40,7 +40,7 @@ def draft_schema(data: object) -> Internal[Schema]:
     Returns
     -------
     Internal of Schema
-        A draft: no field has bounds or categories, and provenance is "assumed" until its owner says otherwise.
+        A draft: no field has bounds or categories, and its provenance is "drafted" until its owner says otherwise.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def draft_schema(data: object) -> Internal[Schema]:
         types = guarded("data is not a table whose columns can be read", lambda: _types_of_frame(data))
     if not types:
         raise DataError("the table has no column; give a table with at least one")
-    fields = tuple(Field(name=name, type=kind, description=_DESCRIPTION) for name, kind in types)
+    fields = tuple(Field(name=name, type=kind, provenance="drafted", description=_DESCRIPTION) for name, kind in types)
     return Internal(Schema(fields=fields, is_draft=True))
 
 

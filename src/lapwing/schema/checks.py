@@ -15,7 +15,7 @@ from lapwing.schema.scalars import (
 
 TYPES = ("integer", "number", "string", "boolean", "date", "datetime")
 RANGED_TYPES = ("integer", "number", "date", "datetime")
-PROVENANCES = ("public", "assumed", "dp")
+PROVENANCES = ("public", "assumed", "dp", "drafted")
 
 SCALES = ("linear", "log")
 DATE_UNITS = ("day", "week", "month", "year")

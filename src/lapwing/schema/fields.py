@@ -26,7 +26,7 @@ from lapwing.schema.ranges import Range, octave_cuts, range_of
 from lapwing.schema.scalars import category_key, quote
 
 FieldType = Literal["integer", "number", "string", "boolean", "date", "datetime"]
-Provenance = Literal["public", "assumed", "dp"]
+Provenance = Literal["public", "assumed", "dp", "drafted"]
 Scale = Literal["linear", "log"]
 Scalar = str | int | float | bool
 
@@ -52,7 +52,8 @@ class Field:
     required : bool, default False
         Whether missing is not allowed.
     provenance : str, default "assumed"
-        How the domain is known: ``public``, ``assumed`` (the owner's decision) or ``dp`` (bought with budget).
+        How the domain is known: ``public``, ``assumed`` (the owner's decision) or ``dp`` (bought with budget, or to
+        be bought); ``drafted``, by a program that looked at the table, until its owner has edited the field.
     identifier : bool, default False
         Whether the column only names rows or people: it is not modelled, rows out get fresh numbers.
     special : tuple of int, float or str

@@ -144,14 +144,20 @@ class Schema:
         SchemaError
             Naming the first field that lacks bounds or categories; of a draft, ``what`` and all that is open.
         """
-        still_open = [f"{field.name} ({', '.join(field.blank)})" for field in self.columns if field.blank]
+        still_open = [f"{field.name} ({', '.join(_open_keys(field))})" for field in self.columns if _open_keys(field)]
         if self.is_draft and still_open:
             more = f" and {len(still_open) - _LISTED} more fields" if len(still_open) > _LISTED else ""
             raise SchemaError(
                 f"{what} is a draft; still open: {', '.join(still_open[:_LISTED])}{more}; "
-                'fill them in from public knowledge and remove "draft": true'
+                'fill them in from public knowledge and remove "draft": true (`lapwing schema learn` buys what you '
+                "do not know)"
             )
         for field in self.columns:
+            if field.provenance == "drafted":
+                raise SchemaError(
+                    f"field {quote(field.name)}: its provenance is still drafted; check its type and values, and say "
+                    "where they are known from: public, assumed, or dp"
+                )
             _ = field.domain
 
     @classmethod
@@ -250,6 +256,11 @@ class Schema:
         """Return the missing values that the table's own line holds: those that all fields share."""
         first = self.fields[0].missing_values
         return first if all(field.missing_values == first for field in self.fields) else _PLAIN_MISSING
+
+
+def _open_keys(field: Field) -> tuple[str, ...]:
+    """Return what the owner of a draft has yet to say of a field."""
+    return (*field.blank, "provenance") if field.provenance == "drafted" else field.blank
 
 
 def _find(fields: tuple[Field, ...], name: str, where: str) -> Field:
