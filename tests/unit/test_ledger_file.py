@@ -171,9 +171,9 @@ def test_another_kind_of_file_is_not_a_ledger_and_stays_as_it_is(tmp_path: Path)
 
 def test_a_later_format_is_refused(ledger: Ledger) -> None:
     with raw(ledger) as connection:
-        connection.execute("PRAGMA user_version = 2")
+        connection.execute("PRAGMA user_version = 3")
 
-    with pytest.raises(DataError, match="has format 2, this version reads 1"):
+    with pytest.raises(DataError, match="has format 3, this version reads 1 and 2"):
         Ledger.open(ledger.path)
 
 

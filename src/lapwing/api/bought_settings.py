@@ -1,6 +1,7 @@
 """The settings of a bought evaluation, and its public side, before any private row is read."""
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Final, cast
 
 import numpy as np
@@ -49,6 +50,11 @@ class BoughtSettings:
     def name(self) -> str:
         """What the budget is spent on."""
         return EVALUATION
+
+    @property
+    def selection_delta(self) -> Fraction:
+        """Zero: the tables compared are public."""
+        return Fraction(0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, for the transcript."""

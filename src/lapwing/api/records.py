@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -35,6 +36,11 @@ class PaidSettings(Protocol):
     @property
     def request(self) -> BudgetRequest:
         """Gives the budget."""
+        ...
+
+    @property
+    def selection_delta(self) -> Fraction:
+        """What the deltas of all selections together may be; 0 where nothing is selected."""
         ...
 
     @property
@@ -148,6 +154,7 @@ class AccountedSink:
                 relation=settings.relation,
                 privacy_unit=settings.schema.unit_label,
                 description={"mechanism": settings.name, "settings": _fingerprint(settings)},
+                delta=settings.selection_delta,
             )
             self._note()
         except LapwingError:

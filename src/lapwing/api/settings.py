@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, cast
 
 from lapwing.api.generators import checked_seed, fresh_seed
@@ -47,6 +48,11 @@ class Settings:
     def name(self) -> str:
         """What the budget is spent on: the mechanism."""
         return self.mechanism.name
+
+    @property
+    def selection_delta(self) -> Fraction:
+        """Zero: a release selects nothing from its rows."""
+        return Fraction(0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, for the transcript."""

@@ -19,8 +19,8 @@ from lapwing.budget import ledger_chain as chain
 from lapwing.budget.budget import Budget, Notion, Number
 from lapwing.budget.exact import as_text, exact_number
 from lapwing.budget.ledger_accounts import Balance
-from lapwing.budget.ledger_chain import UNITS, Entry
-from lapwing.budget.ledger_file import create_if_absent, transact
+from lapwing.budget.ledger_chain import SELECTION_UNITS, UNITS, Entry
+from lapwing.budget.ledger_file import add_selections, create_if_absent, transact
 from lapwing.errors import BudgetError, DataError
 
 
@@ -35,9 +35,9 @@ class Ledger:
 
     Notes
     -----
-    Guarantee: for each data set, the costs of all debits that ever returned sum to at most its limit, under the one
-    neighbour relation and privacy unit fixed at ``init``, whatever the number of processes and wherever they are
-    killed. See ``ledger.proof.md``.
+    Guarantee: for each data set, the costs of all debits that ever returned sum to at most its limit, and the deltas
+    of their selections to at most its limit for selections, under the one neighbour relation and privacy unit fixed
+    at ``init``, whatever the number of processes and wherever they are killed. See ``ledger.proof.md``.
 
     Wherever ``dataset`` may be None, it stands for the only data set in the file.
 
@@ -76,6 +76,7 @@ class Ledger:
         unit: Notion,
         limit: Number,
         delta: Number | None = None,
+        selection_delta: Number | None = None,
         relation: str,
         privacy_unit: str,
     ) -> Balance:
@@ -93,6 +94,11 @@ class Ledger:
             to rho at once, so that converted epsilons are never summed); else a rho.
         delta : number, optional
             Above 0 and below 1, only with "zcdp".
+        selection_delta : number, optional
+            The most that the deltas of selections (questions that list what noisy counts show to be frequent) may sum
+            to; from 10^-18 to below 1, rounded down to a multiple of 10^-18. By default 0: releases with selections
+            are refused. With ``delta`` it is a part of it and must be below it: the limit is then converted at
+            what is left of ``delta``, so that everything together is (limit, delta)-DP.
         relation : {"add-remove", "replace-one"}
             The neighbour relation of every release.
         privacy_unit : str
@@ -112,8 +118,13 @@ class Ledger:
         """
         accounts.check_name("dataset", dataset)
         terms = accounts.checked_terms(unit, delta, relation, privacy_unit)
-        units = accounts.limit_units(limit, unit, None if terms["delta"] is None else Fraction(terms["delta"]))
-        details = {**terms, "limit": as_text(exact_number("limit", limit))}
+        allowance = accounts.allowance_units(selection_delta, terms["delta"])
+        stated = None if terms["delta"] is None else Fraction(terms["delta"]) - Fraction(allowance, SELECTION_UNITS)
+        units = accounts.limit_units(limit, unit, stated)
+        details: dict[str, object] = {**terms, "limit": as_text(exact_number("limit", limit))}
+        if allowance:
+            asked = as_text(exact_number("selection_delta", selection_delta))
+            details |= {"selection_delta": asked, "selection_units": allowance}
 
         def work(connection: sqlite3.Connection) -> Balance:
             if dataset in accounts.names(connection):
@@ -126,6 +137,9 @@ class Ledger:
                 "VALUES (?, ?, ?, ?, ?, ?)",
                 (dataset, *terms.values(), units),
             )
+            if allowance:
+                add_selections(connection)
+                connection.execute("INSERT INTO selections (dataset, limit_units) VALUES (?, ?)", (dataset, allowance))
             chain.append(connection, at=_now(), kind="init", dataset=dataset, units=units, details=details)
             return accounts.read_balance(connection, dataset)
 
@@ -140,6 +154,7 @@ class Ledger:
         relation: str,
         privacy_unit: str,
         description: Mapping[str, object],
+        delta: Fraction = Fraction(0),
     ) -> Entry:
         """Pay for one release; the entry is on the disk when this returns.
 
@@ -156,6 +171,8 @@ class Ledger:
             The terms of the release; they must be those of the data set.
         description : Mapping
             Public settings worth keeping (mechanism, versions), as JSON can hold them; never anything from rows.
+        delta : Fraction, default 0
+            What the deltas of the release's selections sum to, from 0 to below 1; rounded up to a multiple of 10^-18.
 
         Returns
         -------
@@ -165,11 +182,11 @@ class Ledger:
         Raises
         ------
         BudgetError
-            When less is left than the release costs, the terms differ, a zCDP release meets a pure account, the
-            release was paid with another amount, or the file cannot be written.
+            When less is left than the release costs, in budget or in the delta of selections, the terms differ, a
+            zCDP release meets a pure account, the release was paid with another amount, or the file cannot be written.
         """
         accounts.check_name("release_id", release_id)
-        details = accounts.debit_details(budget, description)
+        details = accounts.debit_details(budget, delta, description)
 
         def work(connection: sqlite3.Connection) -> Entry:
             account = accounts.read_balance(connection, dataset)
@@ -180,6 +197,7 @@ class Ledger:
                 return accounts.same_release(paid, details)
             if Fraction(units, UNITS[account.unit]) > account.left:
                 raise accounts.overspent(account, units)
+            accounts.check_selections(account, delta)
             row = chain.append(
                 connection,
                 at=_now(),
@@ -224,12 +242,12 @@ class Ledger:
     def set_limit(self, dataset: str | None, limit: Number) -> Balance:
         """Change the limit of a data set, never below what is spent; the change is an entry of the chain.
 
-        ``limit`` is an epsilon or a rho as it was at ``init``.
+        ``limit`` is an epsilon or a rho as it was at ``init``; what selections may spend stays as it is.
         """
 
         def work(connection: sqlite3.Connection) -> Balance:
             account = accounts.read_balance(connection, dataset)
-            units = accounts.limit_units(limit, account.unit, account.delta)
+            units = accounts.limit_units(limit, account.unit, account.limit_delta)
             if Fraction(units, UNITS[account.unit]) < account.spent:
                 raise BudgetError(
                     f"limit {limit} is below what data set {account.dataset!r} has spent, "

@@ -11,7 +11,8 @@ from fractions import Fraction
 from lapwing.budget.budget import Budget, Notion, Number
 from lapwing.budget.conversions import epsilon_for, rho_for
 from lapwing.budget.exact import as_text, exact_number
-from lapwing.budget.ledger_chain import UNITS, Entry, canonical_json
+from lapwing.budget.ledger_chain import SELECTION_UNITS, UNITS, Entry, canonical_json
+from lapwing.budget.ledger_file import has_selections
 from lapwing.errors import BudgetError, ParameterError
 
 _RELATIONS = ("add-remove", "replace-one")
@@ -39,6 +40,8 @@ class Balance:
         "row" or "FIELD:MAXROWS".
     limit, spent : Fraction
         In epsilon or rho, as ``unit`` says.
+    selection_delta, selection_spent : Fraction
+        The most that the deltas of selections may sum to, and their sum so far; 0 where selections are not allowed.
     """
 
     dataset: str
@@ -48,28 +51,47 @@ class Balance:
     privacy_unit: str
     limit: Fraction
     spent: Fraction
+    selection_delta: Fraction
+    selection_spent: Fraction
 
     @property
     def left(self) -> Fraction:
         """What may still be spent: limit minus spent, never negative."""
         return self.limit - self.spent
 
+    @property
+    def selection_left(self) -> Fraction:
+        """What the deltas of further selections may sum to, never negative."""
+        return self.selection_delta - self.selection_spent
+
+    @property
+    def limit_delta(self) -> Fraction | None:
+        """The delta at which a limit in epsilon is converted: what selections leave of ``delta``."""
+        return None if self.delta is None else self.delta - self.selection_delta
+
     def describe(self, amount: Fraction) -> str:
         """Write an amount of this account for a person.
 
-        Where limits are stated at a delta, the text adds the epsilon that a release may ask for at that delta.
+        Where limits are stated at a delta, the text adds the epsilon that a release may ask for at ``limit_delta``.
         """
         if self.unit == "pure":
             return f"epsilon {as_text(amount)}"
         text = f"rho {as_text(amount)}"
-        if self.delta is None or amount == 0:
+        delta = self.limit_delta
+        if delta is None or amount == 0:
             return text
         step = Fraction(1, 10**6)
-        asked = epsilon_for(amount, self.delta) // step * step
+        asked = epsilon_for(amount, delta) // step * step
         # Asking for what is written here must not cost more than is written here.
-        if asked > 0 and rho_for(asked, self.delta) > amount:
+        if asked > 0 and rho_for(asked, delta) > amount:
             asked -= step
-        return f"{text} (epsilon {as_text(asked)} at delta {float(self.delta):g})"
+        return f"{text} (epsilon {as_text(asked)} at delta {delta_text(delta)})"
+
+
+def delta_text(delta: Fraction) -> str:
+    """Write a delta for a person: short where that is exact, else in all digits."""
+    short = f"{float(delta):g}"
+    return short if Fraction(short) == delta else as_text(delta)
 
 
 def check_name(setting: str, value: str) -> None:
@@ -103,6 +125,23 @@ def checked_terms(unit: Notion, delta: Number | None, relation: str, privacy_uni
     return {"unit": unit, "delta": stated, "relation": relation, "privacy_unit": privacy_unit}
 
 
+def allowance_units(selection_delta: Number | None, delta: str | None) -> int:
+    """Return what selections may spend in whole units, rounded down, or refuse it; ``delta`` is the account's."""
+    exact = exact_number("selection_delta", 0 if selection_delta is None else selection_delta)
+    units = math.floor(exact * SELECTION_UNITS)
+    if not 0 <= exact < 1 or (units == 0) != (exact == 0):
+        raise ParameterError(
+            f"selection_delta must be 0, or at least 1e-18 and below 1, got {selection_delta}; "
+            "give a small number such as 1e-9"
+        )
+    if delta is not None and exact >= Fraction(delta):
+        raise ParameterError(
+            f"selection_delta must be below delta, of which it is a part, got {selection_delta} of "
+            f"{delta_text(Fraction(delta))}; half of delta is a good choice"
+        )
+    return units
+
+
 def limit_units(limit: Number, unit: Notion, delta: Fraction | None) -> int:
     """Return a limit in whole units, rounded down; with a ``delta`` the limit is an epsilon and becomes a rho."""
     exact = exact_number("limit", limit)
@@ -125,11 +164,15 @@ def cost_units(account: Balance, budget: Budget) -> int:
     return math.ceil(budget.epsilon * UNITS["pure"])
 
 
-def debit_details(budget: Budget, description: Mapping[str, object]) -> dict[str, object]:
+def debit_details(budget: Budget, delta: Fraction, description: Mapping[str, object]) -> dict[str, object]:
     """Return what a debit records beside its cost, or refuse what cannot be recorded."""
     if budget.amount == 0:
         raise ParameterError("a debit must be above 0, got 0; nothing can be released for nothing")
+    if not 0 <= delta < 1:
+        raise ParameterError(f"the delta of selections must be at least 0 and below 1, got {delta}; give a smaller one")
     details: dict[str, object] = {"budget": [budget.notion, as_text(budget.amount)], "description": dict(description)}
+    if delta > 0:
+        details |= {"selection_delta": as_text(delta), "selection_units": math.ceil(delta * SELECTION_UNITS)}
     try:
         canonical_json(details)
     except (TypeError, ValueError):
@@ -165,8 +208,8 @@ def _how_to_name(privacy_unit: str) -> str:
 
 def same_release(paid: Entry, details: Mapping[str, object]) -> Entry:
     """Return ``paid`` if it paid the budget of ``details``; else refuse: one id stands for one release."""
-    for what in ("budget", "description"):
-        if paid.details.get(what) != details[what]:
+    for key, what in {"budget": "budget", "selection_delta": "delta", "description": "description"}.items():
+        if paid.details.get(key) != details.get(key):
             raise BudgetError(
                 f"release {paid.release_id!r} was paid with another {what} already; resume it with the same settings, "
                 "or give the new release an id of its own"
@@ -201,6 +244,23 @@ def overspent(account: Balance, units: int) -> BudgetError:
     )
 
 
+def check_selections(account: Balance, delta: Fraction) -> None:
+    """Refuse a release whose selections spend more delta than the account has left for selections."""
+    cost = Fraction(math.ceil(delta * SELECTION_UNITS), SELECTION_UNITS)
+    if cost > 0 and account.selection_delta == 0:
+        raise BudgetError(
+            f"data set {account.dataset!r} allows no selections, and the selections of this release spend delta "
+            f"{delta_text(cost)}; give lists of categories from public knowledge, or have its owner open an account "
+            "that allows them (`lapwing ledger init --selection-delta`)"
+        )
+    if cost > account.selection_left:
+        raise BudgetError(
+            f"data set {account.dataset!r} has delta {delta_text(account.selection_left)} left of its limit for "
+            f"selections, {delta_text(account.selection_delta)}, and the selections of this release spend delta "
+            f"{delta_text(cost)}; ask for a smaller delta, or give lists of categories from public knowledge"
+        )
+
+
 def names(connection: sqlite3.Connection) -> tuple[str, ...]:
     """Return the names of all data sets, sorted."""
     return tuple(row[0] for row in connection.execute("SELECT dataset FROM accounts ORDER BY dataset"))
@@ -220,6 +280,11 @@ def read_balance(connection: sqlite3.Connection, dataset: str | None) -> Balance
         (dataset,),
     ).fetchone()
     unit, delta, relation, privacy_unit, limit, spent = row
+    selections = None
+    if has_selections(connection):
+        asked = "SELECT limit_units, spent_units FROM selections WHERE dataset = ?"
+        selections = connection.execute(asked, (dataset,)).fetchone()
+    selection_limit, selection_spent = selections or (0, 0)
     return Balance(
         dataset=dataset,
         unit=unit,
@@ -228,6 +293,8 @@ def read_balance(connection: sqlite3.Connection, dataset: str | None) -> Balance
         privacy_unit=privacy_unit,
         limit=Fraction(limit, UNITS[unit]),
         spent=Fraction(spent, UNITS[unit]),
+        selection_delta=Fraction(selection_limit, SELECTION_UNITS),
+        selection_spent=Fraction(selection_spent, SELECTION_UNITS),
     )
 
 

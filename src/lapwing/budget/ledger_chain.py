@@ -9,11 +9,13 @@ from fractions import Fraction
 from typing import Literal, Self
 
 from lapwing.budget.budget import Notion
-from lapwing.budget.ledger_file import STATEMENTS
+from lapwing.budget.ledger_file import SELECTION_STATEMENTS, STATEMENTS, has_selections
 from lapwing.errors import BudgetError
 
 UNITS = {"pure": 10**9, "zcdp": 10**12}
 """How many units of account make epsilon 1, and rho 1."""
+SELECTION_UNITS = 10**18
+"""How many units make delta 1."""
 
 _FIRST_HASH = hashlib.sha256(b"lapwing ledger 1").hexdigest()
 
@@ -40,7 +42,8 @@ class Entry:
     amount : Fraction
         What was debited, or the new limit, in epsilon or rho as the data set counts.
     details : Mapping
-        Terms, the budget as it was asked for, and the caller's public description.
+        Terms, the budget as it was asked for, and the caller's public description; with selections, also their delta
+        as it was asked for ("selection_delta") and in units of 10^-18 ("selection_units").
     hash : str
         SHA-256, in hexadecimal digits, of this entry and the hash of the entry before it.
     """
@@ -68,6 +71,11 @@ class Entry:
             details=_read_details(number, details),
             hash=digest,
         )
+
+    @property
+    def selection_delta(self) -> Fraction:
+        """The delta that was debited for selections or, in an "init", that all selections may spend; 0 without."""
+        return Fraction(_selection_units(self.number, self.details), SELECTION_UNITS)
 
 
 def canonical_json(value: object) -> str:
@@ -98,7 +106,7 @@ def append(
 def verify(connection: sqlite3.Connection) -> int:
     """Check the whole file and return the number of its entries; a BudgetError says what does not fit."""
     statements = {row[0] for row in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
-    if statements != set(STATEMENTS):
+    if statements != {*STATEMENTS, *(SELECTION_STATEMENTS if has_selections(connection) else ())}:
         raise _tampered("its tables or triggers")
     if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
         raise _tampered("its pages")
@@ -114,6 +122,9 @@ def verify(connection: sqlite3.Connection) -> int:
     for dataset in sorted(accounts.keys() | replayed.keys()):
         if accounts.get(dataset) != replayed.get(dataset):
             raise _tampered(f"the account of data set {dataset!r}")
+    selections = connection.execute("SELECT * FROM selections").fetchall() if has_selections(connection) else []
+    if {row[0]: row for row in selections} != _replay_selections(entries):
+        raise _tampered("the account of selections")
     return len(entries)
 
 
@@ -145,6 +156,28 @@ def _replay(entries: Iterable[EntryRow]) -> dict[str, tuple[object, ...]]:
         if spent.get(dataset, 0) > limits[dataset]:
             raise _tampered(f"entry {number}")
     return {dataset: (dataset, *terms[dataset], limits[dataset], spent.get(dataset, 0)) for dataset in terms}
+
+
+def _replay_selections(entries: Iterable[EntryRow]) -> dict[str, tuple[str, int, int]]:
+    """Return what the entries alone say about selections: data set, limit and spent, where they are allowed."""
+    limits: dict[str, int] = {}
+    spent: dict[str, int] = {}
+    for number, _, kind, dataset, _, _, text, _ in entries:
+        units = _selection_units(number, _read_details(number, text))
+        if units and kind == "init":
+            limits[dataset] = units
+        elif units:
+            spent[dataset] = spent.get(dataset, 0) + units
+        if spent.get(dataset, 0) > limits.get(dataset, 0):
+            raise _tampered(f"entry {number}")
+    return {dataset: (dataset, limits[dataset], spent.get(dataset, 0)) for dataset in limits}
+
+
+def _selection_units(number: int, details: Mapping[str, object]) -> int:
+    units = details.get("selection_units", 0)
+    if not isinstance(units, int) or units < 0:
+        raise _tampered(f"entry {number}")
+    return units
 
 
 def _read_details(number: int, text: str) -> Mapping[str, object]:

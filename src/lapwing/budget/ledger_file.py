@@ -19,6 +19,9 @@ BUSY_SECONDS = 30.0
 
 APPLICATION_ID = 0x4C574C47
 FORMAT = 1
+SELECTIONS_FORMAT = 2
+"""Of a file in which an account allows selections. Versions that know no selections refuse such a file: they would
+convert a new limit at the whole delta of the account. All other files stay as they always were."""
 STATEMENTS = (
     """CREATE TABLE accounts (
     dataset TEXT NOT NULL PRIMARY KEY,
@@ -78,6 +81,34 @@ BEGIN SELECT RAISE(ABORT, 'the terms of an account are never changed'); END""",
 WHEN NEW.spent_units < OLD.spent_units
 BEGIN SELECT RAISE(ABORT, 'budget is never refunded'); END""",
 )
+SELECTION_STATEMENTS = (
+    """CREATE TABLE selections (
+    dataset TEXT NOT NULL PRIMARY KEY REFERENCES accounts (dataset),
+    limit_units INTEGER NOT NULL CHECK (typeof(limit_units) = 'integer' AND limit_units > 0),
+    spent_units INTEGER NOT NULL DEFAULT 0 CHECK (typeof(spent_units) = 'integer' AND spent_units >= 0),
+    CHECK (spent_units <= limit_units)
+)""",
+    # One statement moves both accounts or neither, because what breaks a rule here undoes the entry too.
+    """CREATE TRIGGER entries_selection AFTER INSERT ON entries
+WHEN NEW.kind = 'debit' AND json_extract(NEW.details, '$.selection_units') IS NOT NULL
+BEGIN
+    SELECT RAISE(ABORT, 'this account allows no selections')
+    WHERE NOT EXISTS (SELECT 1 FROM selections WHERE dataset = NEW.dataset);
+    UPDATE selections SET spent_units = spent_units + json_extract(NEW.details, '$.selection_units')
+    WHERE dataset = NEW.dataset;
+END""",
+    """CREATE TRIGGER selections_once BEFORE INSERT ON selections
+WHEN NEW.spent_units IS NOT 0 OR EXISTS (SELECT 1 FROM selections WHERE dataset = NEW.dataset)
+BEGIN SELECT RAISE(ABORT, 'selections are allowed once, when an account is opened'); END""",
+    """CREATE TRIGGER selections_stay BEFORE DELETE ON selections
+BEGIN SELECT RAISE(ABORT, 'what selections spent is never deleted'); END""",
+    """CREATE TRIGGER selections_fixed BEFORE UPDATE OF dataset, limit_units ON selections
+BEGIN SELECT RAISE(ABORT, 'what selections may spend is never changed'); END""",
+    """CREATE TRIGGER selections_no_refund BEFORE UPDATE OF spent_units ON selections
+WHEN NEW.spent_units < OLD.spent_units
+BEGIN SELECT RAISE(ABORT, 'budget is never refunded'); END""",
+)
+"""What a file of `SELECTIONS_FORMAT` holds beside `STATEMENTS`."""
 
 T = TypeVar("T")
 
@@ -115,6 +146,19 @@ def create_if_absent(path: Path) -> None:
     _with_connection(path, _create_tables)
 
 
+def has_selections(connection: sqlite3.Connection) -> bool:
+    """Return whether an account of this file allows selections; only then is there a table of them."""
+    return _format(connection) == SELECTIONS_FORMAT
+
+
+def add_selections(connection: sqlite3.Connection) -> None:
+    """Make the table of selections unless it is there; part of the caller's transaction, the new format too."""
+    if not has_selections(connection):
+        for statement in SELECTION_STATEMENTS:
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {SELECTIONS_FORMAT}")
+
+
 def _create_tables(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
@@ -143,9 +187,16 @@ def _with_connection(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
 def _check_format(path: Path, connection: sqlite3.Connection) -> None:
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         raise DataError(f"{path} is not a Lapwing ledger; name one, or make it with `lapwing ledger init`")
-    found = connection.execute("PRAGMA user_version").fetchone()[0]
-    if found != FORMAT:
-        raise DataError(f"the ledger {path} has format {found}, this version reads {FORMAT}; use a matching version")
+    found = _format(connection)
+    if found not in (FORMAT, SELECTIONS_FORMAT):
+        raise DataError(
+            f"the ledger {path} has format {found}, this version reads {FORMAT} and {SELECTIONS_FORMAT}; "
+            "use a matching version"
+        )
+
+
+def _format(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _use_write_ahead_log(path: Path, connection: sqlite3.Connection) -> None:
