@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from lapwing.errors import SchemaError
-from lapwing.schema.checks import check_list, is_encodable
+from lapwing.schema.checks import check_flag, check_list, is_encodable
 from lapwing.schema.scalars import quote, whole_number
 
 MAX_TIERS: Final = 8
 """Most branches that lie one in another."""
 
 _NONE: Final = -1
+_TREE_KEYS: Final = ({"prefixes"}, {"prefixes", "fold"}, {"parents"})
 _IntArray = npt.NDArray[np.int64]
 
 
@@ -27,6 +28,8 @@ class Prefixes:
     ----------
     lengths : tuple of int
         Characters of the prefixes, increasing: those of the coarsest branches first; at most 8.
+    fold : bool, default False
+        Whether a text that is not listed goes to the longest of its prefixes of these lengths that is a category.
 
     Examples
     --------
@@ -35,6 +38,7 @@ class Prefixes:
     """
 
     lengths: tuple[int, ...]
+    fold: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +73,20 @@ def check_tree(name: str, value: object) -> CategoryTree | None:
     Examples
     --------
     >>> check_tree("dx", {"prefixes": [1, 3]})
-    Prefixes(lengths=(1, 3))
+    Prefixes(lengths=(1, 3), fold=False)
     """
     if value is None:
         return None
     source = tree_to_dict(value) if isinstance(value, Prefixes | Parents) else value
-    if not isinstance(source, Mapping) or len(source) != 1 or not {"prefixes", "parents"} & set(source):
+    if not isinstance(source, Mapping) or set(source) not in _TREE_KEYS:
         raise SchemaError(
             f"field {quote(name)}: hierarchy must be an object with one key, prefixes or parents, got {quote(value)}; "
-            'write it as {"prefixes": [1, 3]} or {"parents": {"250.01": "250"}}'
+            'write it as {"prefixes": [1, 3]}, to which "fold": true may be added, or {"parents": {"250.01": "250"}}'
         )
     if "prefixes" in source:
-        return _checked_prefixes(name, source["prefixes"])
+        fold = source.get("fold")
+        check_flag(name, "hierarchy fold", False if fold is None else fold)
+        return Prefixes(_checked_prefixes(name, source["prefixes"]), fold=bool(fold))
     return _checked_parents(name, source["parents"])
 
 
@@ -92,7 +98,9 @@ def tree_to_dict(tree: CategoryTree) -> dict[str, Any]:
     >>> tree_to_dict(Parents((("250.01", "250"),)))
     {'parents': {'250.01': '250'}}
     """
-    return {"prefixes": list(tree.lengths)} if isinstance(tree, Prefixes) else {"parents": dict(tree.pairs)}
+    if isinstance(tree, Parents):
+        return {"parents": dict(tree.pairs)}
+    return {"prefixes": list(tree.lengths), **({"fold": True} if tree.fold else {})}
 
 
 def branches(name: str, tree: CategoryTree, keys: Sequence[str]) -> _IntArray:
@@ -198,7 +206,7 @@ def _first_places(own: _IntArray) -> _IntArray:
 # ------------------------------------------------------------------------------------------------------- prefixes
 
 
-def _checked_prefixes(name: str, value: object) -> Prefixes:
+def _checked_prefixes(name: str, value: object) -> tuple[int, ...]:
     """Return increasing lengths of prefixes."""
     where = f"field {quote(name)}: hierarchy prefixes"
     listed = check_list(name, "hierarchy prefixes", value)
@@ -212,7 +220,7 @@ def _checked_prefixes(name: str, value: object) -> Prefixes:
     for one, two in pairwise(whole):
         if one >= two:
             raise SchemaError(f"{where} must increase, got {quote(one)} before {quote(two)}; sort them")
-    return Prefixes(tuple(whole))
+    return tuple(whole)
 
 
 # ------------------------------------------------------------------------------------------------------- a parent list

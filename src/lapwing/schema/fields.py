@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lapwing.errors import SchemaError
-from lapwing.schema.category_trees import CategoryTree, branches, check_tree, depth_first, tree_cuts
+from lapwing.schema.category_trees import CategoryTree, Prefixes, branches, check_tree, depth_first, tree_cuts
 from lapwing.schema.checks import (
     PROVENANCES,
     RANGED_TYPES,
@@ -70,6 +70,8 @@ class Field:
         Free text.
     missing_values : tuple of str, default ("",)
         Texts that are read as missing.
+    unlisted : str or None
+        The category of a string field into which every text goes that is not in the list and not missing.
 
     Raises
     ------
@@ -97,6 +99,7 @@ class Field:
     hierarchy: CategoryTree | None = None
     description: str = ""
     missing_values: tuple[str, ...] = ("",)
+    unlisted: str | None = None
     # Derived once, as a hierarchy may cut 10**6 codes; None where there is none or a draft leaves it blank.
     _domain: Domain | None = dataclasses.field(init=False, repr=False, compare=False, default=None)
 
@@ -131,6 +134,12 @@ class Field:
     def is_categorical(self) -> bool:
         """Whether the regular values are a list: the field has categories or is boolean."""
         return self.categories is not None or self.type == "boolean"
+
+    @property
+    def folds(self) -> tuple[int, ...]:
+        """The lengths of the prefixes to which texts that are not listed go, increasing; empty where they do not."""
+        tree = self.hierarchy
+        return tree.lengths if isinstance(tree, Prefixes) and tree.fold else ()
 
     @property
     def blank(self) -> tuple[str, ...]:
@@ -216,6 +225,7 @@ def _check_together(field: Field) -> None:
     if field.resolution is not None and field.categories is not None:
         raise SchemaError(f"field {name}: resolution does not apply to categories; remove it")
     _check_public_cuts(field)
+    _check_unlisted(field)
     if not field.is_categorical and field.minimum is not None and field.maximum is not None:
         # Asked for its errors about reversed or distant bounds; blank ones are the schema's matter (drafts have them).
         _ = field.range
@@ -236,7 +246,28 @@ def _check_public_cuts(field: Field) -> None:
         return
     if field.type not in ("string", "integer", "number"):
         raise SchemaError(f"field {name}: hierarchy does not apply to type {field.type}; remove it")
-    if field.categories is None or field.identifier:
+    # The prefixes of a list that a draft leaves blank are known before the list is.
+    is_open_list = field.blank == ("categories",) and isinstance(field.hierarchy, Prefixes)
+    if field.identifier or (field.categories is None and not is_open_list):
         raise SchemaError(f"field {name}: hierarchy needs categories; list them or remove it")
     if field.ordered:
         raise SchemaError(f"field {name}: hierarchy does not go with categoriesOrdered; remove one of them")
+
+
+def _check_unlisted(field: Field) -> None:
+    """Refuse rules for texts that are not listed where there is no list of texts, and a target outside the list."""
+    name = quote(field.name)
+    has_texts = field.type == "string" and not field.identifier
+    if field.categories is not None:
+        has_texts = has_texts and isinstance(field.categories[0], str)
+    for key, is_set in (("unlisted", field.unlisted is not None), ("hierarchy fold", bool(field.folds))):
+        if is_set and not has_texts:
+            raise SchemaError(f"field {name}: {key} applies to string fields whose categories are texts; remove it")
+    if field.unlisted is None:
+        return
+    if not isinstance(field.unlisted, str) or not is_encodable(field.unlisted):
+        raise SchemaError(f"field {name}: unlisted must be the text of a category, got {quote(field.unlisted)}")
+    if field.categories is not None and field.unlisted not in field.categories:
+        raise SchemaError(
+            f"field {name}: unlisted {quote(field.unlisted)} is not one of the categories; add it to them"
+        )

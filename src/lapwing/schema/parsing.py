@@ -11,12 +11,12 @@ from lapwing.schema.checks import RANGED_TYPES, check_list, check_name, is_encod
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.scalars import category_key, quote
 
-_TABLE_KEYS: Final = frozenset({"fields", "name", "draft", "privacyUnit", "missingValues"})
+_TABLE_KEYS: Final = frozenset({"fields", "name", "draft", "privacyUnit", "missingValues", "purchases"})
 _FIELD_KEYS: Final = frozenset(
     {
         *("name", "type", "constraints", "categories", "categoriesOrdered", "provenance", "role", "special"),
         *("resolution", "scale", "hierarchy", "description", "missingValues", "format", "trueValues", "falseValues"),
-        *("decimalChar", "groupChar", "bareNumber"),
+        *("decimalChar", "groupChar", "bareNumber", "unlisted"),
     }
 )
 _CONSTRAINT_KEYS: Final = frozenset({"minimum", "maximum", "enum", "required"})
@@ -39,6 +39,7 @@ _OTHER_WORDS: Final = {
     **dict.fromkeys(("step", "precision", "granularity"), "resolution"),
     **dict.fromkeys(("ordered", "isordered"), "categoriesOrdered"),
     **dict.fromkeys(("category", "levels", "choices"), "categories"),
+    **dict.fromkeys(("catchall", "othercategory"), "unlisted"),
     **dict.fromkeys(("max", "upper", "high"), "maximum"),
     **dict.fromkeys(("min", "lower", "low"), "minimum"),
     **dict.fromkeys(("maxrows", "unit", "units", "group", "userid"), "privacyUnit"),
@@ -118,6 +119,7 @@ def field_from(value: object, table_missing_values: object = None) -> Field:
         "hierarchy": source.get("hierarchy"),
         "description": source.get("description"),
         "missing_values": _missing_values(source, table_missing_values, categories),
+        "unlisted": source.get("unlisted"),
     }
     given = {key: setting for key, setting in settings.items() if setting is not None}
     return Field(name=name, type=cast(FieldType, source.get("type")), **given)
@@ -139,6 +141,7 @@ def field_to_dict(field: Field, table_missing_values: tuple[str, ...]) -> dict[s
         "resolution": field.resolution,
         "scale": "log" if field.scale == "log" else None,
         "hierarchy": None if field.hierarchy is None else tree_to_dict(field.hierarchy),
+        "unlisted": field.unlisted,
         "missingValues": list(field.missing_values) if own_missing_values else None,
         "description": field.description or None,
         "provenance": field.provenance,
