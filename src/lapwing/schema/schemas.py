@@ -14,6 +14,7 @@ from lapwing.errors import SchemaError
 from lapwing.schema import parsing
 from lapwing.schema.checks import repeated
 from lapwing.schema.fields import Field
+from lapwing.schema.purchases import Purchase, purchases_from
 from lapwing.schema.reading import read_json
 from lapwing.schema.scalars import quote, whole_number
 
@@ -67,6 +68,8 @@ class Schema:
         under it.
     name : str
         Name of the table, may be empty.
+    purchases : tuple of Purchase
+        What was paid for bounds and lists that were learned from the table.
 
     Raises
     ------
@@ -87,12 +90,17 @@ class Schema:
     privacy_unit: PrivacyUnit | None = None
     is_draft: bool = False
     name: str = ""
+    purchases: tuple[Purchase, ...] = ()
 
     draft: ClassVar[Callable[..., "Schema"]]
     """Draft a schema from a table (internal); attached by the front door, as this layer never sees rows."""
 
+    learn: ClassVar[Callable[..., "Schema"]]
+    """Learn blank bounds and lists with budget; attached by the front door likewise."""
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "fields", tuple(self.fields))
+        object.__setattr__(self, "purchases", tuple(self.purchases))
         if len(self.fields) > _MAX_FIELDS:
             raise SchemaError(f"the schema has more than {_MAX_FIELDS} fields; remove columns")
         for name in repeated([field.name for field in self.fields]):
@@ -178,12 +186,25 @@ class Schema:
         SchemaError
             Where the file cannot be read or breaks a rule of the format.
         """
+        schema, what = cls._found(source)
+        if schema is not source:
+            schema.check_complete(what)
+        return schema
+
+    @classmethod
+    def load_draft(cls, source: "str | os.PathLike[str] | Mapping[str, Any] | Schema") -> "Schema":
+        """Return a schema as `load` does, but let a draft be as open as its owner has left it."""
+        return cls._found(source)[0]
+
+    @classmethod
+    def _found(cls, source: "str | os.PathLike[str] | Mapping[str, Any] | Schema") -> tuple["Schema", str]:
+        """Return the schema that a source holds, and what messages call it."""
         if isinstance(source, Schema):
-            return source
+            return source, "the schema"
         if isinstance(source, Mapping):
-            return cls.from_dict(source)
+            return cls._read(source), "the schema"
         if isinstance(source, str | os.PathLike):
-            return cls._read(read_json(source), f"schema file {quote(Path(source).name)}")
+            return cls._read(read_json(source)), f"schema file {quote(Path(source).name)}"
         raise SchemaError(f"a schema is a path, a mapping or a Schema, got a {type(source).__name__}")
 
     @classmethod
@@ -195,21 +216,22 @@ class Schema:
         SchemaError
             Where a rule of the format is broken, also where a draft leaves bounds or categories open.
         """
-        return cls._read(d, "the schema")
+        schema = cls._read(d)
+        schema.check_complete()
+        return schema
 
     @classmethod
-    def _read(cls, source: object, what: str) -> Self:
-        """Return the schema that a value in the file format describes; `what` names it where it is an open draft."""
+    def _read(cls, source: object) -> Self:
+        """Return the schema that a value in the file format describes, however open a draft is."""
         table = parsing.table_from(source)
         unit = parsing.unit_from(table.get("privacyUnit"))
-        schema = cls(
+        return cls(
             fields=parsing.fields_from(table),
             privacy_unit=None if unit is None else PrivacyUnit(*unit),
             is_draft=parsing.flag_from(table, "draft"),
             name=parsing.text_from(table, "name"),
+            purchases=purchases_from(table.get("purchases")),
         )
-        schema.check_complete(what)
-        return schema
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schema in the file format, in normal form.
@@ -229,6 +251,8 @@ class Schema:
             found["privacyUnit"] = {"field": self.privacy_unit.field, "maxRows": self.privacy_unit.max_rows}
         if missing_values != _PLAIN_MISSING:
             found["missingValues"] = list(missing_values)
+        if self.purchases:
+            found["purchases"] = [purchase.to_dict() for purchase in self.purchases]
         found["fields"] = [parsing.field_to_dict(field, missing_values) for field in self.fields]
         return found
 

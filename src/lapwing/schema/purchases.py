@@ -1,0 +1,131 @@
+"""What the bounds and lists of a schema cost that were learned from the table with privacy budget."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from lapwing.errors import SchemaError
+from lapwing.schema.scalars import quote
+
+NOTIONS: Final = ("pure", "zcdp")
+RELATIONS: Final = ("add-remove", "replace-one")
+_MOST: Final = 10_000
+# Lengths are limited because a short text such as "1e999999999" can stand for a gigabyte of integer.
+_EXACT: Final = re.compile(r"(0|[1-9]\d{0,1999})(/[1-9]\d{0,1999})?", re.ASCII)
+_KEYS: Final = frozenset({"fields", "notion", "amount", "delta", "relation", "privacyUnit", "release", "lapwing"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purchase:
+    """Say what one run of `lapwing schema learn` cost, and which fields it filled in.
+
+    Parameters
+    ----------
+    fields : tuple of str
+        The fields that were asked about; not empty.
+    notion : {"pure", "zcdp"}
+        What ``amount`` measures: ε of pure differential privacy, or ρ of zero-concentrated privacy.
+    amount : Fraction
+        What was spent, above 0.
+    delta : Fraction, default 0
+        With at most this probability the lists that were learned lose more than ``amount``; 0 up to below 1.
+    relation : {"add-remove", "replace-one"}
+        The neighbour relation of the promise.
+    privacy_unit : str
+        ``row``, or ``FIELD:MAXROWS``.
+    release : str
+        The run's id, under which a ledger and the certificate know it.
+    lapwing : str
+        Version that made it.
+
+    Raises
+    ------
+    SchemaError
+        If a value is outside its range.
+
+    Examples
+    --------
+    >>> bought = Purchase(
+    ...     fields=("age",),
+    ...     notion="pure",
+    ...     amount=Fraction(1, 10),
+    ...     relation="add-remove",
+    ...     privacy_unit="row",
+    ...     release="8f14",
+    ...     lapwing="0.1.0",
+    ... )
+    >>> Purchase.from_dict(bought.to_dict()) == bought
+    True
+    """
+
+    fields: tuple[str, ...]
+    notion: str
+    amount: Fraction
+    delta: Fraction = Fraction(0)
+    relation: str
+    privacy_unit: str
+    release: str
+    lapwing: str
+
+    def __post_init__(self) -> None:
+        if not self.fields or not all(isinstance(name, str) and name for name in self.fields):
+            raise SchemaError('a purchase needs "fields", a list of the names of the fields that it paid for')
+        for key, value, known in (("notion", self.notion, NOTIONS), ("relation", self.relation, RELATIONS)):
+            if value not in known:
+                raise SchemaError(f"a purchase's {key} must be one of {', '.join(known)}, got {quote(value)}")
+        if self.amount <= 0 or not 0 <= self.delta < 1:
+            raise SchemaError("a purchase's amount must be above 0, and its delta at least 0 and below 1")
+        for key, text in (("privacyUnit", self.privacy_unit), ("release", self.release), ("lapwing", self.lapwing)):
+            if not isinstance(text, str) or not text:
+                raise SchemaError(f"a purchase's {key} must be a text of at least one character, got {quote(text)}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the purchase in the file format."""
+        return {
+            "fields": list(self.fields),
+            "notion": self.notion,
+            "amount": str(self.amount),
+            **({"delta": str(self.delta)} if self.delta else {}),
+            "relation": self.relation,
+            "privacyUnit": self.privacy_unit,
+            "release": self.release,
+            "lapwing": self.lapwing,
+        }
+
+    @classmethod
+    def from_dict(cls, value: object) -> "Purchase":
+        """Read back what `to_dict` wrote; a SchemaError where it is something else."""
+        if not isinstance(value, Mapping):
+            raise SchemaError(f"a purchase must be an object with keys, got {quote(value)}")
+        for key in value:
+            if key not in _KEYS:
+                raise SchemaError(f"a purchase has the unknown key {quote(key)}; leave purchases as they were written")
+        fields = value.get("fields")
+        return cls(
+            fields=tuple(fields) if isinstance(fields, list | tuple) else (),
+            notion=value.get("notion", ""),
+            amount=_exact("amount", value.get("amount")),
+            delta=_exact("delta", value.get("delta", "0")),
+            relation=value.get("relation", ""),
+            privacy_unit=value.get("privacyUnit", ""),
+            release=value.get("release", ""),
+            lapwing=value.get("lapwing", ""),
+        )
+
+
+def purchases_from(value: object) -> tuple[Purchase, ...]:
+    """Return the purchases of a schema in the file format; none where the key is absent or null."""
+    if value is None:
+        return ()
+    if not isinstance(value, list | tuple) or len(value) > _MOST:
+        raise SchemaError(f'"purchases" must be a list of at most {_MOST} objects; leave it as it was written')
+    return tuple(map(Purchase.from_dict, value))
+
+
+def _exact(key: str, value: object) -> Fraction:
+    """Read an exact amount."""
+    if not isinstance(value, str) or not _EXACT.fullmatch(value):
+        raise SchemaError(f'a purchase\'s {key} must be an exact number as text, such as "1/10", got {quote(value)}')
+    return Fraction(value)
