@@ -14,6 +14,7 @@ from lapwing.report.text import aligned
 
 if TYPE_CHECKING:
     from lapwing.internal.misfits import FieldFit
+    from lapwing.internal.suggestions import Suggestion
     from lapwing.internal.units import UnitFit
     from lapwing.schema.fields import Field
     from lapwing.schema.schemas import Schema
@@ -36,18 +37,26 @@ def draft(
         raise ParameterError(f"{output} is there already and may have been edited; give a new file, or remove it")
 
     from lapwing.api.schema_draft import draft as draft_of  # noqa: PLC0415
+    from lapwing.internal.suggestions import suggest  # noqa: PLC0415
+    from lapwing.report.page import NOTICE  # noqa: PLC0415
 
     drafted = draft_of(data)
+    suggestions = suggest(data, drafted).value
     drafted.save(output)
     note(
         f"internal: {output} was made by looking at the private table's column names and types "
         "(of a CSV file: guessed from its cells; check each `type`); "
-        'fill in every null from public knowledge, say where it is from in "provenance", and remove "draft"'
+        'fill in every null from public knowledge, replace each "drafted" by where it is from, and remove "draft"'
+    )
+    note(
+        'of what you do not know write "provenance": "dp" and leave the null: '
+        f"`lapwing schema learn {data} --schema {output} --epsilon E -o NEW.json` buys it"
     )
     note(
         'if a person may own several rows, protect them together: give the column that names the person "role": '
         '"identifier", and the schema "privacyUnit": {"field": that column, "maxRows": 5} or another number'
     )
+    print("\n".join(["", NOTICE, "", *_suggested(suggestions)]))
 
 
 @schema_app.command()
@@ -84,6 +93,24 @@ def check(
     from lapwing.internal.units import check_units  # noqa: PLC0415
 
     print("\n".join(["", *_units(check_units(data, checked).value)]))
+
+
+def _suggested(suggestions: "Sequence[Suggestion]") -> list[str]:
+    """Return what columns look like, one line for each, and what their fields may need, one line for each need."""
+    lines = [
+        (each.name, each.type, str(each.cells), str(each.missing), str(each.distinct), each.within)
+        for each in suggestions
+    ]
+    needs: dict[str, list[str]] = {}
+    for each in suggestions:
+        for advice in each.advice:
+            needs.setdefault(advice, []).append(each.name)
+    return [
+        aligned([("column", "type", "cells", "empty", "values", "lie within"), *lines], right=[2, 3, 4]),
+        "",
+        "The schema may need (bounds and lists: what can occur, from public knowledge, and not what does occur):",
+        *(f"- {advice}: {', '.join(names)}" for advice, names in needs.items()),
+    ]
 
 
 def _summary(schema: "Schema") -> str:

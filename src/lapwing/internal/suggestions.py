@@ -1,0 +1,302 @@
+"""Suggest what the owner of a drafted schema has to find out: a look at private cells, internal from end to end.
+
+The suggestions name kinds of knowledge, and ranges by powers of ten or decades. What a field's bounds and categories
+are must still come from public knowledge, or be bought.
+"""
+
+import datetime as dt
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from lapwing.evaluate.kinds import Internal
+from lapwing.schema.schemas import Schema
+from lapwing.table.cells import Numbers, RawColumn, Texts, Times
+from lapwing.table.guard import private_boundary
+from lapwing.table.parsing import DAY_MICROSECONDS, read_numbers, read_times
+from lapwing.table.readers import open_table
+
+MOST_ROWS: Final = 2**20
+"""Suggestions look at so many rows at most, the first ones."""
+
+_CHUNK_ROWS: Final = 2**17
+_DATES: Final = ("date", "datetime")
+_NUMBERS: Final = ("integer", "number")
+_FEW: Final = 12
+_LIST: Final = 100
+_UNIQUE: Final = 0.9
+_HEAPED: Final = 0.2
+_SENTINEL: Final = 0.002
+_SPREAD: Final = 1000.0
+_MOST_DECIMALS: Final = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggestion:
+    """Say what one column of a private table looks like, and what its field in the schema may need.
+
+    Parameters
+    ----------
+    name, type : str
+        The column and its drafted type.
+    cells, missing : int
+        Cells that were looked at, and how many of them are empty or not of the type.
+    distinct : int
+        Values that occur.
+    within : str
+        A range by powers of ten or decades that holds all of them; empty for texts.
+    advice : tuple of str
+        What the owner may have to say in the schema, a clause each.
+    """
+
+    name: str
+    type: str
+    cells: int
+    missing: int
+    distinct: int
+    within: str
+    advice: tuple[str, ...]
+
+
+@private_boundary
+def suggest(data: object, drafted: Schema) -> Internal[tuple[Suggestion, ...]]:
+    """Look at the cells of a table for what the owner of its drafted schema has to fill in.
+
+    Parameters
+    ----------
+    data : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table
+        The private rows; at most the first `MOST_ROWS` are looked at.
+    drafted : Schema
+        Names the columns and gives their types, as `lapwing.internal.draft.draft_schema` returns it.
+
+    Returns
+    -------
+    Internal of tuple of Suggestion
+        One for each modelled column, in the schema's order.
+
+    Raises
+    ------
+    DataError
+        If the table cannot be read.
+
+    Examples
+    --------
+    >>> schema = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean"}]})
+    >>> suggest(pl.DataFrame({"flag": [True, None, False]}), schema).value[0].missing
+    1
+    """
+    kinds = {field.name: field.type for field in drafted.columns}
+    tallies: dict[str, pl.DataFrame] = {}
+    for chunk in _first_chunks(data, drafted):
+        for name, cells in chunk.items():
+            tallies[name] = _added(tallies.get(name), _values(cells, kinds[name]))
+    return Internal(tuple(_suggestion(name, kind, tallies.get(name)) for name, kind in kinds.items()))
+
+
+def _first_chunks(data: object, drafted: Schema) -> Iterator[dict[str, RawColumn]]:
+    """Yield the cells of the first rows."""
+    names = [field.name for field in drafted.columns]
+    starts = range(0, MOST_ROWS, _CHUNK_ROWS)
+    chunks = open_table(data, drafted).chunks(names, _CHUNK_ROWS)
+    yield from (chunk for _, chunk in zip(starts, chunks, strict=False))
+
+
+def _values(cells: RawColumn, kind: str) -> pl.Series:
+    """Return cells as comparable values of their type, null where they are empty or not of it."""
+    if kind in _DATES:
+        return _moments(cells)
+    if kind in _NUMBERS:
+        return _reals(cells)
+    if isinstance(cells, Texts):
+        return cells.values.replace("", None)
+    return pl.Series(cells.values).set(_nulls(cells), None).cast(pl.String)
+
+
+def _moments(cells: RawColumn) -> pl.Series:
+    """Return dates and moments in microseconds since 1970."""
+    if isinstance(cells, Texts):
+        moments, is_time = read_times(cells.values)
+        return pl.Series(moments).set(pl.Series(~is_time), None)
+    assert isinstance(cells, Times)  # the draft has its type from the column's
+    return pl.Series(cells.values).set(_nulls(cells), None)
+
+
+def _reals(cells: RawColumn) -> pl.Series:
+    """Return numbers as floats."""
+    if isinstance(cells, Texts):
+        read = read_numbers(cells.values)
+        return pl.Series(np.where(read.is_integer, read.integers, read.reals)).fill_nan(None)
+    values = pl.Series(cells.values.astype(np.float64))
+    return values.set(_nulls(cells) | ~values.is_finite(), None)
+
+
+def _nulls(cells: Numbers | Times) -> pl.Series:
+    """Return where cells are missing."""
+    return pl.Series(np.zeros(len(cells), dtype=np.bool_) if cells.nulls is None else cells.nulls)
+
+
+def _added(tally: pl.DataFrame | None, values: pl.Series) -> pl.DataFrame:
+    """Add the values of a chunk to how often each has occurred."""
+    here = values.alias("value").value_counts(name="count")
+    both = here if tally is None else pl.concat([tally, here])
+    return both.group_by("value").agg(pl.col("count").sum())
+
+
+# ------------------------------------------------------------------------------------------------- what is suggested
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class _Shape:
+    """How often each value of a column occurs: values increasing, as many counts."""
+
+    kind: str
+    values: pl.Series
+    counts: np.ndarray
+    missing: int
+
+    @property
+    def rows(self) -> int:
+        return int(self.counts.sum())
+
+    @property
+    def numbers(self) -> np.ndarray:
+        return self.values.to_numpy()
+
+
+def _suggestion(name: str, kind: str, tally: pl.DataFrame | None) -> Suggestion:
+    """Return what there is to say of one column."""
+    if tally is None:
+        return Suggestion(name=name, type=kind, cells=0, missing=0, distinct=0, within="", advice=("no row",))
+    present = tally.drop_nulls("value").sort("value")
+    missing = int(tally["count"].sum()) - int(present["count"].sum())
+    shape = _Shape(
+        kind=kind, values=present["value"], counts=present["count"].to_numpy().astype(np.int64), missing=missing
+    )
+    said = [rule(shape) for rule in _RULES] if len(shape.values) else ["no cell can be read: leave the column out"]
+    return Suggestion(
+        name=name,
+        type=kind,
+        cells=shape.rows + missing,
+        missing=missing,
+        distinct=len(shape.values),
+        within=_within(shape) if len(shape.values) else "",
+        advice=tuple(text for text in said if text),
+    )
+
+
+def _within(shape: _Shape) -> str:
+    """Return a range by powers of ten, or by decades, that holds all values."""
+    if shape.kind in _NUMBERS:
+        low, high = float(shape.numbers[0]), float(shape.numbers[-1])
+        return f"{_power(low) if low < 0 else '0'} to {_power(high) if high > 0 else '0'}"
+    if shape.kind in _DATES:
+        first, last = (_year(int(shape.numbers[place])) // 10 * 10 for place in (0, -1))
+        return f"{first} to {last + 9}"
+    return ""
+
+
+def _power(value: float) -> str:
+    """Return the power of ten, with the sign, next beyond a number."""
+    return f"{math.copysign(10.0 ** math.ceil(math.log10(abs(value))), value):g}"
+
+
+def _year(microseconds: int) -> int:
+    """Return the year of a moment, of Python's calendar."""
+    days = min(max(microseconds // DAY_MICROSECONDS, -719_162), 2_932_896)
+    return (dt.date(1970, 1, 1) + dt.timedelta(days=days)).year
+
+
+def _is_constant(shape: _Shape) -> str:
+    return "has one value only: leave the column out" if len(shape.values) == 1 and not shape.missing else ""
+
+
+def _is_identifier(shape: _Shape) -> str:
+    """Say where values name rows or people."""
+    share = len(shape.values) / shape.rows
+    if shape.kind not in ("string", "integer") or len(shape.values) <= _LIST or share < _HEAPED:
+        return ""
+    if share > _UNIQUE:
+        return 'nearly every row has a value of its own: role "identifier" if it names rows, or leave the column out'
+    return 'many values stand in a few rows each: if they name people, role "identifier" and a privacyUnit'
+
+
+def _is_list(shape: _Shape) -> str:
+    """Say where values are a list of names or codes."""
+    count = len(shape.values)
+    if shape.kind == "string" and 1 < count <= _LIST:
+        return "few texts: list all that can occur, from a code book"
+    if shape.kind == "string" and count > _LIST:
+        return "many texts: a code book, a hierarchy of prefixes, or `lapwing schema learn` with a delta"
+    if shape.kind in _NUMBERS and 1 < count <= _FEW:
+        return "few numbers: if they are codes, list them as categories"
+    return ""
+
+
+def _is_sentinel(shape: _Shape) -> str:
+    """Say where a value at either end stands apart from all others and is frequent."""
+    if shape.kind not in _NUMBERS or len(shape.values) <= _FEW:
+        return ""
+    x = shape.numbers
+    ends = ((0, x[1] - x[0], x[-1] - x[1]), (-1, x[-1] - x[-2], x[-2] - x[0]))
+    apart = [
+        f"{x[place]:g}"
+        for place, gap, rest in ends
+        if shape.counts[place] > max(1.0, _SENTINEL * shape.rows) and (gap > rest or _is_code(x, place))
+    ]
+    return f"{' and '.join(apart)} may be a code and no number: then list it as special" if apart else ""
+
+
+def _is_code(x: np.ndarray, place: int) -> bool:
+    """Tell whether an end is a lone negative number, or nothing but nines."""
+    if place == 0:
+        return bool(x[0] < 0 <= x[1])
+    return bool(x[-1] > 90) and set(f"{x[-1]:.0f}") == {"9"}
+
+
+def _is_heaped(shape: _Shape) -> str:
+    """Say where zero is an atom among many values."""
+    if shape.kind not in _NUMBERS or len(shape.values) <= _FEW:
+        return ""
+    zeros = int(shape.counts[shape.numbers == 0].sum())
+    return "many zeros among other numbers: special [0] keeps them apart" if zeros > _HEAPED * shape.rows else ""
+
+
+def _is_skewed(shape: _Shape) -> str:
+    """Say where a few values are far beyond all others."""
+    if shape.kind not in _NUMBERS:
+        return ""
+    sizes = np.abs(shape.numbers)
+    order = np.argsort(sizes)
+    is_half = np.cumsum(shape.counts[order]) * 2 >= shape.rows
+    median = float(sizes[order][int(np.argmax(is_half))])
+    return 'numbers of many sizes: scale "log"' if sizes.max() > _SPREAD * max(median, 1e-300) and median > 0 else ""
+
+
+def _decimals(shape: _Shape) -> str:
+    """Say where all numbers are multiples of a power of ten."""
+    if shape.kind != "number":
+        return ""
+    scaled = [np.abs(shape.numbers) * 10.0**places for places in range(_MOST_DECIMALS + 1)]
+    too_fine = [*takewhile(lambda x: not np.allclose(x, np.rint(x), rtol=1e-12, atol=1e-6), scaled)]
+    places = len(too_fine)
+    if places > _MOST_DECIMALS:
+        return ""
+    return (
+        f"all in steps of {10.0**-places:g}: give that as resolution" if places else "only whole numbers: type integer"
+    )
+
+
+_RULES: Final[tuple[Callable[[_Shape], str], ...]] = (
+    _is_constant,
+    _is_identifier,
+    _is_list,
+    _is_sentinel,
+    _is_heaped,
+    _is_skewed,
+    _decimals,
+)
