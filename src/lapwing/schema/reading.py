@@ -28,18 +28,23 @@ def read_json(path: str | os.PathLike[str]) -> object:
     SchemaError
         Where the file cannot be read, is too large, or is not one JSON value with distinct keys and finite numbers.
     """
-    name = quote(os.fspath(path))
+    return parse_json(read_content(path, "schema file"), f"schema file {quote(os.fspath(path))}")
+
+
+def read_content(path: str | os.PathLike[str], kind: str) -> bytes:
+    """Return the bytes of a file of at most 64 MiB; `kind` and its path begin each error sentence."""
+    name = f"{kind} {quote(os.fspath(path))}"
     try:
         with Path(path).open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        raise SchemaError(f"schema file {name} does not exist; check the path") from None
+        raise SchemaError(f"{name} does not exist; check the path") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a usable path"
-        raise SchemaError(f"schema file {name} cannot be read: {reason}; check the path") from None
+        raise SchemaError(f"{name} cannot be read: {reason}; check the path") from None
     if len(content) > MAX_BYTES:
-        raise SchemaError(f"schema file {name} is larger than 64 MiB; shorten its category lists")
-    return parse_json(content, f"schema file {name}")
+        raise SchemaError(f"{name} is larger than 64 MiB; shorten its category lists")
+    return content
 
 
 def parse_json(content: bytes, what: str) -> object:

@@ -98,6 +98,9 @@ class Schema:
     learn: ClassVar[Callable[..., "Schema"]]
     """Learn blank bounds and lists with budget; attached by the front door likewise."""
 
+    from_foreign: ClassVar[Callable[..., "Schema"]]
+    """Read another tool's description of a table; attached likewise, as its readers make schemas themselves."""
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "fields", tuple(self.fields))
         object.__setattr__(self, "purchases", tuple(self.purchases))

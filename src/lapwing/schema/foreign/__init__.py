@@ -1,0 +1,1 @@
+"""Descriptions of tables that other tools wrote, read as schemas."""

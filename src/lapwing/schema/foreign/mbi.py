@@ -1,0 +1,52 @@
+"""The domain of private-pgm (mbi): ``{"age": 85, "sex": 2}``, names of columns and their numbers of codes."""
+
+from typing import Final
+
+from lapwing.errors import SchemaError
+from lapwing.schema.fields import Field
+from lapwing.schema.foreign.converted import Converted, converted
+from lapwing.schema.scalars import quote
+
+FORMAT: Final = "mbi domain"
+
+
+def is_mbi(value: object) -> bool:
+    """Return whether a value is an object of whole numbers."""
+    if not isinstance(value, dict) or not value:
+        return False
+    return all(isinstance(size, int) and not isinstance(size, bool) for size in value.values())
+
+
+def read_mbi(value: object, name: str) -> Converted:
+    """Return the schema of an mbi domain: integers from 0 to size - 1, never missing.
+
+    Parameters
+    ----------
+    value : object
+        What `is_mbi` recognises.
+    name : str
+        What error sentences call the file.
+
+    Raises
+    ------
+    SchemaError
+        Where a size is below 1.
+
+    Examples
+    --------
+    >>> read_mbi({"age": 85}, "the domain").schema.field("age").maximum
+    84
+    """
+    assert isinstance(value, dict)
+    for column, size in value.items():
+        if size < 1:
+            raise SchemaError(f"{name}: column {quote(column)} has size {quote(size)}; a domain has at least one code")
+    # A column of k codes has none for missing cells: with one it would have k + 1.
+    fields = [
+        Field(name=column, type="integer", minimum=0, maximum=size - 1, required=True) for column, size in value.items()
+    ]
+    note = (
+        "the columns hold codes, 0 to size - 1, made by whatever cut and numbered the table for mbi; "
+        "give the table in these codes, as the file does not say what they stand for"
+    )
+    return converted(fields, FORMAT, notes=[note])
