@@ -289,6 +289,7 @@ def _certificate(
         accuracy=tuple(map(_statement, variations)),
         assumed=("the synthetic table was public before: it is no secret of the real rows",),
         warnings=(*promise_warnings(total, epsilons), *_width_warnings(variations)),
+        purchases=settings.schema.purchases,
     )
 
 

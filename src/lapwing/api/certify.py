@@ -9,12 +9,12 @@ from lapwing.api.generators import generator
 from lapwing.api.records import Records
 from lapwing.api.settings import Settings
 from lapwing.budget.budget import Budget, BudgetRequest
-from lapwing.budget.conversions import certificate_epsilons, epsilon_for
 from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.grid import KEPT_SHARE
 from lapwing.mechanisms.linear_statistics import CONDITION_NUMBER, EFFECTIVE_POINTS
 from lapwing.mechanisms.registry import accuracy_statements, assumptions, settings_of
 from lapwing.release.certificate import CERTIFIED, Certificate, CostLine, LedgerEntry, Statement
+from lapwing.release.domain_cost import pairs_at
 from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.model import ReleasedModel
 from lapwing.release.protection import fields_of_origin
@@ -91,19 +91,31 @@ def certify(
             *_collapse_warnings(accuracy),
             *_drowned_warnings(accuracy),
         ),
+        purchases=settings.schema.purchases,
     )
 
 
-def promised_epsilons(request: BudgetRequest, total: Budget) -> tuple[tuple[Fraction, Fraction], ...]:
-    """Return what a zCDP total is worth as (delta, epsilon): at the requested delta first, then at the usual ones."""
+def promised_epsilons(
+    request: BudgetRequest, total: Budget, selected: Fraction = Fraction(0)
+) -> tuple[tuple[Fraction, Fraction], ...]:
+    """Return what a zCDP total is worth as (delta, epsilon): at the requested delta first, then at the usual ones.
+
+    Parameters
+    ----------
+    request : BudgetRequest
+        What was asked for.
+    total : Budget
+        What was spent.
+    selected : Fraction, default 0
+        The sum of the deltas of selections, part of every delta that is returned.
+    """
     if total.notion == "pure":
         return ()
-    usual = certificate_epsilons(total.rho)
     if request.delta is None or request.epsilon is None:
-        return usual
+        return pairs_at(total.rho, selected)
+    stated, *usual = pairs_at(total.rho, selected, request.delta)
     # The total is at most the rho that was granted for the request, which therefore holds too.
-    proved = min(request.epsilon, epsilon_for(total.rho, request.delta))
-    return ((request.delta, proved), *(pair for pair in usual if pair[0] != request.delta))
+    return (stated[0], min(request.epsilon, stated[1])), *usual
 
 
 def ledger_entry(records: Records) -> LedgerEntry | None:

@@ -11,18 +11,23 @@ from types import MappingProxyType
 from typing import Any, Self, cast
 
 from lapwing.budget.budget import Budget
-from lapwing.errors import ParameterError
+from lapwing.errors import ParameterError, SchemaError
 from lapwing.release.cost_lines import CostLine, budget_from_dict, budget_to_dict, counted_lines
+from lapwing.release.domain_cost import Together, pairs_to_dict, purchase_lines, together
 from lapwing.release.plain import rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.release.protection import ROW, origin_lines, protection_lines, unit_field
 from lapwing.release.terms import Relation, Terms
+from lapwing.schema.purchases import Purchase, purchases_from
 from lapwing.schema.scalars import visible
 
-__all__ = ["EVALUATION", "FORMAT", "Certificate", "CostLine", "LedgerEntry", "Statement"]
+__all__ = ["DOMAIN", "EVALUATION", "FORMAT", "Certificate", "CostLine", "LedgerEntry", "Statement"]
 
 FORMAT = 1
 EVALUATION = "evaluation"
 """In the place of a mechanism, where a comparison with a public table was bought."""
+
+DOMAIN = "domain"
+"""In the place of a mechanism, where bounds and lists of a schema were learned."""
 
 CERTIFIED = "certified error"
 """Kind of the statement that bounds all errors of a release together."""
@@ -79,7 +84,7 @@ class Certificate:
     lapwing : str
         Version that made the release.
     mechanism : str
-        Name of the mechanism; `EVALUATION` where none ran.
+        Name of the mechanism; `EVALUATION` or `DOMAIN` where none ran.
     settings : mapping of str to plain JSON value
         Its settings.
     lines : tuple of CostLine
@@ -90,6 +95,9 @@ class Certificate:
         What the caller asked for: epsilon (perhaps with delta) or rho.
     epsilons : tuple of (delta, epsilon) pairs of Fraction
         For zCDP: what the total means as (ε, δ), rounded to the safe side, the requested δ first. Empty for pure ε.
+    delta : Fraction, default 0
+        The sum of the deltas of selections, with which the lists that they learned may lose more than ``total``; part
+        of every δ in ``epsilons``.
     relation : {"add-remove", "replace-one"}
         The neighbour relation of the promise.
     privacy_unit : str
@@ -103,7 +111,7 @@ class Certificate:
     expected_rows : int or None
         The public guess of it that was given.
     released_rows : int
-        The number of rows that the model stands for; of an evaluation, that the table was compared as.
+        The number of rows that the model stands for; of an evaluation, that the table was compared as; 0 of a domain.
     written_rows : int or None
         How many rows were written with this certificate.
     seed : int or None
@@ -116,6 +124,8 @@ class Certificate:
         What the promise takes on the caller's word, beside the schema: whole sentences.
     warnings : tuple of str
         What the reader should know.
+    purchases : tuple of Purchase
+        What bounds and lists of the schema cost that were bought before; no part of ``total``.
 
     Raises
     ------
@@ -132,6 +142,7 @@ class Certificate:
     requested_delta: Fraction | None
     requested_rho: Fraction | None
     epsilons: tuple[tuple[Fraction, Fraction], ...] = ()
+    delta: Fraction = Fraction(0)
     relation: Relation
     privacy_unit: str
     max_rows: int
@@ -146,6 +157,7 @@ class Certificate:
     accuracy: tuple[Statement, ...] = ()
     assumed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    purchases: tuple[Purchase, ...] = ()
 
     def __post_init__(self) -> None:
         Terms(
@@ -187,20 +199,34 @@ class Certificate:
             raise ParameterError("a pure release has one epsilon at every delta; leave the list of epsilons out")
         if not all(0 < delta < 1 and epsilon >= 0 for delta, epsilon in self.epsilons):
             raise ParameterError("epsilons of a certificate need delta in (0, 1) and epsilon of at least 0")
+        if not 0 <= self.delta < 1 or any(delta < self.delta for delta, _ in self.epsilons):
+            raise ParameterError("the delta of a certificate must be part of the delta of each of its epsilons")
+
+    @property
+    def together(self) -> Together | None:
+        """What this and earlier purchases under the same terms cost; None where there is none."""
+        return together(self.total, self.delta, self.requested_delta, self._terms, self.purchases)
+
+    @property
+    def _terms(self) -> tuple[str, str]:
+        return self.relation, self.privacy_unit
 
     def __repr__(self) -> str:
-        return f"Certificate({self.mechanism}, {self.total}, {self.released_rows} rows)"
+        rows = "" if self.mechanism == DOMAIN else f", {self.released_rows} rows"
+        return f"Certificate({self.mechanism}, {self.total}{rows})"
 
     def __str__(self) -> str:
         return self.text()
 
     def text(self) -> str:
         """Return a short plain summary: what is protected, under which relation, at which cost, what was assumed."""
-        lines = [*protection_lines(self.relation, self.privacy_unit), self._price()]
+        lines = [*self._protected(), self._price()]
         lines += origin_lines(self.assumed_fields, self.dp_fields)
+        lines += purchase_lines(self.purchases, self._terms, self.together)
         lines += [f"Assumed: {claim}." for claim in self.assumed]
         counted = "The table was compared as one of" if self.mechanism == EVALUATION else "The model stands for"
-        lines.append(f"{counted} {self.released_rows} rows, {self._source_of_rows()}.")
+        if self.mechanism != DOMAIN:
+            lines.append(f"{counted} {self.released_rows} rows, {self._source_of_rows()}.")
         lines += [f"Certified error: {each.value:.3g}; {each.text}." for each in self.accuracy if each.is_headline]
         if self.ledger is None:
             lines.append("Recorded in no ledger.")
@@ -208,6 +234,11 @@ class Certificate:
             lines.append(f"Recorded in the ledger under {self.ledger.dataset}, release {self.ledger.release_id}.")
         lines += [f"Warning: {warning}" for warning in self.warnings]
         return "\n".join(visible(line).replace("\n", " ") for line in lines) + "\n"
+
+    def _protected(self) -> list[str]:
+        """Say what is protected; of rows out only where there are any."""
+        lines = protection_lines(self.relation, self.privacy_unit)
+        return lines[:2] if self.mechanism == DOMAIN else lines
 
     def _source_of_rows(self) -> str:
         """Say why the number of rows may be shown."""
@@ -228,12 +259,12 @@ class Certificate:
         asked = None if self.requested_delta is None else pairs.pop(self.requested_delta, None)
         spent = str(self.total) if asked is None else f"{asked} (rho {float(self.total.rho):.3g})"
         more = "".join(f"; {pair}" for pair in pairs.values())
-        return f"Cost: {spent} {questions}, zero-concentrated differential privacy{more}."
+        apart = f" Of each delta, {float(self.delta):.4g} is for lists of texts." if self.delta else ""
+        return f"Cost: {spent} {questions}, zero-concentrated differential privacy{more}.{apart}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as plain JSON values, always in the same order."""
         asked = {"epsilon": self.requested_epsilon, "delta": self.requested_delta, "rho": self.requested_rho}
-        pairs = [{"delta": rational_text(delta), "epsilon": rational_text(eps)} for delta, eps in self.epsilons]
         ledger = self.ledger and {"dataset": self.ledger.dataset, "release_id": self.ledger.release_id}
         return {
             "format": FORMAT,
@@ -243,13 +274,16 @@ class Certificate:
             "notion": self.total.notion,
             "total": budget_to_dict(self.total),
             "requested": {key: None if value is None else rational_text(value) for key, value in asked.items()},
-            "epsilons": pairs,
+            "epsilons": pairs_to_dict(self.epsilons),
+            "delta": rational_text(self.delta),
             "relation": self.relation,
             "privacy_unit": self.privacy_unit,
             "max_rows": self.max_rows,
-            "protected": " ".join(protection_lines(self.relation, self.privacy_unit)),
+            "protected": " ".join(self._protected()),
             "assumed_fields": list(self.assumed_fields),
             "dp_fields": list(self.dp_fields),
+            "purchases": [purchase.to_dict() for purchase in self.purchases],
+            "together": self.together and self.together.to_dict(),
             "public_rows": self.public_rows,
             "expected_rows": self.expected_rows,
             "released_rows": self.released_rows,
@@ -278,6 +312,7 @@ class Certificate:
         )
         ledger = read_optional(values, "ledger", dict)
         assumed = () if read_optional(values, "assumed", list) is None else read_list(values, "assumed", str)
+        delta = values.get("delta") if isinstance(values, Mapping) else None  # a file of before has none
         texts = {key: read_key(values, key, str) for key in ("lapwing", "mechanism", "privacy_unit", "relation")}
         counts = {key: read_key(values, key, int) for key in ("max_rows", "released_rows")}
         perhaps = {
@@ -292,6 +327,8 @@ class Certificate:
             requested_delta=_rational_or_none(asked, "delta"),
             requested_rho=_rational_or_none(asked, "rho"),
             epsilons=epsilons,
+            delta=Fraction(0) if delta is None else read_rational(delta),
+            purchases=_purchases_from(values),
             ledger=None if ledger is None else _entry_from_dict(ledger),
             assumed=assumed,
             accuracy=tuple(_statement_from_dict(entry) for entry in read_list(values, "accuracy", dict)),
@@ -314,6 +351,16 @@ def _rational_or_none(values: Mapping[str, Any], key: str) -> Fraction | None:
     """Return the exact number under a key, or None."""
     found = read_optional(values, key, dict)
     return None if found is None else read_rational(found)
+
+
+def _purchases_from(values: object) -> tuple[Purchase, ...]:
+    """Read back the purchases; a file of before has none."""
+    found = values.get("purchases") if isinstance(values, Mapping) else None
+    try:
+        return purchases_from(found)
+    except SchemaError as error:
+        said = str(error)
+    raise ParameterError(said)
 
 
 def _statement_from_dict(values: object) -> Statement:
