@@ -13,11 +13,14 @@ WORKER = Path(__file__).resolve().parents[1] / "helpers" / "ledger_worker.py"
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}
 
 
-def race(ledger: Ledger, workers: int) -> list[int]:
-    """Start all workers, let them go at once, and return how many units each was granted."""
+def race(ledger: Ledger, workers: int, delta: int) -> list[int]:
+    """Start all workers, let them go at once, and return how many debits of 1 unit each was granted.
+
+    Each debit also spends ``delta`` units on selections.
+    """
     processes = [
         subprocess.Popen(
-            [sys.executable, str(WORKER), "race", str(ledger.path), f"worker{number}"],
+            [sys.executable, str(WORKER), "race", str(ledger.path), f"worker{number}", str(delta)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -41,10 +44,27 @@ def test_racing_processes_get_exactly_what_there_is(tmp_path: Path, workers: int
     ledger = Ledger.create_or_open(tmp_path / "budget.db")
     ledger.init("data", unit="pure", limit=Fraction(units, 10**9), **TERMS)
 
-    granted = race(ledger, workers)
+    granted = race(ledger, workers, delta=0)
 
     assert sum(granted) == units
     assert ledger.balance("data").left == 0
+    assert ledger.verify() == units + 1
+
+
+@pytest.mark.parametrize(
+    ("workers", "units"), [(8, 20), pytest.param(8, 200, marks=pytest.mark.full)], ids=["quick", "full"]
+)
+def test_processes_racing_for_selections_get_exactly_what_is_allowed(tmp_path: Path, workers: int, units: int) -> None:
+    ledger = Ledger.create_or_open(tmp_path / "budget.db")
+    # One unit of delta is left over, which pays for no debit of three.
+    ledger.init("data", unit="pure", limit=1, selection_delta=Fraction(3 * units + 1, 10**18), **TERMS)
+
+    granted = race(ledger, workers, delta=3)
+
+    balance = ledger.balance("data")
+    assert sum(granted) == units
+    assert balance.selection_left == Fraction(1, 10**18)
+    assert balance.spent == Fraction(units, 10**9), "those that were refused for delta paid nothing else"
     assert ledger.verify() == units + 1
 
 

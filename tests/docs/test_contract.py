@@ -70,7 +70,7 @@ MORE = {
     "evaluate": "--target --by --test --epsilon --delta --rho --neighbours --expected-rows --ledger --dataset "
     "--transcript --seed --quiet",
     "anonymize": "--partition --no-improve --draw --categories --rows --seed --quiet",
-    "ledger init": "--ledger --quiet",
+    "ledger init": "--selection-delta --ledger --quiet",
     "ledger show": "--ledger",
     "ledger history": "--ledger",
     "ledger limit": "--ledger --quiet",

@@ -1,11 +1,16 @@
 """A process that uses a ledger, to be raced against others or killed.
 
-    python ledger_worker.py race LEDGER                      debit 1 unit until refused; print how many were paid
+    python ledger_worker.py race LEDGER WORKER DELTA         debit 1 unit until refused; print how many were paid
     python ledger_worker.py release LEDGER FOLDER RUN ORDER  pay for release after release and write each as a file
+    python ledger_worker.py steps LEDGER                     debit, killed before the first, second, ... statement
 
-ORDER is "debit-first", as Lapwing does it, or "release-first", the planted mistake that the kill test must catch.
+DELTA is how many units of delta the selections of each debit spend. ORDER is "debit-first", as Lapwing does it, or
+"release-first", the planted mistake that the kill test must catch.
 """
 
+import os
+import signal
+import sqlite3
 import sys
 from fractions import Fraction
 from itertools import count
@@ -17,6 +22,7 @@ from lapwing.errors import BudgetError
 
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}
 UNIT = Budget("pure", Fraction(1, 10**9))
+DELTA_UNIT = Fraction(1, 10**18)
 
 
 def say(line: str) -> None:
@@ -25,14 +31,15 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def race(path: str, worker: str) -> None:
+def race(path: str, worker: str, delta: str) -> None:
     """Debit until nothing is left; the first line says that the work starts."""
     ledger = Ledger.open(path)
     say("ready")
     sys.stdin.readline()
     for paid in count():
         try:
-            ledger.debit("data", f"{worker}-{paid}", UNIT, **TERMS, description={})
+            selected = int(delta) * DELTA_UNIT
+            ledger.debit("data", f"{worker}-{paid}", UNIT, **TERMS, description={}, delta=selected)
         except BudgetError as error:
             if "left of its limit" not in str(error):
                 raise
@@ -45,11 +52,11 @@ def release(path: str, folder: str, run: str, order: str) -> None:
     say("ready")
     ledger = Ledger.create_or_open(path)
     if "data" not in ledger.datasets():
-        ledger.init("data", unit="pure", limit=1000, **TERMS)
+        ledger.init("data", unit="pure", limit=1000, selection_delta=1e-6, **TERMS)
     for number in count():
         name = f"{run}-{number}"
         steps = [
-            lambda name=name: ledger.debit("data", name, UNIT, **TERMS, description={"run": run}),
+            lambda name=name: ledger.debit("data", name, UNIT, **TERMS, description={"run": run}, delta=DELTA_UNIT),
             lambda name=name: Path(folder, name).write_text("released", encoding="ascii"),
         ]
         for step in steps if order == "debit-first" else reversed(steps):
@@ -58,5 +65,39 @@ def release(path: str, folder: str, run: str, order: str) -> None:
             say("released")
 
 
+def steps(path: str) -> None:
+    """Debit in child after child, each killed one statement later; print the number that each was killed at."""
+    ledger = Ledger.open(path)
+    for step in count(1):
+        child = os.fork()
+        if child == 0:
+            kill_at_statement(step)
+            ledger.debit("data", f"step{step}", UNIT, **TERMS, description={}, delta=DELTA_UNIT)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        balance = ledger.balance("data")
+        is_found = ledger.find("data", f"step{step}") is not None
+        say(f"{int(is_found)} {balance.spent / UNIT.epsilon} {balance.selection_spent / DELTA_UNIT}")
+        if not os.WIFSIGNALED(status):
+            return
+
+
+def kill_at_statement(step: int) -> None:
+    """Let this process kill itself when SQLite starts its statement number ``step``, those of triggers included."""
+    started = count(1)
+    connect = sqlite3.connect
+
+    def watch(_: str) -> None:
+        if next(started) == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def watched(*arguments: object, **settings: object) -> sqlite3.Connection:
+        connection = connect(*arguments, **settings)
+        connection.set_trace_callback(watch)
+        return connection
+
+    sqlite3.connect = watched
+
+
 if __name__ == "__main__":
-    {"race": race, "release": release}[sys.argv[1]](*sys.argv[2:])
+    {"race": race, "release": release, "steps": steps}[sys.argv[1]](*sys.argv[2:])

@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import pytest
 
 from helpers.command import lapwing
@@ -64,6 +66,8 @@ def test_the_ledger_is_budget_db_in_the_working_directory(tmp_path, monkeypatch)
         (["--unit", "zcdp", "--delta", "2"], "delta must be at least 0 and below 1"),
         (["--neighbours", "siblings"], "add-remove or replace-one"),
         (["--privacy-unit", "person"], "row or FIELD:MAXROWS"),
+        (["--selection-delta", "1"], "selection_delta must be 0, or at least 1e-18 and below 1"),
+        (["--unit", "zcdp", "--delta", "1e-9", "--selection-delta", "1e-9"], "selection_delta must be below delta"),
     ],
 )
 def test_a_refused_account_leaves_no_file(book, changed, says):
@@ -103,6 +107,47 @@ def test_show_says_what_is_left(book):
         "neighbours": "add-remove",
         "privacy unit": "row",
     }
+
+
+def test_an_account_that_allows_selections_says_so_everywhere(book):
+    opened = init(book, "--unit", "zcdp", "--delta", "1e-6", "--selection-delta", "4e-7")
+    Ledger.open(book).debit(
+        "adult",
+        "release",
+        Budget.zcdp("0.001"),
+        relation="add-remove",
+        privacy_unit="row",
+        description={"mechanism": "learn"},
+        delta=Fraction(1, 10**7),
+    )
+    raised = lapwing("ledger", "limit", "adult", "3", "--ledger", book)
+    shown = lapwing("ledger", "show", "--ledger", book).out
+    history = lapwing("ledger", "history", "--ledger", book).out
+
+    assert "(epsilon 2 at delta 6e-07), and delta 4e-07 on selections; ledger: " in opened.err
+    assert "Together, all that is released from it will be within epsilon 2 at delta 1e-06." in opened.err
+    assert raised.err.endswith("(epsilon 3 at delta 6e-07), and delta 4e-07 on selections\n")
+    lines = [tuple(part.strip() for part in line.split("  ", 1)) for line in shown.splitlines()]
+    assert lines[4:7] == [
+        ("limit for selections", "delta 4e-07"),
+        ("spent on selections", "delta 1e-07"),
+        ("left for selections", "delta 3e-07"),
+    ]
+    assert [line.split()[4:] for line in history.splitlines()] == [
+        ["selections", "release", "details"],
+        ["delta", "4e-07"],
+        ["delta", "1e-07", "release", "learn"],
+        [],
+    ]
+
+
+def test_an_account_without_selections_does_not_mention_them(book):
+    opened = init(book)
+    spend(book, "0.75")
+
+    for command in ("show", "history"):
+        assert "selection" not in lapwing("ledger", command, "--ledger", book).out
+    assert "selection" not in opened.err + lapwing("ledger", "limit", "adult", "3", "--ledger", book).err
 
 
 def test_show_without_a_name_shows_all_data_sets(book):

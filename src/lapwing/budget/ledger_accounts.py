@@ -87,6 +87,16 @@ class Balance:
             asked -= step
         return f"{text} (epsilon {as_text(asked)} at delta {delta_text(delta)})"
 
+    def describe_promise(self) -> str:
+        """Write what everything together promises, the deltas of selections included."""
+        if self.unit == "pure":
+            return f"epsilon {as_text(self.limit)} at delta {delta_text(self.selection_delta)}"
+        if self.delta is None or self.limit_delta is None:
+            return f"rho {as_text(self.limit)}, but for a chance of {delta_text(self.selection_delta)}"
+        step = Fraction(1, 10**6)
+        epsilon = 0 if self.limit == 0 else -(-epsilon_for(self.limit, self.limit_delta) // step) * step
+        return f"epsilon {as_text(Fraction(epsilon))} at delta {delta_text(self.delta)}"
+
 
 def delta_text(delta: Fraction) -> str:
     """Write a delta for a person: short where that is exact, else in all digits."""

@@ -10,7 +10,7 @@ from lapwing.budget import ledger_accounts
 from lapwing.budget.budget import Notion
 from lapwing.budget.exact import as_text
 from lapwing.budget.ledger import Ledger
-from lapwing.budget.ledger_accounts import Balance
+from lapwing.budget.ledger_accounts import Balance, delta_text
 from lapwing.cli.console import speaker
 from lapwing.cli.options import Quiet
 from lapwing.report.text import aligned
@@ -27,6 +27,7 @@ AnyName = Annotated[
     typer.Argument(metavar="[NAME]", help="The data set; may be left out when the ledger has one.", show_default=False),
 ]
 _BOOK = Path("budget.db")
+_LAST = ("release", "details")
 
 
 @ledger_app.command()
@@ -46,6 +47,14 @@ def init(
     delta: Annotated[
         str | None, typer.Option("--delta", metavar="D", help="With zcdp: --limit is the ε at this δ, 0 to below 1.")
     ] = None,
+    selection_delta: Annotated[
+        str | None,
+        typer.Option(
+            "--selection-delta",
+            metavar="D",
+            help="The δ for learning category lists; with --delta a part of it. Default: 0, none may be learned.",
+        ),
+    ] = None,
     ledger: LedgerFile = _BOOK,
     quiet: Quiet = False,
 ) -> None:
@@ -55,14 +64,23 @@ def init(
     ledger_accounts.check_name("dataset", name)
     terms = ledger_accounts.checked_terms(notion, delta, neighbours, privacy_unit)
     ledger_accounts.limit_units(limit, notion, None)
+    ledger_accounts.allowance_units(selection_delta, terms["delta"])
     balance = Ledger.create_or_open(ledger).init(
-        name, unit=notion, limit=limit, delta=terms["delta"], relation=neighbours, privacy_unit=privacy_unit
+        name,
+        unit=notion,
+        limit=limit,
+        delta=terms["delta"],
+        selection_delta=selection_delta,
+        relation=neighbours,
+        privacy_unit=privacy_unit,
     )
 
     from lapwing.release.protection import protection_lines  # noqa: PLC0415
 
     say = speaker(context, quiet)
-    say(f"data set {name!r} may spend {balance.describe(balance.limit)}; ledger: {ledger}")
+    say(f"{_may_spend(balance)}; ledger: {ledger}")
+    if balance.selection_delta > 0:
+        say(f"Together, all that is released from it will be within {balance.describe_promise()}.")
     say(protection_lines(cast("Relation", balance.relation), balance.privacy_unit)[0])
 
 
@@ -78,12 +96,15 @@ def show(name: AnyName = None, ledger: LedgerFile = _BOOK) -> None:
 def history(name: AnyName = None, ledger: LedgerFile = _BOOK) -> None:
     """Print every entry of a data set in order."""
     book = Ledger.open(ledger)
-    unit = "epsilon" if book.balance(name).unit == "pure" else "rho"
-    lines = [
-        (str(entry.number), entry.at, entry.kind, as_text(entry.amount), entry.release_id or "", _about(entry.details))
-        for entry in book.history(name)
-    ]
-    print(aligned([("number", "time", "what", unit, "release", "details"), *lines], right=[0, 3]))
+    account = book.balance(name)
+    lines = [("number", "time", "what", "epsilon" if account.unit == "pure" else "rho", "selections", *_LAST)]
+    for entry in book.history(name):
+        delta = f"delta {delta_text(entry.selection_delta)}" if entry.selection_delta else ""
+        first = (str(entry.number), entry.at, entry.kind, as_text(entry.amount))
+        lines.append((*first, delta, entry.release_id or "", _about(entry.details)))
+    if account.selection_delta == 0:
+        lines = [(*line[:4], *line[5:]) for line in lines]
+    print(aligned(lines, right=[0, 3]))
 
 
 @ledger_app.command()
@@ -96,17 +117,31 @@ def limit(
 ) -> None:
     """Change the limit of a data set."""
     balance = Ledger.open(ledger).set_limit(name, limit)
-    speaker(context, quiet)(f"data set {name!r} may spend {balance.describe(balance.limit)}")
+    speaker(context, quiet)(_may_spend(balance))
+
+
+def _may_spend(balance: Balance) -> str:
+    """Say what an account may spend in all."""
+    text = f"data set {balance.dataset!r} may spend {balance.describe(balance.limit)}"
+    if balance.selection_delta > 0:
+        text += f", and delta {delta_text(balance.selection_delta)} on selections"
+    return text
 
 
 def _balance_text(balance: Balance) -> str:
     """Return the state of one account as aligned text."""
+    selections = [
+        ("limit for selections", f"delta {delta_text(balance.selection_delta)}"),
+        ("spent on selections", f"delta {delta_text(balance.selection_spent)}"),
+        ("left for selections", f"delta {delta_text(balance.selection_left)}"),
+    ]
     return aligned(
         [
             ("data set", balance.dataset),
             ("limit", balance.describe(balance.limit)),
             ("spent", balance.describe(balance.spent)),
             ("left", balance.describe(balance.left)),
+            *(selections if balance.selection_delta > 0 else ()),
             ("neighbours", balance.relation),
             ("privacy unit", balance.privacy_unit),
         ]
