@@ -1,0 +1,229 @@
+"""NIST's descriptions of tables: the data dictionary of the Diverse Communities excerpts, and SDNist's parameters.
+
+A dictionary has one object for each feature, with a description and the values: codes with their meaning, or min and
+max, perhaps beside codes for what lies outside. The parameters of SDNist and of the challenges have one object for each
+feature under "schema", with a dtype and a list of values or min and max.
+
+References
+----------
+National Institute of Standards and Technology, SDNist: Deidentified Data Report Tool,
+https://github.com/usnistgov/SDNist (files ``data_dictionary.json`` and ``parameters.json``, read 2026).
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from lapwing.errors import SchemaError
+from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.foreign.converted import Converted, converted, text_or_empty
+from lapwing.schema.foreign.parts import Remarks, is_written_whole, missing_texts, number_of, scalars
+from lapwing.schema.parsing import check_object
+from lapwing.schema.scalars import category_key, quote, whole_number
+
+FORMAT: Final = "NIST data dictionary"
+_ABOUT: Final = frozenset({"description", "details", "link", "values"})
+_BOUNDS: Final = frozenset({"min", "max", "step_size"})
+_PARAMETERS: Final = frozenset({"dtype", "values", "min", "max", "has_null", "null_value", "description"})
+_OF_ONE_TABLE: Final = (
+    "bounds and lists are taken as stated; NIST's files may state what one table holds, so check that they are public"
+)
+
+
+def is_nist(value: object) -> bool:
+    """Return whether a value is a data dictionary, or parameters with a schema of dtypes."""
+    if not isinstance(value, Mapping) or not value:
+        return False
+    features = value.get("schema")
+    if isinstance(features, Mapping) and features and all(isinstance(each, Mapping) for each in features.values()):
+        return any("dtype" in each for each in features.values())
+    if not all(isinstance(each, Mapping) for each in value.values()):
+        return False
+    return any(isinstance(each.get("description"), str) for each in value.values())
+
+
+def read_nist(value: object, name: str) -> Converted:
+    """Return the schema of a NIST data dictionary or of SDNist's parameters.
+
+    Parameters
+    ----------
+    value : object
+        What `is_nist` recognises.
+    name : str
+        What error sentences call the file.
+
+    Returns
+    -------
+    Converted
+        Codes are categories, of strings; min and max are bounds, and number codes beside them special values. Codes
+        that are no numbers, beside min and max, are read as missing.
+
+    Raises
+    ------
+    SchemaError
+        Where a feature is not described as such a file does it, or breaks a rule of the schema.
+
+    Examples
+    --------
+    >>> found = read_nist({"POVPIP": {"values": {"N": "N/A", "min": 0, "max": 500, "501": "above"}}}, "the file")
+    >>> field = found.schema.field("POVPIP")
+    >>> field.minimum, field.maximum, field.special, field.missing_values
+    (0, 500, (501,), ('', 'N'))
+    """
+    source = check_object(value, name)
+    remarks = Remarks()
+    inner = source.get("schema")
+    is_typed = isinstance(inner, Mapping) and any(
+        isinstance(each, Mapping) and "dtype" in each for each in inner.values()
+    )
+    features = check_object(inner, f"{name}: schema") if is_typed else source
+    read = _typed if is_typed else _described
+    fields = []
+    for feature, about in features.items():
+        where = f"{name}: feature {quote(feature)}"
+        fields.append(read(feature, check_object(about, where), where, remarks))
+    remarks.add(_OF_ONE_TABLE)
+    if "runs" in source and is_typed:
+        remarks.add(
+            "runs are left out: give the budget to lapwing synthesize, and rows per person as privacyUnit in the schema"
+        )
+    return converted(fields, FORMAT, notes=remarks.texts())
+
+
+# ----------------------------------------------------------------------------------------------- the data dictionary
+
+
+def _described(feature: str, about: Mapping[str, Any], where: str, remarks: Remarks) -> Field:
+    """Return a feature of a dictionary, whose values stand under "values" or beside the description."""
+    description = text_or_empty(about.get("description"))
+    values = about.get("values")
+    if values is None:
+        values = {key: each for key, each in about.items() if key not in _ABOUT}
+    if isinstance(values, list):
+        return _listed(feature, "string", scalars(values, where), ("",), description=description)
+    codes = check_object(values, f"{where}: values")
+    if not codes:
+        link = about.get("link")
+        place = f" ({quote(link)})" if isinstance(link, str) else ""
+        remarks.add(f"the values are told elsewhere{place}", feature)
+        return Field(name=feature, type="string", description=description)
+    if any(number_of(codes.get(key)) is not None for key in ("min", "max")):
+        return _ranged(feature, codes, description, remarks)
+    remarks.add("what each code means is left out")
+    return _listed(feature, "string", list(codes), ("",), description=description)
+
+
+def _ranged(feature: str, codes: Mapping[str, Any], description: str, remarks: Remarks) -> Field:
+    """Return a feature with min and max, perhaps with codes beside them."""
+    low, high, step = (number_of(codes.get(key)) for key in ("min", "max", "step_size"))
+    others = {key: number_of(key) for key in codes if key not in _BOUNDS}
+    texts = [key for key, number in others.items() if number is None]
+    outside = [
+        number
+        for number in others.values()
+        if number is not None and ((low is not None and number < low) or (high is not None and number > high))
+    ]
+    if texts:
+        remarks.add("codes that are no numbers are read as missing", feature)
+    if len(texts) + len(outside) < len(others):
+        remarks.add("codes between min and max are read as the numbers that they are", feature)
+    written = [codes[key] for key in _BOUNDS if number_of(codes.get(key)) is not None]
+    written += [key for key, number in others.items() if number is not None]
+    is_whole = all(map(is_written_whole, written))
+    remarks.add("no types are stated: features whose numbers are all written whole are read as integers")
+    return Field(
+        name=feature,
+        type="integer" if is_whole else "number",
+        minimum=low,
+        maximum=high,
+        special=tuple(dict.fromkeys(outside)),
+        # Whole numbers lie 1 apart by themselves.
+        resolution=None if step is None or (is_whole and step == 1) else step,
+        missing_values=missing_texts(None, ["", *texts]),
+        description=description,
+    )
+
+
+def _listed(
+    feature: str,
+    kind: FieldType,
+    values: list[Any],
+    missing: tuple[str, ...],
+    *,
+    required: bool = False,
+    description: str,
+) -> Field:
+    """Return a feature that is a list of values."""
+    return Field(
+        name=feature,
+        type=kind,
+        categories=tuple(values),
+        required=required,
+        missing_values=missing_texts(values, missing),
+        description=description,
+    )
+
+
+# ------------------------------------------------------------------------------------------- parameters with dtypes
+
+
+def _typed(feature: str, about: Mapping[str, Any], where: str, remarks: Remarks) -> Field:
+    """Return a feature of parameters."""
+    kind = _kind(about.get("dtype"), where)
+    has_null = about.get("has_null")
+    if has_null is not None and not isinstance(has_null, bool):
+        raise SchemaError(f"{where}: has_null must be true or false, got {quote(has_null)}; correct it")
+    null = about.get("null_value")
+    nulls = [] if null is None else [category_key(each) for each in scalars([null], where)]
+    description = text_or_empty(about.get("description"))
+    for key in sorted(map(str, about.keys() - _PARAMETERS)):
+        remarks.add(f"{key} has no counterpart and is left out", feature)
+    values = about.get("values")
+    required = has_null is False
+    if values is not None and kind != "boolean":
+        if not isinstance(values, list):
+            raise SchemaError(f"{where}: values must be a list, got {quote(values)}; correct it")
+        kept = [each for each in scalars(values, where) if category_key(each) not in nulls]
+        sort, kept = _of_one_sort(kind, kept)
+        return _listed(feature, sort, kept, ("", *nulls), required=required, description=description)
+    bounds = {"minimum": about.get("min"), "maximum": about.get("max")}
+    stated = {key: value for key, value in bounds.items() if value is not None}
+    if kind == "string" and stated:
+        kind = "integer" if all(map(is_written_whole, stated.values())) else "number"
+        remarks.add("the dtype is not one of numbers: read as its bounds are written", feature)
+    if kind == "boolean":
+        stated = {}
+    return Field(
+        name=feature,
+        type=kind,
+        required=required,
+        missing_values=missing_texts(None, ["", *nulls]),
+        description=description,
+        **cast("dict[str, Any]", stated),
+    )
+
+
+def _kind(dtype: object, where: str) -> FieldType:
+    """Return the type that a dtype of pandas stands for."""
+    if dtype is not None and not isinstance(dtype, str):
+        raise SchemaError(f"{where}: dtype must be a text such as int64, got {quote(dtype)}; correct it")
+    folded = (dtype or "").casefold()
+    if folded.startswith(("int", "uint")):
+        return "integer"
+    if folded.startswith(("float", "double")):
+        return "number"
+    if folded.startswith("bool"):
+        return "boolean"
+    return "datetime" if folded.startswith("datetime") else "string"
+
+
+def _of_one_sort(kind: FieldType, values: list[Any]) -> tuple[FieldType, list[Any]]:
+    """Return values of one sort, and the type that holds them: texts, where they are not all numbers of the type."""
+    if kind == "integer" and all(whole_number(value) is not None for value in values):
+        return kind, values
+    if kind == "number" and all(not isinstance(value, str) for value in values):
+        return kind, values
+    if kind == "datetime" and all(isinstance(value, str) for value in values):
+        return kind, values
+    if len({isinstance(value, str) for value in values}) == 1:
+        return "string", values
+    return "string", [category_key(value) for value in values]
