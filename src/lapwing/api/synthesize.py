@@ -15,7 +15,7 @@ from lapwing.budget.budget import Number
 from lapwing.curator.opening import public_terms
 from lapwing.errors import DataError
 from lapwing.noise.bits import SystemBits
-from lapwing.release.certificate import EVALUATION
+from lapwing.release.certificate import DOMAIN, EVALUATION
 from lapwing.release.terms import Terms
 from lapwing.release.transcript import continue_transcript
 from lapwing.table.guard import private_boundary
@@ -168,6 +168,7 @@ def _read_header(path: Path, header: dict[str, object]) -> tuple[Settings, Terms
     else:
         return settings, terms, records
     fixed = header.get("settings")
-    if isinstance(fixed, dict) and EVALUATION in fixed:
-        raise DataError(f"the transcript {path} is of a bought evaluation; repeat that, with the same transcript")
+    for key, what in ((EVALUATION, "bought evaluation"), (DOMAIN, "learned domain")):
+        if isinstance(fixed, dict) and key in fixed:
+            raise DataError(f"the transcript {path} is of a {what}; repeat that, with the same transcript")
     raise DataError(f"the header of the transcript {path} is damaged; give the file that the release wrote")
