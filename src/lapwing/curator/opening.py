@@ -1,6 +1,7 @@
 """Open the room: settle the public terms, debit the ledger, then make secret bits."""
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 
 from lapwing.budget.budget import Budget
 from lapwing.curator.room import Room
@@ -46,12 +47,13 @@ def open_room(
     secret_bits: Callable[[], BitSource],
     sink: AnswerSink,
     recorded: Sequence[Answer] = (),
+    delta: Fraction = Fraction(0),
 ) -> Room:
     """Debit the whole budget, and only then make the source of secret bits.
 
     Parameters
     ----------
-    source, schema, terms, budget, sink, recorded
+    source, schema, terms, budget, sink, recorded, delta
         As for `Room`.
     debit : callable
         Commits the ledger entry of this release; raises when the ledger refuses.
@@ -69,4 +71,4 @@ def open_room(
     wastes budget and leaks nothing.
     """
     debit()
-    return Room(source, schema, terms, budget, bits=secret_bits(), sink=sink, recorded=recorded)
+    return Room(source, schema, terms, budget, bits=secret_bits(), sink=sink, recorded=recorded, delta=delta)

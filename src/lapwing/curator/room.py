@@ -1,11 +1,13 @@
 """The audited room: charge, count, perturb, record, return. Nothing else leaves it."""
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from itertools import groupby
 from types import MappingProxyType
-from typing import Any, Final, NoReturn, overload
+from typing import Any, Final, NoReturn
 
 from lapwing.budget.budget import Budget
+from lapwing.curator.category_selection import answer_category_selection
 from lapwing.curator.cell_sums import answer_cell_sums
 from lapwing.curator.linear_statistics import answer_linear_statistics
 from lapwing.curator.marginal_counts import answer_marginal_counts
@@ -19,18 +21,20 @@ from lapwing.curator.table_distances import answer_table_distances
 from lapwing.curator.tree_counts import answer_tree_counts
 from lapwing.errors import BudgetError, ParameterError
 from lapwing.noise.bits import BitSource
-from lapwing.release.cell_sums import CellSums, NoisySums
+from lapwing.release.category_selection import CategorySelection
+from lapwing.release.cell_sums import CellSums
 from lapwing.release.linear_statistics import LinearStatistics
-from lapwing.release.private_draw import DrawnRows, PrivateDraw
-from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts, Question, same_question
+from lapwing.release.private_draw import PrivateDraw
+from lapwing.release.questions import Answer, MarginalCounts, Question, same_question
 from lapwing.release.second_moment import SecondMoment
-from lapwing.release.select_worst import Selected, SelectWorst
-from lapwing.release.sparse_counts import NoisyCells, SparseCounts
-from lapwing.release.split_decisions import SplitDecisions, Splits
+from lapwing.release.select_worst import SelectWorst
+from lapwing.release.sparse_counts import SparseCounts
+from lapwing.release.split_decisions import SplitDecisions
 from lapwing.release.table_distances import TableDistances
 from lapwing.release.terms import Terms
 from lapwing.release.transcript import AnswerSink
-from lapwing.release.tree_counts import NoisyTree, TreeCounts
+from lapwing.release.tree_counts import TreeCounts
+from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import CodedSource
 
@@ -45,7 +49,7 @@ _ANSWERED: Final[Mapping[type[Question], Any]] = MappingProxyType(
         PrivateDraw: answer_private_draw,
     }
 )
-_QUESTIONS: Final = (MarginalCounts, SelectWorst, LinearStatistics, *_ANSWERED)
+_QUESTIONS: Final = (MarginalCounts, SelectWorst, LinearStatistics, CategorySelection, *_ANSWERED)
 """The closed set."""
 
 
@@ -69,14 +73,28 @@ class Room:
     recorded : sequence of answers
         Answers of an interrupted run of the same release. They are given again, in order, without a new draw; their
         cost counts as spent.
+    delta : Fraction, default 0
+        The most that the deltas of all category selections together may sum to; 0 allows none.
 
     Notes
     -----
-    Guarantee: the answers together are DP at ``budget`` in its notion, for the relation in ``terms``: every question's
-    cost is added up before any row is read, and a batch that would pass the budget is refused whole.
+    Guarantee: the answers together are DP at ``budget`` in its notion, for the relation in ``terms``, except with
+    probability ``delta``: every question's cost and delta are added up before any row is read, and a batch that would
+    pass either is refused whole.
     """
 
-    __slots__ = ("_bits", "_budget", "_counted", "_recorded", "_schema", "_sink", "_source", "_spent", "_terms")
+    __slots__ = (
+        "_bits",
+        "_budget",
+        "_counted",
+        "_delta",
+        "_recorded",
+        "_schema",
+        "_sink",
+        "_source",
+        "_spent",
+        "_terms",
+    )
 
     def __init__(
         self,
@@ -88,6 +106,7 @@ class Room:
         bits: BitSource,
         sink: AnswerSink,
         recorded: Sequence[Answer] = (),
+        delta: Fraction = Fraction(0),
     ) -> None:
         self._source = source
         self._schema = schema
@@ -96,6 +115,7 @@ class Room:
         self._bits = bits
         self._sink = sink
         self._recorded = list(recorded)
+        self._delta = delta
         self._spent = Budget(budget.notion, budget.amount * 0)
         self._counted = ExactTables()
 
@@ -104,24 +124,7 @@ class Room:
         """The public terms of the release."""
         return self._terms
 
-    @overload
-    def ask(self, *questions: MarginalCounts) -> tuple[NoisyCounts, ...]: ...
-    @overload
-    def ask(self, *questions: TreeCounts) -> tuple[NoisyTree, ...]: ...
-    @overload
-    def ask(self, *questions: SelectWorst) -> tuple[Selected, ...]: ...
-    @overload
-    def ask(self, *questions: SplitDecisions) -> tuple[Splits, ...]: ...
-    @overload
-    def ask(self, *questions: SparseCounts) -> tuple[NoisyCells, ...]: ...
-    @overload
-    def ask(self, *questions: SecondMoment | CellSums | LinearStatistics | TableDistances) -> tuple[NoisySums, ...]: ...
-    @overload
-    def ask(self, *questions: PrivateDraw) -> tuple[DrawnRows, ...]: ...
-    @overload
-    def ask(self, *questions: Question) -> tuple[Answer, ...]: ...
-
-    def ask(self, *questions: Any) -> Any:
+    def ask(self, *questions: Any) -> Any:  # noqa: ANN401 - `release.curator.Curator` says what is answered by what
         """Answer a batch of questions, in order.
 
         Raises
@@ -129,7 +132,7 @@ class Room:
         ParameterError
             If a question does not fit the schema, or differs from the recorded one.
         BudgetError
-            If the batch costs more than is left; nothing is spent then.
+            If the batch costs more than is left, or its deltas are more than is left; nothing is spent then.
         """
         for question in questions:
             self._check(question)
@@ -149,6 +152,8 @@ class Room:
                 answers += answer_select_worst(asked, self._source, self._terms, self._bits, self._counted)
             elif kind is LinearStatistics:
                 answers += answer_linear_statistics(asked, self._source, self._terms, self._bits, schema=self._schema)
+            elif kind is CategorySelection:
+                answers += answer_category_selection(asked, self._source, self._terms, self._bits, schema=self._schema)
             elif kind in _ANSWERED:
                 answers += _ANSWERED[kind](asked, self._source, self._terms, self._bits)
             else:
@@ -169,6 +174,9 @@ class Room:
             question.check_capacity(self._terms.relation, self._terms.max_rows)
         if isinstance(question, PrivateDraw):
             question.check_terms(self._terms)
+        if isinstance(question, CategorySelection):
+            _check_open(self._schema.field(question.column))
+            return
         for column, grouping in zip(question.columns, question.groupings, strict=True):
             domain = self._schema.field(column).domain
             if (grouping.values, grouping.reserved) != (domain.values, domain.reserved):
@@ -179,15 +187,21 @@ class Room:
 
     def _charge(self, questions: Sequence[Question]) -> None:
         """Add the costs up, or refuse the whole batch."""
-        spent = self._spent
+        spent, delta = self._spent, self._delta
         for question in questions:
             spent = spent + question.cost
+            delta -= question.delta if isinstance(question, CategorySelection) else 0
         if spent.amount > self._budget.amount:
             raise BudgetError(
                 f"the questions would spend {spent.amount} in all, more than the budget {self._budget.amount}; "
                 "ask for less or give the release a larger budget"
             )
-        self._spent = spent
+        if delta < 0:
+            raise BudgetError(
+                f"the selections of categories would take {-delta} more of delta than is set aside for them; "
+                "give a larger delta, or public lists of categories"
+            )
+        self._spent, self._delta = spent, delta
 
     def _replayed(self, questions: Sequence[Question]) -> tuple[Answer, ...]:
         """Take the recorded answers to the first of these questions, as far as the record goes."""
@@ -207,6 +221,14 @@ class Room:
     def __reduce__(self) -> NoReturn:
         """Refuse pickling and copying: rows do not leave the room, and no budget is spent twice."""
         raise ParameterError("a Room can be neither pickled nor copied; ask its questions where the rows are")
+
+
+def _check_open(field: Field) -> None:
+    """Refuse a column whose texts are listed, or are no texts."""
+    if not (field.open and field.type == "string"):
+        raise ParameterError(
+            f'texts are selected in open string fields only, and "{field.name}" is none; count it instead'
+        )
 
 
 def _check_whole(question: Question) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Self, cast
 
 from lapwing.budget.budget import Budget, Notion
 from lapwing.errors import ParameterError
+from lapwing.release.category_selection import CategorySelection
 from lapwing.release.cell_sums import CellSums
 from lapwing.release.chosen_table import ChosenTable
 from lapwing.release.linear_statistics import LinearStatistics
@@ -49,6 +50,9 @@ class CostLine:
         Which level of a tree of tables it is; None for a table on its own.
     candidates : int or None
         Of a selection: how many tables it chose among; None for a table.
+    delta : Fraction or None
+        Of a noisy category list: with this probability at most it shows a text that one unit alone has; None for all
+        others, which cannot fail.
 
     Raises
     ------
@@ -65,11 +69,14 @@ class CostLine:
     cost: Budget
     level: int | None = None
     candidates: int | None = None
+    delta: Fraction | None = None
 
     def __post_init__(self) -> None:
         Terms(relation=self.relation, max_rows=self.max_rows)
         if self.candidates is not None and (self.candidates < 1 or self.noise is not None or self.level is not None):
             raise ParameterError("the cost line of a selection needs at least one candidate, no noise and no level")
+        if self.delta is not None and not (0 < self.delta < 1 and self.noise is not None):
+            raise ParameterError("the delta of a cost line must be above 0 and below 1, and beside noise")
         if self.noise is not None and _loss(self.sensitivity, self.noise, self.cost.notion) > self.cost.amount:
             raise ParameterError(
                 f"a {self.question} over {', '.join(self.columns)} loses more privacy than the {self.cost} it is "
@@ -103,7 +110,8 @@ class CostLine:
             | SecondMoment
             | CellSums
             | LinearStatistics
-            | TableDistances,
+            | TableDistances
+            | CategorySelection,
         ):
             noise = question.noise(terms.relation, terms.max_rows)
             return (cls._line(question, terms, noise, question.cost),)
@@ -155,10 +163,12 @@ class CostLine:
             cost=cost,
             level=level,
             candidates=candidates,
+            delta=question.delta if isinstance(question, CategorySelection) else None,
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the line as plain JSON values."""
+        """Return the line as plain JSON values; a line that cannot fail has no key ``delta``."""
+        failure = {} if self.delta is None else {"delta": rational_text(self.delta)}
         return {
             "question": self.question,
             "columns": list(self.columns),
@@ -169,6 +179,7 @@ class CostLine:
             "sensitivity": {"l1": self.sensitivity.l1, "l2_squared": self.sensitivity.l2_squared},
             "noise": None if self.noise is None else _noise_to_dict(self.noise),
             "cost": budget_to_dict(self.cost),
+            **failure,
         }
 
     @classmethod
@@ -176,6 +187,8 @@ class CostLine:
         """Read back what `to_dict` wrote; a ParameterError where it is something else."""
         noise = read_optional(values, "noise", dict)
         bounds = read_key(values, "sensitivity", dict)
+        # Files of versions without selections of categories have no such key.
+        failure = read_optional({"delta": None, **cast("dict[str, Any]", values)}, "delta", dict)
         return cls(
             question=read_key(values, "question", str),
             columns=read_list(values, "columns", str),
@@ -186,6 +199,7 @@ class CostLine:
             cost=budget_from_dict(read_key(values, "cost", dict)),
             level=read_optional(values, "level", int),
             candidates=read_optional(values, "candidates", int),
+            delta=None if failure is None else read_rational(failure),
         )
 
 
@@ -195,9 +209,11 @@ def counted_lines(lines: Sequence[CostLine]) -> str:
     decided = sum(line.question == SplitDecisions.kind for line in lines)
     drawn = sum(line.question == PrivateDraw.kind for line in lines)
     distances = sum(line.question == TableDistances.kind for line in lines)
-    tables = len(lines) - selections - decided - drawn - distances
+    categories = sum(line.question == CategorySelection.kind for line in lines)
+    tables = len(lines) - selections - decided - drawn - distances - categories
     counts = [
         (tables, "noisy table"),
+        (categories, "noisy category list"),
         (distances, "noisy mean distance"),
         (drawn, "private draw"),
         (decided, "noisily split tree"),

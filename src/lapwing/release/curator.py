@@ -2,6 +2,7 @@
 
 from typing import Any, Protocol, overload
 
+from lapwing.release.category_selection import CategorySelection, SelectedTexts
 from lapwing.release.cell_sums import CellSums, NoisySums
 from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.private_draw import DrawnRows, PrivateDraw
@@ -40,6 +41,8 @@ class Curator(Protocol):
     def ask(self, *questions: SecondMoment | CellSums | LinearStatistics | TableDistances) -> tuple[NoisySums, ...]: ...
     @overload
     def ask(self, *questions: PrivateDraw) -> tuple[DrawnRows, ...]: ...
+    @overload
+    def ask(self, *questions: CategorySelection) -> tuple[SelectedTexts, ...]: ...
     @overload
     def ask(self, *questions: Question) -> tuple[Answer, ...]: ...
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from lapwing.budget.budget import Budget
 from lapwing.errors import CapacityError, ParameterError
+from lapwing.release.category_selection import CategorySelection, SelectedTexts
 from lapwing.release.cell_sums import CellSums, NoisySums
 from lapwing.release.laws import read_only
 from lapwing.release.linear_statistics import LinearStatistics
@@ -50,7 +51,7 @@ class Question(Protocol):
 
     @property
     def groupings(self) -> tuple[Grouping, ...]:
-        """One per column: the finest table that is counted; empty for a selection read back from a record."""
+        """One per column: the finest table that is counted; empty for a selection read back, and of open columns."""
         ...
 
     def sensitivity(self, relation: Relation, max_rows: int) -> Sensitivity:
@@ -211,6 +212,7 @@ KnownQuestion = (
     | LinearStatistics
     | TableDistances
     | PrivateDraw
+    | CategorySelection
 )
 """The closed set."""
 
@@ -225,7 +227,7 @@ def question_from_dict(values: Mapping[str, Any]) -> KnownQuestion:
     """
     kind = values.get("kind")
     vectors = (SecondMoment, CellSums, LinearStatistics, TableDistances)
-    for each in (TreeCounts, SelectWorst, SplitDecisions, SparseCounts, *vectors, PrivateDraw):
+    for each in (TreeCounts, SelectWorst, SplitDecisions, SparseCounts, *vectors, PrivateDraw, CategorySelection):
         if kind == each.kind:
             return each.from_dict(values)
     if kind != MarginalCounts.kind:
@@ -240,7 +242,7 @@ def question_from_dict(values: Mapping[str, Any]) -> KnownQuestion:
 
 def answer_from_dict(
     values: Mapping[str, Any],
-) -> NoisyCounts | NoisyTree | Selected | Splits | NoisyCells | NoisySums | DrawnRows:
+) -> NoisyCounts | NoisyTree | Selected | Splits | NoisyCells | NoisySums | DrawnRows | SelectedTexts:
     """Read back an answer that ``to_dict`` wrote; the size is checked before memory is taken."""
     question, answer = question_from_dict(values["question"]), values["answer"]
     match question:
@@ -256,6 +258,8 @@ def answer_from_dict(
             return NoisySums.from_dict(question, answer)
         case PrivateDraw():
             return DrawnRows.from_dict(question, answer)
+        case CategorySelection():
+            return SelectedTexts.from_dict(question, answer)
     counts = unpack_counts(answer["counts"], question.shape)
     return NoisyCounts(question, counts, NoiseLaw.from_dict(answer["noise"]))
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any, overload
 
 from lapwing.errors import ParameterError
+from lapwing.release.category_selection import CategorySelection, SelectedTexts
 from lapwing.release.cell_sums import CellSums, NoisySums
 from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.private_draw import DrawnRows, PrivateDraw
@@ -64,6 +65,8 @@ class ReplayCurator:
     def ask(self, *questions: SecondMoment | CellSums | LinearStatistics | TableDistances) -> tuple[NoisySums, ...]: ...
     @overload
     def ask(self, *questions: PrivateDraw) -> tuple[DrawnRows, ...]: ...
+    @overload
+    def ask(self, *questions: CategorySelection) -> tuple[SelectedTexts, ...]: ...
     @overload
     def ask(self, *questions: Question) -> tuple[Answer, ...]: ...
 
