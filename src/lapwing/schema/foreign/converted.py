@@ -142,6 +142,12 @@ def chosen_table(tables: Sequence[str], wanted: str | None, what: str) -> str:
     raise SchemaError(f"{what} has no table {quote(wanted)}; choose one of {listed}")
 
 
+def names_in_short(names: Sequence[str]) -> str:
+    """Return names in quotes, the first ten of them."""
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    return ", ".join(map(quote, names[:10])) + more
+
+
 def text_or_empty(value: object) -> str:
     """Return a text that can be written again, or the empty text for anything else."""
     return value if isinstance(value, str) and is_encodable(value) else ""

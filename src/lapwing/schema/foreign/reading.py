@@ -9,6 +9,9 @@ from typing import Final
 from lapwing.errors import SchemaError
 from lapwing.schema.foreign.converted import Converted, Lack
 from lapwing.schema.foreign.mbi import is_mbi, read_mbi
+from lapwing.schema.foreign.sdv import is_sdv, read_sdv
+from lapwing.schema.foreign.smartnoise import is_smartnoise, read_smartnoise
+from lapwing.schema.foreign.yaml_text import parse_yaml
 from lapwing.schema.reading import parse_json, read_content
 from lapwing.schema.scalars import quote
 
@@ -40,7 +43,11 @@ def no_tables(read: Callable[[object, str], Converted]) -> Callable[[object, str
 
 
 # The loosest recogniser stands last: a domain of mbi is any object of whole numbers.
-_FORMATS: Final = (_Format("mbi domain", is_mbi, no_tables(read_mbi)),)
+_FORMATS: Final = (
+    _Format("SDV metadata", is_sdv, read_sdv),
+    _Format("SmartNoise SQL metadata", is_smartnoise, read_smartnoise),
+    _Format("mbi domain", is_mbi, no_tables(read_mbi)),
+)
 
 
 def read_foreign(path: str | os.PathLike[str], *, table: str | None = None) -> Converted:
@@ -64,9 +71,15 @@ def read_foreign(path: str | os.PathLike[str], *, table: str | None = None) -> C
         Where the file cannot be read, is of no known format, or is broken.
     """
     name = f"metadata file {quote(Path(path).name)}"
-    value = parse_json(read_content(path, "metadata file"), name)
+    value = _parse(read_content(path, "metadata file"), name)
     for form in _FORMATS:
         if form.recognises(value):
             return form.read(value, name, table)
     known = ", ".join(form.name for form in _FORMATS)
     raise SchemaError(f"{name} is of no known format; known are {known}")
+
+
+def _parse(content: bytes, name: str) -> object:
+    """Return the value in a file: JSON where it begins as an object or a list does, YAML otherwise."""
+    begins = content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    return parse_json(content, name) if begins in (b"{", b"[") else parse_yaml(content, name)

@@ -1,0 +1,208 @@
+"""Metadata of SmartNoise SQL: database, schema, table, columns, in YAML."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from lapwing.errors import SchemaError
+from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.foreign.converted import Converted, Lack, chosen_table, converted, flag, names_in_short
+from lapwing.schema.parsing import check_object
+from lapwing.schema.scalars import finite_number, quote
+from lapwing.schema.schemas import PrivacyUnit
+
+FORMAT: Final = "SmartNoise SQL metadata"
+
+_TYPES: Final[dict[str, FieldType]] = {
+    "int": "integer",
+    "float": "number",
+    "string": "string",
+    "boolean": "boolean",
+    "datetime": "datetime",
+}
+_UNKNOWN: Final = "unknown"
+_RANGED: Final = ("int", "float")
+_TABLE_KEYS: Final = frozenset(
+    {
+        *("rows", "rows_exact", "row_privacy", "max_ids", "sample_max_ids"),
+        *("clamp_counts", "clamp_columns", "use_dpsu", "censor_dims"),
+    }
+)
+_COLUMN_KEYS: Final = frozenset(
+    {"type", "lower", "upper", "nullable", "missing_value", "sensitivity", "private_id", "cardinality"}
+)
+_OF_QUERIES: Final = ("censor_dims", "clamp_counts", "use_dpsu")
+# Switches that are on unless a file turns them off, and cannot be turned off here.
+_ALWAYS_ON: Final = {
+    "sample_max_ids": "sample_max_ids is off, but rows of one unit beyond maxRows are always left out here",
+    "clamp_columns": "clamp_columns is off, but values beyond the bounds always count as the nearest bound here",
+}
+
+
+def is_smartnoise(value: object) -> bool:
+    """Return whether a value has a column with a type of SmartNoise, three levels below the top."""
+    return any(
+        isinstance(column, Mapping) and column.get("type") in (*_TYPES, _UNKNOWN)
+        for table in _below(_below(_below([value])))
+        if isinstance(table, Mapping)
+        for column in table.values()
+    )
+
+
+def read_smartnoise(value: object, name: str, table: str | None) -> Converted:
+    """Return the schema of one table in a SmartNoise SQL metadata file.
+
+    Parameters
+    ----------
+    value : object
+        What `is_smartnoise` recognises.
+    name : str
+        What error sentences call the file.
+    table : str or None
+        ``TABLE`` or ``SCHEMA.TABLE``; may be None where there is one.
+
+    Raises
+    ------
+    SchemaError
+        Where a setting is of a wrong type, or the table cannot be told.
+
+    Examples
+    --------
+    >>> table = {"row_privacy": True, "age": {"type": "int", "lower": 0, "upper": 100}}
+    >>> read_smartnoise({"Database": {"public": {"people": table}}}, "the file", None).schema.field("age").maximum
+    100
+    """
+    tables = _tables(check_object(value, name), name)
+    chosen = chosen_table(list(tables), _full_name(tables, table), name)
+    found = _Table(check_object(tables[chosen], f"{name}: table {quote(chosen)}"), f"{name}: table {quote(chosen)}")
+    fields = [found.field_of(column) for column in found.source if column not in _TABLE_KEYS]
+    unit = found.unit()
+    found.note_settings()
+    return converted(
+        fields, FORMAT, name=chosen.rpartition(".")[2], unit=unit, lacks=found.lacks, notes=found.all_notes()
+    )
+
+
+@dataclass(slots=True)
+class _Table:
+    """One table of the file, and what has been found out about it so far."""
+
+    source: Mapping[str, Any]
+    where: str
+    lacks: list[Lack] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    noted: dict[str, list[str]] = field(default_factory=dict)
+
+    def field_of(self, column: str) -> Field:
+        """Return the field of a column."""
+        where = f"{self.where}: column {quote(column)}"
+        source = check_object(self.source[column], where)
+        kind = source.get("type")
+        if not isinstance(kind, str) or kind not in (*_TYPES, _UNKNOWN):
+            raise SchemaError(f"{where}: type {quote(kind)} is not known; SmartNoise has {', '.join(_TYPES)}, unknown")
+        self._note_column(column, source)
+        if flag(source, "private_id", where, default=False):
+            self.ids.append(column)
+            return Field(name=column, type="integer" if kind == "int" else "string", identifier=True)
+        if kind == _UNKNOWN:
+            way_out = 'give it another type and a domain, or leave it the role "identifier" and it is not modelled'
+            self.lacks.append(Lack(column, "its type, which the file calls unknown", way_out))
+            return Field(name=column, type="string", identifier=True)
+        # The tool reads a missing cell as `missing_value`; the cell is missing in the table all the same.
+        is_filled = source.get("missing_value") is not None
+        required = not flag(source, "nullable", where, default=True) and not is_filled
+        bounds: dict[str, Any] = {
+            key: _bound(source.get(theirs), f"{where}: {theirs}") if kind in _RANGED else None
+            for key, theirs in (("minimum", "lower"), ("maximum", "upper"))
+        }
+        return Field(name=column, type=_TYPES[kind], required=required, **bounds)
+
+    def unit(self) -> PrivacyUnit | None:
+        """Return the privacy unit, or None with a lack where the file leaves open whose rows belong together."""
+        if flag(self.source, "row_privacy", self.where, default=False):
+            if self.ids:
+                self.notes.append(
+                    f"row_privacy protects each row by itself, so private_id of {names_in_short(self.ids)} names an "
+                    "identifier and no privacy unit"
+                )
+            return None
+        if len(self.ids) == 1:
+            stated = self.source.get("max_ids")
+            return PrivacyUnit(self.ids[0], 1 if stated is None else stated)
+        named = f"private_id stands at {names_in_short(self.ids)}" if self.ids else "the file has no private_id"
+        way_out = (
+            f'{named}: write "privacyUnit": {{"field": ..., "maxRows": ...}}; '
+            "or write none if each row is another person"
+        )
+        self.lacks.append(Lack("", "whose rows are protected together", way_out))
+        return None
+
+    def note_settings(self) -> None:
+        """Note the settings of the table that a schema has no place for."""
+        stated = [key for key in _OF_QUERIES if key in self.source]
+        if stated:
+            self.notes.append(f"{', '.join(stated)}: settings of queries, which have no place in a schema")
+        for key, why in _ALWAYS_ON.items():
+            if not flag(self.source, key, self.where, default=True):
+                self.notes.append(why)
+        if any(self.source.get(key) for key in ("rows", "rows_exact")):
+            self.notes.append("the number of rows is not part of a schema; if it is public, give it as --expected-rows")
+
+    def all_notes(self) -> list[str]:
+        """Return the notes on the table, then those on columns, one for all columns that they hold for."""
+        return self.notes + [f"{what} (at {names_in_short(columns)})" for what, columns in self.noted.items()]
+
+    def _note_column(self, column: str, source: Mapping[str, Any]) -> None:
+        """Note the settings of a column that a schema has no place for."""
+        said = {
+            "sensitivity has no counterpart: it follows from the bounds": source.get("sensitivity") is not None,
+            "cardinality counts the categories, and a schema lists them": bool(source.get("cardinality")),
+            "missing_value has no counterpart: missing cells stay missing here": (
+                source.get("missing_value") is not None
+            ),
+            "unknown settings were read past, as SmartNoise does": not _COLUMN_KEYS.issuperset(source),
+        }
+        for what, is_so in said.items():
+            if is_so:
+                self.noted.setdefault(what, []).append(column)
+
+
+def _below(values: Any) -> Iterator[object]:  # noqa: ANN401
+    """Return the values of those values that are mappings."""
+    return (inner for value in values if isinstance(value, Mapping) for inner in value.values())
+
+
+def _tables(value: Mapping[str, Any], name: str) -> dict[str, object]:
+    """Return the tables of the one database in a file, by schema and name."""
+    databases = [key for key in value if key != "engine"]
+    if len(databases) != 1:
+        raise SchemaError(f"{name} describes several databases; keep one of {names_in_short(databases)}")
+    found: dict[str, object] = {}
+    for schema, tables in check_object(value[databases[0]], f"{name}: the database").items():
+        for table, described in check_object(tables, f"{name}: schema {quote(schema)}").items():
+            found[f"{schema}.{table}" if schema.strip() else table] = described
+    return found
+
+
+def _full_name(tables: Mapping[str, object], wanted: str | None) -> str | None:
+    """Return the table that a name without its schema means, where it means one."""
+    if wanted is None or wanted in tables:
+        return wanted
+    meant = [name for name in tables if name.rpartition(".")[2] == wanted]
+    return meant[0] if len(meant) == 1 else wanted
+
+
+def _bound(value: object, where: str) -> int | float | None:
+    """Return a bound as a number; YAML 1.1 takes 1e6, which has no point, for a text, and the tool for a number."""
+    if value is None:
+        return None
+    number = finite_number(value)
+    if isinstance(value, str):
+        try:
+            number = finite_number(float(value))
+        except ValueError:
+            number = None
+    if number is None:
+        raise SchemaError(f"{where} must be a finite number, got {quote(value)}")
+    return number
