@@ -11,7 +11,7 @@ https://github.com/usnistgov/SDNist (files ``data_dictionary.json`` and ``parame
 """
 
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field, FieldType
@@ -198,7 +198,7 @@ def _typed(feature: str, about: Mapping[str, Any], where: str, remarks: Remarks)
         required=required,
         missing_values=missing_texts(None, ["", *nulls]),
         description=description,
-        **cast("dict[str, Any]", stated),
+        **stated,
     )
 
 

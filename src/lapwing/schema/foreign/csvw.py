@@ -1,0 +1,352 @@
+"""CSVW, the W3C's metadata for tables in CSV files: one table, or a group of tables to choose from.
+
+References
+----------
+World Wide Web Consortium (2015), Metadata Vocabulary for Tabular Data, https://www.w3.org/TR/tabular-metadata/;
+sections 5.5 (schemas), 5.6 (columns), 5.11 (datatypes).
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from lapwing.errors import SchemaError
+from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.foreign.converted import Converted, chosen_table, converted, flag, text_or_empty
+from lapwing.schema.foreign.parts import Remarks, missing_texts, number_of
+from lapwing.schema.parsing import check_object
+from lapwing.schema.scalars import parse_date, parse_datetime, quote
+
+FORMAT: Final = "CSVW metadata"
+_CONTEXT: Final = "http://www.w3.org/ns/csvw"
+
+_UNSIGNED: Final = {"nonNegativeInteger": 0, "positiveInteger": 1} | dict.fromkeys(
+    ("unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"), 0
+)
+_BELOW_ZERO: Final = {"nonPositiveInteger": 0, "negativeInteger": -1}
+_TYPES: Final[dict[str, FieldType]] = {
+    **dict.fromkeys(("integer", "long", "int", "short", "byte", "gYear", *_UNSIGNED, *_BELOW_ZERO), "integer"),
+    **dict.fromkeys(("number", "decimal", "double", "float"), "number"),
+    "boolean": "boolean",
+    "date": "date",
+    **dict.fromkeys(("datetime", "dateTime", "dateTimeStamp"), "datetime"),
+}
+_ISO: Final = frozenset(
+    {"yyyy-MM-dd", "yyyy-MM-ddTHH:mm:ss", "yyyy-MM-ddTHH:mm", "yyyy-MM-dd HH:mm:ss", "yyyy-MM-dd HH:mm"}
+)
+_TEXTS: Final = frozenset(
+    {"string", "normalizedString", "token", "language", "Name", "NMTOKEN", "any", "anyAtomicType"}
+)
+_LIMITS: Final = ("minimum", "maximum", "minInclusive", "maxInclusive", "minExclusive", "maxExclusive")
+_DIALECT: Final = {"delimiter": ",", "quoteChar": '"', "header": True, "headerRowCount": 1, "skipRows": 0}
+_FIELD_LIKE: Final = ("datatype", "null", "required", "separator")
+# A pattern that is a list of plain words says exactly what a list of categories says.
+_WORDS: Final = re.compile(r"\^?(?:\((?:\?:)?([\w \-]+(?:\|[\w \-]+)*)\)|([\w \-]+(?:\|[\w \-]+)*))\$?")
+_LONGEST_PATTERN: Final = 100_000
+
+
+def is_csvw(value: object) -> bool:
+    """Return whether a value names the context of CSVW, or describes tables as it does."""
+    if not isinstance(value, Mapping):
+        return False
+    context = value.get("@context")
+    contexts = context if isinstance(context, list) else [context]
+    if any(isinstance(each, str) and each.rstrip("/") in (_CONTEXT, "https" + _CONTEXT[4:]) for each in contexts):
+        return True
+    inner = value.get("tableSchema")
+    if isinstance(inner, Mapping) and isinstance(inner.get("columns"), list):
+        return True
+    tables = value.get("tables")
+    return isinstance(tables, list) and any(isinstance(each, Mapping) and "tableSchema" in each for each in tables)
+
+
+def read_csvw(value: object, name: str, table: str | None = None) -> Converted:
+    """Return the schema of a table that CSVW metadata describes.
+
+    Parameters
+    ----------
+    value : object
+        What `is_csvw` recognises.
+    name : str
+        What error sentences call the file.
+    table : str or None
+        The url of a table, or the last part of it, where the file describes several.
+
+    Returns
+    -------
+    Converted
+        Columns go by their title, which is what a CSV file has above them, or else by their name. Virtual columns are
+        left out. A primary key of one column makes it an identifier.
+
+    Raises
+    ------
+    SchemaError
+        Where the file breaks a rule of CSVW or of the schema, or there are several tables and none was asked for.
+
+    Examples
+    --------
+    >>> column = {"name": "age", "datatype": {"base": "integer", "minimum": "0", "maxExclusive": "121"}}
+    >>> found = read_csvw({"url": "a.csv", "tableSchema": {"columns": [column]}}, "the file")
+    >>> found.schema.field("age").maximum
+    120
+    """
+    group = check_object(value, name)
+    chosen, title = _table(group, name, table)
+    inner = chosen.get("tableSchema", group.get("tableSchema"))
+    if isinstance(inner, str):
+        raise SchemaError(
+            f"{name}: tableSchema is the address {quote(inner)}, which is not fetched; write it into the file"
+        )
+    schema = check_object(inner, f"{name}: tableSchema")
+    columns = schema.get("columns")
+    if not isinstance(columns, list):
+        raise SchemaError(f"{name}: tableSchema needs a list columns with one object per column; write one")
+    remarks = Remarks()
+    outer = [schema, chosen, group]
+    keys = _key_columns(schema, name)
+    fields = []
+    for place, column in enumerate(columns, 1):
+        where = f"{name}: column {place}"
+        found = _column(check_object(column, where), where, outer, keys, remarks)
+        fields += [] if found is None else [found]
+    _note_the_rest(chosen, schema, remarks)
+    return converted(fields, FORMAT, name=title, notes=remarks.texts())
+
+
+def _table(group: Mapping[str, Any], name: str, wanted: str | None) -> tuple[Mapping[str, Any], str]:
+    """Return the table to read, and what it is called."""
+    tables = group.get("tables")
+    if tables is None:
+        return group, _last_part(text_or_empty(group.get("url")))
+    if not isinstance(tables, list):
+        raise SchemaError(f"{name}: tables must be a list, got {quote(tables)}; correct it")
+    objects = [check_object(each, f"{name}: table {place}") for place, each in enumerate(tables, 1)]
+    urls = [text_or_empty(each.get("url")) or f"table {place}" for place, each in enumerate(objects, 1)]
+    short = [_last_part(url) for url in urls]
+    if wanted is not None and wanted not in urls and short.count(wanted) == 1:
+        wanted = urls[short.index(wanted)]
+    url = chosen_table(urls, wanted, name)
+    return objects[urls.index(url)], _last_part(url)
+
+
+def _last_part(url: str) -> str:
+    """Return the name of a file at an address."""
+    return url.split("#")[0].split("?")[0].rstrip("/").rpartition("/")[2]
+
+
+def _key_columns(schema: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """Return the names of the columns of the primary key."""
+    key = schema.get("primaryKey")
+    listed = [key] if isinstance(key, str) else ([] if key is None else key)
+    if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
+        raise SchemaError(f"{name}: primaryKey must be the name of a column or a list of names, got {quote(key)}")
+    return tuple(listed)
+
+
+# ------------------------------------------------------------------------------------------------------------ columns
+
+
+def _column(
+    column: Mapping[str, Any],
+    where: str,
+    outer: list[Mapping[str, Any]],
+    keys: tuple[str, ...],
+    remarks: Remarks,
+) -> Field | None:
+    """Return a column as a field; None for one that no CSV file has."""
+    name, key_name = _names(column, where, remarks)
+    if flag(column, "virtual", where, default=False):
+        remarks.add("virtual columns are in no file and are left out", name)
+        return None
+    # These four may also stand at the schema, the table or the group; the nearest counts.
+    stated = {
+        key: level[key] for level in (*reversed(outer), column) for key in _FIELD_LIKE if level.get(key) is not None
+    }
+    datatype = _datatype(stated.get("datatype"), f"{where} ({quote(name)})")
+    if stated.get("separator") is not None:
+        remarks.add("cells are lists, which a schema has no type for: read as texts", name)
+        datatype = _Datatype("string")
+    for text in datatype.remarks:
+        remarks.add(text, name)
+    is_key = keys == (key_name,)
+    if is_key:
+        remarks.add("the primary key only names the rows: an identifier, which is not modelled", name)
+    kind: FieldType = "string" if is_key and datatype.kind not in ("integer", "string") else datatype.kind
+    bounds = {} if kind != datatype.kind else datatype.bounds
+    categories = None if is_key else datatype.categories
+    return Field(
+        name=name,
+        type=kind,
+        categories=categories,
+        required=flag(stated, "required", where, default=False),
+        identifier=is_key,
+        missing_values=missing_texts(categories, _nulls(stated.get("null"), where)),
+        description=_language_text(column.get("dc:description", column.get("dcterms:description"))),
+        **cast("dict[str, Any]", bounds),
+    )
+
+
+def _names(column: Mapping[str, Any], where: str, remarks: Remarks) -> tuple[str, str]:
+    """Return what stands above a column in a file, and the name by which the metadata refers to it."""
+    titles = column.get("titles")
+    if isinstance(titles, Mapping):
+        titles = next(iter(titles.values()), None)
+    listed = [each for each in (titles if isinstance(titles, list) else [titles]) if isinstance(each, str) and each]
+    key = column.get("name")
+    if key is not None and not isinstance(key, str):
+        raise SchemaError(f"{where}: name must be a text, got {quote(key)}; correct it")
+    if not listed:
+        if not key:
+            raise SchemaError(f"{where} has neither name nor titles; give it the name that the data use")
+        return key, key
+    if key and key not in listed:
+        remarks.add("columns with a title and another name go by the title, which is what stands above them", listed[0])
+    name = key if key in listed else listed[0]
+    assert name is not None
+    return name, key or listed[0]
+
+
+def _nulls(null: object, where: str) -> list[str]:
+    """Return the texts that stand for missing."""
+    listed = [""] if null is None else ([null] if isinstance(null, str) else null)
+    if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
+        raise SchemaError(f"{where}: null must be a text or a list of texts, got {quote(null)}; correct it")
+    return listed
+
+
+def _language_text(value: object) -> str:
+    """Return a text that may be given with its language."""
+    if isinstance(value, Mapping):
+        value = value.get("@value")
+    return text_or_empty(value)
+
+
+# ---------------------------------------------------------------------------------------------------------- datatypes
+
+
+@dataclass(frozen=True, slots=True)
+class _Datatype:
+    """What a datatype says of a field."""
+
+    kind: FieldType
+    bounds: Mapping[str, Any] = field(default_factory=dict)
+    categories: tuple[str, ...] | None = None
+    remarks: tuple[str, ...] = ()
+
+
+def _datatype(value: object, where: str) -> _Datatype:
+    """Return what a datatype says: the name of a built-in one, or an object that derives one."""
+    about: Mapping[str, Any] = {"base": value} if value is None or isinstance(value, str) else {}
+    if not about:
+        about = check_object(value, f"{where}: datatype")
+    base = about.get("base") or "string"
+    if not isinstance(base, str):
+        raise SchemaError(f"{where}: the base of a datatype must be a text, got {quote(base)}; correct it")
+    base = re.split("[:#]", base)[-1]
+    kind = _TYPES.get(base, "string")
+    form = about.get("format")
+    remarks = [] if kind != "string" or base in _TEXTS else [f"datatype {quote(base)} is read as text"]
+    if any(about.get(key) is not None for key in ("length", "minLength", "maxLength")):
+        remarks.append("lengths of texts are left out")
+    if kind == "string":
+        words = _words(form)
+        remarks += ["patterns of texts are left out"] if form is not None and words is None else []
+        return _Datatype(kind, categories=words, remarks=tuple(remarks))
+    if kind == "boolean":
+        return _boolean(form, remarks)
+    return _ranged(kind, base, about, remarks)
+
+
+def _ranged(kind: FieldType, base: str, about: Mapping[str, Any], remarks: list[str]) -> _Datatype:
+    """Return a datatype of numbers or dates, with the bounds that it states."""
+    remarks = [*remarks, *_format_remarks(kind, about.get("format"))]
+    bounds = {"minimum": _low(about, kind), "maximum": _high(about, kind)}
+    if base in _UNSIGNED and bounds["minimum"] is None:
+        bounds["minimum"] = _UNSIGNED[base]
+    if base in _BELOW_ZERO and bounds["maximum"] is None:
+        bounds["maximum"] = _BELOW_ZERO[base]
+    stated = [key for key in _LIMITS if about.get(key) is not None]
+    if sum(each is not None for each in bounds.values()) < len({key[:3] for key in stated}):
+        remarks.append("bounds that are not written as plain numbers or dates without time zone are left out")
+    if kind != "integer" and any("Exclusive" in key for key in stated):
+        remarks.append("bounds that are excluded are read as included")
+    return _Datatype(kind, {key: each for key, each in bounds.items() if each is not None}, remarks=tuple(remarks))
+
+
+def _low(about: Mapping[str, Any], kind: FieldType) -> int | float | str | None:
+    """Return the lower bound that a datatype states, included."""
+    for key in ("minInclusive", "minimum", "minExclusive"):
+        found = _bound(about.get(key), kind)
+        if found is None:
+            continue
+        if kind != "integer" or isinstance(found, str):
+            return found
+        return math.floor(found) + 1 if key == "minExclusive" else math.ceil(found)
+    return None
+
+
+def _high(about: Mapping[str, Any], kind: FieldType) -> int | float | str | None:
+    """Return the upper bound that a datatype states, included."""
+    for key in ("maxInclusive", "maximum", "maxExclusive"):
+        found = _bound(about.get(key), kind)
+        if found is None:
+            continue
+        if kind != "integer" or isinstance(found, str):
+            return found
+        return math.ceil(found) - 1 if key == "maxExclusive" else math.floor(found)
+    return None
+
+
+def _bound(value: object, kind: FieldType) -> int | float | str | None:
+    """Return one bound, written as a schema writes it, or None."""
+    if kind in ("integer", "number"):
+        return number_of(value)
+    parse = parse_date if kind == "date" else parse_datetime
+    return value if isinstance(value, str) and parse(value) is not None else None
+
+
+def _boolean(form: object, remarks: list[str]) -> _Datatype:
+    """Return a datatype of truth values, which CSVW may write as any two words: then they are categories."""
+    if form is None or form in ("true|false", "1|0"):
+        return _Datatype("boolean", remarks=tuple(remarks))
+    words = form.split("|") if isinstance(form, str) else []
+    if len(words) != 2 or not all(words) or words[0] == words[1]:
+        return _Datatype(
+            "boolean", remarks=(*remarks, "how truth values are written is left out; write true and false")
+        )
+    return _Datatype("string", categories=tuple(words), remarks=(*remarks, "truth values in words are read as texts"))
+
+
+def _format_remarks(kind: FieldType, form: object) -> list[str]:
+    """Return what to do where numbers or dates are not written as Lapwing reads them."""
+    if form is None or (isinstance(form, str) and form in _ISO):
+        return []
+    if kind in ("date", "datetime"):
+        return ["dates are in a format of their own; write them in the data as 2010-12-31 or 2010-12-31T23:00:00"]
+    is_plain = isinstance(form, Mapping) and form.get("decimalChar", ".") == "." and form.get("groupChar") is None
+    return [] if is_plain else ["numbers are in a format of their own; write them in the data as 1234.5"]
+
+
+def _words(form: object) -> tuple[str, ...] | None:
+    """Return the words that a pattern lists, where it does nothing else."""
+    if not isinstance(form, str) or len(form) > _LONGEST_PATTERN or "|" not in form:
+        return None
+    found = _WORDS.fullmatch(form)
+    if found is None:
+        return None
+    words = tuple((found[1] or found[2]).split("|"))
+    return words if len(set(words)) == len(words) else None
+
+
+def _note_the_rest(table: Mapping[str, Any], schema: Mapping[str, Any], remarks: Remarks) -> None:
+    """Note what a table says that a schema does not."""
+    key = schema.get("primaryKey")
+    if isinstance(key, list) and len(key) > 1:
+        remarks.add("a primary key of several columns is left out")
+    if schema.get("foreignKeys"):
+        remarks.add("foreign keys are left out: a schema describes one table")
+    dialect = table.get("dialect")
+    if isinstance(dialect, Mapping) and any(dialect.get(key, usual) != usual for key, usual in _DIALECT.items()):
+        remarks.add("the file is not written as plain CSV; write it with commas, double quotes, and one line of names")
