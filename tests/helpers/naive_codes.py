@@ -24,6 +24,8 @@ def naive_code(cell, field):
         return last
     if field.categories is not None or field.type == "boolean":
         position = _position(cell, field)
+        if position is None and (field.folds or field.unlisted is not None):
+            position = _unlisted(cell, field)
         return last if position is None else position
     if field.type == "number":
         number = _number(cell)
@@ -173,11 +175,49 @@ def _as_number(cell, field, *, is_cell):
     if field.type in {"date", "datetime"}:
         return None
     listed_texts = field.categories is not None and isinstance(field.categories[0], str)
-    if listed_texts and isinstance(cell, str) and not WRITTEN.fullmatch(cell.strip(" \t\r\n") if is_cell else cell):
-        return None
+    if listed_texts and isinstance(cell, str):
+        bare = cell.strip(" \t\r\n") if is_cell else cell
+        if not WRITTEN.fullmatch(bare) and not (is_cell and bare.lower() in {"true", "false"}):
+            return None
     return _number(cell)
 
 
 def _as_moment(cell, field, *, is_cell):
     moment = _moment(cell)
     return moment // UNITS["day"] if moment is not None and field.type == "date" else moment
+
+
+def _unlisted(cell, field):
+    """Return the position to which a text goes that is not listed: its longest prefix, then the one for all."""
+    text = _plain(cell)
+    if text in {"", "\x00unreadable"} or text.startswith("\x00bytes "):
+        return None
+    listed = list(field.categories)
+    for prefix in (text, *(text[:length] for length in reversed(field.folds))):
+        if prefix in listed:
+            return listed.index(prefix)
+    return None if field.unlisted is None else listed.index(field.unlisted)
+
+
+def _plain(cell):
+    """Return the text that a cell stands for."""
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    if isinstance(cell, int):
+        return str(cell) if cell.bit_length() <= 1000 else f"{'-' * (cell < 0)}1e400"
+    moment = _moment(cell)
+    if moment is not None:
+        written = (EPOCH + moment * MICROSECOND).isoformat()
+        written = written.removesuffix("T00:00:00")
+        return written
+    text = str(cell)
+    bare = text.strip(" \t\r\n")
+    if bare.lower() in {"true", "false"}:
+        return bare.lower()
+    if re.fullmatch(r"-?[1-9](\.[0-9]+)?e\+[0-9]{2,3}", bare):
+        return bare if math.isinf(float(bare)) else _plain(float(bare))
+    if WRITTEN.fullmatch(bare):
+        return "0" if bare in {"-0", "-0.0"} else bare.removesuffix(".0")
+    return text

@@ -33,6 +33,15 @@ NUMBER_FIELDS = (
     Field(name="x", type="integer", minimum=-(2**63), maximum=2**63 - 1, resolution=2**63 - 1),
     Field(name="x", type="integer", minimum=-3, maximum=300, resolution=2**62),
     Field(name="x", type="string", categories=("b1", "2.5", "a", "b2", "0.1"), hierarchy=Prefixes((1,))),
+    Field(name="x", type="string", categories=("a", "1", "2.5", "rest"), unlisted="rest"),
+    Field(
+        name="x",
+        type="string",
+        categories=("1", "19", "2000-01", "-", "20", "07", "1e", "n", "2000-01-01T1"),
+        hierarchy=Prefixes((1, 2, 7, 12), fold=True),
+        unlisted="n",
+        missing_values=("7",),
+    ),
     Field(name="x", type="date", minimum="1999-12-31", maximum="2024-02-28", resolution="week"),
     Field(
         name="x", type="date", minimum="1959-12-15", maximum="2024-02-10", resolution="month", special=("2000-02-29",)

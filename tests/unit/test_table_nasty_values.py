@@ -38,6 +38,23 @@ FIELDS = (
     Field(name="month", type="date", minimum="1900-01-15", maximum="2030-12-15", resolution="month"),
     Field(name="year", type="datetime", minimum="0001-02-01", maximum="2030-12-15", resolution="year"),
     Field(name="monthly", type="datetime", minimum="1900-01-15", maximum="2021-06-15", resolution="month"),
+    Field(name="rest", type="string", categories=("red", "5", "rest"), missing_values=("N/A", "nan"), unlisted="rest"),
+    Field(
+        name="folded",
+        type="string",
+        categories=("2", "red", "re", "2.", "9", "-1", "2020", "5", "x", " "),
+        missing_values=("nan",),
+        hierarchy=Prefixes((1, 2, 4, 10**30), fold=True),
+    ),
+    Field(
+        name="folded and rest",
+        type="string",
+        categories=("2020-01", "r", "0", "922", "i", "\u00e9", "2020-01-01 "),
+        hierarchy=Prefixes((1, 3, 7, 11), fold=True),
+        unlisted="2020-01",
+        missing_values=("", "nan"),
+        required=True,
+    ),
     Field(name="second", type="datetime", minimum="2020-01-01T00:00:00", maximum="2021-06-30T12:00:00"),
 )
 ZONE = dt.timezone(dt.timedelta(hours=5, minutes=30))

@@ -1,7 +1,8 @@
 """Recognise cells of fields whose regular values are a list.
 
 A text cell is first looked up as it is. Cells that this does not settle, and cells that are not text, are recognised
-by what they mean: the number, the Boolean or the moment that a category stands for.
+by what they mean: the number, the Boolean or the moment that a category stands for. What is still unknown goes, where
+the field says so, by its text to a category that is a prefix of it, or to the one category for all that is not listed.
 """
 
 from collections.abc import Callable
@@ -13,11 +14,10 @@ import polars as pl
 
 from lapwing.schema.fields import Field
 from lapwing.schema.values import category_key
-from lapwing.table.cells import Numbers, RawColumn, Texts
+from lapwing.table.cells import Numbers, RawColumn, Texts, Times, is_readable
 from lapwing.table.parsing import DAY_MICROSECONDS, read_numbers, read_times
+from lapwing.table.plain_texts import WRITTEN_NUMBER, moment_texts, number_texts, plain_texts
 
-# A number as programs write it. Text such as 007, 1e3 or 250.00 in a list of texts is a name, not a number.
-_WRITTEN_NUMBER: Final = r"^-?(?:0|[1-9][0-9]*)(?:\.0|\.[0-9]*[1-9])?$"
 _TRUE: Final = ("true", "t", "yes", "y", "1")
 _FALSE: Final = ("false", "f", "no", "n", "0")
 _UNKNOWN: Final = -1
@@ -51,6 +51,13 @@ class _Categories:
     time_unit: int
     names: tuple[tuple[tuple[str, ...], int], ...]  # lower-case names of False and of True, each with its code
     last: int
+    folds: tuple[int, ...]  # lengths of the prefixes to which texts go that are not listed, the longest first
+    unlisted: int  # the code of all other texts; `_UNKNOWN` where they are misfits
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether texts that are not listed go anywhere."""
+        return bool(self.folds) or self.unlisted != _UNKNOWN
 
 
 def category_reader(field: Field) -> Callable[[RawColumn], np.ndarray]:
@@ -75,6 +82,8 @@ def category_reader(field: Field) -> Callable[[RawColumn], np.ndarray]:
             codes = _number_codes(cells.values, known)
         else:
             codes = known.times.find(cells.values // known.time_unit)
+        if known.has_rules and not isinstance(cells, Texts):
+            codes = _settled(cells, codes, known)
         return np.where(codes == _UNKNOWN, known.last, codes)
 
     return read
@@ -84,12 +93,25 @@ def category_reader(field: Field) -> Callable[[RawColumn], np.ndarray]:
 
 
 def _text_codes(cells: pl.Series, known: _Categories) -> np.ndarray:
-    found = cells.cast(known.texts, strict=False).to_physical().cast(pl.Int64)
-    codes = found.fill_null(_UNKNOWN).to_numpy().copy()
+    codes = _as_listed(cells, known)
     rest = (codes == _UNKNOWN) & cells.is_not_null().to_numpy()
-    if rest.any():
-        codes[rest] = _meant(cells.filter(pl.Series(rest)), known)
+    if not rest.any():
+        return codes
+    odd = cells.filter(pl.Series(rest))
+    if known.has_rules:
+        # Many cells may be no category, of few texts.
+        distinct = odd.unique()
+        places = odd.cast(pl.Enum(distinct)).to_physical().cast(pl.Int64).to_numpy()
+        codes[rest] = _unlisted_texts(distinct, _meant(distinct, known), known)[places]
+    else:
+        codes[rest] = _meant(odd, known)
     return codes
+
+
+def _as_listed(cells: pl.Series, known: _Categories) -> np.ndarray:
+    """Return the codes of texts that are a category to the letter."""
+    found = cells.cast(known.texts, strict=False).to_physical().cast(pl.Int64)
+    return found.fill_null(_UNKNOWN).to_numpy().copy()
 
 
 def _meant(cells: pl.Series, known: _Categories) -> np.ndarray:
@@ -122,6 +144,35 @@ def _number_codes(cells: np.ndarray, known: _Categories) -> np.ndarray:
     return known.integers.find(cells.astype(np.int64, copy=False))
 
 
+# ------------------------------------------------------------------------------------ texts that are not listed
+
+
+def _settled(cells: Numbers | Times, codes: np.ndarray, known: _Categories) -> np.ndarray:
+    """Return the codes of cells that are not text, those that stand for no category by the text they stand for."""
+    rest = codes == _UNKNOWN
+    if isinstance(cells, Numbers) and cells.values.dtype == np.float64:
+        rest &= ~np.isnan(cells.values)
+    if not rest.any():
+        return codes
+    distinct, places = np.unique(cells.values[rest], return_inverse=True)
+    texts = number_texts(distinct) if isinstance(cells, Numbers) else moment_texts(distinct)
+    codes = codes.copy()
+    codes[rest] = _unlisted_texts(texts, np.full(len(texts), _UNKNOWN), known)[places]
+    return codes
+
+
+def _unlisted_texts(cells: pl.Series, codes: np.ndarray, known: _Categories) -> np.ndarray:
+    """Return the codes of texts, with rules for those that have none: their longest prefix, then the one for all."""
+    # The empty text is missing unless it is a category, and what no field can hold is no text.
+    rest = (codes == _UNKNOWN) & is_readable(cells) & (cells != "").to_numpy()
+    texts = plain_texts(cells)
+    # A number is not yet compared to the letter: 1e+22 may be listed.
+    for length in (None, *known.folds):
+        found = _as_listed(texts if length is None else texts.str.head(length), known)
+        codes = np.where(rest & (codes == _UNKNOWN), found, codes)
+    return np.where(rest & (codes == _UNKNOWN), known.unlisted, codes)
+
+
 # ------------------------------------------------------------------------------------------------ the categories
 
 
@@ -130,10 +181,11 @@ def _categories(field: Field) -> _Categories:
     keys = pl.Series([category_key(value) for value in values], dtype=pl.String)
     is_text = isinstance(values[0], str)
     is_date = field.type in {"date", "datetime"}
-    pattern = _WRITTEN_NUMBER if is_text else ""  # every text may be tried against a list of numbers
+    pattern = WRITTEN_NUMBER if is_text else ""  # every text may be tried against a list of numbers
     integers, reals = _number_lookups(keys, pattern) if not is_date else (_NOTHING, _NOTHING)
     unit = DAY_MICROSECONDS if field.type == "date" else 1
     moments, is_time = read_times(keys)
+    longest = int(keys.str.len_chars().max() or 0)  # type: ignore[arg-type]
     return _Categories(
         texts=pl.Enum(keys),
         numbers_as_text=pattern if len(reals.keys) else None,
@@ -143,6 +195,8 @@ def _categories(field: Field) -> _Categories:
         time_unit=unit,
         names=_boolean_names(field, keys, integers),
         last=field.domain.last,
+        folds=tuple(length for length in reversed(field.folds) if length <= longest),
+        unlisted=_UNKNOWN if field.unlisted is None else values.index(field.unlisted),
     )
 
 

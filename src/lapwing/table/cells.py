@@ -17,6 +17,7 @@ import polars as pl
 UNREADABLE = "\x00unreadable"
 """Text that stands for a cell of a type that no field can hold; it is no number, no date and no category."""
 
+_BYTES: Final = "\x00bytes "
 _MOST_BITS: Final = 1000  # of a whole number that is written out; as a float it is still finite
 _TRAILING_ZEROS: Final = r"(\.[0-9]*[1-9])0+$|\.0+$"
 
@@ -110,6 +111,12 @@ def decimals(column: pl.Series) -> Texts:
     return Texts(column.str.replace(_TRAILING_ZEROS, "$1"))
 
 
+def is_readable(cells: pl.Series) -> np.ndarray:
+    """Return where text cells are texts of their own, and do not stand for what is none; false where missing."""
+    stands_for_none = (cells == UNREADABLE) | cells.str.starts_with(_BYTES)
+    return (~stands_for_none).fill_null(value=False).to_numpy()
+
+
 def text_of(cell: object) -> str | None:
     """Return the text that stands for one Python object, None when it means *missing*.
 
@@ -171,7 +178,7 @@ def _bytes(cell: bytes) -> str:
         return cell.decode()
     except UnicodeDecodeError:
         # No text and no category, but the same text for the same bytes only: they may name a privacy unit.
-        return f"\x00bytes {cell.hex()}"
+        return f"{_BYTES}{cell.hex()}"
 
 
 # In this order: bool is an int, datetime is a date, and NumPy's duration is one of its integers.
