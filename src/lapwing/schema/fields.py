@@ -21,7 +21,8 @@ from lapwing.schema.checks import (
     check_type,
     is_encodable,
 )
-from lapwing.schema.domains import Domain
+from lapwing.schema.domains import MAX_VALUES, Domain
+from lapwing.schema.magnitudes import MAGNITUDE_VALUES
 from lapwing.schema.ranges import Range, octave_cuts, range_of
 from lapwing.schema.scalars import category_key, quote
 
@@ -72,6 +73,9 @@ class Field:
         Texts that are read as missing.
     unlisted : str or None
         The category of a string field into which every text goes that is not in the list and not missing.
+    open : bool, default False
+        Whether any value fits: numbers by `lapwing.schema.magnitudes`, texts by a public hash. So a table is read
+        before its bounds or categories are known; never in files.
 
     Raises
     ------
@@ -100,6 +104,7 @@ class Field:
     description: str = ""
     missing_values: tuple[str, ...] = ("",)
     unlisted: str | None = None
+    open: bool = False
     # Derived once, as a hierarchy may cut 10**6 codes; None where there is none or a draft leaves it blank.
     _domain: Domain | None = dataclasses.field(init=False, repr=False, compare=False, default=None)
 
@@ -108,7 +113,13 @@ class Field:
         check_type(name, kind)
         check_one_of(name, "provenance", self.provenance, PROVENANCES)
         check_one_of(name, "scale", self.scale, SCALES)
-        for key, flag in (("categoriesOrdered", self.ordered), ("required", self.required), ("role", self.identifier)):
+        flags = {
+            "categoriesOrdered": self.ordered,
+            "required": self.required,
+            "role": self.identifier,
+            "open": self.open,
+        }
+        for key, flag in flags.items():
             check_flag(name, key, flag)
         if not isinstance(self.description, str) or not is_encodable(self.description):
             raise SchemaError(f"field {quote(name)}: the description must be a text")
@@ -144,7 +155,7 @@ class Field:
     @property
     def blank(self) -> tuple[str, ...]:
         """The settings without which the field has no domain and that a draft has left open."""
-        if self.identifier or self.is_categorical:
+        if self.identifier or self.is_categorical or self.open:
             return ()
         if self.type == "string":
             return ("categories",)
@@ -175,7 +186,7 @@ class Field:
         """
         if self.identifier:
             raise SchemaError(f"field {quote(self.name)}: an identifier is not modelled and has no domain")
-        if self.type == "string" and self.categories is None:
+        if self.type == "string" and self.blank:
             raise SchemaError(
                 f"field {quote(self.name)}: a string field needs categories; "
                 "list every possible value, or give it the role identifier"
@@ -189,7 +200,10 @@ class Field:
 def _domain_of(field: Field, cuts: tuple[tuple[int, ...], ...]) -> Domain:
     """Return the codes of a complete field; `cuts` are those of its hierarchy."""
     continuous = False
-    if field.categories is not None:
+    if field.open:
+        is_text = field.type == "string"
+        values, ordered = MAX_VALUES if is_text else MAGNITUDE_VALUES, not is_text
+    elif field.categories is not None:
         values, ordered = len(field.categories), field.ordered
     elif field.type == "boolean":
         values, ordered = 2, True
@@ -225,6 +239,7 @@ def _check_together(field: Field) -> None:
     if field.resolution is not None and field.categories is not None:
         raise SchemaError(f"field {name}: resolution does not apply to categories; remove it")
     _check_public_cuts(field)
+    _check_open(field)
     _check_unlisted(field)
     if not field.is_categorical and field.minimum is not None and field.maximum is not None:
         # Asked for its errors about reversed or distant bounds; blank ones are the schema's matter (drafts have them).
@@ -271,3 +286,15 @@ def _check_unlisted(field: Field) -> None:
         raise SchemaError(
             f"field {name}: unlisted {quote(field.unlisted)} is not one of the categories; add it to them"
         )
+
+
+def _check_open(field: Field) -> None:
+    """Refuse an opened field that says anything about its values, or of a type whose range holds any value."""
+    if not field.open:
+        return
+    name = quote(field.name)
+    if field.type not in ("integer", "number", "string"):
+        raise SchemaError(f"field {name}: open does not apply to type {field.type}; give it bounds that hold any value")
+    told = (field.minimum, field.maximum, field.categories, field.resolution, field.hierarchy)
+    if field.identifier or field.scale != "linear" or any(setting is not None for setting in told):
+        raise SchemaError(f"field {name}: open goes with no bounds, list or other rule for values; remove them")
