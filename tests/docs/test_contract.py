@@ -19,7 +19,7 @@ CONTRACT = {
     "explain": ("explain CODE", False),
     "schema draft": ("schema draft DATA -o S.json (internal)", True),
     "schema check": ("schema check S.json [DATA] (internal with DATA)", True),
-    "schema convert": ("schema convert FOREIGN -o S.json", False),
+    "schema convert": ("schema convert FOREIGN -o S.json", True),
     "schema learn": (
         "schema learn DATA --schema S.json --epsilon E [--delta D] --fields a ... -o S2.json",
         False,
@@ -60,6 +60,7 @@ CONTRACT = {
 MORE = {
     "demo": "-o --quiet",
     "schema check": "--quiet",
+    "schema convert": "--table --quiet",
     "plan": "--rho --neighbours --set",
     "synthesize": "--quiet",
     "resume": "-o --rows --model --certificate --no-certificate --seed --quiet",
@@ -216,3 +217,4 @@ def test_a_release_offers_what_the_design_says_as_built():
         assert hasattr(lw.Release, name)
     assert list(inspect.signature(lw.Release.sample).parameters) == ["self", "n", "seed", "where"]
     assert callable(lw.Schema.draft)
+    assert list(inspect.signature(lw.Schema.from_foreign).parameters) == ["path", "table"]

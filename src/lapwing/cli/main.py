@@ -23,6 +23,7 @@ from lapwing.cli.report import report
 from lapwing.cli.resume import resume
 from lapwing.cli.sample import sample
 from lapwing.cli.schema import schema_app
+from lapwing.cli.schema_convert import convert
 from lapwing.cli.synthesize import synthesize
 from lapwing.errors import LapwingError, LapwingWarning
 from lapwing.release.version import VERSION
@@ -43,6 +44,7 @@ app = typer.Typer(
 )
 for command in (demo, mechanisms, plan, synthesize, resume, sample, query, answers, report, evaluate, anonymize):
     app.command()(command)
+schema_app.command()(convert)
 app.add_typer(schema_app)
 app.add_typer(ledger_app)
 

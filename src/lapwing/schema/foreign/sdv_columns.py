@@ -130,11 +130,10 @@ class Columns:
         form = source.get("datetime_format")
         if form is not None and (not isinstance(form, str) or len(form) > _LONGEST_FORMAT):
             raise SchemaError(f"{where}: datetime_format must be a text of at most {_LONGEST_FORMAT} characters")
-        if form is None:
-            self._note("there is no datetime_format; dates must be written as 2010-12-31 in the table", column)
-        elif form not in _ISO_FORMATS:
-            self._note(f"dates such as {quote(form)} must be written as 2010-12-31T23:00:00 in the table", column)
         kind: FieldType = "date" if form is not None and not _TIME_OF_DAY.search(form) else "datetime"
+        if form not in _ISO_FORMATS:
+            wanted = "2010-12-31" if kind == "date" else "2010-12-31T23:00:00"
+            self._note(f"moments must be written as {wanted} in the table, whatever datetime_format is", column)
         found: dict[str, Any] = {"type": kind}
         for key, theirs in (("minimum", "range_min"), ("maximum", "range_max")):
             if source.get(theirs) is not None:
