@@ -2,16 +2,20 @@
 
 import sqlite3
 from contextlib import closing
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
+from lapwing.api.records import AccountedSink, new_records
 from lapwing.budget import ledger_file
-from lapwing.budget.budget import Budget, requested_budget
+from lapwing.budget.budget import Budget, BudgetRequest, read_request, requested_budget
 from lapwing.budget.conversions import rho_for
 from lapwing.budget.ledger import Ledger
 from lapwing.errors import BudgetError, ParameterError
+from lapwing.release.transcript import NoTranscript
+from lapwing.schema.schemas import Schema
 
 OLD_FILE = Path(__file__).resolve().parents[1] / "helpers" / "ledger_format_1.sql"
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}
@@ -140,6 +144,8 @@ def test_deltas_of_selections_round_up_and_their_limit_rounds_down(ledger: Ledge
 
     assert ledger.balance().selection_delta == 2 * TINY
     assert ledger.balance().selection_spent == TINY
+    with pytest.raises(BudgetError, match=r"has delta 1e-18 left .* spend delta 2e-18; ask for a smaller delta"):
+        ledger.debit("adult", "another", EPSILON, **RELEASE, delta=TINY + TINY / 3)
 
 
 def test_the_largest_allowance_is_counted_exactly(ledger: Ledger) -> None:
@@ -305,6 +311,28 @@ def test_tampering_with_selections_is_evident(book: Ledger, name: str) -> None:
 
     with pytest.raises(BudgetError, match=f"changed by other means than Lapwing: {culprit} does not fit"):
         book.verify()
+
+
+@dataclass
+class Learning:
+    """Settings that are paid for, with selections."""
+
+    schema: Schema
+    name: str = "learn"
+    request: BudgetRequest = field(default_factory=lambda: read_request(rho="0.25"))
+    relation: str = "add-remove"
+    selection_delta: Fraction = MICRO / 4
+
+    def to_dict(self) -> dict[str, object]:
+        return {}
+
+
+def test_what_settings_say_of_their_selections_is_debited(book: Ledger) -> None:
+    schema = Schema.load({"fields": [{"name": "sex", "type": "string", "categories": ["f", "m"]}]})
+
+    AccountedSink(NoTranscript(), new_records(book.path, "adult", None)).debit(Learning(schema))
+
+    assert (book.balance().spent, book.balance().selection_spent) == (Fraction(1, 4), MICRO / 4)
 
 
 def test_an_old_file_is_read_and_debited_as_before_and_stays_of_its_format(old: Ledger) -> None:

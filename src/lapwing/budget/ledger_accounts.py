@@ -182,7 +182,7 @@ def debit_details(budget: Budget, delta: Fraction, description: Mapping[str, obj
         raise ParameterError(f"the delta of selections must be at least 0 and below 1, got {delta}; give a smaller one")
     details: dict[str, object] = {"budget": [budget.notion, as_text(budget.amount)], "description": dict(description)}
     if delta > 0:
-        details |= {"selection_delta": as_text(delta), "selection_units": math.ceil(delta * SELECTION_UNITS)}
+        details |= {"selection_delta": as_text(delta), "selection_units": _selection_cost(delta)}
     try:
         canonical_json(details)
     except (TypeError, ValueError):
@@ -256,7 +256,7 @@ def overspent(account: Balance, units: int) -> BudgetError:
 
 def check_selections(account: Balance, delta: Fraction) -> None:
     """Refuse a release whose selections spend more delta than the account has left for selections."""
-    cost = Fraction(math.ceil(delta * SELECTION_UNITS), SELECTION_UNITS)
+    cost = Fraction(_selection_cost(delta), SELECTION_UNITS)
     if cost > 0 and account.selection_delta == 0:
         raise BudgetError(
             f"data set {account.dataset!r} allows no selections, and the selections of this release spend delta "
@@ -269,6 +269,11 @@ def check_selections(account: Balance, delta: Fraction) -> None:
             f"selections, {delta_text(account.selection_delta)}, and the selections of this release spend delta "
             f"{delta_text(cost)}; ask for a smaller delta, or give lists of categories from public knowledge"
         )
+
+
+def _selection_cost(delta: Fraction) -> int:
+    """Return what selections cost in whole units, rounded up."""
+    return math.ceil(delta * SELECTION_UNITS)
 
 
 def names(connection: sqlite3.Connection) -> tuple[str, ...]:

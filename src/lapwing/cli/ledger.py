@@ -97,7 +97,9 @@ def history(name: AnyName = None, ledger: LedgerFile = _BOOK) -> None:
     """Print every entry of a data set in order."""
     book = Ledger.open(ledger)
     account = book.balance(name)
-    lines = [("number", "time", "what", "epsilon" if account.unit == "pure" else "rho", "selections", *_LAST)]
+    lines: list[tuple[str, ...]] = [
+        ("number", "time", "what", "epsilon" if account.unit == "pure" else "rho", "selections", *_LAST)
+    ]
     for entry in book.history(name):
         delta = f"delta {delta_text(entry.selection_delta)}" if entry.selection_delta else ""
         first = (str(entry.number), entry.at, entry.kind, as_text(entry.amount))
