@@ -15,9 +15,9 @@ from typing import Any, Final, cast
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.foreign.converted import Converted, chosen_table, converted, flag, text_or_empty
-from lapwing.schema.foreign.parts import Remarks, missing_texts, number_of
+from lapwing.schema.foreign.parts import Remarks, bound_of, missing_texts
 from lapwing.schema.parsing import check_object
-from lapwing.schema.scalars import parse_date, parse_datetime, quote
+from lapwing.schema.scalars import quote
 
 FORMAT: Final = "CSVW metadata"
 _CONTEXT: Final = "http://www.w3.org/ns/csvw"
@@ -26,12 +26,17 @@ _UNSIGNED: Final = {"nonNegativeInteger": 0, "positiveInteger": 1} | dict.fromke
     ("unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"), 0
 )
 _BELOW_ZERO: Final = {"nonPositiveInteger": 0, "negativeInteger": -1}
+_WHOLE: Final = frozenset({"integer", "long", "int", "short", "byte", "gYear"} | _UNSIGNED.keys() | _BELOW_ZERO.keys())
 _TYPES: Final[dict[str, FieldType]] = {
-    **dict.fromkeys(("integer", "long", "int", "short", "byte", "gYear", *_UNSIGNED, *_BELOW_ZERO), "integer"),
-    **dict.fromkeys(("number", "decimal", "double", "float"), "number"),
+    "number": "number",
+    "decimal": "number",
+    "double": "number",
+    "float": "number",
     "boolean": "boolean",
     "date": "date",
-    **dict.fromkeys(("datetime", "dateTime", "dateTimeStamp"), "datetime"),
+    "datetime": "datetime",
+    "dateTime": "datetime",
+    "dateTimeStamp": "datetime",
 }
 _ISO: Final = frozenset(
     {"yyyy-MM-dd", "yyyy-MM-ddTHH:mm:ss", "yyyy-MM-ddTHH:mm", "yyyy-MM-dd HH:mm:ss", "yyyy-MM-dd HH:mm"}
@@ -245,7 +250,7 @@ def _datatype(value: object, where: str) -> _Datatype:
     if not isinstance(base, str):
         raise SchemaError(f"{where}: the base of a datatype must be a text, got {quote(base)}; correct it")
     base = re.split("[:#]", base)[-1]
-    kind = _TYPES.get(base, "string")
+    kind = "integer" if base in _WHOLE else _TYPES.get(base, "string")
     form = about.get("format")
     remarks = [] if kind != "string" or base in _TEXTS else [f"datatype {quote(base)} is read as text"]
     if any(about.get(key) is not None for key in ("length", "minLength", "maxLength")):
@@ -278,7 +283,7 @@ def _ranged(kind: FieldType, base: str, about: Mapping[str, Any], remarks: list[
 def _low(about: Mapping[str, Any], kind: FieldType) -> int | float | str | None:
     """Return the lower bound that a datatype states, included."""
     for key in ("minInclusive", "minimum", "minExclusive"):
-        found = _bound(about.get(key), kind)
+        found = bound_of(about.get(key), kind)
         if found is None:
             continue
         if kind != "integer" or isinstance(found, str):
@@ -290,21 +295,13 @@ def _low(about: Mapping[str, Any], kind: FieldType) -> int | float | str | None:
 def _high(about: Mapping[str, Any], kind: FieldType) -> int | float | str | None:
     """Return the upper bound that a datatype states, included."""
     for key in ("maxInclusive", "maximum", "maxExclusive"):
-        found = _bound(about.get(key), kind)
+        found = bound_of(about.get(key), kind)
         if found is None:
             continue
         if kind != "integer" or isinstance(found, str):
             return found
         return math.ceil(found) - 1 if key == "maxExclusive" else math.floor(found)
     return None
-
-
-def _bound(value: object, kind: FieldType) -> int | float | str | None:
-    """Return one bound, written as a schema writes it, or None."""
-    if kind in ("integer", "number"):
-        return number_of(value)
-    parse = parse_date if kind == "date" else parse_datetime
-    return value if isinstance(value, str) and parse(value) is not None else None
 
 
 def _boolean(form: object, remarks: list[str]) -> _Datatype:

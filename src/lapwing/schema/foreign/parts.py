@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from lapwing.errors import SchemaError
-from lapwing.schema.scalars import category_key, finite_number, quote
+from lapwing.schema.fields import FieldType
+from lapwing.schema.scalars import category_key, finite_number, parse_date, parse_datetime, quote
 
 _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _WHOLE: Final = re.compile(r"[+-]?\d+", re.ASCII)
@@ -60,6 +61,20 @@ def number_of(value: object) -> int | float | None:
             return None
         value = int(text) if _WHOLE.fullmatch(text) else float(text)
     return finite_number(value)
+
+
+def bound_of(value: object, kind: FieldType) -> int | float | str | None:
+    """Return a bound of numbers or dates as a schema writes it, or None where it is not written so.
+
+    Examples
+    --------
+    >>> bound_of("12", "integer"), bound_of("2010-12-31", "date"), bound_of("31.12.2010", "date")
+    (12, '2010-12-31', None)
+    """
+    if kind in ("integer", "number"):
+        return number_of(value)
+    parse = parse_date if kind == "date" else parse_datetime
+    return value if isinstance(value, str) and parse(value) is not None else None
 
 
 def is_written_whole(value: object) -> bool:
