@@ -1,13 +1,28 @@
-"""Bounds of numbers and dates, from noisy counts on a public coarse grid."""
+"""Bounds of numbers and dates, from noisy counts on a public coarse grid.
+
+Two rounds of one-way tables: the coarse groups (decades of magnitudes, decades of years), then the fine cells of the
+outermost groups that hold more than noise.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from lapwing.budget.budget import Budget
+from lapwing.mechanisms.steps.learned_grids import SearchGrid, grouped, search_grid
+from lapwing.mechanisms.steps.learned_search import GAMMA, WHOLE, Levels, lower_run, most_rows, noise_levels, upper_run
 from lapwing.release.curator import Curator
+from lapwing.release.noise_law import NoiseLaw
+from lapwing.release.questions import MarginalCounts
 from lapwing.schema.schemas import Schema
+
+SHARES: Final = (Fraction(1, 2), Fraction(1, 2))
+"""Parts of a field's cost that the two rounds get."""
+
+Run = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +45,28 @@ class LearnedBounds:
     unseen: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Cells:
+    """Hold the noisy counts of neighbouring cells, their edges (one more), and the law of the noise."""
+
+    edges: np.ndarray
+    counts: np.ndarray
+    noise: NoiseLaw
+
+    def place(self, code: int) -> int:
+        """Return which cell begins at a code; the number of cells for the code after the last."""
+        return int(np.searchsorted(self.edges, code))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ends:
+    """Hold the outermost runs of codes, and how many rows may lie beyond each of them."""
+
+    low: Run
+    high: Run
+    allowed: int
+
+
 def learn_bounds(
     curator: Curator,
     schema: Schema,
@@ -39,5 +76,139 @@ def learn_bounds(
     quantile: Fraction,
     limits: Mapping[str, tuple[Any, Any]],
 ) -> tuple[LearnedBounds, ...]:
-    """Find the bounds of numbers and dates."""
-    raise NotImplementedError
+    """Find the bounds of numbers and dates.
+
+    Parameters
+    ----------
+    curator : Curator
+        Answers two batches of one `MarginalCounts` per field.
+    schema : Schema
+        With the opened fields.
+    names : sequence of str
+        Of the fields.
+    costs : sequence of Budget
+        One per field, spent exactly where anything is found, else in part.
+    quantile : Fraction
+        At least 0, below 1/2: so much of the rows with a value may be left out beyond each bound.
+    limits : mapping of str to (bound or None, bound or None)
+        Bounds that are public already; the result is inside them.
+
+    Returns
+    -------
+    tuple of LearnedBounds
+        In the order of the names.
+
+    Notes
+    -----
+    Round 1 counts coarse groups. From each end inwards, the first run of groups (1, 2, 4, ... of them) whose sum passes
+    what noise shows anywhere with 5 % is where the rows begin; round 2 does the same over the fine cells of these two
+    runs, everything else counted together. The bounds are the outer ends of the runs found then, or of the coarse
+    groups where round 2 finds nothing. With a quantile, cells at both ends are left out while their noisy counts sum to
+    no more than that part of the noisy number of rows.
+
+    All is a function of the answers; time ``O(k log k)`` for the k cells of a field.
+    """
+    grids = [search_grid(schema.field(name), limits.get(name, (None, None))) for name in names]
+    shares = [cost.split(SHARES) for cost in costs]
+    firsts = _counted(curator, names, grids, [grid.coarse for grid in grids], [share[0] for share in shares])
+    ends = [_outermost(cells, quantile) for cells in firsts]
+
+    found = {place: end for place, end in enumerate(ends) if end is not None}
+    seconds = _counted(
+        curator,
+        [names[place] for place in found],
+        [grids[place] for place in found],
+        [_fine_edges(grids[place], end) for place, end in found.items()],
+        [shares[place][1] for place in found],
+    )
+    by_place = dict(zip(found, seconds, strict=True))
+    return tuple(
+        _nothing(first) if end is None else _bounds(grid, end, by_place[place])
+        for place, (grid, first, end) in enumerate(zip(grids, firsts, ends, strict=True))
+    )
+
+
+def _counted(
+    curator: Curator,
+    names: Sequence[str],
+    grids: Sequence[SearchGrid],
+    edges: Sequence[np.ndarray],
+    costs: Sequence[Budget],
+) -> list[_Cells]:
+    """Ask for the counts of cells, one table per field in one batch, and leave out what lies beside them."""
+    groupings = [grouped(grid.domain, each) for grid, each in zip(grids, edges, strict=True)]
+    answers = curator.ask(
+        *(
+            MarginalCounts(columns=(name,), groupings=(grouping,), cost=cost)
+            for name, (grouping, _), cost in zip(names, groupings, costs, strict=True)
+        )
+    )
+    return [
+        _Cells(edges=each, counts=answer.counts[place], noise=answer.noise)
+        for each, answer, (_, place) in zip(edges, answers, groupings, strict=True)
+    ]
+
+
+def _outermost(cells: _Cells, quantile: Fraction) -> _Ends | None:
+    """Return the outermost runs of coarse groups; None where noise explains all of them."""
+    allowed = max(0, int(quantile * int(cells.counts.sum())))
+    levels = noise_levels(cells.noise, cells.counts.size)
+    runs = _both(cells.counts, levels, allowed)
+    if runs is None:
+        return None
+    low, high = ((int(cells.edges[first]), int(cells.edges[stop])) for first, stop in runs)
+    return _Ends(low=low, high=high, allowed=allowed)
+
+
+def _both(counts: np.ndarray, levels: Levels, allowed: int) -> tuple[Run, Run] | None:
+    """Return the lowest and the highest run that pass, or nothing; they may be the same."""
+    low, high = lower_run(counts, levels, allowed), upper_run(counts, levels, allowed)
+    if low is None or high is None:
+        return None
+    if allowed != WHOLE and low[0] >= high[1]:  # noise lets the two parts that are left out meet
+        return _both(counts, levels, WHOLE)
+    return low, high
+
+
+def _fine_edges(grid: SearchGrid, ends: _Ends) -> np.ndarray:
+    """Return the edges of the second round: fine cells of both runs, and all that lies beside them in one cell each."""
+    runs = (grid.fine_edges(*ends.low), grid.fine_edges(*ends.high))
+    return np.unique(np.concatenate((grid.coarse[:1], *runs, grid.coarse[-1:])))
+
+
+def _bounds(grid: SearchGrid, ends: _Ends, cells: _Cells) -> LearnedBounds:
+    """Return the bounds that the counts of the second round show."""
+    low, high = _fine_ends(ends, cells, ends.allowed)
+    if low >= high:
+        low, high = _fine_ends(ends, cells, WHOLE)
+    minimum, maximum = grid.bounds(low, high)
+    below, above = cells.counts[: cells.place(low)], cells.counts[cells.place(high) :]
+    # Where the search could have stopped, at either end: the statement holds at all of these places at once.
+    stops = sum(cells.place(stop) - cells.place(first) for first, stop in (ends.low, ends.high)) + 2
+    unseen = max(most_rows(cells.noise, each, GAMMA / stops) for each in (below, above))
+    return LearnedBounds(minimum=minimum, maximum=maximum, is_found=True, unseen=unseen)
+
+
+def _fine_ends(ends: _Ends, cells: _Cells, allowed: int) -> Run:
+    """Return the first code of the lowest run of fine cells that passes, and the code after the highest."""
+    (low_first, low_stop), (high_first, high_stop) = (
+        (cells.place(first), cells.place(stop)) for first, stop in (ends.low, ends.high)
+    )
+    levels = noise_levels(cells.noise, low_stop - low_first + high_stop - high_first)
+    below, above = int(cells.counts[:low_first].sum()), int(cells.counts[high_stop:].sum())
+    lowest = lower_run(cells.counts[low_first:low_stop], levels, _left(allowed, below))
+    highest = upper_run(cells.counts[high_first:high_stop], levels, _left(allowed, above))
+    low = low_first if lowest is None else low_first + lowest[0]
+    high = high_stop if highest is None else high_first + highest[1]
+    return int(cells.edges[low]), int(cells.edges[high])
+
+
+def _left(allowed: int, beyond: int) -> int:
+    """Return how many rows may still be left out where so many, with noise, lie beyond already."""
+    return WHOLE if allowed == WHOLE else max(0, allowed - max(0, beyond))
+
+
+def _nothing(cells: _Cells) -> LearnedBounds:
+    """Return what is known where noise explains everything: how few values there are."""
+    unseen = most_rows(cells.noise, cells.counts, GAMMA)
+    return LearnedBounds(minimum=None, maximum=None, is_found=False, unseen=unseen)

@@ -1,0 +1,193 @@
+"""The public grid on which the bounds of a field are searched: coarse groups, their fine cells, and what they mean."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+from functools import cache
+from itertools import chain
+from typing import Any, Final
+
+import numpy as np
+
+from lapwing.schema.domains import MAX_VALUES, Domain
+from lapwing.schema.fields import Field
+from lapwing.schema.groupings import Grouping, cut
+from lapwing.schema.magnitudes import MAGNITUDE_VALUES, cell_ends, decade_starts, magnitude_codes
+from lapwing.schema.scalars import MICROSECONDS, parse_date, parse_datetime
+
+_ZERO: Final = MAGNITUDE_VALUES // 2
+_FIRST_DAY: Final = date(1, 1, 1).toordinal()
+_EPOCH: Final = date(1970, 1, 1).toordinal() - _FIRST_DAY
+_DECADES: Final = (1700, 2300)
+"""Years that are counted by decades and then months; the others, where sentinels lie, by centuries and then years."""
+
+Bound = int | float | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SearchGrid:
+    """A line of codes, cut twice.
+
+    Parameters
+    ----------
+    domain : Domain
+        Of the opened field.
+    coarse : ndarray of int64, shape (g + 1,)
+        First codes of the g coarse groups that are searched, and the code after the last.
+    fine : ndarray of int64
+        First codes of all fine cells, increasing; coarse groups begin at some of them.
+    bounds : callable
+        From the first code of a run and the code after its last to the bounds that hold all of its values.
+    """
+
+    domain: Domain
+    coarse: np.ndarray
+    fine: np.ndarray
+    bounds: Callable[[int, int], tuple[Bound, Bound]]
+
+    def fine_edges(self, first: int, stop: int) -> np.ndarray:
+        """Return the first codes of the fine cells of a run of coarse groups, and the code after the last."""
+        inside = self.fine[(self.fine > first) & (self.fine < stop)]
+        return np.concatenate(([first], inside, [stop])).astype(np.int64)
+
+
+def search_grid(field: Field, limits: tuple[Any, Any]) -> SearchGrid:
+    """Return the grid of an opened field.
+
+    Parameters
+    ----------
+    field : Field
+        Opened: an integer or number on the grid of magnitudes, a date or datetime by day.
+    limits : (bound or None, bound or None)
+        Bounds that are known already; what lies beyond is not searched.
+
+    Notes
+    -----
+    Numbers: decades, then cells of two digits. Integers: the same, but cells without an integer join a neighbour.
+    Dates: decades, then months; before 1700 and from 2300 on centuries, then years.
+    """
+    if field.type in ("integer", "number"):
+        is_whole = field.type == "integer"
+        coarse, fine = _whole_cells() if is_whole else _real_cells()
+        codes = [None if limit is None else _magnitude(limit, is_whole) for limit in limits]
+        bounds = _whole_bounds if is_whole else _real_bounds
+    else:
+        coarse, fine = _day_cells()
+        codes = [None if limit is None else _day(limit) for limit in limits]
+        bounds = _day_bounds
+
+    first = 0 if codes[0] is None else codes[0]
+    stop = field.domain.values if codes[1] is None else codes[1] + 1
+    inner = coarse[(coarse > first) & (coarse < stop)]
+
+    def within(start: int, end: int) -> tuple[Bound, Bound]:
+        low, high = bounds(start, end)
+        # The outermost cells may reach beyond what is known.
+        low = limits[0] if codes[0] is not None and start == first else low
+        high = limits[1] if codes[1] is not None and end == stop else high
+        return low, high
+
+    edges = np.concatenate(([first], inner, [stop])).astype(np.int64)
+    return SearchGrid(domain=field.domain, coarse=edges, fine=fine, bounds=within)
+
+
+def grouped(domain: Domain, edges: np.ndarray) -> tuple[Grouping, slice]:
+    """Return the grouping with these groups, all before and all after them, and where they stand in its counts.
+
+    Parameters
+    ----------
+    domain : Domain
+    edges : ndarray of int64, shape (k + 1,)
+        First codes of k groups, increasing, and the code after the last.
+
+    Examples
+    --------
+    >>> grouping, place = grouped(Domain(9, 0, True, True, False), np.array([0, 2, 5]))
+    >>> grouping.cuts.tolist(), place
+    ([2, 5], slice(0, 2, None))
+    """
+    inside = edges[(edges >= 1) & (edges < domain.values)]
+    start = int(edges[0] >= 1)
+    return cut(domain, inside), slice(start, start + len(edges) - 1)
+
+
+@cache
+def _real_cells() -> tuple[np.ndarray, np.ndarray]:
+    """Return where the decades and the cells of numbers begin."""
+    return np.union1d([0], decade_starts()), np.arange(MAGNITUDE_VALUES)
+
+
+@cache
+def _whole_cells() -> tuple[np.ndarray, np.ndarray]:
+    """Return where decades and cells of integers begin: a cell without an integer joins its neighbour towards zero."""
+    starts = [0]
+    for code in range(MAGNITUDE_VALUES):
+        low, high = cell_ends(code)
+        if code < _ZERO and math.floor(low) + 1 <= high:
+            starts.append(code + 1)  # below zero a cell holds its upper end, and what follows lies nearer to zero
+        elif code > _ZERO and math.ceil(low) < high:
+            starts.append(code)
+    fine = np.unique(starts)
+    return np.union1d([0], np.intersect1d(decade_starts(), fine)), fine
+
+
+@cache
+def _day_cells() -> tuple[np.ndarray, np.ndarray]:
+    """Return where decades or centuries, and months or years, begin."""
+    first, stop = _DECADES
+    years = [1, *range(100, first, 100), *range(first, stop, 10), *range(stop, date.max.year + 1, 100)]
+    single = chain(range(1, first), range(stop, date.max.year + 1))
+    cells = [(year, 1) for year in single] + [(year, month) for year in range(first, stop) for month in range(1, 13)]
+    coarse = [date(year, 1, 1).toordinal() - _FIRST_DAY for year in years]
+    return np.array(coarse), np.unique([date(year, month, 1).toordinal() - _FIRST_DAY for year, month in cells])
+
+
+def _real_bounds(first: int, stop: int) -> tuple[Bound, Bound]:
+    """Return the outer ends of cells; numbers that are as good as zero are zero."""
+    # The float nearest to an end leaves out no float of the cell: there is none between the two.
+    low = Fraction(0) if first == _ZERO else cell_ends(first)[0]
+    high = Fraction(0) if stop - 1 == _ZERO else cell_ends(stop - 1)[1]
+    return float(low), float(high)
+
+
+def _magnitude(limit: float, is_whole: bool) -> int:
+    """Return the code of a bound."""
+    return int(magnitude_codes(np.array([limit], np.int64) if is_whole else np.array([limit], np.float64))[0])
+
+
+def _whole_bounds(first: int, stop: int) -> tuple[Bound, Bound]:
+    """Return the outermost integers of cells."""
+    (low, _), (_, high) = cell_ends(first), cell_ends(stop - 1)
+    least = 0 if first == _ZERO else math.floor(low) + 1 if first < _ZERO else math.ceil(low)
+    most = 0 if stop - 1 == _ZERO else math.floor(high) if stop - 1 < _ZERO else math.ceil(high) - 1
+    return _representable(least, most)
+
+
+def _representable(least: int, most: int) -> tuple[int, int]:
+    """Return bounds that fit 64 bits and leave 2**53 codes: those nearest to zero."""
+    least, most = max(least, -(2**63)), min(most, 2**63 - 1)
+    if most - least < MAX_VALUES:
+        return least, most
+    half = MAX_VALUES // 2
+    if least >= -half:
+        return least, least + MAX_VALUES - 1
+    return (most - MAX_VALUES + 1, most) if most < half else (-half, half - 1)
+
+
+def _day_bounds(first: int, stop: int) -> tuple[Bound, Bound]:
+    """Return the first and the last day of cells."""
+    days = (date.fromordinal(_FIRST_DAY + code).isoformat() for code in (first, stop - 1))
+    low, high = days
+    return low, high
+
+
+def _day(limit: str) -> int:
+    """Return the code of the day of a bound."""
+    day = parse_date(limit)
+    if day is None:
+        moment = parse_datetime(limit)
+        assert moment is not None
+        day = moment // MICROSECONDS["day"]
+    return day + _EPOCH
