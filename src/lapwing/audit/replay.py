@@ -3,10 +3,11 @@
 A run on a table D is recorded: every question, answer and secret word. Then four things are checked against a
 neighbour D'. (1) Every answer equals an independent recount plus the claimed noise law fed with the recorded words:
 no short, reused, skipped or missing noise, also in empty cells and in decisions; every selection is what the
-exponential mechanism draws from the recorded words on independent scores. (2) The exact losses of all answers between
-D and D' add up to at most the claim, so do their costs, and the certificate tells these. (3) The same answers on D'
-lead to the same questions. (4) Output, messages and error type are identical, also those of reading the table. (5) No
-secret bit comes before the debit.
+exponential mechanism draws from the recorded words on independent scores; every list of texts ends at the threshold of
+its delta. (2) The exact losses of all answers between D and D' add up to at most the claim, so do their costs and
+deltas, the certificate tells these, and no list shows a text that only one of the tables has. (3) The same answers on
+D' lead to the same questions. (4) Output, messages and error type are identical, also those of reading the table. (5)
+No secret bit comes before the debit.
 """
 
 import contextlib
@@ -14,7 +15,7 @@ import io
 import json
 import logging
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -30,6 +31,7 @@ from lapwing.api.release import Release
 from lapwing.api.running import run_release
 from lapwing.api.settings import Settings
 from lapwing.audit.bits import PlaybackBits, RecordingBits
+from lapwing.audit.categories import category_flags, category_loss, category_loss_flags, recounted_texts
 from lapwing.audit.cells import cell_flags, cell_loss, loss_flags, recounted_cells
 from lapwing.audit.draws import draw_flags, reweighed
 from lapwing.audit.recounts import recounted_tables, rescored
@@ -39,6 +41,7 @@ from lapwing.noise.bits import SystemBits
 from lapwing.noise.gaussian import discrete_gaussian
 from lapwing.noise.laplace import discrete_laplace
 from lapwing.noise.selection import exponential_mechanism
+from lapwing.release.category_selection import CategorySelection, SelectedTexts
 from lapwing.release.certificate import Certificate
 from lapwing.release.noise_law import NoiseLaw, calibrated, row_sensitivity
 from lapwing.release.private_draw import DrawnRows
@@ -92,7 +95,13 @@ class _Reading:
     error: str
 
 
-def audit_pair(data: object, neighbour: object, settings: AuditedSettings) -> tuple[str, ...]:
+Runner = Callable[..., Any]
+"""What runs a release, as `lapwing.api.running.run_release` does; its result has a certificate and a `to_dict`."""
+
+
+def audit_pair(
+    data: object, neighbour: object, settings: AuditedSettings, run: Runner | None = None
+) -> tuple[str, ...]:
     """Record a run on one table and replay it on a neighbour.
 
     Parameters
@@ -101,6 +110,8 @@ def audit_pair(data: object, neighbour: object, settings: AuditedSettings) -> tu
         Two neighbours under ``settings.relation`` and the schema's privacy unit.
     settings : Settings or BoughtSettings
         Mechanism, or the synthetic side of an evaluation, budget and relation, with a fixed public seed.
+    run : callable, optional
+        What is run, where the settings do not say.
 
     Returns
     -------
@@ -115,14 +126,19 @@ def audit_pair(data: object, neighbour: object, settings: AuditedSettings) -> tu
     ]
     if one.source is None or other.source is None:
         return (*flags, f"a table cannot be read: {one.error or other.error}")
-    return (*flags, *_release_flags(one.source, other.source, settings))
+    return (*flags, *_release_flags(one.source, other.source, settings, run or _runner(settings)))
 
 
-def _release_flags(first: CodedSource, second: CodedSource, settings: AuditedSettings) -> list[str]:
+def _runner(settings: AuditedSettings) -> Runner:
+    """Return what runs these settings."""
+    return run_evaluation if isinstance(settings, BoughtSettings) else run_release
+
+
+def _release_flags(first: CodedSource, second: CodedSource, settings: AuditedSettings, run: Runner) -> list[str]:
     """Return the promises that a release of the first table breaks, compared with the second."""
     bits = RecordingBits(SystemBits())
-    recorded = _run(first, settings, bits, ())
-    replayed = _run(second, settings, PlaybackBits(np.empty(0, dtype=np.uint64)), recorded.answers)
+    recorded = _run(first, settings, run, bits)
+    replayed = _run(second, settings, run, PlaybackBits(np.empty(0, dtype=np.uint64)), recorded.answers)
     terms = _terms(first, settings)
     exact = [_recounted(answer, first, settings.schema) for answer in recorded.answers]
     flags = [*_noise_flags(recorded.answers, exact, terms, bits.playback())]
@@ -135,6 +151,8 @@ def _release_flags(first: CodedSource, second: CodedSource, settings: AuditedSet
     for answer, one, other in pairs:
         if isinstance(answer, Splits | NoisyCells):
             flags += loss_flags(answer, one[0], other[0])
+        if isinstance(answer, SelectedTexts):
+            flags += category_loss_flags(answer, one[0], other[0])
     if loss > settings.request.budget.amount:
         flags.append(f"the answers lose {loss} between the neighbours, the claim is {settings.request.budget.amount}")
     if terms != _terms(second, settings):
@@ -197,7 +215,11 @@ def _terms(source: CodedSource, settings: AuditedSettings) -> Terms:
 
 
 def _run(
-    source: CodedSource, settings: AuditedSettings, bits: RecordingBits | PlaybackBits, recorded: Sequence[Answer]
+    source: CodedSource,
+    settings: AuditedSettings,
+    run: Runner,
+    bits: RecordingBits | PlaybackBits,
+    recorded: Sequence[Answer] = (),
 ) -> Recording:
     """Run a release and keep everything that it shows."""
     kept, order = _KeepAnswers(recorded), _Order(bits)
@@ -206,11 +228,7 @@ def _run(
         try:
             terms = _terms(source, settings)
             places: dict[str, Any] = {"debit": order.debit, "sink": kept, "secret_bits": order.secret_bits}
-            made: Release | BoughtEvaluation
-            if isinstance(settings, BoughtSettings):
-                made = run_evaluation(source, settings, terms, UNRECORDED, recorded=recorded, **places)
-            else:
-                made = run_release(source, settings, terms, UNRECORDED, recorded=recorded, **places)
+            made = run(source, settings, terms, UNRECORDED, recorded=recorded, **places)
             certificate = made.certificate
             output = _bytes_of(made)
         except (LapwingError, EOFError) as failure:
@@ -225,10 +243,11 @@ def _run(
     )
 
 
-def _bytes_of(release: Release | BoughtEvaluation) -> bytes:
-    """Return the saved release followed by some rows, or all that an evaluation shows."""
-    if isinstance(release, BoughtEvaluation):
-        return json.dumps([release.to_dict(), release.summary(), repr(release)]).encode()
+def _bytes_of(release: Any) -> bytes:  # noqa: ANN401 - of any runner
+    """Return the saved release followed by some rows, or all that something else shows."""
+    if not isinstance(release, Release):
+        summary = release.summary() if isinstance(release, BoughtEvaluation) else ""
+        return json.dumps([release.to_dict(), summary, repr(release)]).encode()
     rows = b"".join(frame.write_csv().encode() for frame in release.frames(20, seed=1))
     with TemporaryDirectory() as folder:
         path = Path(folder) / "release.lapwing"
@@ -270,6 +289,8 @@ def _recounted(answer: Answer, source: CodedSource, schema: Schema) -> list[Any]
             return [recounted_cells(answer, source)]
         case DrawnRows():
             return [reweighed(answer.question, source)]
+        case SelectedTexts():
+            return [recounted_texts(answer.question, source, schema)]
         case _:
             return recounted_tables(answer.question, source, schema)
 
@@ -293,6 +314,8 @@ def _flags_of_one(answer: Answer, recounts: list[Any], terms: Terms, bits: Playb
         return cell_flags(answer, recounts[0], terms, bits)
     if isinstance(answer, DrawnRows):
         return draw_flags(answer, recounts[0], terms, bits)
+    if isinstance(answer, SelectedTexts):
+        return category_flags(answer, recounts[0], terms, bits)
     if isinstance(answer, Selected):
         return _selection_flags(answer, recounts[0], terms, bits)
     question, flags = answer.question, []
@@ -330,11 +353,17 @@ def _account_flags(recorded: Recording, settings: AuditedSettings) -> list[str]:
     spent = sum((answer.question.cost.amount for answer in recorded.answers), Fraction(0))
     if spent > claim:
         flags.append(f"the answers cost {spent}, the claim is {claim}")
+    asked = [answer.question for answer in recorded.answers if isinstance(answer.question, CategorySelection)]
+    delta = sum((question.delta for question in asked), Fraction(0))
+    if delta > settings.selection_delta:
+        flags.append(f"the lists of texts have a delta of {delta}, the claim is {settings.selection_delta}")
     written = recorded.certificate
     if written is None:
         return flags
     if written.total.amount != spent:
         flags.append(f"the certificate tells a cost of {written.total.amount}, the answers cost {spent}")
+    if written.delta != delta:
+        flags.append(f"the certificate tells a delta of {written.delta}, the lists of texts have {delta}")
     if (written.relation, written.max_rows) != (settings.relation, settings.schema.max_rows):
         flags.append("the certificate tells another neighbour relation or privacy unit than was asked for")
     return flags
@@ -350,6 +379,8 @@ def _loss(answer: Answer, first: Sequence[Any], second: Sequence[Any]) -> Fracti
     """Return the exact loss of one answer between two tables on which it is about these numbers."""
     if isinstance(answer, Splits | NoisyCells):
         return cell_loss(answer, first[0], second[0])
+    if isinstance(answer, SelectedTexts):
+        return category_loss(answer, first[0], second[0])
     if isinstance(answer, Selected | DrawnRows):
         return answer.privacy_loss(first[0], second[0])
     tables = zip(answer.tables, first, second, strict=True)
