@@ -11,6 +11,7 @@ from lapwing.cli.console import note, speaker
 from lapwing.cli.options import Data, Quiet
 from lapwing.errors import ParameterError
 from lapwing.report.text import aligned
+from lapwing.schema.scalars import quote
 
 if TYPE_CHECKING:
     from lapwing.internal.misfits import FieldFit
@@ -86,7 +87,7 @@ def check(
 
     fits = check_table(data, checked).value
     speaker(context, quiet)("internal: the counts are exact and were made by looking at private rows")
-    print("\n".join(["", NOTICE, "", _fits(fits), *_remarks(fits, checked)]))
+    print("\n".join(["", NOTICE, "", _fits(fits, checked), *_remarks(fits, checked)]))
     if checked.privacy_unit is None:
         return
 
@@ -163,6 +164,8 @@ def _details(field: "Field") -> list[str]:
         (field.resolution is not None, by),
         (field.scale == "log", "log scale"),
         (field.hierarchy is not None, "in branches"),
+        (bool(field.folds), "texts not listed go to their prefix"),
+        (field.unlisted is not None, f"{'other' if field.folds else 'all other'} texts go to {quote(field.unlisted)}"),
         (bool(field.special), f"special {shown}{more}"),
         (not field.required, "may be missing"),
     ]
@@ -175,14 +178,14 @@ def _listed(names: Sequence[str]) -> str:
     return f"{len(names)} fields: {', '.join(names[:10])}{more}"
 
 
-def _fits(fits: "Sequence[FieldFit]") -> str:
-    """Return how a table fits, one line per column."""
-    lines = [
-        (fit.name, str(fit.cells), str(fit.missing), str(fit.special), str(fit.clamped), str(fit.misfit))
-        for fit in fits
-    ]
-    names = ("column", "cells", "missing", "special", "out of bounds", "misfit")
-    return aligned([names, *lines], right=[1, 2, 3, 4, 5])
+def _fits(fits: "Sequence[FieldFit]", schema: "Schema") -> str:
+    """Return how a table fits, one line per column; what is folded or unlisted only where a field has such a rule."""
+    names = ["column", "cells", "missing", "special", "out of bounds", "misfit"]
+    lines = [[fit.name, *map(str, (fit.cells, fit.missing, fit.special, fit.clamped, fit.misfit))] for fit in fits]
+    if any(field.folds or field.unlisted is not None for field in schema.columns):
+        names += ["folded", "unlisted"]
+        lines = [[*line, str(fit.folded), str(fit.unlisted)] for line, fit in zip(lines, fits, strict=True)]
+    return aligned([names, *lines], right=list(range(1, len(names))))
 
 
 def _units(found: "UnitFit") -> list[str]:
@@ -223,4 +226,8 @@ def _remarks(fits: "Sequence[FieldFit]", schema: "Schema") -> list[str]:
         there = fit.cells - fit.missing
         if 2 * fit.misfit > there:
             found.append(f"{fit.name}: {fit.misfit} of {there} cells fit {wanted}")
+        if 2 * fit.unlisted > there:
+            found.append(
+                f"{fit.name}: {fit.unlisted} of {there} cells are not listed and go to {quote(field.unlisted)}"
+            )
     return found

@@ -1,6 +1,6 @@
 """How well a table fits its schema, counted without noise."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -15,6 +15,7 @@ from lapwing.table.parsing import DAY_MICROSECONDS, read_reals, read_times
 from lapwing.table.readers import open_table
 
 _CHUNK_ROWS = 2**18
+_COUNTS = ("cells", "missing", "clamped", "special", "misfit", "folded", "unlisted")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,10 @@ class FieldFit:
     misfit : int
         Unknown categories, text that is no number or date, infinities; a release treats them as missing, and as misfits
         where missing is not allowed.
+    folded : int, default 0
+        Texts that are not listed and count under their longest listed prefix.
+    unlisted : int, default 0
+        Other texts that are not listed and count under the category that the schema names for them.
     """
 
     name: str
@@ -44,6 +49,8 @@ class FieldFit:
     clamped: int
     special: int
     misfit: int
+    folded: int = 0
+    unlisted: int = 0
 
 
 @private_boundary
@@ -69,29 +76,36 @@ def check_table(data: object, schema: Schema) -> Internal[tuple[FieldFit, ...]]:
     """
     schema.check_complete()
     names = [field.name for field in schema.columns]
-    encoders = [encoder(field) for field in schema.columns]
-    counts = np.zeros((len(names), 5), dtype=np.int64)
+    encoders = [[encoder(each) for each in _stages(field)] for field in schema.columns]
+    counts = np.zeros((len(names), len(_COUNTS)), dtype=np.int64)
     for chunk in open_table(data, schema).chunks(names, _CHUNK_ROWS):
-        for row, (field, encode) in enumerate(zip(schema.columns, encoders, strict=True)):
+        for row, (field, stages) in enumerate(zip(schema.columns, encoders, strict=True)):
             cells = chunk[field.name]
-            counts[row] += _counts(cells, field, encode(cells))
-    return Internal(
-        tuple(
-            FieldFit(name=name, cells=cells, missing=missing, clamped=clamped, special=special, misfit=misfit)
-            for name, (cells, missing, clamped, special, misfit) in zip(names, counts.tolist(), strict=True)
-        )
-    )
+            counts[row] += _counts(cells, field, [encode(cells) for encode in stages])
+    named = [dict(zip(_COUNTS, found, strict=True)) for found in counts.tolist()]
+    return Internal(tuple(FieldFit(name=name, **found) for name, found in zip(names, named, strict=True)))
 
 
-def _counts(cells: RawColumn, field: Field, codes: np.ndarray) -> tuple[int, ...]:
-    """Return all, missing, clamped, special and misfit cells of one chunk."""
+def _stages(field: Field) -> list[Field]:
+    """Return a field, and before it the same with fewer rules for texts that are not listed, if it has any."""
+    if not field.folds and field.unlisted is None:
+        return [field]
+    folding = replace(field, unlisted=None)
+    return [replace(folding, hierarchy=None), folding, field]
+
+
+def _counts(cells: RawColumn, field: Field, stages: list[np.ndarray]) -> tuple[int, ...]:
+    """Return the counts of one chunk, in the order of `_COUNTS`, from the codes under each stage of the field."""
+    codes = stages[-1]
     is_last = codes == field.domain.last
     missing = int(np.count_nonzero(is_last & _is_missing(cells, field)))
     clamped = 0
     if not field.is_categorical:
         clamped = int(np.count_nonzero((codes < field.domain.values) & _is_outside(cells, field)))
     special = int(np.count_nonzero((codes >= field.domain.values) & ~is_last))
-    return len(codes), missing, clamped, special, int(np.count_nonzero(is_last)) - missing
+    left = [int(np.count_nonzero(each == field.domain.last)) for each in stages]
+    folded, unlisted = (left[0] - left[1], left[1] - left[2]) if len(stages) > 1 else (0, 0)
+    return len(codes), missing, clamped, special, left[-1] - missing, folded, unlisted
 
 
 def _is_missing(cells: RawColumn, field: Field) -> np.ndarray:

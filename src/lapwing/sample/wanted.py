@@ -21,7 +21,7 @@ from lapwing.schema.scalars import (
     parse_datetime,
     quote,
 )
-from lapwing.schema.values import category_positions, exact_cells, special_codes
+from lapwing.schema.values import category_positions, exact_cells, special_codes, stand_in
 
 _CELLS = 2**32
 _NAMES_OF_MISSING = ("NAType", "NaTType")  # of pandas, which this package does not need
@@ -166,7 +166,9 @@ def _listed(codes: _Listed, value: object) -> int:
         key = category_key(cast("str | float", plain))
     if key not in codes.positions:
         kind = "true or false" if field.categories is None else "one of its categories"
-        raise ParameterError(f"where: column {quote(field.name)} is {kind}, got {_shown(value)}; see the schema")
+        shown_as = None if key is None else stand_in(field, str(key))
+        way_out = "see the schema" if shown_as is None else f"it is counted under {quote(shown_as)}: ask for that"
+        raise ParameterError(f"where: column {quote(field.name)} is {kind}, got {_shown(value)}; {way_out}")
     return codes.positions[key]
 
 

@@ -74,6 +74,30 @@ def category_positions(field: Field) -> dict[str, int]:
     return {category_key(value): code for code, value in enumerate(field.categories)}
 
 
+def stand_in(field: Field, text: str) -> str | None:
+    """Return the category under which a text that is not listed is counted, to the letter; None where it fits nothing.
+
+    Parameters
+    ----------
+    field : Field
+    text : str
+        No category of the field.
+
+    Examples
+    --------
+    >>> from lapwing.schema.category_trees import Prefixes
+    >>> field = Field(name="dx", type="string", categories=("250", "401"), hierarchy=Prefixes((1, 3), fold=True))
+    >>> stand_in(field, "250.13"), stand_in(field, "V70")
+    ('250', None)
+    """
+    if not text or text in field.missing_values:
+        return None
+    for length in reversed(field.folds):
+        if text[:length] in (field.categories or ()):
+            return text[:length]
+    return field.unlisted
+
+
 def special_numbers(field: Field) -> tuple[int | float, ...]:
     """Return the special values of a field as numbers in code space, in the order of their codes."""
     return tuple(code_number(field.type, value) for value in field.special)
