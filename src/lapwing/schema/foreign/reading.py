@@ -8,7 +8,10 @@ from typing import Final
 
 from lapwing.errors import SchemaError
 from lapwing.schema.foreign.converted import Converted, Lack
+from lapwing.schema.foreign.croissant import is_croissant, read_croissant
+from lapwing.schema.foreign.csvw import is_csvw, read_csvw
 from lapwing.schema.foreign.mbi import is_mbi, read_mbi
+from lapwing.schema.foreign.nist import is_nist, read_nist
 from lapwing.schema.foreign.sdv import is_sdv, read_sdv
 from lapwing.schema.foreign.smartnoise import is_smartnoise, read_smartnoise
 from lapwing.schema.foreign.yaml_text import parse_yaml
@@ -44,8 +47,11 @@ def no_tables(read: Callable[[object, str], Converted]) -> Callable[[object, str
 
 # The loosest recogniser stands last: a domain of mbi is any object of whole numbers.
 _FORMATS: Final = (
+    _Format("Croissant", is_croissant, read_croissant),
+    _Format("CSVW metadata", is_csvw, read_csvw),
     _Format("SDV metadata", is_sdv, read_sdv),
     _Format("SmartNoise SQL metadata", is_smartnoise, read_smartnoise),
+    _Format("NIST data dictionary", is_nist, no_tables(read_nist)),
     _Format("mbi domain", is_mbi, no_tables(read_mbi)),
 )
 
