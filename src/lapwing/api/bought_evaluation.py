@@ -68,7 +68,7 @@ def bought_evaluation(
         expected_rows=expected_rows,
         seed=seed,
     )
-    book = Book(ledger=ledger, dataset=dataset, transcript=transcript, what="evaluation")
+    book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
     fresh = book.fresh()
     source = code_table(real, settings.schema)
     terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)

@@ -25,14 +25,11 @@ class Book:
     ----------
     ledger, dataset, transcript
         As for `lapwing.synthesize`.
-    what : str
-        What the run is called in errors.
     """
 
     ledger: object
     dataset: str | None
     transcript: object
-    what: str
 
     @property
     def path(self) -> Path | None:
@@ -77,7 +74,7 @@ def _continued(path: Path, settings: PaidSettings, terms: Terms, book: Book) -> 
     sink.close()
     raise DataError(
         f"the transcript {path} is of another run: of other tables, settings or ledger; give a new file, or repeat the "
-        f"{book.what} that it is of"
+        "call that it is of"
     )
 
 

@@ -1,6 +1,7 @@
 """The public names, in one place for the root package to load lazily."""
 
 from lapwing.anonymous.table import AnonymousTable
+from lapwing.api import learn as _learn  # noqa: F401 - attaches Schema.learn
 from lapwing.api import schema_foreign  # noqa: F401 - attaches Schema.from_foreign
 from lapwing.api.anonymize import anonymize
 from lapwing.api.evaluate import evaluate

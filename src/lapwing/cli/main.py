@@ -24,6 +24,7 @@ from lapwing.cli.resume import resume
 from lapwing.cli.sample import sample
 from lapwing.cli.schema import schema_app
 from lapwing.cli.schema_convert import convert
+from lapwing.cli.schema_learn import learn
 from lapwing.cli.synthesize import synthesize
 from lapwing.errors import LapwingError, LapwingWarning
 from lapwing.release.version import VERSION
@@ -45,6 +46,7 @@ app = typer.Typer(
 for command in (demo, mechanisms, plan, synthesize, resume, sample, query, answers, report, evaluate, anonymize):
     app.command()(command)
 schema_app.command()(convert)
+schema_app.command(context_settings={"allow_extra_args": True})(learn)  # names after --fields
 app.add_typer(schema_app)
 app.add_typer(ledger_app)
 

@@ -56,17 +56,34 @@ def read_targets(rows: Path, model: Path | None, certificate: Path | None, *, no
         rows that it does not describe.
     """
     rows_format(rows)
-    usual = rows.with_name(rows.name + ".certificate.json")
+    target = certificate_target(rows, certificate, no_certificate=no_certificate)
+    return Targets(rows=rows, model=model, certificate=target)
+
+
+def certificate_target(output: Path, certificate: Path | None, *, no_certificate: bool) -> Path | None:
+    """Return where the certificate of an output goes, by default beside it; None where none is wanted.
+
+    Raises
+    ------
+    ParameterError
+        If a certificate is both wanted and not, or an earlier one would be left beside what it does not describe.
+    """
+    usual = output.with_name(output.name + ".certificate.json")
     if not no_certificate:
-        return Targets(rows=rows, model=model, certificate=usual if certificate is None else certificate)
+        return usual if certificate is None else certificate
     if certificate is not None:
         raise ParameterError("--certificate and --no-certificate contradict each other; give one of them")
     if usual.exists():
         raise ParameterError(
-            f"{usual} is there from an earlier release and would not describe the new rows; "
+            f"{usual} is there from an earlier release and would not describe the new {_what(output)}; "
             "remove it, or leave out --no-certificate"
         )
-    return Targets(rows=rows, model=model, certificate=None)
+    return None
+
+
+def _what(output: Path) -> str:
+    """Return what an output holds, in a word."""
+    return "rows" if output.suffix.lower() in _FORMATS else "file"
 
 
 def rows_format(rows: Path) -> Format:

@@ -1,0 +1,234 @@
+"""Learn a domain in the room and certify what came out."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Final
+
+from lapwing.api.certify import ledger_entry, promise_warnings, promised_epsilons
+from lapwing.api.learn_settings import LearnSettings
+from lapwing.api.progress import told
+from lapwing.api.records import Records
+from lapwing.budget.budget import Budget
+from lapwing.curator.opening import open_room
+from lapwing.mechanisms.steps.learned_domains import Learned, learned_fields
+from lapwing.noise.bits import BitSource
+from lapwing.release.category_selection import CategorySelection
+from lapwing.release.certificate import Certificate, CostLine
+from lapwing.release.questions import Answer
+from lapwing.release.terms import Terms
+from lapwing.release.transcript import AnswerSink
+from lapwing.release.version import VERSION
+from lapwing.schema.fields import Field
+from lapwing.schema.purchases import Purchase
+from lapwing.schema.schemas import Schema
+from lapwing.table.source import CodedSource
+
+_PUBLIC_LISTS: Final = (
+    "the dictionaries, and the bounds and lists that were given, are public: nobody read them off the rows"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnedDomain:
+    """Hold a schema whose blanks were filled in with budget, and what is known about it: all of it may be published.
+
+    Parameters
+    ----------
+    schema : Schema
+        As it was given, with the learned bounds and lists; still a draft where anything is open.
+    names : tuple of str
+        The fields that were asked for.
+    notes : tuple of str
+        What was not found, and the way out: one sentence each.
+    certificate : Certificate
+        What was spent on what, under which promise.
+    noisy : tuple of answers
+        The noisy answers that everything here is computed from.
+    """
+
+    schema: Schema
+    names: tuple[str, ...]
+    notes: tuple[str, ...]
+    certificate: Certificate
+    noisy: tuple[Answer, ...]
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """The fields that still lack bounds, categories or a provenance."""
+        return tuple(field.name for field in self.schema.columns if _is_open(field))
+
+    def __repr__(self) -> str:
+        return f"LearnedDomain({len(self.names)} fields; {self.certificate.total})"
+
+
+def run_learning(
+    source: CodedSource,
+    settings: LearnSettings,
+    terms: Terms,
+    records: Records,
+    *,
+    debit: Callable[[], None],
+    sink: AnswerSink,
+    secret_bits: Callable[[], BitSource],
+    recorded: Sequence[Answer] = (),
+) -> LearnedDomain:
+    """Debit, ask, make fields, certify.
+
+    Parameters
+    ----------
+    source : CodedSource
+        The private rows, read by the opened schema; only the room looks at them.
+    settings, terms, records
+        What is public about the run, and where it is recorded.
+    debit : callable
+        Commits the ledger entry; raises when the ledger refuses.
+    sink : AnswerSink
+        Where answers become durable.
+    secret_bits : callable
+        Makes the source of secret randomness, after the debit.
+    recorded : sequence of answers
+        Answers of an interrupted run, given again without a draw.
+
+    Returns
+    -------
+    LearnedDomain
+        A function of the answers and the settings alone.
+    """
+    budget = settings.request.budget
+    kept = _WatchedSink(sink, budget, recorded)
+    room = open_room(
+        source,
+        settings.schema,
+        terms,
+        budget,
+        debit=debit,
+        secret_bits=secret_bits,
+        sink=kept,
+        recorded=recorded,
+        delta=settings.selection_delta,
+    )
+    learned = learned_fields(
+        room,
+        settings.schema,
+        settings.original,
+        settings.names,
+        budget,
+        settings.selection_delta,
+        quantile=settings.quantile,
+        dictionaries=settings.dictionaries,
+    )
+    schema = _filled_in(settings, learned, records)
+    return LearnedDomain(
+        schema=schema,
+        names=settings.names,
+        notes=learned.notes,
+        certificate=_certificate(settings, terms, records, (tuple(kept.answers), learned, schema)),
+        noisy=tuple(kept.answers),
+    )
+
+
+class _WatchedSink:
+    """Pass answers on, keep them, and tell whoever watches which part of the budget is spent."""
+
+    __slots__ = ("_budget", "_sink", "answers")
+
+    def __init__(self, sink: AnswerSink, budget: Budget, recorded: Sequence[Answer]) -> None:
+        self._sink = sink
+        self._budget = budget
+        self.answers = list(recorded)
+
+    def record(self, answers: Sequence[Answer]) -> None:
+        """Make the answers durable, then keep them and tell."""
+        self._sink.record(answers)
+        self.answers.extend(answers)
+        spent = sum((answer.question.cost.amount for answer in self.answers), Fraction(0))
+        told("counting and adding noise", float(spent / self._budget.amount))
+
+
+def _is_open(field: Field) -> bool:
+    """Tell whether the owner has yet to say something of a field."""
+    return bool(field.blank) or field.provenance == "drafted"
+
+
+def _filled_in(settings: LearnSettings, learned: Learned, records: Records) -> Schema:
+    """Return the schema with the learned fields, and with what they cost."""
+    original = settings.original
+    found = {field.name: _with_origin(field, original.field(field.name)) for field in learned.fields}
+    fields = tuple(found.get(field.name, field) for field in original.fields)
+    budget = settings.request.budget
+    # As debited: what the answers cost may be less, but is itself a function of them.
+    purchase = Purchase(
+        fields=settings.names,
+        notion=budget.notion,
+        amount=budget.amount,
+        delta=settings.selection_delta,
+        relation=settings.relation,
+        privacy_unit=original.unit_label,
+        release=records.release_id,
+        lapwing=VERSION,
+    )
+    is_open = any(_is_open(field) for field in fields if not field.identifier)
+    return replace(
+        original,
+        fields=fields,
+        is_draft=original.is_draft and is_open,
+        purchases=(*original.purchases, purchase),
+    )
+
+
+def _with_origin(learned: Field, original: Field) -> Field:
+    """Return a learned field; what is left of bounds or a list that were assumed is assumed still."""
+    had = original.categories is not None or original.minimum is not None or original.maximum is not None
+    is_assumed = had and original.provenance in ("assumed", "drafted")
+    return replace(learned, provenance="assumed") if is_assumed else learned
+
+
+def _certificate(
+    settings: LearnSettings,
+    terms: Terms,
+    records: Records,
+    found: tuple[Sequence[Answer], Learned, Schema],
+) -> Certificate:
+    """Return what was spent on what, and what is known about the result."""
+    answers, learned, schema = found
+    request = settings.request
+    lines = tuple(line for answer in answers for line in CostLine.of(answer, terms))
+    total = Budget(request.budget.notion, sum((line.cost.amount for line in lines), Fraction(0)))
+    selections = [answer.question for answer in answers if isinstance(answer.question, CategorySelection)]
+    selected = sum((question.delta for question in selections), Fraction(0))
+    epsilons = promised_epsilons(request, total, selected)
+    filled = [field for field in map(schema.field, settings.names) if not field.blank]
+    return Certificate(
+        lapwing=VERSION,
+        mechanism=settings.name,
+        settings=settings.public,
+        lines=lines,
+        total=total,
+        requested_epsilon=request.epsilon,
+        requested_delta=request.delta,
+        requested_rho=request.rho,
+        epsilons=epsilons,
+        delta=selected,
+        relation=terms.relation,
+        privacy_unit=settings.schema.unit_label,
+        max_rows=terms.max_rows,
+        assumed_fields=tuple(field.name for field in filled if field.provenance == "assumed"),
+        dp_fields=tuple(field.name for field in filled if field.provenance == "dp"),
+        public_rows=terms.rows,
+        expected_rows=None,
+        released_rows=0,
+        ledger=ledger_entry(records),
+        accuracy=learned.statements,
+        assumed=(_PUBLIC_LISTS,) if _rests_on_lists(settings) else (),
+        warnings=(*learned.notes, *promise_warnings(total, epsilons)),
+        purchases=settings.original.purchases,
+    )
+
+
+def _rests_on_lists(settings: LearnSettings) -> bool:
+    """Tell whether anything that was learned is inside public bounds or lists of the caller's."""
+    given = map(settings.original.field, settings.names)
+    return bool(settings.dictionaries) or any(
+        field.categories is not None or field.minimum is not None or field.maximum is not None for field in given
+    )

@@ -1,0 +1,227 @@
+"""`lapwing schema learn`."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lapwing.cli.console import Say, is_quiet, speaker
+from lapwing.cli.options import CertificateOut, Data, NoCertificate, Quiet
+from lapwing.cli.outputs import certificate_target
+from lapwing.cli.progress import shown_progress
+from lapwing.cli.synthesize import Dataset, Epsilon, LedgerFile, Neighbours, Rho
+from lapwing.errors import LapwingError, ParameterError
+from lapwing.report.text import aligned
+from lapwing.table.outputs import whole_files
+
+if TYPE_CHECKING:
+    from lapwing.api.continuing import Book
+    from lapwing.api.learn_running import LearnedDomain
+    from lapwing.api.learn_settings import LearnSettings
+    from lapwing.schema.fields import Field
+    from lapwing.schema.schemas import Schema
+
+_UNRECORDED = (
+    "No --ledger: what was learned is recorded nowhere but in the schema, and nothing adds up what is spent; see "
+    "`lapwing ledger init`."
+)
+_SHOWN = 6
+
+
+def learn(
+    context: typer.Context,
+    data: Data,
+    schema: Annotated[
+        Path, typer.Option("--schema", metavar="S.json", help="What is known already; a draft may have blanks.")
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="S2.json", help="A new file: the schema with what was learned.")
+    ],
+    fields: Annotated[
+        list[str],
+        typer.Option(
+            "--fields",
+            metavar="a ...",
+            help="What to learn: names after one --fields, with spaces or commas between, or repeat it. "
+            "Default: every blank field.",
+        ),
+    ] = [],  # noqa: B006 - typer reads the default and passes a new list
+    epsilon: Epsilon = None,
+    delta: Annotated[
+        str | None,
+        typer.Option(
+            "--delta",
+            metavar="D",
+            help="Needed to list texts that occur; with --epsilon the budget is (ε, δ)-DP.",
+        ),
+    ] = None,
+    rho: Rho = None,
+    dictionary: Annotated[
+        list[str],
+        typer.Option(
+            "--dictionary",
+            metavar="FIELD=FILE",
+            help="Public texts that may occur in a string field, one a line: no --delta needed; repeat for more.",
+        ),
+    ] = [],  # noqa: B006
+    quantile: Annotated[
+        str,
+        typer.Option("--quantile", metavar="Q", help="Part of the rows that may lie beyond each bound, below 1/4."),
+    ] = "0",
+    neighbours: Neighbours = "add-remove",
+    ledger: LedgerFile = None,
+    dataset: Dataset = None,
+    transcript: Annotated[
+        Path | None,
+        typer.Option(
+            "--transcript",
+            metavar="T",
+            help="File that keeps every answer: the same command with it goes on, and pays once.",
+        ),
+    ] = None,
+    certificate: CertificateOut = None,
+    no_certificate: NoCertificate = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fill in blank bounds and categories with budget."""
+    if epsilon is None and rho is None:
+        raise typer.BadParameter("give a budget: --epsilon E (with --delta D or alone), or --rho R", context)
+    if context.args and not fields:
+        raise typer.BadParameter(f"got unexpected extra argument ({context.args[0]})", context)
+    if output.exists():
+        raise ParameterError(f"{output} is there already and may have been edited; give a new file, or remove it")
+    target = certificate_target(output, certificate, no_certificate=no_certificate)
+
+    from lapwing.api.continuing import Book  # noqa: PLC0415
+    from lapwing.api.learn_settings import read_learn_settings  # noqa: PLC0415
+    from lapwing.schema.schemas import Schema  # noqa: PLC0415
+
+    original = Schema.load_draft(schema)
+    settings = read_learn_settings(
+        original,
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        fields=_names([*fields, *context.args], original) or None,
+        dictionaries=_dictionaries(dictionary),
+        quantile=quantile,
+        neighbours=neighbours,
+    )
+    say = speaker(context, quiet)
+    book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
+    inputs = [path for path in (data, schema, ledger, transcript) if path is not None]
+    targets = [path for path in (output, target) if path is not None]
+    with shown_progress(quiet=is_quiet(context, quiet)):
+        found = _produced(data, settings, book, targets, inputs)
+    print("\n".join(_summary(found, data, output)))
+    _tell(found, targets, say)
+
+
+def _produced(
+    data: Path,
+    settings: "LearnSettings",
+    book: "Book",
+    targets: Sequence[Path],
+    inputs: Sequence[Path],
+) -> "LearnedDomain":
+    """Learn, and write schema and certificate as one set, whole or not at all."""
+    from lapwing.api.learn import learn_domain  # noqa: PLC0415
+
+    found = None
+    try:
+        with ExitStack() as stack:
+            place, *more = stack.enter_context(whole_files(targets, inputs))
+            found = learn_domain(data, settings, book).value
+            found.schema.save(place)
+            for each in more:
+                each.write_text(found.certificate.to_json(), encoding="utf-8", newline="\n")
+    except LapwingError as error:
+        failure = error
+    else:
+        return found
+    if found is None:
+        raise failure
+    raise type(failure)(f"{failure}; {_way_out(found, book)}")
+
+
+def _names(texts: Sequence[str], schema: "Schema") -> list[str]:
+    """Return the fields that are named; a text that is no field's name is a list with commas."""
+    known = {field.name for field in schema.fields}
+    found: list[str] = []
+    for text in texts:
+        found += [text] if text in known else [name.strip() for name in text.split(",") if name.strip()] or [text]
+    return found
+
+
+def _dictionaries(texts: Sequence[str]) -> dict[str, Path]:
+    """Return the file of each field that has a dictionary."""
+    found: dict[str, Path] = {}
+    for text in texts:
+        name, equals, file = text.partition("=")
+        if not equals or not name or not file:
+            raise ParameterError(f"dictionary must be FIELD=FILE, got {text!r}; write for example town=towns.txt")
+        if name in found:
+            raise ParameterError(f"dictionary of {name} is given twice; give it once")
+        found[name] = Path(file)
+    return found
+
+
+def _way_out(found: "LearnedDomain", book: "Book") -> str:
+    """Say how to go on when the budget is spent and the files could not be written."""
+    entry = found.certificate.ledger
+    transcript = book.path
+    if transcript is None and entry is not None:
+        transcript = Path(f"{book.ledger}.transcripts") / f"{entry.release_id}.jsonl"
+    if transcript is None:
+        return "the budget is spent and the answers are recorded nowhere: running again spends again"
+    return f"the answers are kept: the same command with --transcript {transcript} finishes free of charge"
+
+
+def _summary(found: "LearnedDomain", data: Path, output: Path) -> list[str]:
+    """Return what was learned and what it cost, what was not found, and what comes next."""
+    from lapwing.api.bought_running import NOTICE  # noqa: PLC0415
+
+    fields = [found.schema.field(name) for name in found.names]
+    lines = [(field.name, field.type, _learned(field), field.provenance) for field in fields]
+    cost = next(line for line in found.certificate.text().splitlines() if line.startswith("Cost: "))
+    return [
+        NOTICE,
+        "",
+        aligned([("field", "type", "values", "provenance"), *lines]),
+        "",
+        cost,
+        *found.notes,
+        f"Next: {_next(found, data, output)}",
+    ]
+
+
+def _learned(field: "Field") -> str:
+    """Return what was learned of a field in a few words."""
+    if field.blank:
+        return "not found"
+    if field.categories is None:
+        return f"{field.minimum} to {field.maximum}"
+    listed = ", ".join(map(str, field.categories[:_SHOWN])) + (", ..." if len(field.categories) > _SHOWN else "")
+    return f"{len(field.categories)} categories: {listed}"
+
+
+def _next(found: "LearnedDomain", data: Path, output: Path) -> str:
+    """Return what to do now."""
+    if not found.schema.is_draft:
+        return f"`lapwing synthesize {data} --schema {output} --epsilon E -o OUT.parquet`"
+    named = ", ".join(found.open[:_SHOWN]) + (" and others" if len(found.open) > _SHOWN else "")
+    return (
+        f"{output} is a draft still, as its owner has yet to fill in or confirm {named}; then remove "
+        f'"draft", or learn what is blank with more budget: `lapwing schema learn {data} --schema {output} ...`'
+    )
+
+
+def _tell(found: "LearnedDomain", targets: Sequence[Path], say: Say) -> None:
+    """Say what is promised, and where the files are."""
+    for line in found.certificate.text().splitlines():
+        if not line.startswith(("Cost: ", *(f"Warning: {note}" for note in found.notes))):
+            say(_UNRECORDED if found.certificate.ledger is None and line.startswith("Recorded in") else line)
+    for what, path in zip(("schema", "certificate"), targets, strict=False):
+        say(f"{what}: {path}")
