@@ -117,8 +117,8 @@ def _readable(field: Field, dictionary: tuple[str, ...] | None) -> Field:
 
 def _naming(field: Field) -> Field:
     """Return the privacy unit's field so that its cells name the same units, and are as little else as possible."""
-    if field.identifier or field.type == "boolean":
-        return field
+    if field.type == "boolean":
+        return replace(field, provenance="assumed")
     if field.type not in ("integer", "string"):
         return opened_field(field)
     return Field(name=field.name, type=field.type, identifier=True, missing_values=field.missing_values)

@@ -17,6 +17,7 @@ from lapwing.schema.fields import Field
 from lapwing.schema.values import bounds, special_codes, step
 from lapwing.table.categories import category_reader
 from lapwing.table.cells import Numbers, RawColumn, Texts, Times
+from lapwing.table.open_cells import open_reader
 from lapwing.table.parsing import DAY_MICROSECONDS, read_numbers, read_reals, read_times
 
 Encoder = Callable[[RawColumn], np.ndarray]
@@ -65,7 +66,9 @@ def encoder(field: Field) -> Encoder:
     """
     domain = field.domain
     read: Encoder
-    if field.is_categorical:
+    if field.open:
+        read = open_reader(field)
+    elif field.is_categorical:
         read = category_reader(field)
     elif field.type == "number":
         read = partial(_real_codes, _real_rule(field))

@@ -5,9 +5,10 @@ Everything here is private. Only the audited room may ask for counts, and nothin
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
+import polars as pl
 
 from lapwing.errors import DataError
 from lapwing.schema.fields import Field
@@ -17,6 +18,7 @@ from lapwing.table.codec import Encoder, encoder
 from lapwing.table.counting import Codes, KeyedColumn, Table, count_keys, count_tables
 from lapwing.table.frames import unreadable
 from lapwing.table.guard import guarded
+from lapwing.table.open_cells import open_texts
 from lapwing.table.readers import RowReader, open_table
 from lapwing.table.truncation import OrderDigest, kept_rows, row_hashes
 from lapwing.table.units import UnitNumbers
@@ -32,6 +34,8 @@ MAX_CHUNK_ROWS: Final = 2**18
 _CHUNK_CELLS: Final = 2**22
 _LEAST_CHUNK_ROWS: Final = 2**12
 _PACKED: Final = np.dtype(np.uint32)
+
+T = TypeVar("T")
 
 
 class CodedSource(Protocol):
@@ -75,6 +79,26 @@ class CodedSource(Protocol):
         """Return the distinct keys of the rows and how many rows have each, as `lapwing.table.counting.count_keys`."""
         ...
 
+    def texts(self, column: str) -> Iterator[pl.Series]:
+        """Yield the texts of an opened string column, chunk by chunk, by another pass over the table.
+
+        Parameters
+        ----------
+        column : str
+            An opened string field of the schema.
+
+        Yields
+        ------
+        polars Series of String
+            The rows of `chunks` in the same order, cut into chunks in any way; null where a cell is missing or no text.
+
+        Raises
+        ------
+        DataError
+            If the column cannot be read, or rows were cut and the table has changed since then.
+        """
+        ...
+
 
 def code_table(data: object, schema: Schema) -> CodedSource:
     """Return the rows of a table as codes, cut to ``schema.max_rows`` rows of each privacy unit.
@@ -110,7 +134,7 @@ def code_table(data: object, schema: Schema) -> CodedSource:
     unit = schema.privacy_unit
     if unit is None:
         parts = _cached_parts(rows)
-        return _Streamed(rows) if parts is None else _Cached(rows, parts)
+        return _Streamed(rows) if parts is None else _Cached(rows, parts, again=_Again(rows))
     return _truncated(rows, schema.field(unit.field), unit.max_rows)
 
 
@@ -118,11 +142,13 @@ def code_table(data: object, schema: Schema) -> CodedSource:
 
 
 class _Cached:
-    """Codes in memory, of rows that are all kept."""
+    """Codes in memory, of rows that are all kept; texts, which are not, are read again."""
 
-    __slots__ = ("_dtypes", "_parts", "_units", "columns", "rows")
+    __slots__ = ("_again", "_dtypes", "_parts", "_units", "columns", "rows")
 
-    def __init__(self, rows: "_Rows", parts: list[Codes], units: int | None = None) -> None:
+    def __init__(self, rows: "_Rows", parts: list[Codes], units: int | None = None, *, again: "_Again") -> None:
+        # Of a table that has no texts to give, nothing but codes is held.
+        self._again = again if rows.open_texts else None
         self.columns = rows.columns
         self._dtypes = rows.dtypes
         self._parts = parts
@@ -147,25 +173,29 @@ class _Cached:
         """Return the distinct keys of the rows and their counts."""
         return count_keys(self._parts, columns)
 
+    def texts(self, column: str) -> Iterator[pl.Series]:
+        """Yield the texts of an opened string column."""
+        assert self._again is not None
+        return self._again.texts(column)
+
 
 class _Streamed:
     """Codes made anew by every pass over the table."""
 
-    __slots__ = ("_kept", "_rows", "_units", "columns")
+    __slots__ = ("_again", "_units", "columns")
 
     def __init__(self, rows: "_Rows", kept: "_Kept | None" = None, units: int | None = None) -> None:
         self.columns = rows.columns
-        self._rows = rows
-        self._kept = kept
+        self._again = _Again(rows, kept)
         self._units = units
 
     @property
     def rows(self) -> int:
         """Number of rows after truncation."""
-        if self._kept is not None:
-            return int(np.count_nonzero(self._kept.rows))
-        known = self._rows.known_rows
-        return sum(_height(chunk) for chunk in self._rows.chunks()) if known is None else known
+        rows, kept = self._again.rows, self._again.kept
+        if kept is not None:
+            return int(np.count_nonzero(kept.rows))
+        return sum(_height(chunk) for chunk in rows.chunks()) if rows.known_rows is None else rows.known_rows
 
     @property
     def units(self) -> int:
@@ -174,7 +204,7 @@ class _Streamed:
 
     def chunks(self) -> Iterator[Codes]:
         """Yield the codes of all rows that are kept."""
-        return self._rows.chunks() if self._kept is None else _cut(self._rows.chunks(), self._kept)
+        return self._again.chunks()
 
     def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
         """Return the contingency tables."""
@@ -184,17 +214,22 @@ class _Streamed:
         """Return the distinct keys of the rows and their counts."""
         return count_keys(self.chunks(), columns)
 
+    def texts(self, column: str) -> Iterator[pl.Series]:
+        """Yield the texts of an opened string column."""
+        return self._again.texts(column)
+
 
 class _Rows:
     """All rows of a table in code, read anew by every pass."""
 
-    __slots__ = ("_encoders", "_reader", "columns", "dtypes")
+    __slots__ = ("_encoders", "_reader", "columns", "dtypes", "open_texts")
 
     def __init__(self, reader: RowReader, schema: Schema) -> None:
         self._reader = reader
         self._encoders: dict[str, Encoder] = {field.name: encoder(field) for field in schema.columns}
         self.dtypes = {field.name: field.domain.dtype for field in schema.columns}
         self.columns = tuple(self._encoders)
+        self.open_texts = {field.name: field for field in schema.columns if field.open and field.type == "string"}
 
     @property
     def known_rows(self) -> int | None:
@@ -208,6 +243,19 @@ class _Rows:
             if units is not None:
                 _add_units(units, cells[units.column])
             yield {name: self._code(name, cells[name]) for name in self.columns}
+
+    def texts(self, column: str) -> Iterator[pl.Series]:
+        """Yield the texts of every row."""
+        for cells in self._reader.chunks((column,), _chunk_rows(1)):
+            yield self._text(column, cells[column])
+
+    def texts_and_codes(self, column: str) -> Iterator[tuple[pl.Series, Codes]]:
+        """Yield the texts of one column and the codes of all."""
+        for cells in self._reader.chunks(self.columns, _chunk_rows(len(self.columns))):
+            yield self._text(column, cells[column]), {name: self._code(name, cells[name]) for name in self.columns}
+
+    def _text(self, name: str, cells: RawColumn) -> pl.Series:
+        return guarded(unreadable(name), lambda: open_texts(cells, self.open_texts[name]))
 
     def _code(self, name: str, cells: RawColumn) -> np.ndarray:
         return guarded(unreadable(name), lambda: self._encoders[name](cells))
@@ -302,19 +350,44 @@ def _truncated(rows: _Rows, unit: Field, max_rows: int) -> CodedSource:
     kept = _Kept(kept_rows(units, all_hashes, max_rows, chunks, rows.columns), digest.value)
     if parts is None:
         return _Streamed(rows, kept, count)
-    return _Cached(rows, list(_cut(parts, kept)), count)
+    return _Cached(rows, list(_cut(parts, kept)), count, again=_Again(rows, kept))
 
 
 def _cut(chunks: Iterable[Codes], kept: _Kept) -> Iterator[Codes]:
     """Yield the kept rows of each chunk, and refuse a table that is not the one they were chosen from."""
+    for chunk, inside in _with_kept(((chunk, chunk) for chunk in chunks), kept):
+        yield chunk if inside.all() else {name: codes[inside] for name, codes in chunk.items()}
+
+
+def _with_kept(parts: Iterable[tuple[T, Codes]], kept: _Kept) -> Iterator[tuple[T, np.ndarray]]:
+    """Yield what goes with each chunk of codes and which of its rows are kept, with the check of `_cut`."""
     digest, start = OrderDigest(), 0
-    for chunk in chunks:
+    for part, chunk in parts:
         stop = start + _height(chunk)
         if stop > len(kept.rows):
             break
         digest.add(row_hashes(chunk, tuple(chunk)))
-        inside = kept.rows[start:stop]
+        yield part, kept.rows[start:stop]
         start = stop
-        yield chunk if inside.all() else {name: codes[inside] for name, codes in chunk.items()}
     if digest.value != kept.digest:
         raise DataError("the table's rows changed between two passes over them; collect a lazy frame before use")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Again:
+    """Another pass over the rows that are kept."""
+
+    rows: _Rows
+    kept: _Kept | None = None
+
+    def chunks(self) -> Iterator[Codes]:
+        """Yield the codes of the rows."""
+        return self.rows.chunks() if self.kept is None else _cut(self.rows.chunks(), self.kept)
+
+    def texts(self, column: str) -> Iterator[pl.Series]:
+        """Yield the texts of the rows in an opened string column."""
+        if self.kept is None:
+            yield from self.rows.texts(column)
+        else:
+            for texts, inside in _with_kept(self.rows.texts_and_codes(column), self.kept):
+                yield texts if inside.all() else texts.filter(pl.Series(inside))
