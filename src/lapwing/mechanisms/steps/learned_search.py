@@ -40,7 +40,7 @@ def one_sided_tail(law: NoiseLaw, terms: int, failure: Fraction) -> int:
     return 0 if terms == 0 else sum_tail(law.kind, law.parameter, terms, 2 * failure)
 
 
-def noise_levels(law: NoiseLaw, cells: int, failure: Fraction = GAMMA) -> Levels:
+def noise_levels(law: NoiseLaw, cells: int, failure: Fraction = GAMMA, widest: int = 2**30) -> Levels:
     """Return what sums of neighbouring empty cells do not pass, anywhere on a line, for widths that double.
 
     Parameters
@@ -51,18 +51,20 @@ def noise_levels(law: NoiseLaw, cells: int, failure: Fraction = GAMMA) -> Levels
         On the line, at least 1.
     failure : Fraction, default 1/20
         That any sum of any such width passes its level on a line of empty cells.
+    widest : int, default 2**30
+        No sums of more cells.
 
     Returns
     -------
     tuple of (int, int)
-        Widths 1, 2, 4, ... up to `cells`, each with its level.
+        Widths 1, 2, 4, ... up to `cells` and `widest`, each with its level.
 
     Examples
     --------
     >>> noise_levels(NoiseLaw("laplace", Fraction(1)), 4)
     ((1, 4), (2, 6), (4, 7))
     """
-    widths = [1 << power for power in range(cells.bit_length())]
+    widths = [1 << power for power in range(min(cells, widest).bit_length())]
     places = sum(cells - width + 1 for width in widths)
     return tuple((width, one_sided_tail(law, width, failure / places)) for width in widths)
 
