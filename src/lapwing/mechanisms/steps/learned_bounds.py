@@ -109,9 +109,9 @@ def learn_bounds(
     -----
     Round 1 counts coarse groups. From each end inwards, the first run of 1, 2 or 4 groups whose sum passes what noise
     shows anywhere with 1 % is where the rows begin; round 2 does the same over the fine cells of these two runs, with
-    5 % and runs of any length, everything else counted together. The bounds are the outer ends of the runs found then, or of the coarse
-    groups where round 2 finds nothing. With a quantile, cells at both ends are left out while their noisy counts sum to
-    no more than that part of the noisy number of rows.
+    5 % and runs of any length, everything else counted together. The bounds are the outer ends of the runs found then,
+    or of the coarse groups where round 2 finds nothing. With a quantile, cells at both ends are left out while their
+    noisy counts sum to no more than that part of the noisy number of rows.
 
     All is a function of the answers; time ``O(k log k)`` for the k cells of a field.
     """
