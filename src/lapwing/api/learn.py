@@ -135,7 +135,7 @@ def learn_domain(data: object, settings: LearnSettings, book: Book) -> Releasabl
     """
     fresh = book.fresh()
     source = code_table(data, settings.schema)
-    terms = public_terms(source, settings.schema, settings.relation, None)
+    terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
     sink, records, recorded = book.begin(fresh, settings, terms)
     with closing(sink):
         debit = partial(sink.debit, settings)

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 from lapwing.api.certify import ledger_entry, promise_warnings, promised_epsilons
+from lapwing.api.learn_outlook import outlook
 from lapwing.api.learn_settings import LearnSettings
 from lapwing.api.progress import told
 from lapwing.api.records import Records
@@ -13,7 +14,6 @@ from lapwing.budget.budget import Budget
 from lapwing.curator.opening import open_room
 from lapwing.mechanisms.steps.learned_domains import Learned, learned_fields
 from lapwing.noise.bits import BitSource
-from lapwing.release.category_selection import CategorySelection
 from lapwing.release.certificate import Certificate, CostLine
 from lapwing.release.questions import Answer
 from lapwing.release.terms import Terms
@@ -58,6 +58,15 @@ class LearnedDomain:
         """The fields that still lack bounds, categories or a provenance."""
         return tuple(field.name for field in self.schema.columns if _is_open(field))
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain JSON values."""
+        return {
+            "schema": self.schema.to_dict(),
+            "fields": list(self.names),
+            "notes": list(self.notes),
+            "certificate": self.certificate.to_dict(),
+        }
+
     def __repr__(self) -> str:
         return f"LearnedDomain({len(self.names)} fields; {self.certificate.total})"
 
@@ -96,6 +105,7 @@ def run_learning(
         A function of the answers and the settings alone.
     """
     budget = settings.request.budget
+    _ = outlook(settings, terms)  # what cannot be asked is refused before it is paid for
     kept = _WatchedSink(sink, budget, recorded)
     room = open_room(
         source,
@@ -181,7 +191,7 @@ def _with_origin(learned: Field, original: Field) -> Field:
     """Return a learned field; what is left of bounds or a list that were assumed is assumed still."""
     had = original.categories is not None or original.minimum is not None or original.maximum is not None
     is_assumed = had and original.provenance in ("assumed", "drafted")
-    return replace(learned, provenance="assumed") if is_assumed else learned
+    return replace(learned, provenance="assumed") if is_assumed and learned.provenance == "dp" else learned
 
 
 def _certificate(
@@ -195,8 +205,7 @@ def _certificate(
     request = settings.request
     lines = tuple(line for answer in answers for line in CostLine.of(answer, terms))
     total = Budget(request.budget.notion, sum((line.cost.amount for line in lines), Fraction(0)))
-    selections = [answer.question for answer in answers if isinstance(answer.question, CategorySelection)]
-    selected = sum((question.delta for question in selections), Fraction(0))
+    selected = sum((line.delta for line in lines if line.delta is not None), Fraction(0))
     epsilons = promised_epsilons(request, total, selected)
     filled = [field for field in map(schema.field, settings.names) if not field.blank]
     return Certificate(

@@ -66,6 +66,11 @@ class LearnSettings:
         return DOMAIN
 
     @property
+    def expected_rows(self) -> None:
+        """Nothing: no guess of the number of rows is of use here."""
+        return
+
+    @property
     def public(self) -> dict[str, Any]:
         """What was asked for, beside schema and budget, as plain JSON values: the certificate's settings."""
         return {

@@ -95,7 +95,9 @@ def learn(
     target = certificate_target(output, certificate, no_certificate=no_certificate)
 
     from lapwing.api.continuing import Book  # noqa: PLC0415
+    from lapwing.api.learn_outlook import outlook  # noqa: PLC0415
     from lapwing.api.learn_settings import read_learn_settings  # noqa: PLC0415
+    from lapwing.release.terms import Terms  # noqa: PLC0415
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
     original = Schema.load_draft(schema)
@@ -110,6 +112,8 @@ def learn(
         neighbours=neighbours,
     )
     say = speaker(context, quiet)
+    for line in outlook(settings, Terms(relation=settings.relation, max_rows=original.max_rows)):
+        say(f"At this budget {line}.")
     book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
     inputs = [path for path in (data, schema, ledger, transcript) if path is not None]
     targets = [path for path in (output, target) if path is not None]
