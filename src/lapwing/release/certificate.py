@@ -207,6 +207,10 @@ class Certificate:
         """What this and earlier purchases under the same terms cost; None where there is none."""
         return together(self.total, self.delta, self.requested_delta, self._terms, self.purchases)
 
+    def bought_before(self) -> list[str]:
+        """Say what bounds and lists cost that were bought before, and what that is together with this."""
+        return purchase_lines(self.purchases, self._terms, self.together)
+
     @property
     def _terms(self) -> tuple[str, str]:
         return self.relation, self.privacy_unit
@@ -222,7 +226,7 @@ class Certificate:
         """Return a short plain summary: what is protected, under which relation, at which cost, what was assumed."""
         lines = [*self._protected(), self._price()]
         lines += origin_lines(self.assumed_fields, self.dp_fields)
-        lines += purchase_lines(self.purchases, self._terms, self.together)
+        lines += self.bought_before()
         lines += [f"Assumed: {claim}." for claim in self.assumed]
         counted = "The table was compared as one of" if self.mechanism == EVALUATION else "The model stands for"
         if self.mechanism != DOMAIN:

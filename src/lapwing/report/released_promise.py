@@ -173,6 +173,7 @@ def assumed_section(schema: Schema, certificate: Certificate) -> Section:
     points = [
         f"{_count(schema, origin)} are {words}." for origin, words in _ORIGINS.items() if _number(schema, origin) > 0
     ]
+    points += certificate.bought_before()
     points += [f"{claim[:1].upper()}{claim[1:]}." for claim in certificate.assumed]
     if certificate.expected_rows is not None:
         points.append(f"About {certificate.expected_rows:,} rows were expected: a guess that its owner made public.")
