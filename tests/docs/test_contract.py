@@ -22,7 +22,7 @@ CONTRACT = {
     "schema convert": ("schema convert FOREIGN -o S.json", True),
     "schema learn": (
         "schema learn DATA --schema S.json --epsilon E [--delta D] --fields a ... -o S2.json",
-        False,
+        True,
     ),
     "plan": (
         "lapwing plan --schema S.json --expected-rows N --epsilon E [--delta D] [--mechanism M]",
@@ -61,6 +61,8 @@ MORE = {
     "demo": "-o --quiet",
     "schema check": "--quiet",
     "schema convert": "--table --quiet",
+    "schema learn": "--rho --dictionary --quantile --neighbours --ledger --dataset --transcript --certificate "
+    "--no-certificate --quiet",
     "plan": "--rho --neighbours --set",
     "synthesize": "--quiet",
     "resume": "-o --rows --model --certificate --no-certificate --seed --quiet",
@@ -210,6 +212,12 @@ def test_anonymize_takes_the_settings_of_the_design_and_returns_what_it_says():
     assert inspect.signature(lw.anonymize).parameters["min_group_size"].default == 10
     for name in ("data", "information_loss", "covariance_loss", "notice"):
         assert name in dir(lw.AnonymousTable)
+
+
+def test_learn_takes_the_settings_of_the_design():
+    budget, books = ["epsilon", "delta", "rho"], ["ledger", "dataset", "transcript", "certificate"]
+    asked = ["fields", "dictionaries", "quantile", "neighbours"]
+    assert list(inspect.signature(lw.Schema.learn).parameters) == ["data", "schema", *budget, *asked, *books]
 
 
 def test_a_release_offers_what_the_design_says_as_built():

@@ -60,6 +60,8 @@ def test_version_is_the_package_s():
         (["ledger", "init", "adult"], "missing option '--unit'"),
         (["ledger"], "missing command"),
         (["query", "m.lapwing"], "missing option '--column'"),
+        (["schema", "learn", "a.csv", "--schema", "s", "-o", "t"], "give a budget"),
+        (["schema", "learn", "a.csv", "b.csv", "--schema", "s", "-o", "t", "--epsilon", "1"], "extra argument (b.csv)"),
     ],
 )
 def test_wrong_usage_is_one_line_and_status_2(arguments, says):
