@@ -10,6 +10,7 @@ from lapwing.api.accuracy_conditions import Condition
 from lapwing.api.accuracy_queries import count_accuracy, table_accuracy
 from lapwing.api.answers import answer_table, answers_in_one_frame, table_name
 from lapwing.api.certified import certified_table
+from lapwing.api.croissant import write_croissant
 from lapwing.api.generators import checked_seed, fresh_seed, generator
 from lapwing.api.queries import Groups, checked_failure, query_table
 from lapwing.api.replicates import Replicates, make_replicates
@@ -308,6 +309,43 @@ class Release:
             If the file cannot be written.
         """
         write_whole(path, release_html(self.schema, self.model, self.certificate, self.noisy, self.accuracy()))
+
+    def to_croissant(
+        self,
+        path: str | Path,
+        *,
+        rows: str | Path,
+        certificate: str | Path | None = None,
+        about: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Write a description of rows of this release in Croissant 1.1, with the statement of differential privacy.
+
+        Parameters
+        ----------
+        path : path
+            The file, in the folder of the rows or above it.
+        rows : path
+            A ``.csv`` or ``.parquet`` file of rows that were drawn from this release. It is named with its hash.
+        certificate : path, optional
+            The certificate that was written beside these rows. It is named with its hash too.
+        about : mapping of str to JSON value, optional
+            Terms of schema.org about the data set, such as ``license``, ``url``, ``creator``, ``version`` and
+            ``name``; those that Croissant asks for and Lapwing cannot know are left out otherwise.
+
+        Raises
+        ------
+        ParameterError
+            If the certificate is of another release, a file lies outside the folder of ``path``, or a setting is
+            none.
+        DataError
+            If a file cannot be read or written.
+
+        Notes
+        -----
+        Costs no budget. The types, bounds and categories are the schema's. The statement is the certificate's without
+        its cost lines, with epsilon and delta as plain numbers that are never below the exact ones.
+        """
+        write_croissant(self.schema, self.certificate, path, rows=rows, certificate_file=certificate, about=about)
 
 
 def load(path: str | Path, kind: Kind = "path") -> Release:

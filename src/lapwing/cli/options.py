@@ -46,6 +46,10 @@ CertificateOut = Annotated[
     Path | None,
     typer.Option("--certificate", metavar="C.json", help="Where the certificate goes. Default: OUT.certificate.json."),
 ]
+CroissantOut = Annotated[
+    Path | None,
+    typer.Option("--croissant", metavar="F.json", help="Also describe the rows and the promise here, in Croissant."),
+]
 NoCertificate = Annotated[bool, typer.Option("--no-certificate", help="Write no certificate.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show only warnings and errors.")]
 Model = Annotated[Path, typer.Argument(metavar="M.lapwing", help="A saved model.", show_default=False)]

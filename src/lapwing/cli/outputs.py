@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from lapwing.api.release import Release
+    from lapwing.release.certificate import Certificate
+    from lapwing.schema.schemas import Schema
 
 Format = Literal["parquet", "csv"]
 _UNRECORDED = (
@@ -32,32 +34,45 @@ class Targets:
     ----------
     rows : Path
         A ``.parquet`` or ``.csv`` file.
-    model, certificate : Path or None
+    model, certificate, croissant : Path or None
         None where the file is not wanted.
     """
 
     rows: Path
     model: Path | None
     certificate: Path | None
+    croissant: Path | None = None
 
     @property
     def in_order(self) -> list[Path]:
         """The files in the order in which they appear: a set without certificate is incomplete."""
-        return [path for path in (self.model, self.rows, self.certificate) if path is not None]
+        found = (self.model, self.rows, self.croissant, self.certificate)
+        return [path for path in found if path is not None]
 
 
-def read_targets(rows: Path, model: Path | None, certificate: Path | None, *, no_certificate: bool) -> Targets:
+def read_targets(
+    rows: Path,
+    model: Path | None,
+    certificate: Path | None,
+    *,
+    no_certificate: bool,
+    croissant: Path | None = None,
+) -> Targets:
     """Return the files that the options name.
 
     Raises
     ------
     ParameterError
-        If the rows' format is unknown, a certificate is both wanted and not, or an earlier one would be left beside
-        rows that it does not describe.
+        If the rows' format is unknown, a certificate is both wanted and not, an earlier one would be left beside
+        rows that it does not describe, or the Croissant file could not name the others.
     """
     rows_format(rows)
     target = certificate_target(rows, certificate, no_certificate=no_certificate)
-    return Targets(rows=rows, model=model, certificate=target)
+    if croissant is not None:
+        from lapwing.api.croissant_files import check_beside  # noqa: PLC0415
+
+        check_beside(croissant, [rows, target])
+    return Targets(rows=rows, model=model, certificate=target, croissant=croissant)
 
 
 def certificate_target(output: Path, certificate: Path | None, *, no_certificate: bool) -> Path | None:
@@ -175,7 +190,7 @@ def produce(
 def _write(
     release: "Release", targets: Targets, places: Sequence[Path], *, rows: int | None, seed: int | None, quiet: bool
 ) -> None:
-    """Write model, rows and certificate to the places that are kept for the targets."""
+    """Write model, rows, Croissant file and certificate to the places that are kept for the targets."""
     place = dict(zip(targets.in_order, places, strict=True))
     if targets.model is not None:
         with _named(targets.model):
@@ -184,9 +199,27 @@ def _write(
     drawn = release.certificate.seed if seed is None else seed  # the certificate names the seed of the rows beside it
     frames = counted(release.frames(rows, seed=drawn), total, quiet=quiet)
     write_rows(frames, targets.rows, place[targets.rows])
+    certificate = replace(release.certificate, written_rows=total, seed=drawn)
+    if targets.croissant is not None:
+        described = _croissant(release.schema, certificate, targets, place[targets.rows])
+        place[targets.croissant].write_text(described, encoding="utf-8", newline="\n")
     if targets.certificate is not None:
-        certificate = replace(release.certificate, written_rows=total, seed=drawn)
-        place[targets.certificate].write_text(certificate.to_json(), encoding="utf-8")
+        # As bytes: the Croissant file names their hash, which a translated line break would change.
+        place[targets.certificate].write_bytes(certificate.to_json().encode())
+
+
+def _croissant(schema: "Schema", certificate: "Certificate", targets: Targets, rows: Path) -> str:
+    """Return the Croissant file about rows in their temporary place, and a certificate that is still to come."""
+    from lapwing.api.croissant import croissant_text  # noqa: PLC0415
+    from lapwing.api.croissant_files import Beside  # noqa: PLC0415
+
+    assert targets.croissant is not None
+    certified = None
+    if targets.certificate is not None:
+        certified = Beside.of(targets.certificate, certificate.to_json().encode())
+    return croissant_text(
+        schema, certificate, targets.croissant, rows=Beside.read(targets.rows, rows), certified=certified
+    )
 
 
 def resume_line(transcript: Path | None, data: Path, output: Path) -> str:
@@ -203,5 +236,7 @@ def summarize(release: "Release", targets: Targets, say: Say) -> None:
     say(f"rows: {targets.rows}")
     if targets.model is not None:
         say(f"model: {targets.model}")
+    if targets.croissant is not None:
+        say(f"Croissant: {targets.croissant}")
     if targets.certificate is not None:
         say(f"certificate: {targets.certificate}")

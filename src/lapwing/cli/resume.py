@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from lapwing.cli.console import is_quiet, speaker
-from lapwing.cli.options import CertificateOut, Data, ModelOut, NoCertificate, Quiet, Rows, RowsOut, Seed
+from lapwing.cli.options import CertificateOut, CroissantOut, Data, ModelOut, NoCertificate, Quiet, Rows, RowsOut, Seed
 from lapwing.cli.outputs import check_rows, produce, read_targets, resume_line, summarize
 
 
@@ -21,12 +21,13 @@ def resume(
     model: ModelOut = None,
     certificate: CertificateOut = None,
     no_certificate: NoCertificate = False,
+    croissant: CroissantOut = None,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
     """Finish an interrupted release without paying twice."""
     check_rows(rows)
-    targets = read_targets(output, model, certificate, no_certificate=no_certificate)
+    targets = read_targets(output, model, certificate, no_certificate=no_certificate, croissant=croissant)
 
     from lapwing.api.synthesize import resume as release_of  # noqa: PLC0415
 

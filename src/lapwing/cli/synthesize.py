@@ -10,6 +10,7 @@ from lapwing.budget.budget import requested_budget
 from lapwing.cli.console import Say, is_quiet, speaker
 from lapwing.cli.options import (
     CertificateOut,
+    CroissantOut,
     Data,
     ModelOut,
     NoCertificate,
@@ -91,6 +92,7 @@ def synthesize(
     model: ModelOut = None,
     certificate: CertificateOut = None,
     no_certificate: NoCertificate = False,
+    croissant: CroissantOut = None,
     quiet: Quiet = False,
 ) -> None:
     """Turn a private table into synthetic rows."""
@@ -99,7 +101,7 @@ def synthesize(
     say = speaker(context, quiet)
     silent = is_quiet(context, quiet)
     check_rows(rows)
-    targets = read_targets(output, model, certificate, no_certificate=no_certificate)
+    targets = read_targets(output, model, certificate, no_certificate=no_certificate, croissant=croissant)
 
     from lapwing.api.settings import usable_schema  # noqa: PLC0415
     from lapwing.api.synthesize import synthesize as release_of  # noqa: PLC0415
