@@ -43,6 +43,11 @@ def _pandas_object(cells, kind):
 def _pandas_category(cells, kind):
     if kind == "mixed":
         return None
+    if kind in {"integers", "unsigned"}:
+        # Left to itself, pandas turns whole numbers beside a missing one into floats.
+        dtype = "int64" if kind == "integers" else "uint64"
+        known = pd.Index(sorted({cell for cell in cells if cell is not None}), dtype=dtype)
+        return pd.Series(pd.Categorical(cells, categories=known))
     return pd.Series(pd.Categorical(pd.Series(cells, dtype=None if kind != "dates" else object)))
 
 

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import decimal
+import hashlib
 import math
 import re
 from fractions import Fraction
@@ -27,6 +28,9 @@ def naive_code(cell, field):
         if position is None and (field.folds or field.unlisted is not None):
             position = _unlisted(cell, field)
         return last if position is None else position
+    if field.open and field.type == "string":
+        text = naive_text(cell, field)
+        return last if text is None else int(hashlib.blake2b(text.encode(), digest_size=8).hexdigest(), 16) // 2**11
     if field.type == "number":
         number = _number(cell)
         return last if number is None else _real(float(number), field)
@@ -88,11 +92,35 @@ def _moment(cell):
     return None
 
 
+def naive_text(cell, field):
+    """Return the text that a cell of an opened field stands for, None where it is missing or no text."""
+    if cell is None or cell in field.missing_values or (isinstance(cell, float) and math.isnan(cell)):
+        return None
+    text = _plain(cell)
+    is_text = text != "\x00unreadable" and not text.startswith("\x00bytes ") and text not in ("", *field.missing_values)
+    return text if is_text else None
+
+
+def naive_magnitude(number):
+    """Return the cell of an int or a finite float on the grid of magnitudes, by fractions."""
+    exact = abs(Fraction(number if isinstance(number, int) else repr(number)))
+    if exact < Fraction(1, 10**12):
+        return 31 * 90
+    exponent = -13
+    while exact >= 100 * Fraction(10) ** exponent and exponent < 17:
+        exponent += 1
+    place = min(math.floor(exact / Fraction(10) ** exponent), 99) - 10
+    away = 1 + 90 * (exponent + 13) + place
+    return 31 * 90 + (away if number > 0 else -away)
+
+
 def _real(x, field):
     first = field.domain.values
     for offset, special in enumerate(field.special):
         if x == special:
             return first + offset
+    if field.open:
+        return naive_magnitude(x)
     lo, hi = float(field.minimum), float(field.maximum)
     if lo == hi:
         return 0
@@ -117,6 +145,8 @@ def _nearest(x, field):
     first = field.domain.values
     if x in field.special:
         return first + field.special.index(x)
+    if field.open:
+        return naive_magnitude(x)
     x = min(max(x, field.minimum), field.maximum)
     return min(round(Fraction(x - field.minimum, field.resolution or 1)), first - 1)
 

@@ -15,6 +15,9 @@ from lapwing.table.codec import encode
 from lapwing.table.parsing import read_numbers, read_times
 
 NUMBER_FIELDS = (
+    Field(name="x", type="number", open=True, special=(-1, 0.5)),
+    Field(name="x", type="integer", open=True, special=(-99, 2**63 - 1)),
+    Field(name="x", type="string", open=True, missing_values=("", "N/A", "3")),
     Field(name="x", type="number", minimum=-3.7, maximum=1e5, special=(-1, 0.5)),
     Field(name="x", type="number", minimum=0, maximum=1e-300),
     Field(name="x", type="number", minimum=-1e308, maximum=7e307),

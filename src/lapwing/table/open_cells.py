@@ -112,7 +112,7 @@ def open_texts(cells: RawColumn, field: Field) -> pl.Series:
     Returns
     -------
     polars Series of String, length n
-        In the plain form of `lapwing.table.plain_texts`; null where a cell is missing, or no text.
+        In the plain form of `lapwing.table.plain_texts`; null where a cell is missing, empty, or no text.
 
     Examples
     --------
@@ -137,8 +137,8 @@ def _left(texts: pl.Series, is_text: np.ndarray, field: Field) -> pl.Series:
 
 
 def _is_marked(texts: pl.Series, field: Field) -> np.ndarray:
-    """Return which texts are read as missing."""
-    return texts.is_in(list(field.missing_values)).fill_null(value=False).to_numpy()
+    """Return which texts are read as missing; the empty text is a value only of a list that has it."""
+    return texts.is_in(["", *field.missing_values]).fill_null(value=False).to_numpy()
 
 
 def _text_codes(field: Field, cells: RawColumn) -> np.ndarray:
