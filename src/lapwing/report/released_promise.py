@@ -234,12 +234,16 @@ def values_text(field: Field) -> str:
     '0 to 120'
     >>> values_text(Field(name="sex", type="string", categories=("f", "m")))
     '2 categories: f, m'
+    >>> values_text(Field(name="sex", type="string", categories=("f", "m", "other"), unlisted="other"))
+    '3 categories: f, m, other; all other texts count as other'
     """
     if field.type == "boolean" and field.categories is None:
         return "false, true"
     if field.categories is not None:
         listed = ", ".join(map(str, field.categories[:6]))
         more = ", ..." if len(field.categories) > 6 else ""
-        return f"{len(field.categories):,} categories: {listed}{more}"
+        prefixes = "; texts that are not listed count as their listed prefix" if field.folds else ""
+        rest = "" if field.unlisted is None else f"; all other texts count as {field.unlisted}"
+        return f"{len(field.categories):,} categories: {listed}{more}{prefixes}{rest}"
     step = "" if field.resolution is None else f", by {field.resolution}"
     return f"{field.minimum} to {field.maximum}{step}"
