@@ -1,0 +1,167 @@
+"""Lists of texts for tests: open columns of odd texts, and runs that ask about them as a learned domain does."""
+
+import itertools
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+
+from lapwing.audit.replay import audit_pair
+from lapwing.budget.budget import Budget, BudgetRequest, read_request
+from lapwing.curator.opening import open_room
+from lapwing.release.category_selection import CategorySelection
+from lapwing.release.certificate import Certificate, CostLine
+from lapwing.release.questions import Answer
+from lapwing.release.version import VERSION
+from lapwing.schema.fields import Field
+from lapwing.schema.schemas import PrivacyUnit, Schema
+
+TINY = Fraction(1, 10**9)
+"""A delta so small that its event never happens in a test."""
+
+_POPULAR = ("A10", "A1", "B", "é", "Zürich")
+_ODD = ("A1", "A11", "a1", "N/A", "N/Ax", "", " ", "B ", "e\u0301", "two\nlines", "\u2028", "x" * 200, "x" * 201, None)
+
+
+def open_schema(max_rows=1, *, has_unit=True):
+    """Return the schema of an open column of texts, with rows of a person."""
+    town = Field(name="town", type="string", open=True, missing_values=("", "N/A", "Z"))
+    if not has_unit:
+        return Schema(fields=(town,))
+    person = Field(name="person", type="string", identifier=True)
+    return Schema(fields=(person, town), privacy_unit=PrivacyUnit("person", max_rows))
+
+
+def text_pair(rng, relation, max_rows):
+    """Return a schema and two tables under it that differ in one unit, which has texts of its own at times."""
+    has_unit = max_rows > 1 or bool(rng.integers(2))
+    most = 2 * max_rows if has_unit else 1
+    units = [_rows(rng, f"p{place}", most) for place in range(int(rng.integers(0, 12)))]
+    for place, text in enumerate(_POPULAR):
+        rows = int(rng.choice([0, 1, 2, 3, 5, 30, 90]))
+        units += [[(f"q{place}-{number}", text)] for number in range(rows)]
+    person = "changed" if rng.integers(4) else None
+    changed, other = _rows(rng, person, most, own="only here"), _rows(rng, person, most, own="only there")
+    pair = [[*units, changed], [*units, *([] if relation == "add-remove" else [other])]]
+    tables = [_frame(rng, list(itertools.chain.from_iterable(each))) for each in pair]
+    return open_schema(max_rows, has_unit=has_unit), *(tables if rng.integers(2) else tables[::-1])
+
+
+def _rows(rng, person, most, own="only mine"):
+    """Return rows of one unit: some are all alike, some hold what no other unit has."""
+    count = int(rng.integers(1, most + 1))
+    texts = [(*_POPULAR, *_ODD, own, f"{own} too")[rng.integers(len(_POPULAR) + len(_ODD) + 2)] for _ in range(count)]
+    return [(person, text) for text in (texts[:1] * count if rng.integers(2) else texts)]
+
+
+def _frame(rng, rows):
+    rows = [rows[place] for place in rng.permutation(len(rows))]
+    return pl.DataFrame(
+        {
+            "person": pl.Series([person for person, _ in rows], dtype=pl.String),
+            "town": pl.Series([text for _, text in rows], dtype=pl.String),
+        }
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListSettings:
+    """What is asked: lists of prefixes and whole texts of the one column, at equal shares."""
+
+    schema: Schema
+    request: BudgetRequest
+    relation: str
+    prefixes: tuple = (1, None)
+    most: tuple = (2, 100)
+    delta: Fraction = TINY
+    selection_delta: Fraction = 2 * TINY
+    expected_rows: int | None = None
+    name: str = "lists of texts"
+
+    def to_dict(self):
+        return {"prefixes": list(self.prefixes)}
+
+
+@dataclass(frozen=True)
+class Lists:
+    """What a run shows."""
+
+    answers: tuple[Answer, ...]
+    certificate: Certificate
+
+    def to_dict(self):
+        return {"certificate": self.certificate.to_dict(), "answers": [each.to_dict() for each in self.answers]}
+
+
+def asked_lists(source, settings, terms, records, *, debit, sink, secret_bits, recorded=()):
+    """Ask for all lists, the second one only after the first."""
+    room = open_room(
+        source,
+        settings.schema,
+        terms,
+        settings.request.budget,
+        debit=debit,
+        secret_bits=secret_bits,
+        sink=sink,
+        recorded=recorded,
+        delta=settings.selection_delta,
+    )
+    cost = settings.request.budget / len(settings.prefixes)
+    answers = []
+    for prefix, most in zip(settings.prefixes, settings.most, strict=True):
+        question = CategorySelection(column="town", prefix=prefix, cost=cost, delta=settings.delta, most=most)
+        answers += room.ask(question)
+    return Lists(tuple(answers), certified(settings, terms, answers))
+
+
+def certified(settings, terms, answers):
+    """Return the certificate of some lists."""
+    lines = tuple(line for answer in answers for line in CostLine.of(answer, terms))
+    total = Budget(settings.request.budget.notion, sum((line.cost.amount for line in lines), Fraction(0)))
+    return Certificate(
+        lapwing=VERSION,
+        mechanism=settings.name,
+        settings=settings.to_dict(),
+        lines=lines,
+        total=total,
+        requested_epsilon=settings.request.epsilon,
+        requested_delta=None,
+        requested_rho=settings.request.rho,
+        epsilons=(),
+        delta=sum((line.delta or Fraction(0) for line in lines), Fraction(0)),
+        relation=terms.relation,
+        privacy_unit=settings.schema.unit_label,
+        max_rows=terms.max_rows,
+        assumed_fields=(),
+        dp_fields=(),
+        public_rows=terms.rows,
+        expected_rows=None,
+        released_rows=0,
+        ledger=None,
+        accuracy=(),
+        assumed=(),
+        warnings=(),
+    )
+
+
+def list_settings(schema, relation, *, pure=True, times=1, **changes):
+    """Return settings at a budget of one, or several times that."""
+    request = read_request(epsilon=times) if pure else read_request(rho=Fraction(times, 2))
+    return ListSettings(schema=schema, request=request, relation=relation, **changes)
+
+
+def flags_of_lists(
+    *, pairs, relations=("add-remove", "replace-one"), rows_per_unit=(1, 3), run=asked_lists, times=None, **changes
+):
+    """Return the flags of the first of so many generated pairs that has any, over both relations and notions."""
+    rng = np.random.default_rng(pairs)
+    kinds = itertools.product(range(pairs), relations, rows_per_unit, (True, False))
+    for _, relation, max_rows, pure in kinds:
+        schema, data, neighbour = text_pair(rng, relation, max_rows)
+        budget = int(rng.choice([1, 4, 1000])) if times is None else times
+        settings = list_settings(schema, relation, pure=pure, times=budget, **changes)
+        flags = audit_pair(data, neighbour, settings, run)
+        if flags:
+            return flags
+    return ()
