@@ -3,6 +3,7 @@
 import gzip
 import io
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,9 @@ import lapwing.table.source
 from helpers import canary
 from helpers.canary import NUMBER, TEXT
 from lapwing.errors import DataError, LapwingError
+from lapwing.schema.fields import Field
 from lapwing.schema.groupings import identity
+from lapwing.schema.opened import opened_schema
 from lapwing.schema.schemas import Schema
 from lapwing.table.guard import private_boundary
 from lapwing.table.source import code_table
@@ -28,6 +31,11 @@ SCHEMA = Schema.from_dict(
         ],
         "privacyUnit": {"field": "id", "maxRows": 2},
     }
+)
+OPENED = opened_schema(
+    replace(SCHEMA, fields=(SCHEMA.fields[0], Field(name="city", type="string"), SCHEMA.fields[2]), is_draft=True),
+    ("city", "pay"),
+    {},
 )
 ROWS = {"id": [TEXT, "b", None], "city": ["Graz", TEXT, TEXT], "pay": [NUMBER, 1.0, None]}
 
@@ -148,25 +156,29 @@ def public_count(data, schema):
     """Stand for any public call that reads rows."""
     source = code_table(data, schema)
     tables = [((field.name, identity(field.domain)),) for field in schema.columns if field.domain.values < 10]
-    return source.rows, source.units, source.count([*tables, ()])
+    told = [
+        sum(map(len, source.texts(field.name))) for field in schema.columns if field.open and field.type == "string"
+    ]
+    return source.rows, source.units, source.count([*tables, ()]), told
 
 
-def error_of(table):
+def error_of(table, schema):
     """Return what counting a table raises, if anything."""
     try:
-        public_count(table, SCHEMA)
+        public_count(table, schema)
     except BaseException as error:
         return error
     return None
 
 
+@pytest.mark.parametrize("schema", [SCHEMA, OPENED], ids=["bounded", "opened"])
 @pytest.mark.parametrize("what", BAD_TABLES)
-def test_a_bad_table_gives_counts_or_an_error_without_any_value(what, tmp_path, capfd):
+def test_a_bad_table_gives_counts_or_an_error_without_any_value(what, schema, tmp_path, capfd):
     table = BAD_TABLES[what](tmp_path)
 
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always")
-        error = error_of(table)
+        error = error_of(table, schema)
 
     if error is not None:
         assert isinstance(error, DataError)
@@ -189,11 +201,12 @@ def test_tables_that_cannot_be_read_at_all_are_refused(what, tmp_path):
 def test_odd_cells_are_misfits_and_no_error(what, tmp_path):
     table = BAD_TABLES[what](tmp_path)
 
-    rows, units, counts = public_count(table, SCHEMA)
+    rows, units, counts, _ = public_count(table, SCHEMA)
 
     assert rows >= 1
     assert units >= 1
     assert counts[0].sum() == rows
+    assert public_count(table, OPENED)[3] == [rows]
 
 
 def test_an_error_of_our_own_making_leads_to_no_row(monkeypatch):
@@ -204,6 +217,15 @@ def test_an_error_of_our_own_making_leads_to_no_row(monkeypatch):
 
     with pytest.raises(LapwingError) as caught:
         public_count(pl.DataFrame(ROWS), SCHEMA)
+
+    assert canary.leaks(caught.value) == []
+
+
+def test_an_error_while_texts_are_read_again_leads_to_no_row(monkeypatch):
+    monkeypatch.setattr(lapwing.table.source, "open_texts", fails)
+
+    with pytest.raises(LapwingError) as caught:
+        public_count(pl.DataFrame(ROWS), OPENED)
 
     assert canary.leaks(caught.value) == []
 

@@ -1,0 +1,187 @@
+"""The texts of an opened column are those of the rows that are kept, whatever the table, the chunks and the memory."""
+
+import itertools
+from collections import Counter, defaultdict
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lapwing.table.source
+from helpers.containers import CONTAINERS
+from helpers.naive_codes import naive_code, naive_text
+from lapwing.errors import DataError
+from lapwing.schema.fields import Field
+from lapwing.schema.schemas import PrivacyUnit, Schema
+from lapwing.table.cells import Numbers, Texts, Times
+from lapwing.table.codec import encode
+from lapwing.table.open_cells import open_texts
+from lapwing.table.source import code_table
+
+TOWN = Field(name="town", type="string", open=True, missing_values=("", "?"))
+PAY = Field(name="pay", type="integer", open=True)
+SCHEMA = Schema(fields=(Field(name="who", type="integer", identifier=True), TOWN, PAY))
+TOWNS = ["York", "york", " York", "?", "", None, "St. Gallen", "3", "3.0", "\x00unreadable", "\x00bytes ff", "é"]
+
+
+def with_units(max_rows):
+    return replace(SCHEMA, privacy_unit=None if max_rows is None else PrivacyUnit("who", max_rows))
+
+
+def table(rows, seed):
+    rng = np.random.default_rng(seed)
+    return pl.DataFrame(
+        {
+            "who": rng.geometric(0.3, rows).clip(1, 6),
+            "town": pl.Series([TOWNS[i] for i in rng.integers(0, len(TOWNS), rows)], dtype=pl.String),
+            "pay": rng.choice([1, 2, 19, 10**7], rows),
+        }
+    )
+
+
+def told(source):
+    """Return the texts beside the codes of all rows."""
+    texts = [text for part in source.texts("town") for text in part.to_list()]
+    codes = [row for part in source.chunks() for row in zip(part["town"].tolist(), part["pay"].tolist(), strict=True)]
+    return list(zip(texts, codes, strict=True))
+
+
+def texts_of(source):
+    return Counter(text for part in source.texts("town") for text in part.to_list())
+
+
+@pytest.fixture(params=["cached", "streamed"])
+def memory(request, monkeypatch):
+    if request.param == "streamed":
+        monkeypatch.setattr(lapwing.table.source, "CACHE_BYTES", 0)
+    return request.param
+
+
+@given(st.lists(st.one_of(st.none(), st.sampled_from(TOWNS), st.text(max_size=5), st.floats().map(repr))))
+def test_texts_are_what_cells_stand_for(cells):
+    found = open_texts(Texts(pl.Series(cells, dtype=pl.String)), TOWN)
+
+    assert found.to_list() == [naive_text(cell, TOWN) for cell in cells]
+
+
+@given(st.lists(st.tuples(st.one_of(st.floats(), st.sampled_from([3.0, 2.5, -0.0])), st.booleans()), min_size=1))
+def test_numbers_stand_for_the_text_that_programs_write(cells):
+    values, nulls = (np.array(part) for part in zip(*cells, strict=True))
+
+    found = open_texts(Numbers(values, nulls), TOWN)
+
+    assert found.to_list() == [None if is_null else naive_text(x, TOWN) for x, is_null in cells]
+
+
+def test_booleans_and_moments_stand_for_texts_as_well():
+    hours = Times(np.array([0, 3_600_000_000, 0]), np.array([False, False, True]))
+
+    assert open_texts(hours, TOWN).to_list() == ["1970-01-01", "1970-01-01T01:00:00", None]
+    assert open_texts(Numbers(np.array([True, False])), TOWN).to_list() == ["true", "false"]
+
+
+def test_the_code_of_a_text_is_the_same_in_every_version():
+    """Rows that are kept, and transcripts, depend on it."""
+    codes = encode(Texts(pl.Series(["York", "", "é"])), TOWN)
+
+    assert codes.tolist() == [3499584400180484, 2**53, 7146103782637155]
+
+
+@pytest.mark.usefixtures("memory")
+@pytest.mark.parametrize("max_rows", [None, 1, 2])
+@pytest.mark.parametrize("rows", [0, 1, 70])
+def test_texts_belong_to_the_rows_of_the_codes(rows, max_rows, monkeypatch):
+    monkeypatch.setattr(lapwing.table.source, "MAX_CHUNK_ROWS", 11)
+
+    source = code_table(table(rows, 3), with_units(max_rows))
+
+    pairs = told(source)
+    assert len(pairs) == source.rows
+    for text, (code, _) in pairs:
+        assert code == (TOWN.domain.last if text is None else naive_code(text, TOWN))
+
+
+@pytest.mark.usefixtures("memory")
+@pytest.mark.parametrize("max_rows", [None, 1, 3])
+def test_the_texts_that_are_kept_depend_on_neither_order_nor_chunks(max_rows, monkeypatch):
+    frame = table(40, 1)
+    expected = texts_of(code_table(frame, with_units(max_rows)))
+
+    for chunk, order in ((1, 0), (7, 1), (7, 2), (1000, 3)):
+        monkeypatch.setattr(lapwing.table.source, "MAX_CHUNK_ROWS", chunk)
+        shuffled = frame.sample(fraction=1, shuffle=True, seed=order)
+
+        assert texts_of(code_table(shuffled, with_units(max_rows))) == expected
+
+
+@pytest.mark.usefixtures("memory")
+@pytest.mark.parametrize("max_rows", [1, 2])
+def test_the_texts_of_a_unit_are_kept_by_its_own_rows_alone(max_rows):
+    frame = table(60, 2)
+    whole = texts_of(code_table(frame, with_units(max_rows)))
+
+    apart = Counter()
+    for own in frame.partition_by("who"):
+        its = texts_of(code_table(own, with_units(max_rows)))
+        assert its.total() == min(max_rows, own.height)
+        apart += its
+    assert apart == whole
+
+
+@pytest.mark.usefixtures("memory")
+def test_each_unit_keeps_the_texts_of_its_rows_of_smallest_hash():
+    frame = table(60, 7)
+    every = told(code_table(frame, SCHEMA))
+    of_unit = defaultdict(list)
+    for who, (text, codes) in zip(frame["who"].to_list(), every, strict=True):
+        arrays = {name: np.array([code]) for name, code in zip(("town", "pay"), codes, strict=True)}
+        of_unit[who].append((int(lapwing.table.source.row_hashes(arrays, ("town", "pay"))[0]), codes, text))
+
+    expected = Counter(text for rows in of_unit.values() for *_, text in sorted(rows, key=lambda row: row[:2])[:2])
+
+    assert texts_of(code_table(frame, with_units(2))) == expected
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_texts_are_the_same_from_every_kind_of_table(container, tmp_path):
+    cells = [cell for cell in TOWNS if cell is None or "\x00" not in cell]
+    built = CONTAINERS[container](["town"], cells, "texts", tmp_path)
+    if built is None:
+        pytest.skip("this kind of table cannot hold these cells")
+
+    source = code_table(built, Schema(fields=(TOWN,)))
+
+    texts = [text for part in source.texts("town") for text in part.to_list()]
+    assert texts == ["York", "york", " York", None, None, None, "St. Gallen", "3", "3", "é"]
+
+
+@pytest.mark.usefixtures("memory")
+@pytest.mark.parametrize("column", ["town", "pay"])
+def test_a_table_that_changes_is_refused_when_its_texts_are_read_where_units_were_cut(column):
+    passes = itertools.count()
+    query = table(60, 2).lazy().map_batches(lambda rows: changed(rows, column, next(passes)))
+    source = code_table(query, with_units(1))
+
+    with pytest.raises(DataError, match="changed between two passes"):
+        list(source.texts("town"))
+
+
+def changed(rows, column, number):
+    """Return the rows with another cell in the first one, in every pass but the first."""
+    return rows.with_columns(pl.when(pl.int_range(pl.len()) == number - 1).then(None).otherwise(column).alias(column))
+
+
+def test_texts_are_not_held_in_memory(monkeypatch):
+    """Neither when cached: the codes are, the texts come from the table, one chunk at a time."""
+    monkeypatch.setattr(lapwing.table.source, "MAX_CHUNK_ROWS", 10)
+    frame = table(95, 4)
+
+    source = code_table(frame, with_units(2))
+    parts = source.texts("town")
+
+    first = next(parts)
+    assert first.len() <= 10
+    assert {type(array) for part in source._parts for array in part.values()} == {np.ndarray}
