@@ -159,6 +159,10 @@ def resume(transcript: str | os.PathLike[str], data: object) -> Release:
 
 def _read_header(path: Path, header: dict[str, object]) -> tuple[Settings, Terms, Records]:
     """Read what the header of a transcript fixes."""
+    fixed = header.get("settings")
+    for key, what in ((EVALUATION, "bought evaluation"), (DOMAIN, "learned domain")):
+        if isinstance(fixed, dict) and key in fixed:
+            raise DataError(f"the transcript {path} is of a {what}; repeat that, with the same transcript")
     try:
         settings = Settings.from_dict(header["settings"])  # type: ignore[arg-type]
         terms = Terms.from_dict(header["terms"])  # type: ignore[arg-type]
@@ -167,8 +171,4 @@ def _read_header(path: Path, header: dict[str, object]) -> tuple[Settings, Terms
         pass
     else:
         return settings, terms, records
-    fixed = header.get("settings")
-    for key, what in ((EVALUATION, "bought evaluation"), (DOMAIN, "learned domain")):
-        if isinstance(fixed, dict) and key in fixed:
-            raise DataError(f"the transcript {path} is of a {what}; repeat that, with the same transcript")
     raise DataError(f"the header of the transcript {path} is damaged; give the file that the release wrote")
