@@ -44,7 +44,9 @@ def install(name: str, *target: str) -> "list[str]":
     requirements = str(REQUIREMENTS / f"{name}.txt")
     # A source archive would be built with tools that no hash covers.
     options = ["--quiet", "--require-hashes", "--only-binary", ":all:", "-r", requirements]
-    return ["-I", "-m", "pip", *target, "install", *options]
+    # The files list everything. Those of oracles may leave out what their tool can do without, such as PyTorch.
+    alone = ["--no-deps"] if name.startswith("oracle-") else []
+    return ["-I", "-m", "pip", *target, "install", *alone, *options]
 
 
 # ------------------------------------------------------------------------------------------------ finding a Python

@@ -5,6 +5,7 @@ from typing import Final
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
 from lapwing.schema.foreign.converted import Converted, converted
+from lapwing.schema.parsing import check_object
 from lapwing.schema.scalars import quote
 
 FORMAT: Final = "mbi domain"
@@ -37,13 +38,13 @@ def read_mbi(value: object, name: str) -> Converted:
     >>> read_mbi({"age": 85}, "the domain").schema.field("age").maximum
     84
     """
-    assert isinstance(value, dict)
-    for column, size in value.items():
+    sizes = check_object(value, name)
+    for column, size in sizes.items():
         if size < 1:
             raise SchemaError(f"{name}: column {quote(column)} has size {quote(size)}; a domain has at least one code")
     # A column of k codes has none for missing cells: with one it would have k + 1.
     fields = [
-        Field(name=column, type="integer", minimum=0, maximum=size - 1, required=True) for column, size in value.items()
+        Field(name=column, type="integer", minimum=0, maximum=size - 1, required=True) for column, size in sizes.items()
     ]
     note = (
         "the columns hold codes, 0 to size - 1, made by whatever cut and numbered the table for mbi; "

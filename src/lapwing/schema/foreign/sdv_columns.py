@@ -150,15 +150,21 @@ class Columns:
         if not isinstance(listed, list) or not listed:
             raise SchemaError(f"{where}: range_values and order must be lists of at least one value")
         sorts = set(map(type, listed))
+        if not sorts <= {str, int, float, bool}:
+            raise SchemaError(f"{where}: range_values and order must hold texts, numbers, true or false, nothing else")
         kind: FieldType = "string"
         if sorts <= {int, float}:
             kind = "integer" if sorts == {int} else "number"
         elif sorts == {bool}:
+            if len(listed) == 2:
+                return {"type": "boolean"}
             kind = "boolean"
         # The empty text is a category where it is listed, and stands for a missing cell elsewhere.
         missing = () if "" in listed else ("",)
         ordered = sdtype == "ordinal" or source.get("order") is not None
-        return {"type": kind, "categories": tuple(listed), "ordered": ordered, "missing_values": missing}
+        # SDV lists what it detects in the order of the table's rows, which is private where the list is not.
+        in_order = sorted(listed) if not ordered and (len(sorts) == 1 or sorts == {int, float}) else listed
+        return {"type": kind, "categories": tuple(in_order), "ordered": ordered, "missing_values": missing}
 
 
 def _step(places: int | None, bounds: Mapping[str, Any]) -> float | None:

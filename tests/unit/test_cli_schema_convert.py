@@ -1,0 +1,96 @@
+"""`lapwing schema convert`: what it writes, and what it says."""
+
+import json
+
+import pytest
+
+from helpers.command import lapwing
+from helpers.foreign_files import FOREIGN
+from lapwing.schema.foreign.reading import read_foreign
+from lapwing.schema.schemas import Schema
+
+
+@pytest.fixture
+def output(tmp_path):
+    return tmp_path / "new.schema.json"
+
+
+def test_the_schema_is_written_as_a_draft_where_anything_is_missing(output):
+    said = lapwing("schema", "convert", FOREIGN / "smartnoise-adult.yaml", "-o", output)
+
+    assert said.status == 0
+    written = json.loads(output.read_text())
+    assert written["draft"] is True
+    (sex,) = [field for field in written["fields"] if field["name"] == "sex"]
+    assert sex["categories"] is None
+    assert Schema.load_draft(output) == read_foreign(FOREIGN / "smartnoise-adult.yaml").schema
+
+
+def test_a_complete_schema_is_no_draft_and_can_be_checked(output):
+    said = lapwing("schema", "convert", FOREIGN / "mbi-adult-domain.json", "-o", output)
+
+    assert "complete" in said.out
+    assert "How to supply it" not in said.out
+    assert lapwing("schema", "check", output).status == 0
+
+
+def test_what_is_missing_is_said_by_field_with_both_ways_out(output):
+    said = lapwing("schema", "convert", FOREIGN / "sdv1-visits.json", "--table", "visits", "-o", output)
+
+    lines = [" ".join(line.split()) for line in said.out.splitlines()]
+    for line in (
+        "read SDV metadata",
+        "columns 7 modelled, 4 identifiers",
+        "(the table) whose rows are protected together",
+        "nights minimum and maximum",
+        "ward categories",
+    ):
+        assert line in lines
+    assert "write them into the file from public knowledge" in said.out
+    assert f"lapwing schema learn DATA --schema {output} --epsilon E --fields day arrived nights cost ward" in said.out
+
+
+def test_what_has_no_place_is_noted(output):
+    said = lapwing("schema", "convert", FOREIGN / "smartnoise-visits.yaml", "--table", "visits", "-o", output)
+
+    assert "Read, but without a place in the schema:\n- censor_dims, clamp_counts, use_dpsu" in said.out
+
+
+def test_one_line_says_that_nothing_is_known_to_be_public(output):
+    path = FOREIGN / "mbi-adult-domain.json"
+    said = lapwing("schema", "convert", path, "-o", output)
+    output.unlink()
+    quiet = lapwing("schema", "convert", path, "-o", output, "--quiet")
+
+    assert 'every field is "assumed"' in said.err.splitlines()[0]
+    assert "a row is protected by itself" in said.err.splitlines()[1]
+    assert (quiet.err, quiet.out) == ("", said.out)
+
+
+def test_a_file_that_is_there_is_not_replaced(output):
+    output.write_text("edited")
+
+    said = lapwing("schema", "convert", FOREIGN / "mbi-adult-domain.json", "-o", output)
+
+    assert "is there already and may have been edited" in said.error
+    assert output.read_text() == "edited"
+
+
+def test_a_file_of_several_tables_is_refused_with_their_names_and_nothing_is_written(output):
+    said = lapwing("schema", "convert", FOREIGN / "sdv2-visits.json", "-o", output)
+
+    assert said.error.endswith('choose one with table= or --table: "patients", "visits"')
+    assert not output.exists()
+
+
+def test_many_fields_and_odd_names_make_no_endless_or_dangerous_output(tmp_path, output):
+    columns = {f"c {i}": {"sdtype": "categorical"} for i in range(500)} | {"$(rm)\x1b[2J": {"sdtype": "categorical"}}
+    path = tmp_path / "many.json"
+    path.write_text(json.dumps({"columns": dict(reversed(columns.items()))}))
+
+    said = lapwing("schema", "convert", path, "-o", output)
+
+    assert "and 461 more fields" in said.out
+    assert "\x1b" not in said.out + said.err
+    assert "--fields '$(rm)�[2J' 'c 499'" in said.out
+    assert len(said.out.splitlines()) < 60

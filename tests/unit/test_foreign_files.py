@@ -1,0 +1,186 @@
+"""Files of other tools are recognised by what is in them, and hostile ones are refused in bounded time."""
+
+import json
+import shutil
+import sys
+import time
+
+import pytest
+
+from helpers.foreign_files import FOREIGN
+from lapwing.errors import SchemaError
+from lapwing.schema.foreign import yaml_text
+from lapwing.schema.foreign.reading import read_foreign
+
+
+def write(folder, text):
+    path = folder / "metadata"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def smartnoise(columns):
+    return "Database:\n  s:\n    t:\n      row_privacy: true\n" + columns
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "expected"),
+    [
+        ("sdv1-single.json", None, "SDV metadata"),
+        ("sdv2-visits.json", "visits", "SDV metadata"),
+        ("smartnoise-visits.yaml", "visits", "SmartNoise SQL metadata"),
+        ("mbi-adult-domain.json", None, "mbi domain"),
+    ],
+    ids=["sdv1", "sdv2", "smartnoise", "mbi"],
+)
+def test_the_name_of_a_file_says_nothing(tmp_path, name, table, expected):
+    odd = tmp_path / "table.parquet"
+    shutil.copy(FOREIGN / name, odd)
+
+    assert read_foreign(odd, table=table).format == expected
+
+
+def test_json_may_begin_with_a_mark_and_spaces(tmp_path):
+    assert read_foreign(write(tmp_path, b'\xef\xbb\xbf \n{"a": 2}')).format == "mbi domain"
+    assert read_foreign(write(tmp_path, b"\xef\xbb\xbfa: 2")).format == "mbi domain"
+
+
+def test_smartnoise_metadata_may_be_json(tmp_path):
+    text = json.dumps({"d": {"s": {"t": {"row_privacy": True, "a": {"type": "int", "lower": 0, "upper": 9}}}}})
+
+    assert read_foreign(write(tmp_path, text)).schema.field("a").maximum == 9
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "3", "just words", "- 1\n- 2", "{}", "[]", '{"a": "b"}', '{"fields": []}', "a,b\n1,2", "null"],
+    ids=["empty", "number", "words", "list", "object", "json list", "texts", "schema", "csv", "null"],
+)
+def test_a_file_of_no_known_format_is_refused_with_those_that_are_known(tmp_path, text):
+    with pytest.raises(SchemaError) as caught:
+        read_foreign(write(tmp_path, text))
+
+    said = str(caught.value)
+    assert said.startswith('metadata file "metadata" is of no known format; known are ')
+    assert all(name in said for name in ("SDV metadata", "SmartNoise SQL metadata", "mbi domain"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"\xff\xfe{\x00}\x00", "is not UTF-8 text"),
+        (b"PAR1\x15\x04\x80\xff", "is not UTF-8 text"),
+        (b"{\xff}", "is not UTF-8 text"),
+        ('{"a": 2', "is not JSON"),
+        ('{"a": 2, "a": 3}', 'has the key "a" twice'),
+        ('{"a": NaN}', "holds NaN"),
+        ('{"a": 1e999}', "too large for a float"),
+        ('{"a": ' + "9" * 5000 + "}", "number of thousands of digits"),
+        ("[" * 10**6, "nested too deeply"),
+        ("a: [" + "[" * 10**6, "nested more than 20 deep"),
+        ("\n".join(" " * depth + "a:" for depth in range(2000)), "nested more than 20 deep"),
+        ("a: 2\na: 3", 'has the key "a" twice'),
+        ("a: {b: 1, b: 2}", 'has the key "b" twice'),
+        ("a: &x 1\nb: *x", "anchors and aliases"),
+        ("a: 2020-02-31", "number or date that does not exist"),
+        ("a: " + "9" * 5000, "number or date that does not exist"),
+        ("a: [1", "is neither JSON nor YAML"),
+        ("a: b: c", "is neither JSON nor YAML"),
+        ("a: \x07", "is neither JSON nor YAML"),
+        ("a: 1\n---\nb: 2", "is neither JSON nor YAML"),
+        ("a: !!python/object/apply:os.getcwd []", "is neither JSON nor YAML"),
+        ("a: !!binary 'a'", "is neither JSON nor YAML"),
+        ("? [a]\n: 1", "found unhashable key"),
+        ("1: 2", "has the key 1, which is not a text"),
+        ("\t- a", "is neither JSON nor YAML"),
+    ],
+    ids=range(25),
+)
+def test_a_broken_file_is_refused_with_its_fault(tmp_path, text, said):
+    begun = time.process_time()
+
+    with pytest.raises(SchemaError) as caught:
+        read_foreign(write(tmp_path, text))
+
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert time.process_time() - begun < 5
+
+
+def test_aliases_that_multiply_are_refused_before_they_are_built(tmp_path):
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)]
+
+    with pytest.raises(SchemaError, match="write them out"):
+        read_foreign(write(tmp_path, "\n".join(lines)))
+
+
+def test_a_missing_file_and_a_folder_are_told_apart(tmp_path):
+    with pytest.raises(SchemaError, match="does not exist"):
+        read_foreign(tmp_path / "none")
+    with pytest.raises(SchemaError, match="cannot be read"):
+        read_foreign(tmp_path)
+
+
+def test_huge_files_are_refused_before_they_are_parsed(tmp_path, monkeypatch):
+    with (tmp_path / "huge").open("wb") as file:
+        file.truncate(65 * 2**20)
+    with pytest.raises(SchemaError, match="larger than 64 MiB"):
+        read_foreign(tmp_path / "huge")
+    monkeypatch.setattr(yaml_text, "MAX_YAML_BYTES", 10)
+    with pytest.raises(SchemaError, match="larger than 16 MiB, the most that is read of YAML"):
+        read_foreign(write(tmp_path, "a: 2\nb: 345"))
+
+
+@pytest.mark.parametrize("count", [10**4, pytest.param(10**5, marks=pytest.mark.full)], ids=["many", "most"])
+def test_many_columns_are_read_in_seconds(tmp_path, count):
+    domain = {f"c{i}": 2 for i in range(count)}
+    listed = {name: {"sdtype": "categorical"} for name in domain}
+    begun = time.process_time()
+
+    found = read_foreign(write(tmp_path, json.dumps(domain)))
+    assert len(found.schema.fields) == count
+    found = read_foreign(write(tmp_path, json.dumps({"METADATA_SPEC_VERSION": "SINGLE_TABLE_V1", "columns": listed})))
+    assert len(found.lacks) == count
+
+    assert time.process_time() - begun < count / 1000
+
+
+@pytest.mark.full
+def test_more_columns_than_a_schema_has_are_refused(tmp_path):
+    with pytest.raises(SchemaError, match="more than 100000 fields"):
+        read_foreign(write(tmp_path, json.dumps({f"c{i}": 2 for i in range(10**5 + 1)})))
+
+
+def test_many_columns_of_yaml_are_read_in_seconds(tmp_path):
+    columns = "".join(f"      c{i}: {{type: int, lower: 0, upper: 9}}\n" for i in range(10**4))
+    begun = time.process_time()
+
+    found = read_foreign(write(tmp_path, smartnoise(columns)))
+
+    assert len(found.schema.fields) == 10**4
+    assert time.process_time() - begun < 10
+
+
+def test_without_pyyaml_the_extra_is_named_and_json_still_read(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "yaml", None)
+
+    with pytest.raises(SchemaError, match=r"is not JSON; to read YAML, run pip install 'lapwing\[yaml\]'"):
+        read_foreign(FOREIGN / "smartnoise-visits.yaml")
+    assert read_foreign(FOREIGN / "mbi-adult-domain.json").format == "mbi domain"
+
+
+def test_without_the_compiled_loader_the_same_is_read(monkeypatch):
+    import yaml
+
+    compiled = read_foreign(FOREIGN / "smartnoise-visits.yaml", table="visits")
+    monkeypatch.delattr(yaml, "CSafeLoader", raising=False)
+
+    assert read_foreign(FOREIGN / "smartnoise-visits.yaml", table="visits") == compiled
+
+
+def test_names_with_hidden_characters_reach_no_error_as_they_are(tmp_path):
+    with pytest.raises(SchemaError) as caught:
+        read_foreign(write(tmp_path, '{"a\\u001b[2J": 0}'))
+
+    assert "\x1b" not in str(caught.value)

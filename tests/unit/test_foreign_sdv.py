@@ -1,0 +1,248 @@
+"""Metadata of SDV, as SDV 1.38 and 2.0 wrote it, becomes a schema."""
+
+import json
+
+import pytest
+
+from helpers.foreign_files import FOREIGN, SAMPLE
+from lapwing.errors import SchemaError
+from lapwing.schema.foreign.reading import read_foreign
+from lapwing.schema.foreign.sdv import is_sdv, read_sdv
+from lapwing.schema.schemas import Schema
+
+
+def single(**columns):
+    return {"METADATA_SPEC_VERSION": "SINGLE_TABLE_V1", "columns": columns}
+
+
+def related(relationships):
+    table = {"columns": {"a": {"sdtype": "boolean"}}}
+    return {"METADATA_SPEC_VERSION": "V1", "tables": {"t": table}, "relationships": relationships}
+
+
+def read(value, table=None):
+    return read_sdv(value, "the file", table)
+
+
+def lacks_of(found, field):
+    return [lack.what for lack in found.lacks if lack.field == field]
+
+
+def test_a_first_version_gives_types_and_says_that_domains_are_missing():
+    found = read_foreign(FOREIGN / "sdv1-adult.json")
+
+    assert (found.format, found.schema.name, found.schema.is_draft) == ("SDV metadata", "adult", True)
+    assert [field.name for field in found.schema.fields] == [field.name for field in SAMPLE.fields]
+    assert lacks_of(found, "age") == ["whether the numbers are whole", "minimum and maximum"]
+    assert lacks_of(found, "sex") == ["categories"]
+    assert {field.provenance for field in found.schema.fields} == {"assumed"}
+    assert not any(field.required for field in found.schema.fields)
+
+
+def test_ranges_that_a_second_version_detected_are_taken_and_released_by_nobody_before_they_are_looked_at():
+    found = read_foreign(FOREIGN / "sdv2-adult.json")
+    age = found.schema.field("age")
+
+    assert (age.type, age.minimum, age.maximum, age.required) == ("integer", 17, 90, True)
+    assert not any(field.blank for field in found.schema.fields)
+    assert found.schema.is_draft
+    assert [lack.what for lack in found.lacks] == ["whether the ranges and lists in the file are public"]
+
+
+def test_lists_without_order_do_not_keep_the_order_of_rows():
+    listed = json.loads((FOREIGN / "sdv2-adult.json").read_text())["tables"]["adult"]["columns"]["workclass"]
+
+    categories = read_foreign(FOREIGN / "sdv2-adult.json").schema.field("workclass").categories
+
+    assert categories == tuple(sorted(listed["range_values"]))
+    assert list(categories) != listed["range_values"]
+
+
+@pytest.mark.parametrize("version", ["sdv1", "sdv2"])
+def test_one_of_several_tables_is_read_and_none_guessed(version):
+    path = FOREIGN / f"{version}-visits.json"
+
+    with pytest.raises(SchemaError, match='several tables; choose one with table= or --table: "patients", "visits"'):
+        read_foreign(path)
+    with pytest.raises(SchemaError, match='no table "wards"; choose one of "patients", "visits"'):
+        read_foreign(path, table="wards")
+    assert read_foreign(path, table="patients").schema.name == "patients"
+
+
+@pytest.mark.parametrize("version", ["sdv1", "sdv2"])
+def test_each_sdtype_becomes_a_field(version):
+    schema = read_foreign(FOREIGN / f"{version}-visits.json", table="visits").schema
+
+    assert [(field.name, field.type, field.identifier) for field in schema.fields] == [
+        ("patient_id", "string", True),
+        ("visit", "string", True),
+        ("email", "string", True),
+        ("odd", "string", True),
+        ("insured", "boolean", False),
+        ("day", "date", False),
+        ("arrived", "datetime", False),
+        ("nights", "integer", False),
+        ("cost", "number", False),
+        ("triage", "string", False),
+        ("ward", "string", False),
+    ]
+    assert (schema.field("triage").categories, schema.field("triage").ordered) == (("low", "high"), True)
+    assert schema.field("ward").blank == ("categories",)
+
+
+def test_ranges_of_a_second_version_are_bounds_and_steps():
+    schema = read_foreign(FOREIGN / "sdv2-visits.json", table="visits").schema
+    cost, day, nights = map(schema.field, ("cost", "day", "nights"))
+
+    assert (cost.minimum, cost.maximum, cost.resolution) == (0, 90000, 0.01)
+    assert (day.minimum, day.maximum, day.required) == ("2000-01-01", "2029-12-31", True)
+    assert (nights.minimum, nights.maximum) == (0, None)
+
+
+def test_a_table_whose_rows_have_a_parent_lacks_a_privacy_unit():
+    visits = read_foreign(FOREIGN / "sdv1-visits.json", table="visits")
+    patients = read_foreign(FOREIGN / "sdv1-visits.json", table="patients")
+
+    (lack,) = [lack for lack in visits.lacks if lack.field == ""]
+    assert lack.what == "whose rows are protected together"
+    assert 'key "patient_id" of "patients"' in lack.way_out
+    assert visits.schema.privacy_unit is None
+    assert not [lack for lack in patients.lacks if lack.field == ""]
+
+
+def test_a_sequence_key_lacks_a_privacy_unit_too():
+    found = read_foreign(FOREIGN / "sdv1-single.json")
+
+    assert 'sequence_key "person"' in found.lacks[0].way_out
+    assert found.schema.is_draft
+    assert any("sequence_index" in note for note in found.notes)
+
+
+def test_personal_data_are_identifiers_unless_the_file_says_that_they_are_none():
+    found = read_foreign(FOREIGN / "sdv1-visits.json", table="patients")
+
+    assert [field.name for field in found.schema.fields if field.identifier] == ["patient_id", "ssn"]
+    assert found.schema.field("city").blank == ("categories",)
+    (note,) = read(single(a={"sdtype": "boolean"}, b={"sdtype": "ssn"})).notes
+    assert note.startswith("personal data")
+
+
+def test_keys_that_are_columns_by_themselves_are_identifiers_and_composite_ones_are_not():
+    columns = {"a": {"sdtype": "numerical"}, "b": {"sdtype": "boolean"}, "c": {"sdtype": "categorical"}}
+    table = {"columns": columns, "primary_key": ["a", "b"], "alternate_keys": ["c"]}
+
+    found = read({"METADATA_SPEC_VERSION": "V2", "tables": {"t": table}})
+
+    assert [field.identifier for field in found.schema.fields] == [False, False, True]
+    assert 'primary_key of several columns has no counterpart: "a", "b"' in found.notes
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        ({"computer_representation": "UInt8"}, ("integer", None, None)),
+        ({"computer_representation": "Float"}, ("number", None, None)),
+        ({"decimal_places": 0, "range_min": 1.0, "range_max": 5}, ("integer", 1, None)),
+        ({"decimal_places": 2, "range_min": 0, "range_max": 9}, ("number", 0, 0.01)),
+        ({"decimal_places": 14, "range_min": 0, "range_max": 9}, ("number", 0, None)),
+        ({"decimal_places": 9, "range_min": 0, "range_max": 9}, ("number", 0, None)),
+        ({"decimal_places": 2, "range_min": 0}, ("number", 0, None)),
+    ],
+    ids=["unsigned", "float", "no places", "places", "precision of a float", "too fine", "half a range"],
+)
+def test_a_number_has_what_the_file_states_and_no_more(column, expected):
+    field = read(single(x={"sdtype": "numerical", **column})).schema.field("x")
+
+    assert (field.type, field.minimum, field.resolution) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "categories"),
+    [
+        ([True, False], "boolean", None),
+        ([True], "boolean", (True,)),
+        ([3, 1], "integer", (1, 3)),
+        ([0.5, 2.5], "number", (0.5, 2.5)),
+        (["b", "", "a"], "string", ("", "a", "b")),
+    ],
+    ids=["both truths", "one truth", "whole", "numbers", "with the empty text"],
+)
+def test_a_list_has_the_type_of_its_values(values, kind, categories):
+    field = read(single(x={"sdtype": "categorical", "range_values": values})).schema.field("x")
+
+    assert (field.type, field.categories) == (kind, categories)
+
+
+def test_notes_name_what_was_read_past():
+    columns = {"x": {"sdtype": "categorical", "order_by": "alphabetical"}, "y": {"sdtype": "boolean", "new": 1}}
+    notes = read(single(**columns)).notes
+
+    assert notes == (
+        'order_by says how categories are ordered and not which there are: "x"',
+        'unknown settings were read past: "y"',
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"METADATA_SPEC_VERSION": "V9", "tables": {}}, 'METADATA_SPEC_VERSION "V9" is not known; known are V1, V2'),
+        ({"METADATA_SPEC_VERSION": 1}, "METADATA_SPEC_VERSION 1 is not known"),
+        ({"METADATA_SPEC_VERSION": ["V1"]}, "METADATA_SPEC_VERSION a list is not known"),
+        ({"METADATA_SPEC_VERSION": "V1"}, "tables must be an object"),
+        ({"METADATA_SPEC_VERSION": "V1", "tables": {}}, "describes no table"),
+        ({"METADATA_SPEC_VERSION": "V1", "tables": {"t": 3}}, 'table "t" must be an object'),
+        ({"METADATA_SPEC_VERSION": "V1", "tables": {"t": {"columns": []}}}, "columns must be an object"),
+        (single(), "no field to model"),
+        (single(a={"sdtype": "id"}), "no field to model"),
+        (single(a=[]), 'column "a" must be an object'),
+        (single(a={}), "sdtype must be a text such as numerical, got null"),
+        (single(a={"sdtype": {}}), "sdtype must be a text such as numerical, got an object"),
+        (single(a={"sdtype": "email", "pii": "yes"}), "pii must be true or false"),
+        (single(a={"sdtype": "boolean", "range_is_nullable": 0}), "range_is_nullable must be true or false"),
+        (single(a={"sdtype": "numerical", "range_min": "0"}), "minimum must be a finite number"),
+        (single(a={"sdtype": "numerical", "range_max": True}), "maximum must be a finite number"),
+        (single(a={"sdtype": "numerical", "decimal_places": -1}), "decimal_places must be a whole number"),
+        (single(a={"sdtype": "numerical", "computer_representation": 8}), "computer_representation must be a text"),
+        (single(a={"sdtype": "numerical", "decimal_places": 0, "range_min": 0.5}), "is not a whole number"),
+        (single(a={"sdtype": "numerical", "decimal_places": 0, "range_min": 2, "range_max": 1}), "minimum"),
+        (single(a={"sdtype": "datetime", "datetime_format": 5}), "datetime_format must be a text"),
+        (single(a={"sdtype": "datetime", "datetime_format": "%" * 300}), "datetime_format must be a text"),
+        (single(a={"sdtype": "datetime", "range_min": "soon"}), 'range_min "soon" is not of the form null'),
+        (single(a={"sdtype": "datetime", "datetime_format": "%Y%Y", "range_min": "20"}), "is not of the form"),
+        (single(a={"sdtype": "datetime", "datetime_format": "%Y", "range_min": 2000}), "is not of the form"),
+        (single(a={"sdtype": "categorical", "range_values": []}), "lists of at least one value"),
+        (single(a={"sdtype": "categorical", "order": "ab"}), "lists of at least one value"),
+        (single(a={"sdtype": "categorical", "range_values": [None]}), "must hold texts, numbers, true or false"),
+        (single(a={"sdtype": "categorical", "range_values": [{}]}), "must hold texts, numbers, true or false"),
+        (single(a={"sdtype": "categorical", "range_values": ["a", 1]}), "does not fit type string"),
+        (single(a={"sdtype": "categorical", "range_values": ["a", "a"]}), "listed twice"),
+        ({**single(a={"sdtype": "boolean"}), "primary_key": 3}, "primary_key must hold names of columns"),
+        ({**single(a={"sdtype": "boolean"}), "primary_key": "b"}, 'primary_key names "b", which is no column'),
+        ({**single(a={"sdtype": "boolean"}), "alternate_keys": [[{}]]}, "alternate_keys must hold names of columns"),
+        ({**single(a={"sdtype": "boolean"}), "sequence_key": {}}, "sequence_key must hold names of columns"),
+        (related({}), "relationships must be a list"),
+        (related([3]), "a relationship must be an object"),
+    ],
+    ids=range(37),
+)
+def test_what_is_broken_is_said(value, said):
+    assert is_sdv(value) or value == single() or "columns" in value
+
+    with pytest.raises(SchemaError) as caught:
+        read(value)
+
+    assert said in str(caught.value)
+
+
+def test_a_single_table_has_no_name_to_ask_for():
+    with pytest.raises(SchemaError, match="describes one table and does not name it"):
+        read(single(a={"sdtype": "boolean"}), "a")
+
+
+def test_columns_with_sdtypes_are_known_without_a_version():
+    assert is_sdv({"columns": {"a": {"sdtype": "id"}}})
+    assert is_sdv({"tables": {"t": {"columns": {"a": {"sdtype": "id"}}}}})
+    for other in (None, [], {}, {"columns": {"a": {}}}, {"tables": []}, {"tables": {"t": []}}, {"columns": []}):
+        assert not is_sdv(other)
+    assert isinstance(read({"columns": {"a": {"sdtype": "boolean"}}}).schema, Schema)
