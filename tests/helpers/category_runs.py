@@ -1,6 +1,7 @@
 """Lists of texts for tests: open columns of odd texts, and runs that ask about them as a learned domain does."""
 
 import itertools
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -165,3 +166,41 @@ def flags_of_lists(
         if flags:
             return flags
     return ()
+
+
+# ---------------------------------------------------------------------------------------- how often a unit shows up
+
+
+def tails(kind, parameter):
+    """Return P[Z >= x] for x = 0, 1, ..., summed over the law from far out."""
+    scale = float(parameter)
+    reach = math.ceil(60 * max(scale if kind == "laplace" else math.sqrt(scale), 1))
+    z = np.arange(reach + 1)
+    weights = np.exp(-z / scale) if kind == "laplace" else np.exp(-(z**2) / (2 * scale))
+    masses = weights / (weights[0] + 2 * weights[1:].sum())
+    return np.append(np.cumsum(masses[::-1])[::-1], np.zeros(1000))
+
+
+def spread(rows, largest):
+    """Yield the ways to spread at most so many rows over texts."""
+    yield ()
+    for first in range(1, min(rows, largest) + 1):
+        for rest in spread(rows - first, first):
+            yield (first, *rest)
+
+
+def failure(kind, parameter, max_rows, threshold):
+    """Return how probable it is at most that a text of one unit shows up."""
+    tail = tails(kind, parameter)
+    return max(1 - math.prod(1 - tail[threshold - rows] for rows in way) for way in spread(max_rows, max_rows))
+
+
+class TextSource:
+    """A source that gives the same texts again and again."""
+
+    def __init__(self, counts):
+        texts = [text for text, rows in counts.items() for _ in range(rows)]
+        self._texts = pl.Series(texts, dtype=pl.String)
+
+    def texts(self, column):
+        yield self._texts

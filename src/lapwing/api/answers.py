@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from lapwing.api.queries import free_name
+from lapwing.release.category_selection import SelectedTexts
 from lapwing.release.cell_sums import CellSums, NoisySums
 from lapwing.release.coordinates import Coordinates
 from lapwing.release.linear_statistics import LinearStatistics
@@ -34,7 +35,7 @@ def answer_table(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFr
 
     Parameters
     ----------
-    answer : NoisyCounts, NoisyTree, NoisyCells or NoisySums
+    answer : NoisyCounts, NoisyTree, NoisyCells, NoisySums or SelectedTexts
         A released answer.
     table : NoisyTable
         One of its tables.
@@ -51,6 +52,8 @@ def answer_table(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFr
         return _listed_table(answer, schema)
     if isinstance(answer, NoisySums):
         return _sums_table(answer, schema)
+    if isinstance(answer, SelectedTexts):
+        return _texts_table(answer)
     cells = np.indices(table.counts.shape).reshape(table.counts.ndim, table.counts.size)
     named = {
         name: pl.Series(texts, dtype=pl.String).gather(cell)
@@ -74,6 +77,15 @@ def _listed_table(answer: NoisyCells, schema: Schema) -> pl.DataFrame:
         named[name] = pl.Series(texts.tolist(), dtype=pl.String)
     count, sd = (free_name(name, tree.columns) for name in ("noisy_count", "noise_sd"))
     return pl.DataFrame({**named, count: answer.counts}).with_columns(pl.lit(answer.noise.sd).alias(sd))
+
+
+def _texts_table(answer: SelectedTexts) -> pl.DataFrame:
+    """Return the texts of a column that were shown."""
+    count, sd = (free_name(name, answer.question.columns) for name in ("noisy_count", "noise_sd"))
+    texts = pl.Series(answer.texts, dtype=pl.String)
+    return pl.DataFrame({answer.question.column: texts, count: answer.counts}).with_columns(
+        pl.lit(answer.noise.sd).alias(sd)
+    )
 
 
 def _sums_table(answer: NoisySums, schema: Schema) -> pl.DataFrame:
@@ -182,7 +194,7 @@ def _lines(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFrame:
     cells = table.counts.size
     if cells > LISTED_CELLS:
         total = {"cell": f"all {cells} cells", "noisy_count": int(table.counts.sum())}
-        is_biased = isinstance(answer, NoisyCells) and answer.is_filtered
+        is_biased = isinstance(answer, SelectedTexts) or (isinstance(answer, NoisyCells) and answer.is_filtered)
         deviation = None if is_biased else table.noise.sd * math.sqrt(cells)
         return pl.DataFrame({**total, "noise_sd": deviation}, schema_overrides={"noise_sd": pl.Float64})
     names = list(answer.question.columns) if not isinstance(answer, NoisySums) else _NAMES[answer.question.kind]
