@@ -29,6 +29,10 @@ that are too wide by a decade or more; a fifth of `GAMMA` makes these rarer at t
 WIDEST: Final = 4
 """Coarse groups that are looked at together: rows thin out over cells, seldom over decades."""
 
+TOLERANCE: Final = Fraction(1, 100)
+"""The part of the rows that may lie beyond a bound for all that the fine cells say; a wider bound is better than
+losing more. Chosen by the errors of releases, see docs/learn.md."""
+
 Run = tuple[int, int]
 
 
@@ -110,8 +114,9 @@ def learn_bounds(
     Round 1 counts coarse groups. From each end inwards, the first run of 1, 2 or 4 groups whose sum passes what noise
     shows anywhere with 1 % is where the rows begin; round 2 does the same over the fine cells of these two runs, with
     5 % and runs of any length, everything else counted together. The bounds are the outer ends of the runs found then,
-    or of the coarse groups where round 2 finds nothing. With a quantile, cells at both ends are left out while their
-    noisy counts sum to no more than that part of the noisy number of rows.
+    or of the coarse groups where round 2 finds nothing; they move outwards again while the cells beyond may hold more
+    than 1 % of all rows (their noisy counts and a standard deviation). With a quantile, cells at both ends are left
+    out while their noisy counts sum to no more than that part of the noisy number of rows.
 
     All is a function of the answers; time ``O(k log k)`` for the k cells of a field.
     """
@@ -205,9 +210,20 @@ def _fine_ends(ends: _Ends, cells: _Cells, allowed: int) -> Run:
     below, above = int(cells.counts[:low_first].sum()), int(cells.counts[high_stop:].sum())
     lowest = lower_run(cells.counts[low_first:low_stop], levels, _left(allowed, below))
     highest = upper_run(cells.counts[high_first:high_stop], levels, _left(allowed, above))
-    low = low_first if lowest is None else low_first + lowest[0]
-    high = high_stop if highest is None else high_first + highest[1]
-    return int(cells.edges[low]), int(cells.edges[high])
+    outside_low = 0 if lowest is None else lowest[0]
+    outside_high = 0 if highest is None else high_stop - high_first - highest[1]
+
+    tolerated = max(0, allowed) + max(0, int(cells.counts.sum())) * float(TOLERANCE)
+    outside_low = _left_out(cells.counts[low_first : low_first + outside_low], cells.noise, tolerated)
+    outside_high = _left_out(cells.counts[high_stop - outside_high : high_stop][::-1], cells.noise, tolerated)
+    return int(cells.edges[low_first + outside_low]), int(cells.edges[high_stop - outside_high])
+
+
+def _left_out(counts: np.ndarray, noise: NoiseLaw, tolerated: float) -> int:
+    """Return how many cells beyond a bound, from the outside, hold few enough rows within a standard deviation."""
+    cells = np.arange(1, counts.size + 1)
+    few = np.flatnonzero(np.cumsum(counts) + np.sqrt(cells) * noise.sd <= tolerated)
+    return int(few[-1]) + 1 if few.size else 0
 
 
 def _left(allowed: int, beyond: int) -> int:
