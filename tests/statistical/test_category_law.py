@@ -21,9 +21,9 @@ SHAPES = {1: ((1,),), 3: ((1, 1, 1), (3,), (2, 1))}
 
 SCALES = {
     "laplace": {"many texts of one row are the worst": 2, "one text of all rows is the worst": 1},
-    "gaussian": {"many texts of one row are the worst": 4, "one text of all rows is the worst": 1},
+    "gaussian": {"many texts of one row are the worst": 6, "one text of all rows is the worst": 1},
 }
-UNITS = {1: 10_000, 2: 10_000, 4: 40_000}
+UNITS = {1: 10_000, 2: 15_000, 6: 40_000}
 """For each scale so many that a threshold lowered by one shows but for six standard deviations."""
 
 

@@ -26,6 +26,8 @@ import numpy as np
 
 from lapwing.api.bought_running import BoughtEvaluation, run_evaluation
 from lapwing.api.bought_settings import BoughtSettings
+from lapwing.api.learn_running import run_learning
+from lapwing.api.learn_settings import LearnSettings
 from lapwing.api.records import Records
 from lapwing.api.release import Release
 from lapwing.api.running import run_release
@@ -53,7 +55,7 @@ from lapwing.release.terms import Terms
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import CodedSource, code_table
 
-AuditedSettings = Settings | BoughtSettings
+AuditedSettings = Settings | BoughtSettings | LearnSettings
 
 UNRECORDED = Records(release_id="audit", ledger=None, dataset=None, transcript=None)
 
@@ -108,8 +110,8 @@ def audit_pair(
     ----------
     data, neighbour : table
         Two neighbours under ``settings.relation`` and the schema's privacy unit.
-    settings : Settings or BoughtSettings
-        Mechanism, or the synthetic side of an evaluation, budget and relation, with a fixed public seed.
+    settings : Settings, BoughtSettings or LearnSettings
+        Mechanism, the synthetic side of an evaluation, or fields to learn, budget and relation; a fixed public seed.
     run : callable, optional
         What is run, where the settings do not say.
 
@@ -131,6 +133,8 @@ def audit_pair(
 
 def _runner(settings: AuditedSettings) -> Runner:
     """Return what runs these settings."""
+    if isinstance(settings, LearnSettings):
+        return run_learning
     return run_evaluation if isinstance(settings, BoughtSettings) else run_release
 
 
