@@ -21,6 +21,7 @@ RUN = [
     "after-the-release.md",
     "adaptive.md",
     "schema.md",
+    "foreign.md",
     "learn.md",
     "evaluate.md",
     "report.md",

@@ -128,7 +128,7 @@ def test_huge_files_are_refused_before_they_are_parsed(tmp_path, monkeypatch):
     with pytest.raises(SchemaError, match="larger than 64 MiB"):
         read_foreign(tmp_path / "huge")
     monkeypatch.setattr(yaml_text, "MAX_YAML_BYTES", 10)
-    with pytest.raises(SchemaError, match="larger than 16 MiB, the most that is read of YAML"):
+    with pytest.raises(SchemaError, match="larger than 8 MiB, the most that is read of YAML"):
         read_foreign(write(tmp_path, "a: 2\nb: 345"))
 
 

@@ -14,7 +14,7 @@ def from_foreign(path: str | os.PathLike[str], *, table: str | None = None) -> S
     Parameters
     ----------
     path : path
-        A JSON or YAML file of at most 64 MiB; the format is recognised by what is in it.
+        A JSON file of at most 64 MiB, or a YAML file of at most 8; the format is recognised by what is in it.
     table : str or None
         Which table, where the file describes several.
 

@@ -62,7 +62,8 @@ def read_foreign(path: str | os.PathLike[str], *, table: str | None = None) -> C
     Parameters
     ----------
     path : path
-        A JSON or YAML file of at most 64 MiB. Its format is recognised by what is in it, not by its name.
+        A JSON file of at most 64 MiB, or a YAML file of at most 8. Its content says which format it is, not
+        its name.
     table : str or None
         Which table, where the file describes several.
 

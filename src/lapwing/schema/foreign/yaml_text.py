@@ -6,8 +6,8 @@ from lapwing.errors import SchemaError
 from lapwing.schema.checks import repeated
 from lapwing.schema.scalars import quote
 
-MAX_YAML_BYTES: Final = 16 * 2**20
-"""Largest YAML file that is read: its values take some twenty times the memory and time of JSON."""
+MAX_YAML_BYTES: Final = 8 * 2**20
+"""Largest YAML file that is read: a megabyte takes some two seconds."""
 
 _MAX_DEPTH: Final = 20
 
@@ -18,7 +18,7 @@ def parse_yaml(content: bytes, what: str) -> Any:  # noqa: ANN401
     Parameters
     ----------
     content : bytes
-        UTF-8 text of at most 16 MiB, without anchors, nested at most 20 deep.
+        UTF-8 text of at most 8 MiB, without anchors, nested at most 20 deep.
     what : str
         Begins each error sentence; names the file.
 
@@ -34,7 +34,7 @@ def parse_yaml(content: bytes, what: str) -> Any:  # noqa: ANN401
     """
     yaml = _library(what)
     if len(content) > MAX_YAML_BYTES:
-        raise SchemaError(f"{what} is larger than 16 MiB, the most that is read of YAML; write it as JSON")
+        raise SchemaError(f"{what} is larger than 8 MiB, the most that is read of YAML; write it as JSON")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
