@@ -188,7 +188,8 @@ class _RecordSet:
         data = found.get("data")
         is_list = data is not None or bool(_ENUMERATIONS.intersection(_names(_many(found.get("dataType")))))
         keys = tuple(each if isinstance(each, str) else _target(each) for each in _many(found.get("key")))
-        return cls(called, alias, fields, keys, _many(data) or None, is_list)
+        # A key that is not understood in part would make an identifier of the other part.
+        return cls(called, alias, fields, keys if all(keys) else (), _many(data) or None, is_list)
 
 
 @dataclass(frozen=True, slots=True)

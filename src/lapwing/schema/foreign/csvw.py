@@ -246,7 +246,7 @@ def _datatype(value: object, where: str) -> _Datatype:
     about: Mapping[str, Any] = {"base": value} if value is None or isinstance(value, str) else {}
     if not about:
         about = check_object(value, f"{where}: datatype")
-    base = about.get("base") or "string"
+    base = "string" if about.get("base") is None else about["base"]
     if not isinstance(base, str):
         raise SchemaError(f"{where}: the base of a datatype must be a text, got {quote(base)}; correct it")
     base = re.split("[:#]", base)[-1]
