@@ -53,8 +53,8 @@ def learn(
     rho : number above 0, optional
         zCDP budget; exactly one of ``epsilon`` and ``rho`` is given.
     fields : sequence of str, optional
-        What to learn: bounds of numbers and dates, lists of texts. Bounds and lists that are there are only narrowed.
-        Without it, every blank field.
+        What to learn: bounds of numbers and dates, lists of texts. One bound that is there stays; both, and lists, are
+        narrowed. Without it, every blank field.
     dictionaries : mapping of str to list of texts or path, optional
         For string fields, public texts among which those that occur are found, without a delta. A file has one a line.
     quantile : number in [0, 1/4), default 0

@@ -164,7 +164,7 @@ def _is_open(field: Field) -> bool:
 def _filled_in(settings: LearnSettings, learned: Learned, records: Records) -> Schema:
     """Return the schema with the learned fields, and with what they cost."""
     original = settings.original
-    found = {field.name: _with_origin(field, original.field(field.name)) for field in learned.fields}
+    found = {field.name: _as_known(field, original.field(field.name)) for field in learned.fields}
     fields = tuple(found.get(field.name, field) for field in original.fields)
     budget = settings.request.budget
     # As debited: what the answers cost may be less, but is itself a function of them.
@@ -187,11 +187,18 @@ def _filled_in(settings: LearnSettings, learned: Learned, records: Records) -> S
     )
 
 
-def _with_origin(learned: Field, original: Field) -> Field:
-    """Return a learned field; what is left of bounds or a list that were assumed is assumed still."""
+def _as_known(learned: Field, original: Field) -> Field:
+    """Return a learned field: with the half that was known, and assumed still where that, or its list, was assumed."""
     had = original.categories is not None or original.minimum is not None or original.maximum is not None
-    is_assumed = had and original.provenance in ("assumed", "drafted")
-    return replace(learned, provenance="assumed") if is_assumed and learned.provenance == "dp" else learned
+    if not had or learned == original:
+        return learned
+    changes: dict[str, Any] = {}
+    if original.blank:
+        known = {"minimum": original.minimum, "maximum": original.maximum}
+        changes = {key: bound for key, bound in known.items() if bound is not None}
+    if original.provenance in ("assumed", "drafted"):
+        changes["provenance"] = "assumed"
+    return replace(learned, **changes)
 
 
 def _certificate(

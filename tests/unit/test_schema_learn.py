@@ -1,0 +1,354 @@
+"""lw.Schema.learn: what it takes and refuses, what comes out, on small tables and on whole ones."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.learn_runs import learn_settings
+from lapwing.api.learn_outlook import outlook
+from lapwing.errors import LapwingError, ParameterError, SchemaError
+from lapwing.release.certificate import Certificate
+from lapwing.release.terms import Terms
+from lapwing.schema.schemas import Schema
+
+HUGE = {"epsilon": 10**6}
+LISTS = {"epsilon": 10**6, "delta": "1e-6"}
+ROWS = 4000
+
+
+def field(name, kind, **more):
+    return {"name": name, "type": kind, "provenance": "dp"} | more
+
+
+FIELDS = [
+    field("age", "integer"),
+    field("pay", "number"),
+    field("town", "string"),
+    field("born", "date"),
+    field("seen", "datetime"),
+]
+DRAFT = {"draft": True, "fields": FIELDS}
+
+
+def table(rows=ROWS):
+    rng = np.random.default_rng(3)
+    return pl.DataFrame(
+        {
+            "age": rng.integers(18, 91, rows),
+            "pay": np.round(rng.exponential(3000, rows), 2),
+            "town": rng.choice(["Bern", "Uri", "Zug"], rows, p=[0.6, 0.3, 0.1]),
+            "born": pl.Series(rng.integers(0, 20_000, rows)).cast(pl.Int32).cast(pl.Date),
+            "seen": pl.Series(rng.integers(10**15, 10**15 + 10**14, rows)).cast(pl.Datetime("us")),
+        }
+    )
+
+
+DATA = table()
+
+
+def learned(data=DATA, schema=DRAFT, **settings):
+    return lw.Schema.learn(data, schema, **(LISTS | settings))
+
+
+def test_at_a_huge_budget_bounds_hold_all_rows_and_lists_all_texts():
+    found = learned()
+
+    assert not found.is_draft
+    assert {each.provenance for each in found.columns} == {"dp"}
+    for name in ("age", "pay"):
+        low, high = DATA[name].min(), DATA[name].max()
+        bounds = found.field(name)
+        assert bounds.minimum <= low
+        assert high <= bounds.maximum <= 1.2 * high
+    assert found.field("born").minimum == DATA["born"].min().replace(day=1).isoformat()
+    assert found.field("born").maximum >= DATA["born"].max().isoformat()
+    assert found.field("town").categories == ("Bern", "Uri", "Zug", "(other)")
+    assert found.field("town").unlisted == "(other)"
+
+
+def test_the_result_is_a_schema_that_a_release_takes():
+    release = lw.synthesize(DATA, learned(), epsilon=1, mechanism="Independent")
+
+    assert set(release.sample(100).columns) == set(DATA.columns)
+    assert release.certificate.dp_fields == tuple(DATA.columns)
+    assert len(release.certificate.purchases) == 1
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "pandas", "pyarrow", "lazy"])
+def test_every_kind_of_table_gives_the_same_schema(tmp_path, kind):
+    DATA.write_csv(tmp_path / "d.csv")
+    DATA.write_parquet(tmp_path / "d.parquet")
+    data = {
+        "csv": tmp_path / "d.csv",
+        "parquet": tmp_path / "d.parquet",
+        "pandas": DATA.to_pandas(),
+        "pyarrow": DATA.to_arrow(),
+        "lazy": DATA.lazy(),
+    }[kind]
+
+    assert learned(data).fields == learned().fields
+
+
+def test_only_the_fields_that_are_named_are_read_and_learned():
+    found = learned(DATA.select("age"), fields=["age"], **HUGE, delta=None)
+
+    assert found.is_draft
+    assert [each.name for each in found.columns if not each.blank] == ["age"]
+    assert found.purchases[-1].fields == ("age",)
+    assert learned(DATA.select("age"), fields="age").field("age").blank == ()
+
+
+def test_a_learned_draft_is_learned_further_and_both_purchases_stay(tmp_path):
+    learned(fields=["age", "pay", "born", "seen"]).save(tmp_path / "one.json")
+
+    found = learned(schema=tmp_path / "one.json")
+
+    assert not found.is_draft
+    assert [each.fields for each in found.purchases] == [("age", "pay", "born", "seen"), ("town",)]
+    assert len({each.release for each in found.purchases}) == 2
+
+
+def test_what_nobody_has_confirmed_keeps_the_schema_a_draft():
+    draft = {"draft": True, "fields": [field("age", "integer"), {"name": "flag", "type": "boolean"}]}
+    draft["fields"][1]["provenance"] = "drafted"
+
+    found = learned(DATA, draft, delta=None)
+
+    assert found.is_draft
+    assert not found.field("age").blank
+
+
+def test_a_half_that_is_known_is_kept_and_what_was_assumed_stays_assumed():
+    fields = [
+        field("age", "integer", constraints={"minimum": 21, "maximum": None}, provenance="public"),
+        field("pay", "number", constraints={"minimum": 0, "maximum": None}, provenance="assumed"),
+        field("town", "string", categories=["Uri", "Zug", "Bern", "Chur"], provenance="assumed"),
+    ]
+
+    found = learned(schema={"draft": True, "fields": fields}, fields=["age", "pay", "town"], delta=None)
+
+    assert (found.field("age").minimum, found.field("age").provenance) == (21, "dp")
+    assert (found.field("pay").minimum, found.field("pay").provenance) == (0, "assumed")
+    assert found.field("town").categories == ("Uri", "Zug", "Bern", "(other)")
+    assert found.field("town").provenance == "assumed"
+
+
+@pytest.mark.parametrize("kind", ["list", "file", "windows"])
+def test_a_dictionary_needs_no_delta(tmp_path, kind):
+    texts = ["Chur", "Bern", "Zug", "Uri"]
+    path = tmp_path / "towns.txt"
+    path.write_bytes(
+        ("\ufeff" + "\r\n".join(texts) + "\r\n").encode() if kind == "windows" else "\n".join(texts).encode()
+    )
+
+    found = learned(fields=["town"], dictionaries={"town": texts if kind == "list" else path}, delta=None)
+
+    assert set(found.field("town").categories) == {"Bern", "Uri", "Zug", "(other)"}
+
+
+def test_codes_fold_into_beginnings_that_are_frequent():
+    rng = np.random.default_rng(5)
+    rare = [f"A{each:04d}" for each in range(600)]
+    codes = pl.DataFrame({"code": ["B1"] * 500 + rare + [f"C{rng.integers(10**9)}"]})
+    draft = {"draft": True, "fields": [field("code", "string", hierarchy={"prefixes": [1]})]}
+
+    found = lw.Schema.learn(codes, draft, epsilon=1, delta="1e-6").field("code")
+
+    assert set(found.categories) == {"B1", "A", "(other)"}
+    assert found.folds == (1,)
+
+
+def test_people_with_many_rows_are_cut_and_the_noise_is_for_all_their_rows(tmp_path):
+    person = {"name": "person", "type": "integer", "role": "identifier"}
+    draft = {"draft": True, "privacyUnit": {"field": "person", "maxRows": 2}, "fields": [person, *FIELDS]}
+    people = DATA.with_columns(person=pl.Series(np.arange(ROWS) // 4))
+
+    found = learned(people, draft, certificate=tmp_path / "c.json", epsilon=1)
+
+    written = Certificate.from_dict(json.loads((tmp_path / "c.json").read_text()))
+    assert (written.privacy_unit, written.max_rows, found.purchases[-1].privacy_unit) == ("person:2", 2, "person:2")
+    assert {line.sensitivity.l1 for line in written.lines} == {2}
+    assert "Rows out" not in written.text()
+    assert "person" not in found.purchases[-1].fields
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3])
+def test_tiny_tables_leave_bounds_blank_and_list_nothing(rows):
+    found = learned(DATA.head(rows), epsilon=1)
+
+    assert found.is_draft
+    assert [each.name for each in found.columns if each.blank] == ["age", "pay", "born", "seen"]
+    assert found.field("town").categories == ("(other)",)
+
+
+def test_a_quantile_leaves_out_what_is_far_away():
+    spread = DATA.with_columns(age=pl.when(pl.int_range(pl.len()) < 20).then(10**6).otherwise("age"))
+
+    wide, narrow = (
+        learned(spread, fields=["age"], delta=None, quantile=each).field("age") for each in (0, Fraction(1, 100))
+    )
+
+    assert wide.maximum >= 10**6
+    assert narrow.maximum < 100
+
+
+def test_half_of_delta_goes_to_lists_beside_epsilon_and_all_of_it_beside_rho():
+    whole = learn_settings(DRAFT, budget={"epsilon": 1, "delta": "1e-6"})
+    split = learn_settings(DRAFT, budget={"rho": "0.1", "delta": "1e-6"})
+    none = learn_settings(DRAFT, budget={"epsilon": 1, "delta": "1e-6"}, fields=["age"])
+
+    assert (whole.selection_delta, whole.request.delta) == (Fraction(1, 2 * 10**6), Fraction(1, 10**6))
+    assert (split.selection_delta, split.request.budget.rho) == (Fraction(1, 10**6), Fraction(1, 10))
+    assert none.selection_delta == 0
+    assert none.request.budget.rho > whole.request.budget.rho
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 2}, {"epsilon": 2, "delta": "1e-6"}, {"rho": "0.2", "delta": "1e-6"}])
+def test_the_certificate_says_what_was_spent_and_stays_within_what_was_asked(tmp_path, budget):
+    names = ["age", "pay"] if "delta" not in budget else None
+
+    lw.Schema.learn(DATA, DRAFT, **budget, fields=names, certificate=tmp_path / "c.json")
+
+    written = Certificate.from_dict(json.loads((tmp_path / "c.json").read_text()))
+    pairs = dict(written.epsilons)
+    assert (written.mechanism, written.released_rows) == ("domain", 0)
+    assert "stands for" not in written.text()
+    if "delta" not in budget:
+        assert (written.total.epsilon, written.delta, pairs) == (2, 0, {})
+    elif "epsilon" in budget:
+        assert written.delta == Fraction(1, 2 * 10**6)
+        assert pairs[Fraction(1, 10**6)] <= 2
+        assert "Of each delta, 5e-07 is for lists of texts." in written.text()
+    else:
+        assert written.delta == Fraction(1, 10**6)
+        assert all(delta > written.delta for delta in pairs)
+    assert len(written.accuracy) == len(names or FIELDS)
+
+
+def test_what_is_found_is_foretold_from_noise_alone():
+    lines = outlook(learn_settings(DRAFT, budget={"epsilon": 1, "delta": "1e-6"}), Terms(relation="add-remove"))
+    twice = outlook(learn_settings(DRAFT, budget={"epsilon": 2, "delta": "1e-6"}), Terms(relation="add-remove"))
+
+    assert any(line.startswith("bounds leave out at most about ") and "age" in line for line in lines)
+    assert any(line.startswith("a value needs about ") and line.endswith("listed, in town") for line in lines)
+    rows = [[int(word) for line in each for word in line.split() if word.isdigit()] for each in (lines, twice)]
+    assert all(one > other > 0 for one, other in zip(*rows, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"epsilon": None}, "exactly one of epsilon and rho"),
+        ({"rho": 1}, "exactly one of epsilon and rho"),
+        ({"delta": None}, "needs a delta"),
+        ({"delta": 0}, "needs a delta"),
+        ({"delta": 1}, "below 1"),
+        ({"delta": "x"}, "delta must be a finite number"),
+        ({"epsilon": None, "rho": 1, "fields": ["age"]}, "leave delta out"),
+        ({"fields": ["agee"]}, 'close matches or first names are "age"'),
+        ({"fields": []}, "leave it out for all that are blank"),
+        ({"fields": 3}, "must be a list of names"),
+        ({"fields": [3]}, "must be a list of names"),
+        ({"fields": ["who"]}, "an identifier has no bounds"),
+        ({"fields": ["flag"]}, "a boolean is true or false"),
+        ({"quantile": -1}, "quantile must be"),
+        ({"quantile": 0.25}, "quantile must be"),
+        ({"quantile": "many"}, "quantile must be"),
+        ({"neighbours": "swap"}, "neighbours must be one of"),
+        ({"dictionaries": ["Bern"]}, "a mapping"),
+        ({"dictionaries": {"twon": ["Bern"]}}, 'close matches or first names are "town"'),
+        ({"dictionaries": {"age": ["1"]}}, "is for a string field"),
+        ({"dictionaries": {"who": ["1"]}}, "is for a string field"),
+        ({"dictionaries": {"kind": ["a"]}}, "has categories already"),
+        ({"dictionaries": {"town": ["Bern"]}, "fields": ["age"]}, "name it in fields"),
+        ({"dictionaries": {"town": []}}, "the category list is empty"),
+        ({"dictionaries": {"town": [1, 2]}}, "a list of texts"),
+        ({"dictionaries": {"town": 7}}, "a list of texts"),
+        ({"dictionaries": {"town": "/no/such/file"}}, "cannot be read: No such file"),
+        ({"dictionaries": {"town": "/"}}, "cannot be read: Is a directory"),
+        ({"certificate": 3}, "certificate must be a path"),
+        ({"dataset": "d"}, "give the ledger too"),
+    ],
+)
+def test_a_wrong_argument_is_one_sentence(settings, words):
+    more = [
+        {"name": "who", "type": "string", "role": "identifier"},
+        {"name": "flag", "type": "boolean"},
+        {"name": "kind", "type": "string", "categories": ["a"]},
+    ]
+    with pytest.raises(LapwingError, match=words) as failure:
+        learned(schema={"draft": True, "fields": [*FIELDS, *more]}, **settings)
+
+    assert "\n" not in str(failure.value)
+
+
+def test_nothing_blank_is_nothing_to_learn_unless_fields_are_named():
+    schema = {"fields": [field("age", "integer", constraints={"minimum": 0, "maximum": 120}, provenance="public")]}
+
+    with pytest.raises(ParameterError, match="nothing to learn"):
+        learned(schema=schema, delta=None)
+    narrowed = learned(schema=schema, fields=["age"], delta=None)
+    assert (narrowed.field("age").minimum, narrowed.field("age").maximum) == (18, 90)
+
+
+@pytest.mark.parametrize("names", [None, ["who"]])
+def test_the_field_that_names_the_units_is_not_learned(names):
+    fields = [field("who", "integer"), field("age", "integer")]
+    draft = {"draft": True, "privacyUnit": {"field": "who", "maxRows": 2}, "fields": fields}
+
+    with pytest.raises(ParameterError, match="it names the privacy units"):
+        learned(schema=draft, fields=names, delta=None)
+
+
+def test_a_dictionary_that_is_no_text_or_too_large_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\xff")
+    (tmp_path / "large.txt").write_text("Bern\n" * 100)
+    monkeypatch.setattr("lapwing.api.learn_settings._MOST_BYTES", 100)
+
+    for name, words in (("bytes.txt", "not UTF-8"), ("large.txt", "larger than 64 MiB")):
+        with pytest.raises(ParameterError, match=words):
+            learned(dictionaries={"town": tmp_path / name})
+
+
+def test_texts_that_stand_for_missing_are_no_categories_also_where_a_dictionary_has_them():
+    draft = {"draft": True, "fields": [field("town", "string", missingValues=["", "?"])]}
+    rows = pl.DataFrame({"town": ["?", "Bern"] * 500})
+
+    by_list = lw.Schema.learn(rows, draft, **HUGE, dictionaries={"town": ["?", "Bern"]})
+    by_selection = lw.Schema.learn(rows, draft, **LISTS)
+
+    assert by_list.field("town").categories == by_selection.field("town").categories == ("Bern", "(other)")
+
+
+def test_a_schema_that_breaks_the_format_is_refused():
+    with pytest.raises(SchemaError):
+        learned(schema={"fields": [{"name": "age"}]})
+    with pytest.raises(SchemaError, match="a path, a mapping or a Schema"):
+        learned(schema=3)
+
+
+def test_the_draft_of_the_bundled_table_is_learned_and_released(adult_path):
+    draft = lw.Schema.draft(adult_path).to_dict()
+    for each in draft["fields"]:
+        each["provenance"] = "dp"
+
+    found = lw.Schema.learn(adult_path, draft, epsilon=2, delta="1e-6")
+
+    assert not found.is_draft
+    assert set(found.field("sex").categories) == {"Female", "Male", "(other)"}
+    assert 10 <= found.field("age").minimum <= 20
+    assert 70 <= found.field("age").maximum <= 99
+    release = lw.synthesize(adult_path, found, epsilon=1, mechanism="Independent")
+    assert release.certificate.together is not None
+
+
+def test_a_schema_in_memory_stays_as_it_was():
+    draft = Schema.load_draft(DRAFT)
+
+    learned(schema=draft)
+
+    assert draft == Schema.load_draft(DRAFT)
