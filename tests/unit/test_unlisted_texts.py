@@ -1,12 +1,14 @@
 """Texts that are not listed: they fold into their prefixes, go to one category for all, or are misfits as before."""
 
 import json
+from decimal import Decimal
 
 import numpy as np
 import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers.command import lapwing
 from lapwing.cli.conditions import read_conditions
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.internal.misfits import FieldFit, check_table
@@ -112,6 +114,14 @@ def test_long_whole_numbers_keep_their_digits_as_floats():
     assert named(field, [exact, float(exact), str(exact), str(float(exact)), "1e+400"]) == [*["123"] * 4, "1"]
 
 
+def test_decimals_with_an_exponent_are_the_number_they_are():
+    field = codes_field("100", "12", "1E", lengths=(2,))
+
+    cells = [Decimal("1E+2"), Decimal("100.0"), Decimal("1.2E+3"), Decimal("1E+400"), Decimal("sNaN")]
+
+    assert named(field, cells) == ["100", "100", "12", "1E", None]
+
+
 def test_a_number_with_spaces_around_it_is_the_number_and_a_text_is_taken_to_the_letter():
     field = codes_field("250", "V70", "rest", unlisted="rest")
 
@@ -208,7 +218,7 @@ def test_a_rule_that_cannot_hold_is_refused(settings, said):
 
 
 def test_a_condition_on_a_text_that_is_not_listed_is_told_what_to_ask_for():
-    field = codes_field("250", "4", "rest", unlisted="rest")
+    field = codes_field("250", "2", "4", "rest", unlisted="rest")
     schema = Schema(fields=(field,))
 
     for value, known_as in (("250.13", "250"), (250.13, "250"), ("V70", "rest")):
@@ -231,6 +241,22 @@ def test_folded_and_unlisted_cells_are_counted_apart():
     (found,) = check_table(table, Schema(fields=(field,))).value
 
     assert found == FieldFit(name="dx", cells=9, missing=2, clamped=0, special=0, misfit=1, folded=2, unlisted=1)
+
+
+def test_schema_check_shows_both_counts_and_where_most_texts_go(tmp_path):
+    schema = Schema(fields=(codes_field("250", "rest", unlisted="rest"),))
+    schema.save(tmp_path / "s.json")
+    pl.DataFrame({"dx": ["250.1", "canary", "canaries", "250", "canned"]}).write_csv(tmp_path / "t.csv")
+
+    said = lapwing("schema", "check", tmp_path / "s.json", tmp_path / "t.csv")
+    lines = said.out.splitlines()
+
+    assert said.status == 0
+    assert lines[-3].endswith("misfit  folded  unlisted")
+    assert lines[-2].split() == ["dx", "5", "0", "0", "0", "0", "1", "3"]
+    assert lines[-1] == 'dx: 3 of 5 cells are not listed and go to "rest"'
+    assert any('texts not listed go to their prefix, other texts go to "rest"' in line for line in lines)
+    assert "canar" not in said.out + said.err
 
 
 def test_what_folds_into_the_category_for_all_is_folded():

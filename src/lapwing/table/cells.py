@@ -18,6 +18,7 @@ UNREADABLE = "\x00unreadable"
 """Text that stands for a cell of a type that no field can hold; it is no number, no date and no category."""
 
 _BYTES: Final = "\x00bytes "
+_MOST_DIGITS: Final = 308
 _MOST_BITS: Final = 1000  # of a whole number that is written out; as a float it is still finite
 _TRAILING_ZEROS: Final = r"(\.[0-9]*[1-9])0+$|\.0+$"
 
@@ -153,7 +154,11 @@ def _real(cell: float | np.floating) -> str | None:
 
 
 def _decimal(cell: decimal.Decimal) -> str | None:
-    return None if cell.is_nan() else re.sub(_TRAILING_ZEROS, r"\1", str(cell))
+    if cell.is_nan():
+        return None
+    # 1E+2 is the number 100, as other tables write it; digits that no float holds are not written out.
+    is_whole = cell.is_finite() and cell == cell.to_integral_value() and cell.adjusted() <= _MOST_DIGITS
+    return re.sub(_TRAILING_ZEROS, r"\1", format(cell, "f") if is_whole else str(cell))
 
 
 def _moment(cell: dt.datetime) -> str:
