@@ -177,12 +177,20 @@ def test_people_with_many_rows_are_cut_and_the_noise_is_for_all_their_rows(tmp_p
 
 
 @pytest.mark.parametrize("rows", [0, 1, 3])
-def test_tiny_tables_leave_bounds_blank_and_list_nothing(rows):
-    found = learned(DATA.head(rows), epsilon=1)
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_tiny_tables_list_no_text_and_what_is_not_found_stays_blank(rows, neighbours):
+    found = learned(DATA.head(rows), epsilon=1, neighbours=neighbours)
+
+    assert found.is_draft == any(each.blank for each in found.columns)
+    assert found.field("town").categories == ("(other)",)
+
+
+def test_no_rows_have_no_bounds():
+    found = learned(DATA.head(0))
 
     assert found.is_draft
     assert [each.name for each in found.columns if each.blank] == ["age", "pay", "born", "seen"]
-    assert found.field("town").categories == ("(other)",)
+    assert len(found.purchases) == 1
 
 
 def test_a_quantile_leaves_out_what_is_far_away():
