@@ -146,6 +146,7 @@ def _checked_names(fields: object, schema: Schema) -> tuple[str, ...]:
                 "categories are to be narrowed"
             )
         _check_units(blank, schema)
+        _check_edited(blank, schema)
         return blank
     listed = (fields,) if isinstance(fields, str) else fields
     is_list = isinstance(listed, Sequence) and all(isinstance(name, str) for name in listed)
@@ -155,7 +156,18 @@ def _checked_names(fields: object, schema: Schema) -> tuple[str, ...]:
     for name in names:
         _check_learnable(schema.field(name))
     _check_units(names, schema)
+    _check_edited(names, schema)
     return names
+
+
+def _check_edited(names: Sequence[str], schema: Schema) -> None:
+    """Refuse fields whose type a program has chosen by looking at the table: questions are asked by it."""
+    drafted = [name for name in names if schema.field(name).provenance == "drafted"]
+    if drafted:
+        raise ParameterError(
+            f"field {quote(drafted[0])}: its provenance is still drafted; check its type, role and missing values from "
+            'public knowledge, and write "provenance": "dp" in each field that is to be learned'
+        )
 
 
 def _check_learnable(field: Field) -> None:

@@ -196,18 +196,20 @@ class Schema:
 
     @classmethod
     def load_draft(cls, source: "str | os.PathLike[str] | Mapping[str, Any] | Schema") -> "Schema":
-        """Return a schema as `load` does, but let a draft be as open as its owner has left it."""
-        return cls._found(source)[0]
+        """Return a schema as `load` does, but let it be as open as its owner has left it: a draft then."""
+        return cls._found(source, may_be_open=True)[0]
 
     @classmethod
-    def _found(cls, source: "str | os.PathLike[str] | Mapping[str, Any] | Schema") -> tuple["Schema", str]:
+    def _found(
+        cls, source: "str | os.PathLike[str] | Mapping[str, Any] | Schema", *, may_be_open: bool = False
+    ) -> tuple["Schema", str]:
         """Return the schema that a source holds, and what messages call it."""
         if isinstance(source, Schema):
             return source, "the schema"
         if isinstance(source, Mapping):
-            return cls._read(source), "the schema"
+            return cls._read(source, may_be_open=may_be_open), "the schema"
         if isinstance(source, str | os.PathLike):
-            return cls._read(read_json(source)), f"schema file {quote(Path(source).name)}"
+            return cls._read(read_json(source), may_be_open=may_be_open), f"schema file {quote(Path(source).name)}"
         raise SchemaError(f"a schema is a path, a mapping or a Schema, got a {type(source).__name__}")
 
     @classmethod
@@ -224,14 +226,15 @@ class Schema:
         return schema
 
     @classmethod
-    def _read(cls, source: object) -> Self:
+    def _read(cls, source: object, *, may_be_open: bool = False) -> Self:
         """Return the schema that a value in the file format describes, however open a draft is."""
         table = parsing.table_from(source)
         unit = parsing.unit_from(table.get("privacyUnit"))
+        fields = parsing.fields_from(table)
         return cls(
-            fields=parsing.fields_from(table),
+            fields=fields,
             privacy_unit=None if unit is None else PrivacyUnit(*unit),
-            is_draft=parsing.flag_from(table, "draft"),
+            is_draft=parsing.flag_from(table, "draft") or (may_be_open and any(map(_open_keys, fields))),
             name=parsing.text_from(table, "name"),
             purchases=purchases_from(table.get("purchases")),
         )
