@@ -45,13 +45,10 @@ def answer_category_selection(
     probability at most its ``delta``, for add-remove and replace-one neighbours with ``terms.max_rows`` rows per unit.
     One pass over the rows per column; memory is proportional to its distinct texts.
     """
-    columns = dict.fromkeys(question.column for question in questions)
-    counts = {column: exact_texts(column, source) for column in columns}
-    answers = []
-    for question in questions:
-        exact = listable_counts(question, counts[question.column], schema.field(question.column).missing_values)
-        answers.append(_selected(question, exact, terms, bits))
-    return tuple(answers)
+    counts = {column: exact_texts(column, source) for column in dict.fromkeys(each.column for each in questions)}
+    missing = {column: schema.field(column).missing_values for column in counts}
+    exact = [listable_counts(each, counts[each.column], missing[each.column]) for each in questions]
+    return tuple(_selected(question, texts, terms, bits) for question, texts in zip(questions, exact, strict=True))
 
 
 def exact_texts(column: str, source: CodedSource) -> Counter[str]:

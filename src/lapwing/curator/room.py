@@ -34,7 +34,6 @@ from lapwing.release.table_distances import TableDistances
 from lapwing.release.terms import Terms
 from lapwing.release.transcript import AnswerSink
 from lapwing.release.tree_counts import TreeCounts
-from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import CodedSource
 
@@ -83,18 +82,7 @@ class Room:
     pass either is refused whole.
     """
 
-    __slots__ = (
-        "_bits",
-        "_budget",
-        "_counted",
-        "_delta",
-        "_recorded",
-        "_schema",
-        "_sink",
-        "_source",
-        "_spent",
-        "_terms",
-    )
+    __slots__ = ("_bits", "_budget", "_counted", "_delta", "_record", "_schema", "_sink", "_source", "_spent", "_terms")
 
     def __init__(
         self,
@@ -114,7 +102,7 @@ class Room:
         self._budget = budget
         self._bits = bits
         self._sink = sink
-        self._recorded = list(recorded)
+        self._record = list(recorded)
         self._delta = delta
         self._spent = Budget(budget.notion, budget.amount * 0)
         self._counted = ExactTables()
@@ -175,7 +163,7 @@ class Room:
         if isinstance(question, PrivateDraw):
             question.check_terms(self._terms)
         if isinstance(question, CategorySelection):
-            _check_open(self._schema.field(question.column))
+            question.check_field(self._schema.field(question.column))
             return
         for column, grouping in zip(question.columns, question.groupings, strict=True):
             domain = self._schema.field(column).domain
@@ -205,13 +193,13 @@ class Room:
 
     def _replayed(self, questions: Sequence[Question]) -> tuple[Answer, ...]:
         """Take the recorded answers to the first of these questions, as far as the record goes."""
-        known = self._recorded[: len(questions)]
+        known = self._record[: len(questions)]
         for question, answer in zip(questions, known, strict=False):
             if not same_question(question, answer.question):
                 raise ParameterError(
                     f"the transcript holds another question than {question.columns}; resume the same one"
                 )
-        del self._recorded[: len(known)]
+        del self._record[: len(known)]
         return tuple(known)
 
     def __repr__(self) -> str:
@@ -221,14 +209,6 @@ class Room:
     def __reduce__(self) -> NoReturn:
         """Refuse pickling and copying: rows do not leave the room, and no budget is spent twice."""
         raise ParameterError("a Room can be neither pickled nor copied; ask its questions where the rows are")
-
-
-def _check_open(field: Field) -> None:
-    """Refuse a column whose texts are listed, or are no texts."""
-    if not (field.open and field.type == "string"):
-        raise ParameterError(
-            f'texts are selected in open string fields only, and "{field.name}" is none; count it instead'
-        )
 
 
 def _check_whole(question: Question) -> None:

@@ -17,6 +17,7 @@ from lapwing.release.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibra
 from lapwing.release.packing import pack_counts, unpack_counts
 from lapwing.release.plain import read_key, read_list, read_optional, read_rational
 from lapwing.release.terms import Relation
+from lapwing.schema.fields import Field
 from lapwing.schema.groupings import Grouping
 
 LONGEST_TEXT: Final = 200
@@ -118,6 +119,13 @@ class CategorySelection:
         """Return the least noisy count that is shown: exact, and a function of public numbers alone."""
         law = self.noise(relation, max_rows)
         return selection_threshold(law.kind, law.parameter, max_rows, self.delta)
+
+    def check_field(self, field: Field) -> None:
+        """Refuse a column whose texts are listed, or are no texts."""
+        if not (field.open and field.type == "string"):
+            raise ParameterError(
+                f'texts are selected in open string fields only, and "{field.name}" is none; count it instead'
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the question as plain JSON values."""
