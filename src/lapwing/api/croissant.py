@@ -215,18 +215,18 @@ def _statement(certificate: Certificate, target: Path, certified: Beside | None)
 
 
 def _above(number: Fraction) -> float | None:
-    """Return the smallest float that is not below a number: no promise is rounded to a better one. None: there is none.
+    """Return a float that is written as a decimal not below a number: no promise is rounded to a better one.
 
     Examples
     --------
-    >>> _above(Fraction(1, 3)) > 1 / 3, _above(Fraction(1, 2))
-    (True, 0.5)
+    >>> _above(Fraction(1, 3)), _above(Fraction(3, 10)), _above(Fraction(2, 3))
+    (0.33333333333333337, 0.3, 0.6666666666666667)
     """
     try:
         found = float(number)
     except OverflowError:
         return None
-    return found if Fraction(found) >= number else math.nextafter(found, math.inf)
+    return found if Fraction(repr(found)) >= number else math.nextafter(found, math.inf)
 
 
 # ------------------------------------------------------------------------------------------------ files and records

@@ -1,0 +1,279 @@
+"""Croissant beside a release: the schema comes back from it, the promise stands in it, and the files are a set."""
+
+import dataclasses
+import hashlib
+import json
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import lapwing as lw
+from helpers.command import lapwing
+from helpers.saved import small_saved
+from lapwing.api.croissant import croissant_text
+from lapwing.api.croissant_files import Beside
+from lapwing.api.release import Release
+from lapwing.errors import DataError, ParameterError
+from lapwing.schema.foreign.reading import read_foreign
+from lapwing.schema.purchases import Purchase
+from lapwing.schema.schemas import Schema
+
+SAVED = small_saved()
+RELEASE = Release(schema=SAVED.schema, model=SAVED.model, certificate=SAVED.certificate, noisy=SAVED.answers)
+EVERYTHING = Schema.from_dict(
+    {
+        "name": "everything",
+        "fields": [
+            {"name": "who", "type": "string", "role": "identifier"},
+            {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120}, "special": [-1, -2]},
+            {"name": "net income/€", "type": "number", "constraints": {"minimum": -5, "maximum": 1e6}, "scale": "log"},
+            {"name": "net income,€", "type": "number", "constraints": {"minimum": 0, "maximum": 1}, "resolution": 0.01},
+            {"name": "..", "type": "boolean", "constraints": {"required": True}},
+            {"name": "rows", "type": "string", "categories": ["", "a\u202eb", "N"], "missingValues": ["NA"]},
+            {"name": "code", "type": "string", "categories": ["E11", "E10", "F1"], "hierarchy": {"prefixes": [1]}},
+            {"name": "grade", "type": "integer", "categories": [3, 1, 2], "categoriesOrdered": True},
+            {"name": "share", "type": "number", "categories": [0.5, 1.5]},
+            {"name": "born", "type": "date", "constraints": {"minimum": "1900-01-01", "maximum": "2030-12-31"}},
+            {
+                "name": "seen",
+                "type": "datetime",
+                "constraints": {"minimum": "2000-01-01", "maximum": "2030-12-31"},
+                "resolution": "hour",
+                "description": "When they came.",
+            },
+        ],
+    }
+)
+
+
+def described(schema, certificate=SAVED.certificate, folder=Path("/nowhere"), about=None):
+    """Return the Croissant file of rows that need not exist."""
+    rows = Beside.of(folder / "rows.csv", b"")
+    return croissant_text(schema, certificate, folder / "croissant.json", rows=rows, certified=None, about=about)
+
+
+def read_back(schema, folder):
+    """Return the fields that our own reader finds in what is written about a schema."""
+    path = folder / "croissant.json"
+    path.write_text(described(schema), encoding="utf-8")
+    return read_foreign(path, table="rows").schema.fields
+
+
+def assumed(schema):
+    return tuple(dataclasses.replace(field, provenance="assumed") for field in schema.fields)
+
+
+def statement(certificate):
+    return json.loads(described(SAVED.schema, certificate))["differentialPrivacy"]
+
+
+def written(folder, suffix=".csv"):
+    """Write rows and certificate of the small release, and return their places."""
+    rows = folder / f"rows{suffix}"
+    frame = RELEASE.sample(20, seed=1)
+    frame.write_csv(rows) if suffix == ".csv" else frame.write_parquet(rows)
+    certificate = folder / "certificate.json"
+    certificate.write_text(dataclasses.replace(RELEASE.certificate, written_rows=20, seed=1).to_json())
+    return rows, certificate
+
+
+@pytest.mark.parametrize("schema", [EVERYTHING, SAVED.schema], ids=["everything", "small"])
+def test_everything_but_where_domains_are_known_from_comes_back(schema, tmp_path):
+    assert read_back(schema, tmp_path) == assumed(schema)
+
+
+def test_every_schema_of_the_shared_data_comes_back(shared_data, tmp_path):
+    paths = sorted(shared_data.glob("*/schema.json"))
+    assert len(paths) >= 20
+
+    for path in paths:
+        schema = Schema.load(path)
+        assert read_back(schema, tmp_path) == assumed(schema), path.parent.name
+
+
+def test_a_list_that_is_too_long_for_programs_is_left_out(tmp_path):
+    field = {"name": "a", "type": "string", "categories": [str(n) for n in range(10_001)]}
+    schema = Schema.from_dict({"fields": [field, {"name": "b", "type": "boolean"}]})
+
+    assert read_back(schema, tmp_path)[0].categories is None
+
+
+def test_ids_hold_only_what_every_reader_leaves_as_it_is():
+    found = json.loads(described(EVERYTHING))["recordSet"]
+
+    ids = [each["@id"] for each in found] + [field["@id"] for each in found for field in each["field"]]
+    assert len(set(ids)) == len(ids)
+    assert all(set(each) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-/") for each in ids)
+
+
+def test_the_statement_is_the_certificates_with_plain_figures_of_the_delta_that_was_asked_for():
+    found = statement(SAVED.certificate)
+    full = SAVED.certificate.to_dict()
+
+    assert (found["epsilon"], found["delta"]) == (2.5, 1e-6)
+    for key in (
+        "notion",
+        "total",
+        "epsilons",
+        "relation",
+        "privacy_unit",
+        "protected",
+        "ledger",
+        "purchases",
+        "warnings",
+    ):
+        assert found[key] == full[key]
+    assert found["software"] == {"name": "lapwing", "version": "0.1.0"}
+    assert "costs" not in found
+
+
+@pytest.mark.parametrize(
+    "part", [Fraction(1, 3), Fraction(1, 10), Fraction(3, 10), Fraction(2, 3), Fraction(1)], ids=str
+)
+def test_plain_figures_are_never_below_the_exact_ones(part):
+    certificate = dataclasses.replace(SAVED.certificate, epsilons=((part / 10**6, part), (Fraction(1, 2), Fraction(0))))
+    text = described(SAVED.schema, certificate)
+
+    epsilon, delta = (Fraction(re.search(rf'"{key}": ([\d.e-]+)', text)[1]) for key in ("epsilon", "delta"))
+    assert part <= epsilon < part * (1 + Fraction(1, 10**12))
+    assert part / 10**6 <= delta < part * (1 + Fraction(1, 10**12)) / 10**6
+
+
+def test_what_a_domain_cost_stands_beside_what_the_release_cost():
+    bought = Purchase(
+        fields=("age",),
+        notion="zcdp",
+        amount=Fraction(1, 10),
+        relation="add-remove",
+        privacy_unit="row",
+        release="8f14",
+        lapwing="0.1.0",
+    )
+    found = statement(dataclasses.replace(SAVED.certificate, purchases=(bought,)))
+
+    assert found["purchases"] == [bought.to_dict()]
+    assert found["together"]["total"]["exact"] == "1/5"
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_rows_and_certificate_are_named_with_their_hash(tmp_path, suffix):
+    rows, certificate = written(tmp_path, suffix)
+    RELEASE.to_croissant(tmp_path / "croissant.json", rows=rows, certificate=certificate)
+
+    found = json.loads((tmp_path / "croissant.json").read_text(encoding="utf-8"))
+    for file, path in zip(found["distribution"], (rows, certificate), strict=True):
+        assert file["contentUrl"] == path.name
+        assert file["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+        assert file["contentSize"] == f"{path.stat().st_size} B"
+    assert found["differentialPrivacy"]["certificate"]["sha256"] == found["distribution"][1]["sha256"]
+    assert found["differentialPrivacy"]["written_rows"] == 20
+    assert found["description"].startswith("20 synthetic rows")
+
+
+def test_the_same_release_gives_the_same_file(tmp_path):
+    rows, _ = written(tmp_path)
+    for name in ("a.json", "b.json"):
+        RELEASE.to_croissant(tmp_path / name, rows=rows, about={"datePublished": "2026-11-22"})
+
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+
+
+def test_the_callers_words_about_the_data_set_are_taken_over_and_what_is_made_from_the_release_is_not():
+    found = json.loads(described(SAVED.schema, about={"name": "Ours", "license": "CC0-1.0", "creator": {"name": "We"}}))
+
+    assert (found["name"], found["license"], found["creator"]) == ("Ours", "CC0-1.0", {"name": "We"})
+    for key in ("differentialPrivacy", "recordSet", "cr:recordSet", "@type", "@context"):
+        with pytest.raises(ParameterError, match="about must not hold"):
+            described(SAVED.schema, about={key: 1})
+    for about in ([1], {1: 2}, {"name": {1, 2}}, {"name": float("nan")}):
+        with pytest.raises(ParameterError, match="about"):
+            described(SAVED.schema, about=about)
+
+
+def test_the_certificate_of_another_release_is_refused(tmp_path):
+    rows, certificate = written(tmp_path)
+    certificate.write_text(dataclasses.replace(RELEASE.certificate, mechanism="Another").to_json())
+    with pytest.raises(ParameterError, match="another release"):
+        RELEASE.to_croissant(tmp_path / "croissant.json", rows=rows, certificate=certificate)
+    for content in (b"{}", b"\xff", b"[" * 100_000):
+        certificate.write_bytes(content)
+        with pytest.raises(DataError, match="no certificate"):
+            RELEASE.to_croissant(tmp_path / "croissant.json", rows=rows, certificate=certificate)
+    assert not (tmp_path / "croissant.json").exists()
+
+
+def test_files_elsewhere_are_not_named(tmp_path):
+    rows, _ = written(tmp_path)
+    (tmp_path / "deep").mkdir()
+
+    with pytest.raises(ParameterError, match="folder of"):
+        RELEASE.to_croissant(tmp_path / "deep" / "croissant.json", rows=rows)
+    RELEASE.to_croissant(tmp_path.parent / f"{tmp_path.name}.json", rows=rows)
+    found = json.loads((tmp_path.parent / f"{tmp_path.name}.json").read_text())
+    assert found["distribution"][0]["contentUrl"] == f"{tmp_path.name}/rows.csv"
+
+
+@pytest.mark.parametrize(
+    ("settings", "error"),
+    [
+        ({"rows": "missing.csv"}, DataError),
+        ({"rows": "rows.txt"}, ParameterError),
+        ({"rows": 3}, ParameterError),
+        ({"rows": "rows.csv", "certificate": 3}, ParameterError),
+        ({"rows": "rows.csv", "certificate": "missing.json"}, DataError),
+    ],
+    ids=range(5),
+)
+def test_a_wrong_setting_is_refused(tmp_path, settings, error):
+    written(tmp_path)
+    places = {key: tmp_path / value if isinstance(value, str) else value for key, value in settings.items()}
+
+    with pytest.raises(error):
+        RELEASE.to_croissant(tmp_path / "croissant.json", **places)
+    with pytest.raises(ParameterError, match="path"):
+        RELEASE.to_croissant(3, rows=tmp_path / "rows.csv")
+
+
+def test_the_command_writes_it_before_the_certificate_that_it_names(tmp_path, monkeypatch):
+    table = tmp_path / "table.csv"
+    table.write_text("flag\n" + "true\nfalse\n" * 50)
+    (tmp_path / "schema.json").write_text(json.dumps({"fields": [{"name": "flag", "type": "boolean"}]}))
+    order = []
+    from lapwing.table import outputs
+
+    real = outputs.os.replace
+    monkeypatch.setattr(outputs.os, "replace", lambda old, new: (order.append(Path(new).name), real(old, new)))
+    done = lapwing(
+        *("synthesize", str(table), "--schema", str(tmp_path / "schema.json"), "--epsilon", "1"),
+        *("--mechanism", "independent", "--rows", "10", "-o", str(tmp_path / "rows.csv")),
+        *("--croissant", str(tmp_path / "croissant.json"), "--model", str(tmp_path / "m.lapwing")),
+    )
+
+    assert done.status == 0, done.err
+    assert [name for name in order if not name.startswith(".")] == [
+        "m.lapwing",
+        "rows.csv",
+        "croissant.json",
+        "rows.csv.certificate.json",
+    ]
+    found = json.loads((tmp_path / "croissant.json").read_text())
+    certificate = (tmp_path / "rows.csv.certificate.json").read_bytes()
+    assert found["distribution"][1]["sha256"] == hashlib.sha256(certificate).hexdigest()
+    assert found["distribution"][0]["sha256"] == hashlib.sha256((tmp_path / "rows.csv").read_bytes()).hexdigest()
+    lw.load(tmp_path / "m.lapwing").to_croissant(
+        tmp_path / "again.json", rows=tmp_path / "rows.csv", certificate=tmp_path / "rows.csv.certificate.json"
+    )
+    again = json.loads((tmp_path / "again.json").read_text())
+    assert {**again, "datePublished": ""} == {**found, "datePublished": ""}
+
+
+def test_the_command_refuses_a_place_that_cannot_name_the_rows_before_anything_is_spent(tmp_path):
+    (tmp_path / "deep").mkdir()
+    done = lapwing(
+        *("synthesize", str(tmp_path / "table.csv"), "--schema", str(tmp_path / "schema.json"), "--epsilon", "1"),
+        *("-o", str(tmp_path / "rows.csv"), "--croissant", str(tmp_path / "deep" / "croissant.json")),
+    )
+
+    assert "in the folder of" in done.error
