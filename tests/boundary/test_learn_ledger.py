@@ -250,8 +250,8 @@ def test_a_value_of_one_row_is_in_nothing_that_is_printed_or_written(tmp_path):
     assert str(NUMBER) not in said
     assert "1917-07" not in said
     found = lw.Schema.load(tmp_path / "s2.json")
-    assert found.field("age").maximum < 100
-    assert found.field("born").minimum == "1970-05-01"
+    assert not NUMBER <= found.field("age").maximum < 2 * NUMBER
+    assert not found.field("born").minimum.startswith("191")
 
 
 def test_a_value_of_many_rows_is_listed_and_bounds_reach_it(tmp_path):
@@ -260,7 +260,7 @@ def test_a_value_of_many_rows_is_listed_and_bounds_reach_it(tmp_path):
     found = lw.Schema.load(tmp_path / "s2.json")
     assert CANARY in found.field("town").categories
     assert found.field("age").maximum >= NUMBER
-    assert found.field("born").minimum == "1917-07-01"
+    assert found.field("born").minimum <= "1917-07-01"
 
 
 def test_an_error_after_the_rows_are_read_shows_no_value(tmp_path, monkeypatch):

@@ -348,8 +348,8 @@ def test_the_draft_of_the_bundled_table_is_learned_and_released(adult_path):
 
     assert not found.is_draft
     assert set(found.field("sex").categories) == {"Female", "Male", "(other)"}
-    assert 10 <= found.field("age").minimum <= 20
-    assert 70 <= found.field("age").maximum <= 99
+    assert found.field("age").minimum <= 20  # noise alone may stretch them
+    assert found.field("age").maximum >= 70
     release = lw.synthesize(adult_path, found, epsilon=1, mechanism="Independent")
     assert release.certificate.together is not None
 

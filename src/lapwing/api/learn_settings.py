@@ -245,6 +245,8 @@ def _shared_out(
     epsilon: Number | None, delta: Number | None, rho: Number | None, selecting: Sequence[str]
 ) -> tuple[BudgetRequest, Fraction]:
     """Return the budget of all questions, and the delta that is set aside for selections."""
+    if (epsilon is None) == (rho is None):
+        read_request(epsilon=epsilon, rho=rho)  # asked for its error
     exact = _exact_delta(delta)
     if selecting and exact == 0:
         name = quote(selecting[0])
@@ -252,7 +254,7 @@ def _shared_out(
             f"field {name}: which texts occur is found by a selection, which needs a delta; give delta, such as 1e-9, "
             "a dictionary of texts that may occur, or categories"
         )
-    if rho is not None and epsilon is None and exact > 0:
+    if rho is not None and exact > 0:
         if not selecting:
             raise ParameterError(
                 "delta beside rho is for lists of texts that occur, and no field needs one; leave delta out"

@@ -1,0 +1,199 @@
+"""lapwing schema learn."""
+
+import json
+import re
+
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.command import lapwing
+from lapwing.errors import DataError
+from lapwing.release.certificate import Certificate
+from lapwing.schema.schemas import Schema
+
+DRAFT = {
+    "draft": True,
+    "fields": [
+        {"name": "age", "type": "integer", "provenance": "dp"},
+        {"name": "pay, net", "type": "number", "provenance": "dp"},
+        {"name": "town", "type": "string", "provenance": "dp"},
+        {"name": "flag", "type": "boolean", "provenance": "public"},
+    ],
+}
+ROWS = {"age": [20, 60] * 500, "pay, net": [0.5, 99.5] * 500, "town": ["Bern", "Uri"] * 500, "flag": [True] * 1000}
+BUDGET = ["--epsilon", "1e6", "--delta", "1e-6"]
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Return the command with a table and a draft, in a folder of their own."""
+    pl.DataFrame(ROWS).write_csv(tmp_path / "d.csv")
+    (tmp_path / "s.json").write_text(json.dumps(DRAFT))
+    return ["schema", "learn", tmp_path / "d.csv", "--schema", tmp_path / "s.json", "-o", tmp_path / "s2.json"]
+
+
+def test_the_schema_is_written_and_what_was_learned_is_printed(files, tmp_path):
+    said = lapwing(*files, *BUDGET)
+
+    assert said.status == 0, said.err
+    found = Schema.load(tmp_path / "s2.json")
+    assert found.fields == lw.Schema.learn(tmp_path / "d.csv", DRAFT, epsilon=10**6, delta="1e-6").fields
+    lines = said.out.splitlines()
+    assert lines[0] == "releasable - bought with budget"
+    assert re.search(r"^age +integer +20 to 60 +dp$", said.out, re.MULTILINE)
+    assert re.search(r"^town +string +3 categories: Bern, Uri, \(other\) +dp$", said.out, re.MULTILINE)
+    assert any(line.startswith("Cost: epsilon 1e+06 at delta 1e-06") for line in lines), lines
+    assert lines[-1].startswith(f"Next: `lapwing synthesize {tmp_path / 'd.csv'} --schema {tmp_path / 's2.json'}")
+
+
+def test_notes_on_stderr_foretell_promise_and_name_the_files(files, tmp_path):
+    lines = lapwing(*files, *BUDGET).err.splitlines()
+
+    assert lines[0].startswith("lapwing: At this budget bounds leave out at most about ")
+    assert lines[1].startswith("lapwing: At this budget a value needs about ")
+    assert "lapwing: Bounds and categories bought with budget: age, pay, net, town." in lines
+    assert any(line.startswith("lapwing: No --ledger: what was learned is recorded nowhere") for line in lines)
+    assert lines[-2:] == [
+        f"lapwing: schema: {tmp_path / 's2.json'}",
+        f"lapwing: certificate: {tmp_path / 's2.json.certificate.json'}",
+    ]
+    assert not any(line.startswith("lapwing: Cost") for line in lines)
+
+
+def test_quiet_leaves_the_notes_out(files):
+    said = lapwing(*files, *BUDGET, "--quiet")
+
+    assert (said.status, said.err) == (0, "")
+    assert "20 to 60" in said.out
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["--fields", "age", "--fields", "town"],
+        ["--fields", "age,town"],
+        ["--fields", "age, town"],
+        ["--fields", "age", "town"],
+        ["--fields", "age,town", "age"],
+    ],
+)
+def test_fields_are_named_in_several_ways(files, tmp_path, names):
+    assert lapwing(*files, *BUDGET, *names).status == 0
+
+    found = Schema.load_draft(tmp_path / "s2.json")
+    assert found.purchases[-1].fields == ("age", "town")
+    assert found.field("pay, net").blank
+
+
+def test_a_name_with_a_comma_is_one_field(files, tmp_path):
+    assert lapwing(*files, "--epsilon", "1e6", "--fields", "pay, net").status == 0
+
+    assert Schema.load_draft(tmp_path / "s2.json").purchases[-1].fields == ("pay, net",)
+
+
+def test_a_draft_that_stays_one_is_said_to_and_what_is_next(files, tmp_path):
+    said = lapwing(*files, "--epsilon", "1e6", "--fields", "age")
+
+    assert said.status == 0
+    assert Schema.load_draft(tmp_path / "s2.json").is_draft
+    assert "is a draft still, as its owner has yet to fill in or confirm pay, net, town" in said.out.splitlines()[-1]
+
+
+def test_what_is_not_found_is_named_with_the_way_out_and_the_status_is_0(files, tmp_path):
+    pl.DataFrame(ROWS).head(0).write_csv(tmp_path / "d.csv")
+
+    said = lapwing(*files, *BUDGET)
+
+    assert said.status == 0
+    assert re.search(r"^age +integer +not found +dp$", said.out, re.MULTILINE)
+    assert 'field "age": the noise hides where its values lie, so that it stays blank' in said.out
+    assert 'field "town": no text is frequent enough' in said.out
+    assert "hides where" not in said.err
+    written = json.loads((tmp_path / "s2.json.certificate.json").read_text())
+    assert any("stays blank" in warning for warning in written["warnings"])
+
+
+def test_a_dictionary_is_a_file_for_a_field(files, tmp_path):
+    (tmp_path / "towns.txt").write_text("Uri\nChur\nBern\n")
+
+    option = ["--dictionary", f"town={tmp_path / 'towns.txt'}"]
+    assert lapwing(*files, "--epsilon", "1e6", *option).status == 0
+
+    assert set(Schema.load(tmp_path / "s2.json").field("town").categories) == {"Bern", "Uri", "(other)"}
+    written = json.loads((tmp_path / "s2.json.certificate.json").read_text())
+    assert written["settings"]["dictionaries"]["town"]["texts"] == 3
+    assert written["assumed"] == [
+        "the dictionaries, and the bounds and lists that were given, are public: nobody read them off the rows"
+    ]
+
+
+def test_the_certificate_goes_where_it_is_wanted_or_nowhere(files, tmp_path):
+    usual = tmp_path / "s2.json.certificate.json"
+
+    assert lapwing(*files, *BUDGET, "--certificate", tmp_path / "c.json").status == 0
+    assert Certificate.from_dict(json.loads((tmp_path / "c.json").read_text())).mechanism == "domain"
+    (tmp_path / "s2.json").unlink()
+    assert lapwing(*files, *BUDGET, "--no-certificate").status == 0
+    assert not usual.exists()
+    (tmp_path / "s2.json").unlink()
+    usual.write_text("{}")
+    assert "would not describe" in lapwing(*files, *BUDGET, "--no-certificate").error
+
+
+def test_the_ledger_has_a_line_and_repeating_with_the_transcript_adds_none(files, tmp_path):
+    book = ["--ledger", tmp_path / "budget.db"]
+    terms = ["--unit", "zcdp", "--limit", "1", "--neighbours", "add-remove", "--privacy-unit", "row"]
+    assert lapwing("ledger", "init", "d", *terms, "--selection-delta", "1e-5", *book).status == 0
+    command = [*files, "--epsilon", "1", "--delta", "1e-6", *book, "--transcript", tmp_path / "t.jsonl"]
+
+    first = lapwing(*command)
+    written = (tmp_path / "s2.json").read_text()
+    assert "is there already" in lapwing(*command).error
+    (tmp_path / "s2.json").unlink()
+    again = lapwing(*command)
+
+    assert (first.status, again.status) == (0, 0), first.err + again.err
+    assert again.out == first.out
+    assert (tmp_path / "s2.json").read_text() == written
+    assert lapwing("ledger", "history", "d", *book).out.count("domain") == 1
+
+
+def test_a_schema_that_cannot_be_written_is_told_with_the_transcript_that_has_the_answers(files, tmp_path, monkeypatch):
+    def full(self, path):
+        raise DataError("the disk is full")
+
+    monkeypatch.setattr(Schema, "save", full)
+
+    kept = lapwing(*files, *BUDGET, "--transcript", tmp_path / "t.jsonl", "--quiet")
+    lost = lapwing(*files, *BUDGET, "--quiet")
+
+    assert f"the same command with --transcript {tmp_path / 't.jsonl'} finishes free of charge" in kept.error
+    assert "running again spends again" in lost.error
+    assert not (tmp_path / "s2.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--epsilon", "1"], "needs a delta"),
+        (["--epsilon", "1", "--rho", "1"], "exactly one of epsilon and rho"),
+        (["--epsilon", "1", "--fields", "agee"], 'close matches or first names are "age"'),
+        (["--epsilon", "1", "--fields", ","], 'no field is called ","'),
+        (["--epsilon", "1", "--fields", "flag"], "a boolean is true or false"),
+        (["--epsilon", "1", "--dictionary", "town"], "must be FIELD=FILE"),
+        (["--epsilon", "1", "--dictionary", "town=a", "--dictionary", "town=b"], "given twice"),
+        (["--epsilon", "1", "--dictionary", "town=/no/such/file"], "cannot be read"),
+        (["--epsilon", "1", "--fields", "age", "--quantile", "0.5"], "quantile must be"),
+        (["--epsilon", "1", "--fields", "age", "--certificate", "c", "--no-certificate"], "contradict each other"),
+        (["--epsilon", "1", "--fields", "age", "--dataset", "d"], "give the ledger too"),
+    ],
+)
+def test_a_refusal_is_one_line_and_writes_nothing(files, tmp_path, options, words):
+    before = sorted(tmp_path.iterdir())
+
+    said = lapwing(*files, *options, "--quiet")
+
+    assert said.status == 1
+    assert words in said.error
+    assert sorted(tmp_path.iterdir()) == before
