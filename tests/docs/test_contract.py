@@ -64,8 +64,8 @@ MORE = {
     "schema learn": "--rho --dictionary --quantile --neighbours --ledger --dataset --transcript --certificate "
     "--no-certificate --quiet",
     "plan": "--rho --neighbours --set",
-    "synthesize": "--quiet",
-    "resume": "-o --rows --model --certificate --no-certificate --seed --quiet",
+    "synthesize": "--croissant --quiet",
+    "resume": "-o --rows --model --certificate --no-certificate --croissant --seed --quiet",
     "answers": "--quiet",
     "sample": "--quiet",
     "report": "--quiet",
@@ -221,8 +221,10 @@ def test_learn_takes_the_settings_of_the_design():
 
 
 def test_a_release_offers_what_the_design_says_as_built():
-    for name in ("sample", "model", "certificate", "answers", "query", "save", "to_html"):
+    for name in ("sample", "model", "certificate", "answers", "query", "save", "to_html", "to_croissant"):
         assert hasattr(lw.Release, name)
+    described = inspect.signature(lw.Release.to_croissant).parameters
+    assert list(described) == ["self", "path", "rows", "certificate", "about"]
     assert list(inspect.signature(lw.Release.sample).parameters) == ["self", "n", "seed", "where"]
     assert callable(lw.Schema.draft)
     assert list(inspect.signature(lw.Schema.from_foreign).parameters) == ["path", "table"]
