@@ -167,7 +167,8 @@ def _whole_bounds(first: int, stop: int) -> tuple[Bound, Bound]:
 
 def _representable(least: int, most: int) -> tuple[int, int]:
     """Return bounds that fit 64 bits and leave 2**53 codes: those nearest to zero."""
-    least, most = max(least, -(2**63)), min(most, 2**63 - 1)
+    # Noise may show rows where no integer of 64 bits lies.
+    least, most = (min(max(bound, -(2**63)), 2**63 - 1) for bound in (least, most))
     if most - least < MAX_VALUES:
         return least, most
     half = MAX_VALUES // 2
