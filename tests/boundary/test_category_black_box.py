@@ -19,7 +19,7 @@ from lapwing.release.terms import Terms
 
 EPSILON = Fraction(2)
 FEW = 1_500
-MANY = 100_000
+MANY = 30_000
 BATCH = 500
 
 CASES = [("add-remove", 1), ("replace-one", 3)]

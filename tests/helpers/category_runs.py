@@ -34,13 +34,17 @@ def open_schema(max_rows=1, *, has_unit=True):
     return Schema(fields=(person, town), privacy_unit=PrivacyUnit("person", max_rows))
 
 
-def text_pair(rng, relation, max_rows):
+FREQUENT = (0, 1, 2, 3, 5, 30, 90)
+"""Rows that some popular texts have."""
+
+
+def text_pair(rng, relation, max_rows, frequent=FREQUENT):
     """Return a schema and two tables under it that differ in one unit, which has texts of its own at times."""
     has_unit = max_rows > 1 or bool(rng.integers(2))
     most = 2 * max_rows if has_unit else 1
     units = [_rows(rng, f"p{place}", most) for place in range(int(rng.integers(0, 12)))]
     for place, text in enumerate(_POPULAR):
-        rows = int(rng.choice([0, 1, 2, 3, 5, 30, 90]))
+        rows = int(rng.choice(frequent))
         units += [[(f"q{place}-{number}", text)] for number in range(rows)]
     person = "changed" if rng.integers(4) else None
     changed, other = _rows(rng, person, most, own="only here"), _rows(rng, person, most, own="only there")
@@ -153,13 +157,20 @@ def list_settings(schema, relation, *, pure=True, times=1, **changes):
 
 
 def flags_of_lists(
-    *, pairs, relations=("add-remove", "replace-one"), rows_per_unit=(1, 3), run=asked_lists, times=None, **changes
+    *,
+    pairs,
+    relations=("add-remove", "replace-one"),
+    rows_per_unit=(1, 3),
+    run=asked_lists,
+    times=None,
+    frequent=FREQUENT,
+    **changes,
 ):
     """Return the flags of the first of so many generated pairs that has any, over both relations and notions."""
     rng = np.random.default_rng(pairs)
     kinds = itertools.product(range(pairs), relations, rows_per_unit, (True, False))
     for _, relation, max_rows, pure in kinds:
-        schema, data, neighbour = text_pair(rng, relation, max_rows)
+        schema, data, neighbour = text_pair(rng, relation, max_rows, frequent)
         budget = int(rng.choice([1, 4, 1000])) if times is None else times
         settings = list_settings(schema, relation, pure=pure, times=budget, **changes)
         flags = audit_pair(data, neighbour, settings, run)

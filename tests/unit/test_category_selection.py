@@ -171,6 +171,7 @@ def test_another_question_has_another_record(changes):
         ({"delta": Fraction(0)}, "from 1e-300 to 0.5, got 0"),
         ({"delta": Fraction(51, 100)}, "from 1e-300 to 0.5, got 0.51"),
         ({"delta": Fraction(1, 10**301)}, "from 1e-300"),
+        ({"delta": Fraction(10**400)}, "got far more"),
         ({"prefix": 0}, "from 1 to 200, got 0"),
         ({"prefix": 201}, "from 1 to 200, got 201"),
         ({"prefix": True}, "from 1 to 200, got True"),
@@ -245,9 +246,16 @@ class Word(str):
     __slots__ = ()
 
 
-def test_the_room_refuses_what_is_not_plain():
+class Huge(Fraction):
+    """A number that could lie about what it is less than."""
+
+
+@pytest.mark.parametrize(
+    "changes", [{"column": Word("town")}, {"delta": Huge(1, 9)}, {"cost": Budget("pure", Huge(1))}]
+)
+def test_the_room_refuses_what_is_not_plain(changes):
     with pytest.raises(ParameterError, match="plain values only"):
-        room(["Bern"]).ask(question(column=Word("town")))
+        room(["Bern"]).ask(question(**changes))
 
 
 def test_recorded_lists_answer_the_same_question_only():

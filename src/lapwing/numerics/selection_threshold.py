@@ -42,6 +42,7 @@ from lapwing.errors import ParameterError
 LEAST_DELTA: Final = Fraction(1, 10**300)
 LARGEST_DELTA: Final = Fraction(1, 2)
 
+_SHOWN: Final = 10**9  # larger numbers may not even be floats
 _DIGITS: Final = 60
 _SLACK: Final = 1 + Decimal("1e-40")
 _SUMMED_VARIANCE: Final = 64**2
@@ -54,9 +55,8 @@ _Tail = Callable[[int], Decimal]
 def check_delta(delta: Fraction) -> None:
     """Refuse a delta for which no threshold is computed: outside 1e-300 to 1/2."""
     if not LEAST_DELTA <= delta <= LARGEST_DELTA:
-        raise ParameterError(
-            f"the delta of a selection must be from 1e-300 to 0.5, got {float(delta):.6g}; give one such as 1e-9"
-        )
+        shown = f"{float(delta):.6g}" if abs(delta) < _SHOWN else "far more"
+        raise ParameterError(f"the delta of a selection must be from 1e-300 to 0.5, got {shown}; give one such as 1e-9")
 
 
 @lru_cache(maxsize=256)
