@@ -79,6 +79,7 @@ def test_of_more_than_the_most_those_with_the_largest_counts_are_shown_and_of_eq
 
     assert shown(texts, most=4) == {"a": 20, "b": 20, "d": 30, "e": 40}
     assert shown(texts, most=1) == {"e": 40}
+    assert list(shown([f"t{place}" for place in range(100, 400)] * 20, most=70)) == [f"t{x}" for x in range(100, 170)]
 
 
 @pytest.mark.parametrize(
