@@ -43,3 +43,16 @@ def test_levels_hold_for_all_places_at_once() -> None:
         ]
         places = sum(cells - width + 1 for width, _ in levels)
         assert all(level == one_sided_tail(law, width, Fraction(1, 20) / places) for width, level in levels)
+
+
+def test_one_sided_tails_are_those_of_the_law_summed_up() -> None:
+    for scale, failure in ((Fraction(1), 0.05), (Fraction(5, 2), 0.01), (Fraction(20), 0.001)):
+        reach = np.arange(-2000, 2001)
+        masses = np.exp(-np.abs(reach) / float(scale))
+        masses /= masses.sum()
+        beyond = {k: masses[reach > k].sum() for k in range(400)}
+
+        k = one_sided_tail(NoiseLaw("laplace", scale), 1, Fraction(str(failure)))
+
+        assert beyond[k] <= failure < beyond[k - 1]
+        assert one_sided_tail(NoiseLaw("laplace", scale), 0, Fraction(str(failure))) == 0
