@@ -72,7 +72,7 @@ def learn_categories(
     average, so that this errs towards fewer prefixes.
     """
     for name in names:
-        _ = schema.field(name)
+        _ = schema.field(name)  # asked for its error about an unknown field, before anything is spent
     asked: list[CategorySelection] = []
     sizes = []
     for name, cost, delta in zip(names, costs, deltas, strict=True):
