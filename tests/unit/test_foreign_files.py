@@ -6,11 +6,15 @@ import sys
 import time
 
 import pytest
+import yaml
 
 from helpers.foreign_files import FOREIGN
 from lapwing.errors import SchemaError
 from lapwing.schema.foreign import yaml_text
 from lapwing.schema.foreign.reading import read_foreign
+from lapwing.schema.foreign.sdv import read_sdv
+from lapwing.schema.foreign.smartnoise import is_smartnoise, read_smartnoise
+from lapwing.schema.schemas import Schema
 
 
 def write(folder, text):
@@ -171,8 +175,6 @@ def test_without_pyyaml_the_extra_is_named_and_json_still_read(tmp_path, monkeyp
 
 
 def test_without_the_compiled_loader_the_same_is_read(monkeypatch):
-    import yaml
-
     compiled = read_foreign(FOREIGN / "smartnoise-visits.yaml", table="visits")
     monkeypatch.delattr(yaml, "CSafeLoader", raising=False)
 
@@ -184,3 +186,64 @@ def test_names_with_hidden_characters_reach_no_error_as_they_are(tmp_path):
         read_foreign(write(tmp_path, '{"a\\u001b[2J": 0}'))
 
     assert "\x1b" not in str(caught.value)
+
+
+ODD = [
+    None,
+    True,
+    -1,
+    0.5,
+    10**30,
+    "",
+    "x",
+    "\ud800",
+    [],
+    ["x", 3],
+    [[]],
+    {},
+    {"x": {}},
+    {"type": "int"},
+    {"sdtype": 3},
+]
+
+
+def with_each_part_odd(value):
+    """Yield the value once for each of its parts and each odd value, with that in the place of the part."""
+    yield from ODD
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in list(inner):
+        for odd in with_each_part_odd(part):
+            copy = dict(value) if isinstance(value, dict) else list(value)
+            copy[key] = odd
+            yield copy
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("sdv1-visits.json", read_sdv),
+        ("sdv2-visits.json", read_sdv),
+        ("sdv1-single.json", read_sdv),
+        ("smartnoise-visits.yaml", read_smartnoise),
+    ],
+    ids=["sdv1", "sdv2", "sdv single", "smartnoise"],
+)
+def test_an_odd_value_anywhere_is_read_past_or_refused_in_one_sentence(name, read):
+    whole = yaml.safe_load((FOREIGN / name).read_text(encoding="utf-8"))
+    read_past, refusals = 0, []
+    for value in with_each_part_odd(whole):
+        if read is read_smartnoise and not is_smartnoise(value):
+            continue
+        try:
+            found = read(value, "the file", None if name == "sdv1-single.json" else "visits")
+        except SchemaError as error:
+            refusals.append(str(error))
+            continue
+        assert Schema.load_draft(found.schema.to_dict()) == found.schema
+        "".join(found.notes).encode()
+        read_past += 1
+
+    assert read_past
+    assert refusals
+    assert "\n" not in "".join(refusals)
+    "".join(refusals).encode()

@@ -147,8 +147,9 @@ def test_keys_that_are_columns_by_themselves_are_identifiers_and_composite_ones_
         ({"decimal_places": 14, "range_min": 0, "range_max": 9}, ("number", 0, None)),
         ({"decimal_places": 9, "range_min": 0, "range_max": 9}, ("number", 0, None)),
         ({"decimal_places": 2, "range_min": 0}, ("number", 0, None)),
+        ({"decimal_places": 10**9, "range_min": 0, "range_max": 9}, ("number", 0, None)),
     ],
-    ids=["unsigned", "float", "no places", "places", "precision of a float", "too fine", "half a range"],
+    ids=["unsigned", "float", "no places", "places", "precision of a float", "too fine", "half a range", "no step"],
 )
 def test_a_number_has_what_the_file_states_and_no_more(column, expected):
     field = read(single(x={"sdtype": "numerical", **column})).schema.field("x")
@@ -217,6 +218,10 @@ def test_notes_name_what_was_read_past():
         (single(a={"sdtype": "categorical", "range_values": [{}]}), "must hold texts, numbers, true or false"),
         (single(a={"sdtype": "categorical", "range_values": ["a", 1]}), "does not fit type string"),
         (single(a={"sdtype": "categorical", "range_values": ["a", "a"]}), "listed twice"),
+        (
+            single(a={"sdtype": "numerical", "decimal_places": 2, "range_min": -(10**308), "range_max": 10**308}),
+            "too far apart",
+        ),
         ({**single(a={"sdtype": "boolean"}), "primary_key": 3}, "primary_key must hold names of columns"),
         ({**single(a={"sdtype": "boolean"}), "primary_key": "b"}, 'primary_key names "b", which is no column'),
         ({**single(a={"sdtype": "boolean"}), "alternate_keys": [[{}]]}, "alternate_keys must hold names of columns"),
@@ -224,7 +229,7 @@ def test_notes_name_what_was_read_past():
         (related({}), "relationships must be a list"),
         (related([3]), "a relationship must be an object"),
     ],
-    ids=range(37),
+    ids=range(38),
 )
 def test_what_is_broken_is_said(value, said):
     assert is_sdv(value) or value == single() or "columns" in value

@@ -174,7 +174,8 @@ def _step(places: int | None, bounds: Mapping[str, Any]) -> float | None:
     if None in bounds.values():
         return None
     step = float(f"1e-{places}")
-    return step if (bounds["maximum"] - bounds["minimum"]) / step <= _MOST_STEPS else None
+    # As floats, whose difference may be infinite where that of whole numbers is more than a division can take.
+    return step if (float(bounds["maximum"]) - float(bounds["minimum"])) / step <= _MOST_STEPS else None
 
 
 def _iso(value: object, form: str | None, kind: str, where: str) -> str:
