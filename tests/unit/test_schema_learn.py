@@ -360,3 +360,22 @@ def test_a_schema_in_memory_stays_as_it_was():
     learned(schema=draft)
 
     assert draft == Schema.load_draft(DRAFT)
+
+
+def test_a_list_of_numbers_is_narrowed_without_a_category_for_the_rest(tmp_path):
+    fields = [field("grade", "string", categories=[1, 2, 3, 11], hierarchy={"prefixes": [1]}, provenance="public")]
+    grades = pl.DataFrame({"grade": ["1", "2"] * 500})
+
+    found = lw.Schema.learn(grades, {"fields": fields}, **HUGE, fields=["grade"]).field("grade")
+
+    assert found.categories == (1, 2)
+    assert found.unlisted is None
+
+
+def test_a_code_that_is_its_own_beginning_of_several_lengths_is_listed_once():
+    rng = np.random.default_rng(11)
+    draft = {"draft": True, "fields": [field("code", "string", hierarchy={"prefixes": [2, 3, 4]})]}
+
+    for rows in rng.integers(20, 70, 20).tolist():
+        found = lw.Schema.learn(pl.DataFrame({"code": ["a"] * rows}), draft, epsilon=2, delta="1e-3")
+        assert set(found.field("code").categories) <= {"a", "(other)"}

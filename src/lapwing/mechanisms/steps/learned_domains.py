@@ -8,7 +8,7 @@ from typing import Final
 from lapwing.budget.budget import Budget
 from lapwing.mechanisms.steps.learned_bounds import LearnedBounds, learn_bounds
 from lapwing.mechanisms.steps.learned_categories import LearnedCategories, learn_categories, prune_dictionaries
-from lapwing.mechanisms.steps.learned_fields import with_bounds, with_categories
+from lapwing.mechanisms.steps.learned_fields import has_texts, with_bounds, with_categories
 from lapwing.release.certificate import Statement
 from lapwing.release.curator import Curator
 from lapwing.schema.category_trees import Prefixes
@@ -97,7 +97,11 @@ def learned_fields(  # noqa: PLR0917
     selected = [field.name for field in fields if needs_selection(field, dictionaries)]
     listed = [name for name in names if name in dictionaries or original.field(name).categories is not None]
     ranged = [name for name in names if name not in selected and name not in listed]
-    prefixes = {field.name: field.hierarchy.lengths for field in fields if isinstance(field.hierarchy, Prefixes)}
+    prefixes = {
+        field.name: field.hierarchy.lengths
+        for field in fields
+        if isinstance(field.hierarchy, Prefixes) and has_texts(field)
+    }
     limits = {field.name: (field.minimum, field.maximum) for field in fields}
 
     found: dict[str, LearnedBounds | LearnedCategories] = {}
@@ -157,7 +161,7 @@ def _reached(field: Field, found: LearnedBounds) -> tuple[str, ...]:
 
 def _dropped(field: Field, found: LearnedCategories, is_own: bool) -> tuple[str, ...]:
     """Return what has to be said where entries of a list are dropped and no category takes their rows."""
-    if not is_own or field.type == "string" or set(field.categories or ()) <= set(found.categories):
+    if not is_own or has_texts(field) or set(field.categories or ()) <= set(found.categories):
         return ()
     note = "categories that were dropped are outside the field now, as only texts have a category for the rest"
     return (f"field {quote(field.name)}: {note}; learn a list of numbers only to leave out what never occurs",)

@@ -62,7 +62,7 @@ def with_categories(field: Field, found: LearnedCategories, listed: tuple[Scalar
 
     Notes
     -----
-    Lists of other types than string have no such category: what was dropped is outside the field's domain.
+    Lists of anything but texts have no such category: what was dropped is outside the field's domain.
 
     Examples
     --------
@@ -72,15 +72,27 @@ def with_categories(field: Field, found: LearnedCategories, listed: tuple[Scalar
     ('Bern', 'Uri', '(other)')
     """
     categories = found.categories if listed is not None else tuple(sorted(map(str, found.categories)))
-    added = [prefix for prefix in found.prefixes if prefix not in categories]
+    # A text that is shorter than two lengths is the prefix of both.
+    added = [prefix for prefix in dict.fromkeys(found.prefixes) if prefix not in categories]
     unlisted = field.unlisted
     is_whole = listed is not None and set(listed) <= set(categories)
-    if unlisted is None and field.type == "string" and not is_whole:
+    if unlisted is None and has_texts(field) and not is_whole:
         unlisted = unlisted_name((*categories, *added, *field.missing_values))
     rest = [] if unlisted is None or unlisted in categories or unlisted in added else [unlisted]
     kept = (*categories, *added, *rest)
     tree = _kept_tree(field.hierarchy, kept, is_folding=bool(found.prefixes))
     return replace(field, categories=kept, unlisted=unlisted, hierarchy=tree, provenance="dp")
+
+
+def has_texts(field: Field) -> bool:
+    """Tell whether the categories of a field are texts, so that rare ones may share a category.
+
+    Examples
+    --------
+    >>> has_texts(Field(name="grade", type="string", categories=(1, 2))), has_texts(Field(name="town", type="string"))
+    (False, True)
+    """
+    return field.type == "string" and all(isinstance(value, str) for value in field.categories or ())
 
 
 def unlisted_name(taken: tuple[Scalar, ...]) -> str:
