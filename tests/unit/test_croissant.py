@@ -27,6 +27,7 @@ EVERYTHING = Schema.from_dict(
         "name": "everything",
         "fields": [
             {"name": "who", "type": "string", "role": "identifier"},
+            {"name": "visit", "type": "integer", "role": "identifier", "constraints": {"minimum": 1, "maximum": 9}},
             {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120}, "special": [-1, -2]},
             {"name": "net income/€", "type": "number", "constraints": {"minimum": -5, "maximum": 1e6}, "scale": "log"},
             {"name": "net income,€", "type": "number", "constraints": {"minimum": 0, "maximum": 1}, "resolution": 0.01},

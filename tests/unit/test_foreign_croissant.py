@@ -121,6 +121,14 @@ def test_lists_constants_images_and_nested_fields_are_told():
     assert len(found.notes) == 4
 
 
+def test_lists_and_identifiers_have_no_categories():
+    reference = {"references": {"@id": "sexes/name"}}
+
+    assert field_of({**reference, "isArray": True}).categories is None
+    assert field_of(reference, key={"@id": "rows/a"}).categories is None
+    assert field_of({**reference, "fieldSettings": {"role": "identifier"}}).categories is None
+
+
 def test_one_of_several_record_sets_must_be_chosen():
     sets = [{"@id": name, "name": f"set {name}", "field": {"@id": f"{name}/x"}} for name in "ab"]
     with pytest.raises(SchemaError, match=r'choose one with table= or --table: "a", "b"'):

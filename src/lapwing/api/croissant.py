@@ -257,9 +257,8 @@ def _field(field: Field, key: str, values: str | None) -> dict[str, Any]:
     }
     if values is not None:
         found["references"] = {"field": {"@id": f"{values}/name"}}
-    if not field.identifier and field.categories is None:
-        bounds = (("minValue", field.minimum), ("maxValue", field.maximum))
-        found |= {name: bound for name, bound in bounds if bound is not None}
+    bounds = (("minValue", field.minimum), ("maxValue", field.maximum))
+    found |= {name: bound for name, bound in bounds if bound is not None}
     full = field_to_dict(field, ("",))
     own = {name: full[name] for name in OWN_KEYS if name in full}
     if field.required:

@@ -231,7 +231,8 @@ class _Reading:
             self.remarks.add("the key only names the rows: an identifier, which is not modelled", title)
             kind = found["type"] = kind if kind == "integer" else "string"
             found["role"] = "identifier"
-        return field_from({**found, **self._domain(about, kind, title, own, is_modelled=not is_many), **own})
+        is_modelled = not is_many and "role" not in {**found, **own}
+        return field_from({**found, **self._domain(about, kind, title, own, is_modelled=is_modelled), **own})
 
     def _title(self, key: str, about: Mapping[str, Any]) -> str:
         """Return what stands above the column in the file."""
@@ -269,13 +270,12 @@ class _Reading:
         figures = (_names(_many(_inner(each).get("equivalentProperty"))) for each in _many(about.get("annotation")))
         if any(_FIGURES.intersection(each) for each in figures):
             self.remarks.add("the smallest and largest values of the data are no bounds and are left out", title)
-        if not is_modelled or own.get("role") is not None:
-            return found
         if kind in RANGED_TYPES:
             for ours, theirs in (("minimum", "minValue"), ("maximum", "maxValue")):
                 bound = bound_of(about.get(theirs), kind)
                 constraints |= {} if bound is None else {ours: bound}
-        categories = self._categories(_target(about.get("references")), title)
+        # Texts of lists are other texts than those of the enumeration, and who a row is of is no list.
+        categories = self._categories(_target(about.get("references")), title) if is_modelled else None
         return found if categories is None else {**found, "categories": categories}
 
     def _categories(self, target: str, title: str) -> list[Any] | None:
