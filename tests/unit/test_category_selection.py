@@ -79,7 +79,9 @@ def test_of_more_than_the_most_those_with_the_largest_counts_are_shown_and_of_eq
 
     assert shown(texts, most=4) == {"a": 20, "b": 20, "d": 30, "e": 40}
     assert shown(texts, most=1) == {"e": 40}
-    assert list(shown([f"t{place}" for place in range(100, 400)] * 20, most=70)) == [f"t{x}" for x in range(100, 170)]
+    many = [f"t{place}" for place in range(1000, 4000) for _ in range(5 + place % 3)]
+    largest, next_largest = ([f"t{place}" for place in range(1000, 4000) if place % 3 == rest] for rest in (2, 1))
+    assert list(shown(many, most=1200)) == sorted([*largest, *next_largest[:200]])
 
 
 @pytest.mark.parametrize(
