@@ -30,7 +30,7 @@ check-full:  ## Run the slow statistical suites too.
 	@.venv-test/bin/python -m pytest $(PYTEST_ARGS) -m "full or not full"
 
 oracle:  ## Compare with other libraries, each in an environment of its own.
-	@set -e; for name in dp-accounting pot sdmetrics anonymeter mlcroissant csvw sdv sdv1 smartnoise mbi; do \
+	@set -e; for name in dp-accounting pot sdmetrics anonymeter mlcroissant sdv sdv1 smartnoise mbi; do \
 		$(bootstrap) oracle-$$name; .venv-oracle-$$name/bin/python -m pytest tests/oracle; done
 
 .venv-dev: FORCE

@@ -1,8 +1,8 @@
 """Metadata that csvw writes, read as a schema, in an environment of its own.
 
-python3.11 -m venv /tmp/csvw
-/tmp/csvw/bin/python -m pip install --require-hashes -r requirements/oracle-csvw.txt
-PYTHONPATH=src /tmp/csvw/bin/python -m pytest tests/oracle/test_csvw_against_csvw.py
+python3.11 -m venv /tmp/mlcroissant
+/tmp/mlcroissant/bin/python -m pip install --require-hashes -r requirements/oracle-mlcroissant.txt
+PYTHONPATH=src /tmp/mlcroissant/bin/python -m pytest tests/oracle/test_csvw_against_csvw.py
 """
 
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-metadata = pytest.importorskip("csvw.metadata", reason="needs requirements/oracle-csvw.txt")
+metadata = pytest.importorskip("csvw.metadata", reason="needs requirements/oracle-mlcroissant.txt")
 
 FIXTURE = Path(__file__).resolve().parents[1] / "data" / "foreign" / "csvw" / "people.json"
 
