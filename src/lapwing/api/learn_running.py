@@ -12,6 +12,7 @@ from lapwing.api.progress import told
 from lapwing.api.records import Records
 from lapwing.budget.budget import Budget
 from lapwing.curator.opening import open_room
+from lapwing.errors import SchemaError
 from lapwing.mechanisms.steps.learned_domains import Learned, learned_fields
 from lapwing.noise.bits import BitSource
 from lapwing.release.certificate import Certificate, CostLine
@@ -192,13 +193,14 @@ def _as_known(learned: Field, original: Field) -> Field:
     had = original.categories is not None or original.minimum is not None or original.maximum is not None
     if not had or learned == original:
         return learned
-    changes: dict[str, Any] = {}
-    if original.blank:
-        known = {"minimum": original.minimum, "maximum": original.maximum}
-        changes = {key: bound for key, bound in known.items() if bound is not None}
-    if original.provenance in ("assumed", "drafted"):
-        changes["provenance"] = "assumed"
-    return replace(learned, **changes)
+    is_assumed = original.provenance in ("assumed", "drafted")
+    found = replace(learned, provenance="assumed") if is_assumed else learned
+    known = {"minimum": original.minimum, "maximum": original.maximum}
+    kept: dict[str, Any] = {key: bound for key, bound in known.items() if bound is not None and original.blank}
+    try:
+        return replace(found, **kept)
+    except SchemaError:
+        return found  # a range of more values than there are codes: what was learned is inside it
 
 
 def _certificate(

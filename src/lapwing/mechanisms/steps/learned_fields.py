@@ -72,8 +72,9 @@ def with_categories(field: Field, found: LearnedCategories, listed: tuple[Scalar
     ('Bern', 'Uri', '(other)')
     """
     categories = found.categories if listed is not None else tuple(sorted(map(str, found.categories)))
-    # A text that is shorter than two lengths is the prefix of both.
-    added = [prefix for prefix in dict.fromkeys(found.prefixes) if prefix not in categories]
+    # A text that is shorter than two lengths is the prefix of both; one that stands for missing is no category.
+    taken = {*categories, *field.missing_values}
+    added = [prefix for prefix in dict.fromkeys(found.prefixes) if prefix not in taken]
     unlisted = field.unlisted
     is_whole = listed is not None and set(listed) <= set(categories)
     if unlisted is None and has_texts(field) and not is_whole:
