@@ -90,6 +90,7 @@ def test_special_values_are_no_part_of_the_search() -> None:
 LIMITS = {
     "integer": ([3, 12, 47, 200, 5000], {"minimum": 10, "maximum": 480}, (12, 209)),
     "number": ([-3.0, 0.123, 0.5], {"minimum": 0.1, "maximum": 0.126}, (0.12, 0.126)),
+    "within a cell": ([0.125, 3.4], {"minimum": 0.1234, "maximum": 3.45}, (0.1234, 3.45)),
     "date": ([date(2000, 1, 9), date(2000, 5, 9)], {"minimum": "2000-01-05", "maximum": "2000-05-20"}, None),
 }
 
@@ -97,6 +98,7 @@ LIMITS = {
 @pytest.mark.parametrize(("kind", "case"), LIMITS.items(), ids=LIMITS.keys())
 def test_bounds_that_are_known_are_only_narrowed(kind, case) -> None:
     values, limits, bounds = case
+    kind = "number" if kind == "within a cell" else kind
     data = pl.DataFrame({"x": values * 300})
 
     found, _ = learned(data, {"fields": [{"name": "x", "type": kind, "constraints": limits}]}, PLENTY, ZeroNoiseBits())
@@ -132,6 +134,27 @@ def test_a_quantile_may_leave_out_whole_decades() -> None:
     found, _ = learned(pl.DataFrame({"x": values}), draft, PLENTY, ZeroNoiseBits(), quantile="0.005")
 
     assert (found.fields[0].minimum, found.fields[0].maximum) == (50, 50)
+
+
+def test_rows_in_a_decade_that_is_left_out_count_against_the_quantile() -> None:
+    values = [50] * 992 + [95] * 4 + [5000] * 4
+    draft = {"fields": [{"name": "x", "type": "integer"}]}
+
+    four, none = (
+        learned(pl.DataFrame({"x": values}), draft, PLENTY, ZeroNoiseBits(), quantile=quantile)[0].fields[0].maximum
+        for quantile in ("0.009", "0.006")
+    )
+
+    assert (four, none) == (50, 95)
+
+
+def test_a_bound_moves_outwards_while_noise_may_hide_more_than_a_hundredth_of_the_rows() -> None:
+    codes = {int(magnitude_codes(np.array([23_000]))[0]): 1000}
+
+    tight, wide = (planted_bounds("integer", codes, Budget.pure(epsilon)).maximum for epsilon in (100, "0.5"))
+
+    assert tight == 23_999
+    assert wide > 90_000
 
 
 def test_where_the_second_round_finds_nothing_the_ends_of_the_decade_are_taken() -> None:
