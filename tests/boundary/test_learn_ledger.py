@@ -13,6 +13,7 @@ import pytest
 import lapwing as lw
 from helpers.command import lapwing
 from lapwing.api import learn as front
+from lapwing.api import learn_running
 from lapwing.budget.ledger import Ledger
 from lapwing.curator.room import Room
 from lapwing.errors import BudgetError, DataError, LapwingError, ParameterError
@@ -80,6 +81,21 @@ def test_the_entry_comes_before_the_secret_bits_and_before_any_counting(ledger, 
 
     assert [what for what, _ in seen] == ["bits", "ask", "ask", "ask"]
     assert all(paid == spent(ledger) != NOTHING for _, paid in seen)
+
+
+def test_the_room_allows_what_is_debited_and_no_more(ledger, monkeypatch):
+    seen = []
+    honest = learn_running.open_room
+
+    def watched(*places, **more):
+        seen.append((places[3].amount, more["delta"]))
+        return honest(*places, **more)
+
+    monkeypatch.setattr(learn_running, "open_room", watched)
+
+    learned(ledger)
+
+    assert seen == [spent(ledger)]
 
 
 def test_nothing_is_counted_where_the_ledger_refuses_and_no_file_is_left(ledger, tmp_path, monkeypatch):
