@@ -15,6 +15,7 @@ from helpers.saved import small_saved
 from lapwing.api.croissant import croissant_text
 from lapwing.api.croissant_files import Beside
 from lapwing.api.release import Release
+from lapwing.budget.budget import Budget
 from lapwing.errors import DataError, ParameterError
 from lapwing.schema.foreign.reading import read_foreign
 from lapwing.schema.purchases import Purchase
@@ -92,6 +93,17 @@ def test_every_schema_of_the_shared_data_comes_back(shared_data, tmp_path):
     for path in paths:
         schema = Schema.load(path)
         assert read_back(schema, tmp_path) == assumed(schema), path.parent.name
+
+
+def test_whose_rows_are_protected_together_comes_back(tmp_path):
+    certificate = dataclasses.replace(SAVED.certificate, lines=(), total=Budget("zcdp", Fraction(0)))
+    for unit, max_rows, field in (("visit:5", 5, "visit"), ("nobody:5", 5, None), ("row", 1, None)):
+        path = tmp_path / "croissant.json"
+        changed = dataclasses.replace(certificate, privacy_unit=unit, max_rows=max_rows)
+        path.write_text(described(EVERYTHING, changed))
+
+        found = read_foreign(path, table="rows").schema.privacy_unit
+        assert (found and (found.field, found.max_rows)) == (field and (field, max_rows))
 
 
 def test_a_list_that_is_too_long_for_programs_is_left_out(tmp_path):

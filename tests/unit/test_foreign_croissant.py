@@ -193,6 +193,14 @@ def test_odd_values_of_any_property_are_read_past_or_refused_in_a_sentence(key, 
     assert [field.name for field in fields] == ["a"] or '"a"' in said[0] or "the file" in said[0]
 
 
+@pytest.mark.parametrize("unit", [1, [], "a", ":", "a:", "a:x", "a:\u0665", "a:" + "9" * 5000, "b:3"], ids=range(9))
+def test_an_odd_privacy_unit_is_read_past(unit):
+    rows = {"@id": "rows", "field": [{"@id": "rows/a"}]}
+    found = read_croissant({"recordSet": rows, "differentialPrivacy": {"privacy_unit": unit}}, "the file")
+
+    assert found.schema.privacy_unit is None
+
+
 @pytest.mark.full
 def test_many_fields_and_record_sets_are_read_in_one_pass():
     sets = [{"@id": f"s{n}", "data": [{"x": 1}], "field": {"@id": f"s{n}/x"}} for n in range(50_000)]

@@ -6,7 +6,7 @@ MLCommons (2024, 2025), Croissant Format Specification, versions 1.0 and 1.1, ht
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from lapwing.schema.foreign.parts import Remarks, bound_of, scalars
 from lapwing.schema.parsing import check_object, field_from
 from lapwing.schema.reading import parse_json
 from lapwing.schema.scalars import quote
+from lapwing.schema.schemas import PrivacyUnit
 
 FORMAT: Final = "Croissant"
 OWN_KEYS: Final = (
@@ -40,6 +41,7 @@ _TYPES: Final[dict[str, FieldType]] = {
 _SIZED: Final = re.compile(r"(U?Int|B?Float)\d+", re.ASCII)
 _MEDIA: Final = frozenset({"ImageObject", "AudioObject", "VideoObject", "BoundingBox", "SegmentationMask", "GeoShape"})
 _ENUMERATIONS: Final = frozenset({"Enumeration", "Split"})
+_LONGEST_COUNT: Final = 9
 _FIGURES: Final = frozenset({"minValue", "maxValue"})
 
 
@@ -99,7 +101,16 @@ def read_croissant(value: object, name: str, table: str | None = None) -> Conver
     if not fields:
         raise SchemaError(f"{name}: record set {quote(chosen.called)} has no field that a table can hold; give another")
     title = _text(top.get("name")) or chosen.called
-    return converted(fields, FORMAT, name=title, notes=reading.remarks.texts())
+    unit = _unit(top.get("differentialPrivacy"), name, {field.name for field in fields})
+    return converted(fields, FORMAT, name=title, unit=unit, notes=reading.remarks.texts())
+
+
+def _unit(statement: object, name: str, fields: Set[str]) -> PrivacyUnit | None:
+    """Return the privacy unit of a release, where Lapwing wrote the file."""
+    stated = text_or_empty(_json(statement, f"{name}: differentialPrivacy").get("privacy_unit"))
+    field, _, rows = stated.rpartition(":")
+    is_number = rows.isascii() and rows.isdigit() and len(rows) <= _LONGEST_COUNT
+    return PrivacyUnit(field, int(rows)) if field in fields and is_number else None
 
 
 # -------------------------------------------------------------------------------------------------- JSON-LD, plainly
@@ -151,6 +162,13 @@ def _names(values: Iterable[object]) -> list[str]:
     """Return local names of types, given as texts or as objects with an id."""
     texts = (each if isinstance(each, str) else _inner(each).get("@id") for each in values)
     return [_local(text) for text in texts if isinstance(text, str)]
+
+
+def _json(value: object, what: str) -> dict[str, Any]:
+    """Return an object that is a JSON value of its own: what has passed through RDF comes back as text."""
+    if isinstance(value, str) and is_encodable(value):
+        value = parse_json(value.encode(), what)
+    return _inner(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,11 +314,7 @@ class _Reading:
 
     def _own(self, about: Mapping[str, Any], title: str) -> dict[str, Any]:
         """Return the settings that Croissant has no word for, where Lapwing wrote them into the file."""
-        given = about.get("fieldSettings")
-        if isinstance(given, str) and is_encodable(given):
-            # What has passed through RDF comes back as text.
-            given = parse_json(given.encode(), f"{self.name}: settings of field {quote(title)}")
-        found = _inner(given)
+        found = _json(about.get("fieldSettings"), f"{self.name}: settings of field {quote(title)}")
         return {key: found[key] for key in OWN_KEYS if found.get(key) is not None}
 
 
