@@ -107,15 +107,18 @@ def test_a_level_for_one_place_alone_would_show_bounds_in_noise(monkeypatch) -> 
 
 
 @EITHER
-def test_a_value_with_as_many_rows_as_is_said_is_listed(budget) -> None:
+@pytest.mark.parametrize(
+    "dictionaries", [{}, {"x": ("often", "never", "seldom")}], ids=["selected", "from a dictionary"]
+)
+def test_a_value_with_as_many_rows_as_is_said_is_listed(budget, dictionaries) -> None:
     draft = {"draft": True, "fields": [{"name": "x", "type": "string"}]}
     bits, misses, runs = SeededBits(9), 0, 120
     nothing = pl.DataFrame({"x": pl.Series([], dtype=pl.String)})
-    first, _ = learned(nothing, draft, budget, bits)
+    first, _ = learned(nothing, draft, budget, bits, dictionaries=dictionaries)
     data = pl.DataFrame({"x": ["often"] * int(first.statements[0].value)})
 
     for _ in range(runs):
-        found, _ = learned(data, draft, budget, bits)
+        found, _ = learned(data, draft, budget, bits, dictionaries=dictionaries)
         misses += "often" not in found.fields[0].categories
 
     assert is_credible(misses, runs, 0.05)

@@ -150,6 +150,15 @@ def test_dropped_entries_fold_into_the_longest_prefix_that_noise_does_not_explai
     assert found.prefixes == ("A1",)
 
 
+def test_an_entry_that_is_dropped_alone_makes_no_prefix() -> None:
+    entries = [f"A{place}" for place in range(1000)] + ["C1"]
+
+    alone, together = (pruned(names, {"C1": 7, "C2": 7}, lengths=(1,)) for names in (entries, [*entries, "C2"]))
+
+    assert (alone.categories, alone.prefixes) == ((), ())
+    assert (together.categories, together.prefixes) == ((), ("C",))
+
+
 def test_no_row_of_a_pruned_dictionary_is_lost() -> None:
     data = pl.DataFrame({"town": ["Uri"] * 300 + ["Zug", "Glarus", "elsewhere"]})
 
