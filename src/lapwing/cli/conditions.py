@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from lapwing.errors import ParameterError
 from lapwing.schema.scalars import category_key, is_finite_number, quote
-from lapwing.schema.values import stand_in
 
 if TYPE_CHECKING:
     from lapwing.schema.fields import Field, Scalar
@@ -77,6 +76,8 @@ def _value(field: "Field", text: str) -> "Scalar":
         keys = {category_key(value): value for value in field.categories}
         if text in keys:
             return keys[text]
+        from lapwing.schema.values import stand_in  # noqa: PLC0415 - it needs NumPy
+
         shown_as = stand_in(field, text)
         way_out = _nearest(text, keys) if shown_as is None else f"it is counted under {shown_as!r}: ask for that"
         raise ParameterError(f"where: {text!r} is no category of column {field.name!r}; {way_out}")
