@@ -208,7 +208,8 @@ def _learned(field: "Field") -> str:
     if field.categories is None:
         return f"{field.minimum} to {field.maximum}"
     listed = ", ".join(map(str, field.categories[:_SHOWN])) + (", ..." if len(field.categories) > _SHOWN else "")
-    return f"{len(field.categories)} categories: {listed}"
+    count = len(field.categories)
+    return f"{count} categor{'y' if count == 1 else 'ies'}: {listed}"
 
 
 def _next(found: "LearnedDomain", data: Path, output: Path) -> str:
