@@ -159,19 +159,33 @@ def test_texts_are_the_same_from_every_kind_of_table(container, tmp_path):
 
 
 @pytest.mark.usefixtures("memory")
-@pytest.mark.parametrize("column", ["town", "pay"])
-def test_a_table_that_changes_is_refused_when_its_texts_are_read_where_units_were_cut(column):
+@pytest.mark.parametrize("change", ["first town", "last row"])
+def test_a_table_that_changes_is_refused_when_its_texts_are_read_where_units_were_cut(change):
     passes = itertools.count()
-    query = table(60, 2).lazy().map_batches(lambda rows: changed(rows, column, next(passes)))
+    query = table(60, 60).lazy().map_batches(lambda rows: changed(rows, change, next(passes)))
     source = code_table(query, with_units(1))
 
     with pytest.raises(DataError, match="changed between two passes"):
         list(source.texts("town"))
 
 
-def changed(rows, column, number):
-    """Return the rows with another cell in the first one, in every pass but the first."""
-    return rows.with_columns(pl.when(pl.int_range(pl.len()) == number - 1).then(None).otherwise(column).alias(column))
+@pytest.mark.parametrize("rows", [61, 90])
+def test_rows_that_come_later_are_refused_when_texts_are_read_where_units_were_cut(rows):
+    passes = itertools.count()
+    query = table(rows, 60).lazy().map_batches(lambda every: every if next(passes) else every.head(60))
+    source = code_table(query, with_units(1))
+
+    with pytest.raises(DataError, match="changed between two passes"):
+        list(source.texts("town"))
+
+
+def changed(rows, change, number):
+    """Return the rows without a cell or a row, in every pass but the first."""
+    if number == 0:
+        return rows
+    if change == "last row":
+        return rows.head(len(rows) - 1)
+    return rows.with_columns(pl.when(pl.int_range(pl.len()) == 0).then(None).otherwise("town").alias("town"))
 
 
 def test_texts_are_not_held_in_memory(monkeypatch):

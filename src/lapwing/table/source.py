@@ -3,14 +3,13 @@
 Everything here is private. Only the audited room may ask for counts, and nothing keeps raw cells.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol
 
 import numpy as np
 import polars as pl
 
-from lapwing.errors import DataError
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 from lapwing.table.cells import RawColumn
@@ -20,7 +19,7 @@ from lapwing.table.frames import unreadable
 from lapwing.table.guard import guarded
 from lapwing.table.open_cells import open_texts
 from lapwing.table.readers import RowReader, open_table
-from lapwing.table.truncation import OrderDigest, kept_rows, row_hashes
+from lapwing.table.truncation import Kept, OrderDigest, changed, cut_chunks, kept_rows, row_hashes, with_kept
 from lapwing.table.units import UnitNumbers
 
 __all__ = ["CACHE_BYTES", "MAX_CHUNK_ROWS", "CodedSource", "Table", "code_table"]
@@ -34,8 +33,6 @@ MAX_CHUNK_ROWS: Final = 2**18
 _CHUNK_CELLS: Final = 2**22
 _LEAST_CHUNK_ROWS: Final = 2**12
 _PACKED: Final = np.dtype(np.uint32)
-
-T = TypeVar("T")
 
 
 class CodedSource(Protocol):
@@ -184,7 +181,7 @@ class _Streamed:
 
     __slots__ = ("_again", "_units", "columns")
 
-    def __init__(self, rows: "_Rows", kept: "_Kept | None" = None, units: int | None = None) -> None:
+    def __init__(self, rows: "_Rows", kept: "Kept | None" = None, units: int | None = None) -> None:
         self.columns = rows.columns
         self._again = _Again(rows, kept)
         self._units = units
@@ -253,6 +250,11 @@ class _Rows:
         """Yield the texts of one column and the codes of all."""
         for cells in self._reader.chunks(self.columns, _chunk_rows(len(self.columns))):
             yield self._text(column, cells[column]), {name: self._code(name, cells[name]) for name in self.columns}
+
+    def texts_and_own_codes(self, column: str) -> Iterator[tuple[pl.Series, np.ndarray]]:
+        """Yield the texts of one column and their codes."""
+        for cells in self._reader.chunks((column,), _chunk_rows(1)):
+            yield self._text(column, cells[column]), self._code(column, cells[column])
 
     def _text(self, name: str, cells: RawColumn) -> pl.Series:
         return guarded(unreadable(name), lambda: open_texts(cells, self.open_texts[name]))
@@ -323,14 +325,6 @@ def _packed(codes: np.ndarray) -> np.ndarray:
 # ---------------------------------------------------------------------------------------------------- truncation
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Kept:
-    """Which rows of a table stay, and a digest of its codes in order, so that no other rows are taken for them."""
-
-    rows: np.ndarray
-    digest: int
-
-
 def _truncated(rows: _Rows, unit: Field, max_rows: int) -> CodedSource:
     """Return a source with at most `max_rows` rows of each unit."""
     numbers, digest = UnitNumbers(unit), OrderDigest()
@@ -347,47 +341,47 @@ def _truncated(rows: _Rows, unit: Field, max_rows: int) -> CodedSource:
     parts = None if cache is None else cache.parts
     all_hashes = np.concatenate(hashes)
     chunks = rows.chunks if parts is None else parts.__iter__
-    kept = _Kept(kept_rows(units, all_hashes, max_rows, chunks, rows.columns), digest.value)
+    kept = Kept(kept_rows(units, all_hashes, max_rows, chunks, rows.columns), digest.value)
     if parts is None:
         return _Streamed(rows, kept, count)
-    return _Cached(rows, list(_cut(parts, kept)), count, again=_Again(rows, kept))
-
-
-def _cut(chunks: Iterable[Codes], kept: _Kept) -> Iterator[Codes]:
-    """Yield the kept rows of each chunk, and refuse a table that is not the one they were chosen from."""
-    for chunk, inside in _with_kept(((chunk, chunk) for chunk in chunks), kept):
-        yield chunk if inside.all() else {name: codes[inside] for name, codes in chunk.items()}
-
-
-def _with_kept(parts: Iterable[tuple[T, Codes]], kept: _Kept) -> Iterator[tuple[T, np.ndarray]]:
-    """Yield what goes with each chunk of codes and which of its rows are kept, with the check of `_cut`."""
-    digest, start = OrderDigest(), 0
-    for part, chunk in parts:
-        stop = start + _height(chunk)
-        if stop > len(kept.rows):
-            break
-        digest.add(row_hashes(chunk, tuple(chunk)))
-        yield part, kept.rows[start:stop]
-        start = stop
-    if digest.value != kept.digest:
-        raise DataError("the table's rows changed between two passes over them; collect a lazy frame before use")
+    cut = list(cut_chunks(parts, kept))
+    return _Cached(rows, cut, count, again=_Again(rows, kept, cut))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Again:
-    """Another pass over the rows that are kept."""
+    """Another pass over the rows that are kept; `coded` are their codes, where these are in memory."""
 
     rows: _Rows
-    kept: _Kept | None = None
+    kept: Kept | None = None
+    coded: list[Codes] | None = None
 
     def chunks(self) -> Iterator[Codes]:
         """Yield the codes of the rows."""
-        return self.rows.chunks() if self.kept is None else _cut(self.rows.chunks(), self.kept)
+        return self.rows.chunks() if self.kept is None else cut_chunks(self.rows.chunks(), self.kept)
 
     def texts(self, column: str) -> Iterator[pl.Series]:
         """Yield the texts of the rows in an opened string column."""
         if self.kept is None:
             yield from self.rows.texts(column)
+        elif self.coded is not None:
+            yield from self._texts_as_coded(column, self.kept.rows, self.coded)
         else:
-            for texts, inside in _with_kept(self.rows.texts_and_codes(column), self.kept):
+            for texts, inside in with_kept(self.rows.texts_and_codes(column), self.kept):
                 yield texts if inside.all() else texts.filter(pl.Series(inside))
+
+    def _texts_as_coded(self, column: str, kept: np.ndarray, coded: list[Codes]) -> Iterator[pl.Series]:
+        """Yield the kept texts of a column, read by itself, and refuse those that have other codes than before."""
+        before = np.concatenate([np.empty(0, dtype=_PACKED), *(part[column] for part in coded)])
+        start = known = 0
+        for texts, codes in self.rows.texts_and_own_codes(column):
+            inside = kept[start : start + len(texts)]
+            if len(inside) < len(texts):
+                raise changed()
+            here = codes[inside]
+            if not np.array_equal(here, before[known : known + len(here)]):
+                raise changed()
+            start, known = start + len(texts), known + len(here)
+            yield texts if inside.all() else texts.filter(pl.Series(inside))
+        if start != len(kept):
+            raise changed()

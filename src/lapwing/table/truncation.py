@@ -6,9 +6,14 @@ nothing but its own rows. The hash has no seed: it hides nothing, it only has to
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, TypeVar
 
 import numpy as np
+
+from lapwing.errors import DataError
+
+T = TypeVar("T")
 
 Chunks = Callable[[], Iterable[Mapping[str, np.ndarray]]]
 """Gives the codes of all rows, chunk by chunk, in a stable order."""
@@ -168,3 +173,36 @@ def _codes_of_rows(members: np.ndarray, chunks: Chunks, columns: Sequence[str]) 
         inside = members[start:stop] - offset
         yield slice(start, stop), np.stack([chunk[name][inside].astype(np.int64) for name in columns], axis=1)
         offset += height
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Kept:
+    """Which rows of a table stay, and a digest of its codes in order, so that no other rows are taken for them."""
+
+    rows: np.ndarray
+    digest: int
+
+
+def cut_chunks(chunks: Iterable[dict[str, np.ndarray]], kept: Kept) -> Iterator[dict[str, np.ndarray]]:
+    """Yield the kept rows of each chunk, and refuse a table that is not the one they were chosen from."""
+    for chunk, inside in with_kept(((chunk, chunk) for chunk in chunks), kept):
+        yield chunk if inside.all() else {name: codes[inside] for name, codes in chunk.items()}
+
+
+def with_kept(parts: Iterable[tuple[T, dict[str, np.ndarray]]], kept: Kept) -> Iterator[tuple[T, np.ndarray]]:
+    """Yield what goes with each chunk of codes and which of its rows are kept, with the check of `cut_chunks`."""
+    digest, start = OrderDigest(), 0
+    for part, chunk in parts:
+        stop = start + len(next(iter(chunk.values())))
+        if stop > len(kept.rows):
+            break
+        digest.add(row_hashes(chunk, tuple(chunk)))
+        yield part, kept.rows[start:stop]
+        start = stop
+    if digest.value != kept.digest:
+        raise changed()
+
+
+def changed() -> DataError:
+    """Return what is raised where rows are not those of an earlier pass."""
+    return DataError("the table's rows changed between two passes over them; collect a lazy frame before use")
