@@ -17,7 +17,8 @@ such as the category of unlisted texts, counts as one more value, and a column t
 
 ``coverage``: all of the budget learns, from so many rows drawn without replacement (0: all). One line per column:
 ``covered`` is the part of its rows with a value that lie inside the bounds or have a listed text, ``width`` the length
-of the bounds over the range of the values. The output is internal: it is computed from real rows.
+of the bounds over the range of the values; ``categories`` are listed of ``true`` that occur. The output is internal: it
+is computed from real rows.
 """
 
 import argparse
@@ -45,6 +46,8 @@ RESULTS = Path(__file__).parent / "results"
 TABLES = ("adult", "nyc-airbnb", "diabetes130", "nhanes")
 DELTA = Fraction(1, 10**9)
 REMOVED = ("categories", "categoriesOrdered", "hierarchy", "unlisted", "resolution", "scale")
+
+COVERED = ("covered", "width", "minimum", "maximum", "categories", "true")
 
 Line = dict[str, object]
 
@@ -140,7 +143,8 @@ def coverage(values: pl.Series, field: Field) -> Line:
     column = column[np.isfinite(column)]
     span = float(np.ptp(column))
     width = (high - low) / span if span else None
-    return {"found": 1, "covered": float(((column >= low) & (column <= high)).mean()), "width": width}
+    covered = float(((column >= low) & (column <= high)).mean())
+    return {"found": 1, "covered": covered, "width": width, "minimum": field.minimum, "maximum": field.maximum}
 
 
 def number(value: object) -> float:
@@ -189,8 +193,8 @@ def write_lines(path: Path, lines: Iterable[Line]) -> None:
     with path.open("w", newline="") as file:
         for line in lines:
             if names is None:
-                names = [*line, *(key for key in ("covered", "categories", "true", "width") if key not in line)]
-                writer = csv.DictWriter(file, names if "column" in line else list(line))
+                names = [*dict.fromkeys((*line, *COVERED))] if "column" in line else list(line)
+                writer = csv.DictWriter(file, names)
                 writer.writeheader()
             writer.writerow({key: f"{value:.4g}" if isinstance(value, float) else value for key, value in line.items()})
             file.flush()
