@@ -20,7 +20,7 @@ from lapwing.release.noise_law import Sensitivity
 from lapwing.release.questions import MarginalCounts, NoisyCounts
 from lapwing.release.terms import Terms
 from lapwing.schema.groupings import identity
-from lapwing.table import codec
+from lapwing.table import codec, truncation
 from lapwing.table.units import UnitNumbers
 from mechanism_checks import settings_for
 
@@ -62,6 +62,7 @@ def a_seeded_shuffle_chooses_the_rows_to_keep(patch):
         return np.random.default_rng(0).integers(0, 2**63, len(codes[columns[0]])).astype(np.uint64)
 
     patch.setattr(sources, "row_hashes", keys)
+    patch.setattr(truncation, "row_hashes", keys)
 
 
 def each_chunk_is_cut_by_itself(patch):

@@ -100,6 +100,12 @@ def test_counts_are_the_obvious_counts(seed):
     assert source.rows == source.units == 50
 
 
+def hash_by(monkeypatch, hashes):
+    """Let rows be hashed in another way, where they are chosen and where they are checked."""
+    monkeypatch.setattr(lapwing.table.source, "row_hashes", hashes)
+    monkeypatch.setattr(lapwing.table.truncation, "row_hashes", hashes)
+
+
 def obvious_truncation(schema, frame, max_rows):
     """Return the rows that are kept, by the rule's own words."""
     source = code_table(frame, replace(schema, privacy_unit=None))
@@ -121,7 +127,7 @@ def obvious_truncation(schema, frame, max_rows):
 def test_each_unit_keeps_the_rows_of_smallest_hash_then_smallest_codes(max_rows, hashing, monkeypatch):
     bits = {"the hash": 64, "a hash that collides": 1, "a hash that always collides": 0}[hashing]
     if bits < 64:
-        monkeypatch.setattr(lapwing.table.source, "row_hashes", lambda *a: row_hashes(*a) % np.uint64(2**bits))
+        hash_by(monkeypatch, lambda *a: row_hashes(*a) % np.uint64(2**bits))
     monkeypatch.setattr(lapwing.table.source, "MAX_CHUNK_ROWS", 11)
     frame = table(80, 5)
 
@@ -134,7 +140,7 @@ def test_each_unit_keeps_the_rows_of_smallest_hash_then_smallest_codes(max_rows,
 
 def test_a_hash_that_collides_would_be_order_dependent_without_the_codes(monkeypatch):
     """The rule for equal hashes bites: with it switched off, the order of rows decides."""
-    monkeypatch.setattr(lapwing.table.source, "row_hashes", lambda *a: row_hashes(*a) % np.uint64(1))
+    hash_by(monkeypatch, lambda *a: row_hashes(*a) % np.uint64(1))
     monkeypatch.setattr(lapwing.table.truncation, "_order_ties", lambda *_: None)
     frame = table(80, 5)
 
