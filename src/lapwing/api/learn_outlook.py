@@ -73,7 +73,10 @@ class _MadeUp:
         self.terms = terms
 
     def ask(self, *questions: Any) -> tuple[Any, ...]:  # noqa: ANN401 - as the room
-        """Answer with no texts, or with counts of which one is huge and all others are 0."""
+        """Answer with no texts, or with counts of which one is huge and all others are 0.
+
+        It stands where numbers above zero do: nowhere are the cells that noise has to be told from as many.
+        """
         return tuple(map(self._answer, questions))
 
     def _answer(self, question: MarginalCounts | CategorySelection) -> NoisyCounts | SelectedTexts:
@@ -82,5 +85,5 @@ class _MadeUp:
             threshold = question.threshold(self.terms.relation, self.terms.max_rows)
             return SelectedTexts(question, (), np.zeros(0, dtype=np.int64), noise, threshold)
         counts = np.zeros(question.shape, dtype=np.int64)
-        counts.flat[counts.size // 2] = _MANY
+        counts.flat[counts.size * 3 // 4] = _MANY
         return NoisyCounts(question, counts, noise)

@@ -16,15 +16,21 @@ from lapwing.mechanisms.steps.learned_grids import SearchGrid, grouped, search_g
 from lapwing.mechanisms.steps.learned_search import GAMMA, WHOLE, Levels, lower_run, most_rows, noise_levels, upper_run
 from lapwing.release.curator import Curator
 from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.questions import MarginalCounts
+from lapwing.release.questions import MarginalCounts, NoisyCounts
 from lapwing.schema.schemas import Schema
 
 SHARES: Final = (Fraction(1, 2), Fraction(1, 2))
 """Parts of a field's cost that the two rounds get."""
 
-FALSE_ALARM: Final = Fraction(1, 100)
-"""How often noise alone shows rows in any coarse group of an empty field. A false alarm beside real rows gives bounds
-that are too wide by a decade or more; a fifth of `GAMMA` makes these rarer at the price of a few rows."""
+FALSE_ALARM: Final = Fraction(1, 1000)
+"""How often noise alone shows rows in any empty coarse group of any field that is learned. Far from the rows that would
+give a column bounds so wide that a release keeps nothing of it; to make it rare costs a few rows at the ends."""
+
+NEAR_ALARM: Final = Fraction(1, 100)
+"""The same for one field, and for groups near those that passed: bounds are too wide by a decade or two there."""
+
+NEAR: Final = 2
+"""So many groups away are near."""
 
 WIDEST: Final = 4
 """Coarse groups that are looked at together: rows thin out over cells, seldom over decades."""
@@ -58,11 +64,16 @@ class LearnedBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Cells:
-    """Hold the noisy counts of neighbouring cells, their edges (one more), and the law of the noise."""
+    """Hold the noisy counts of neighbouring cells, their edges (one more), and the law of the noise.
+
+    `before` and `after` are the counts of all that lies beside them, none or one each.
+    """
 
     edges: np.ndarray
     counts: np.ndarray
     noise: NoiseLaw
+    before: np.ndarray
+    after: np.ndarray
 
     def place(self, code: int) -> int:
         """Return which cell begins at a code; the number of cells for the code after the last."""
@@ -112,18 +123,19 @@ def learn_bounds(
     Notes
     -----
     Round 1 counts coarse groups. From each end inwards, the first run of 1, 2 or 4 groups whose sum passes what noise
-    shows anywhere with 1 % is where the rows begin; round 2 does the same over the fine cells of these two runs, with
-    5 % and runs of any length, everything else counted together. The bounds are the outer ends of the runs found then,
-    or of the coarse groups where round 2 finds nothing; they move outwards again while the cells beyond may hold more
-    than 1 % of all rows (their noisy counts and a standard deviation). With a quantile, cells at both ends are left
-    out while their noisy counts sum to no more than that part of the noisy number of rows.
+    shows anywhere in any field with 0.1 % is where the rows begin, or one within two groups of it that passes what
+    noise shows anywhere in this field with 1 %; round 2 does the same over the fine cells of these two runs, with 5 %
+    and runs of any length, everything else counted together. The bounds are the outer ends of the runs found then, or
+    of the coarse groups where round 2 finds nothing; they move outwards again while the cells beyond may hold more than
+    1 % of all rows (their noisy counts and a standard deviation). With a quantile, cells at both ends are left out
+    while their noisy counts sum to no more than that part of the noisy number of rows.
 
     All is a function of the answers; time ``O(k log k)`` for the k cells of a field.
     """
     grids = [search_grid(schema.field(name), limits.get(name, (None, None))) for name in names]
     shares = [cost.split(SHARES) for cost in costs]
     firsts = _counted(curator, names, grids, [grid.coarse for grid in grids], [share[0] for share in shares])
-    ends = [_outermost(cells, quantile) for cells in firsts]
+    ends = [_outermost(cells, quantile, FALSE_ALARM / len(names)) for cells in firsts]
 
     found = {place: end for place, end in enumerate(ends) if end is not None}
     seconds = _counted(
@@ -156,19 +168,35 @@ def _counted(
         )
     )
     return [
-        _Cells(edges=each, counts=answer.counts[place], noise=answer.noise)
-        for each, answer, (_, place) in zip(edges, answers, groupings, strict=True)
+        _cells(each, answer, place, grid)
+        for each, answer, (_, place), grid in zip(edges, answers, groupings, grids, strict=True)
     ]
 
 
-def _outermost(cells: _Cells, quantile: Fraction) -> _Ends | None:
+def _cells(edges: np.ndarray, answer: NoisyCounts, place: slice, grid: SearchGrid) -> _Cells:
+    """Return the counts of one table; special values and missing cells lie beside nothing."""
+    regular = answer.counts[: place.stop + int(edges[-1] < grid.domain.values)]
+    return _Cells(
+        edges=edges,
+        counts=regular[place],
+        noise=answer.noise,
+        before=regular[: place.start],
+        after=regular[place.stop :],
+    )
+
+
+def _outermost(cells: _Cells, quantile: Fraction, false_alarm: Fraction) -> _Ends | None:
     """Return the outermost runs of coarse groups; None where noise explains all of them."""
-    allowed = max(0, int(quantile * int(cells.counts.sum())))
-    levels = noise_levels(cells.noise, cells.counts.size, FALSE_ALARM, WIDEST)
-    runs = _both(cells.counts, levels, allowed)
-    if runs is None:
+    size = cells.counts.size
+    sure = _both(cells.counts, noise_levels(cells.noise, size, false_alarm, WIDEST), WHOLE)
+    if sure is None:
         return None
-    low, high = ((int(cells.edges[first]), int(cells.edges[stop])) for first, stop in runs)
+    # What lies far beyond them is taken for noise.
+    first, stop = max(0, sure[0][0] - NEAR), min(size, sure[1][1] + NEAR)
+    allowed = max(0, int(quantile * int(cells.counts.sum())))
+    runs = _both(cells.counts[first:stop], noise_levels(cells.noise, size, NEAR_ALARM, WIDEST), allowed)
+    assert runs is not None  # what passes the higher level passes this one
+    low, high = ((int(cells.edges[first + start]), int(cells.edges[first + end])) for start, end in runs)
     return _Ends(low=low, high=high, allowed=allowed)
 
 
@@ -194,7 +222,10 @@ def _bounds(grid: SearchGrid, ends: _Ends, cells: _Cells) -> LearnedBounds:
     if low >= high:
         low, high = _fine_ends(ends, cells, WHOLE)
     minimum, maximum = grid.bounds(low, high)
-    below, above = cells.counts[: cells.place(low)], cells.counts[cells.place(high) :]
+    # Rows may also lie beyond a bound in its own cell, where that has no end of its own or is cut by a known bound.
+    inside = grid.inside(low, high)
+    below = np.concatenate((cells.before, cells.counts[: cells.place(inside[0])]))
+    above = np.concatenate((cells.counts[int(np.searchsorted(cells.edges, inside[1], "right")) - 1 :], cells.after))
     # Where the search could have stopped, at either end: the statement holds at all of these places at once.
     stops = sum(cells.place(stop) - cells.place(first) for first, stop in (ends.low, ends.high)) + 2
     unseen = max(most_rows(cells.noise, each, GAMMA / stops) for each in (below, above))
@@ -233,5 +264,5 @@ def _left(allowed: int, beyond: int) -> int:
 
 def _nothing(cells: _Cells) -> LearnedBounds:
     """Return what is known where noise explains everything: how few values there are."""
-    unseen = most_rows(cells.noise, cells.counts, GAMMA)
+    unseen = most_rows(cells.noise, np.concatenate((cells.before, cells.counts, cells.after)), GAMMA)
     return LearnedBounds(minimum=None, maximum=None, is_found=False, unseen=unseen)

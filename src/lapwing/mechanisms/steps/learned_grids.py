@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -40,12 +40,15 @@ class SearchGrid:
         First codes of all fine cells, increasing; coarse groups begin at some of them.
     bounds : callable
         From the first code of a run and the code after its last to the bounds that hold all of its values.
+    inside : callable
+        From the same to the first code of the run whose values all lie inside these bounds, and the one after the last.
     """
 
     domain: Domain
     coarse: np.ndarray
     fine: np.ndarray
     bounds: Callable[[int, int], tuple[Bound, Bound]]
+    inside: Callable[[int, int], tuple[int, int]]
 
     def fine_edges(self, first: int, stop: int) -> np.ndarray:
         """Return the first codes of the fine cells of a run of coarse groups, and the code after the last."""
@@ -71,12 +74,13 @@ def search_grid(field: Field, limits: tuple[Any, Any]) -> SearchGrid:
     if field.type in ("integer", "number"):
         is_whole = field.type == "integer"
         coarse, fine = _whole_cells() if is_whole else _real_cells()
-        codes = [None if limit is None else _magnitude(limit, is_whole) for limit in limits]
+        code_of: Callable[[Any], int] = partial(_magnitude, is_whole=is_whole)
         bounds = _whole_bounds if is_whole else _real_bounds
+        ends = (1, MAGNITUDE_VALUES - 1)  # the outermost cells have no end of their own
     else:
         coarse, fine = _day_cells()
-        codes = [None if limit is None else _day(limit) for limit in limits]
-        bounds = _day_bounds
+        code_of, bounds, ends = _day, _day_bounds, (0, field.domain.values)
+    codes = [None if limit is None else code_of(limit) for limit in limits]
 
     first = 0 if codes[0] is None else codes[0]
     stop = field.domain.values if codes[1] is None else codes[1] + 1
@@ -84,13 +88,23 @@ def search_grid(field: Field, limits: tuple[Any, Any]) -> SearchGrid:
 
     def within(start: int, end: int) -> tuple[Bound, Bound]:
         low, high = bounds(start, end)
+        if isinstance(low, int) and isinstance(high, int):
+            low, high = _representable(low, high)
         # The outermost cells may reach beyond what is known.
         low = limits[0] if codes[0] is not None and start == first else low
         high = limits[1] if codes[1] is not None and end == stop else high
         return low, high
 
+    def inside(start: int, end: int) -> tuple[int, int]:
+        # Dates are compared as ISO text.
+        (least, most), (low, high) = cast("tuple[tuple[Any, Any], ...]", (bounds(start, end), within(start, end)))
+        return (
+            max(ends[0], start if low <= least else code_of(low) + 1),
+            min(ends[1], end if high >= most else code_of(high)),
+        )
+
     edges = np.concatenate(([first], inner, [stop])).astype(np.int64)
-    return SearchGrid(domain=field.domain, coarse=edges, fine=fine, bounds=within)
+    return SearchGrid(domain=field.domain, coarse=edges, fine=fine, bounds=within, inside=inside)
 
 
 def grouped(domain: Domain, edges: np.ndarray) -> tuple[Grouping, slice]:
@@ -162,7 +176,7 @@ def _whole_bounds(first: int, stop: int) -> tuple[Bound, Bound]:
     (low, _), (_, high) = cell_ends(first), cell_ends(stop - 1)
     least = 0 if first == _ZERO else math.floor(low) + 1 if first < _ZERO else math.ceil(low)
     most = 0 if stop - 1 == _ZERO else math.floor(high) if stop - 1 < _ZERO else math.ceil(high) - 1
-    return _representable(least, most)
+    return least, most
 
 
 def _representable(least: int, most: int) -> tuple[int, int]:
