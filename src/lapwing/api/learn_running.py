@@ -165,7 +165,10 @@ def _is_open(field: Field) -> bool:
 def _filled_in(settings: LearnSettings, learned: Learned, records: Records) -> Schema:
     """Return the schema with the learned fields, and with what they cost."""
     original = settings.original
-    found = {field.name: _as_known(field, original.field(field.name)) for field in learned.fields}
+    found = {
+        field.name: _as_known(field, original.field(field.name), has_dictionary=field.name in settings.dictionaries)
+        for field in learned.fields
+    }
     fields = tuple(found.get(field.name, field) for field in original.fields)
     budget = settings.request.budget
     # As debited: what the answers cost may be less, but is itself a function of them.
@@ -183,18 +186,21 @@ def _filled_in(settings: LearnSettings, learned: Learned, records: Records) -> S
     return replace(
         original,
         fields=fields,
-        is_draft=original.is_draft and is_open,
+        # Where blanks made it one, it is a draft no more once they are filled in; else that is its owner's matter.
+        is_draft=original.is_draft and (is_open or not any(field.blank for field in original.columns)),
         purchases=(*original.purchases, purchase),
     )
 
 
-def _as_known(learned: Field, original: Field) -> Field:
-    """Return a learned field: with the half that was known, and assumed still where that, or its list, was assumed."""
+def _as_known(learned: Field, original: Field, *, has_dictionary: bool) -> Field:
+    """Return a learned field: with the half that was known, and assumed still where that, or a list, was assumed."""
     had = original.categories is not None or original.minimum is not None or original.maximum is not None
-    if not had or learned == original:
+    if learned == original:
         return learned
-    is_assumed = original.provenance in ("assumed", "drafted")
-    found = replace(learned, provenance="assumed") if is_assumed else learned
+    rests_on_more = had or has_dictionary or bool(original.special)
+    found = replace(learned, provenance="assumed") if original.provenance == "assumed" and rests_on_more else learned
+    if not had:
+        return found
     known = {"minimum": original.minimum, "maximum": original.maximum}
     kept: dict[str, Any] = {key: bound for key, bound in known.items() if bound is not None and original.blank}
     try:

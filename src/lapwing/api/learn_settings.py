@@ -118,6 +118,7 @@ def read_learn_settings(
         If a setting is out of range, a field cannot be learned, or a list of texts would need a delta.
     """
     original = Schema.load_draft(cast("Any", schema))
+    original.check_answered()
     names = _checked_names(fields, original)
     learned = [original.field(name) for name in names]
     texts = _read_dictionaries(dictionaries, original, names)

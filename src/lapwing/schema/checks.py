@@ -211,6 +211,13 @@ def check_list(name: str, key: str, values: object) -> tuple[Any, ...]:
     return tuple(values)
 
 
+def check_questions(values: object) -> tuple[str, ...]:
+    """Return what the owner has yet to answer: a list of texts."""
+    if not isinstance(values, list | tuple) or not all(isinstance(text, str) and is_encodable(text) for text in values):
+        raise SchemaError(f"the schema's questions must be a list of texts, got {quote(values)}")
+    return tuple(values)
+
+
 def is_encodable(text: str) -> bool:
     """Return whether a text can be written as UTF-8 (JSON escapes can hold half a surrogate pair)."""
     try:

@@ -11,7 +11,7 @@ from lapwing.schema.checks import RANGED_TYPES, check_list, check_name, is_encod
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.scalars import category_key, quote
 
-_TABLE_KEYS: Final = frozenset({"fields", "name", "draft", "privacyUnit", "missingValues", "purchases"})
+_TABLE_KEYS: Final = frozenset({"fields", "name", "draft", "privacyUnit", "missingValues", "questions", "purchases"})
 _FIELD_KEYS: Final = frozenset(
     {
         *("name", "type", "constraints", "categories", "categoriesOrdered", "provenance", "role", "special"),

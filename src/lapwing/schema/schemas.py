@@ -12,11 +12,11 @@ from typing import Any, ClassVar, Final, Self
 
 from lapwing.errors import SchemaError
 from lapwing.schema import parsing
-from lapwing.schema.checks import repeated
+from lapwing.schema.checks import check_questions, repeated
 from lapwing.schema.fields import Field
 from lapwing.schema.purchases import Purchase, purchases_from
 from lapwing.schema.reading import read_json
-from lapwing.schema.scalars import quote, whole_number
+from lapwing.schema.scalars import quote, visible, whole_number
 
 _MAX_FIELDS: Final = 100_000
 _MAX_ROWS: Final = 2**31 - 1
@@ -68,6 +68,9 @@ class Schema:
         under it.
     name : str
         Name of the table, may be empty.
+    questions : tuple of str
+        What the owner has yet to answer before anything is learned or released, such as whose rows are protected
+        together; written by programs that convert other metadata.
     purchases : tuple of Purchase
         What was paid for bounds and lists that were learned from the table.
 
@@ -90,6 +93,7 @@ class Schema:
     privacy_unit: PrivacyUnit | None = None
     is_draft: bool = False
     name: str = ""
+    questions: tuple[str, ...] = ()
     purchases: tuple[Purchase, ...] = ()
 
     draft: ClassVar[Callable[..., "Schema"]]
@@ -112,6 +116,7 @@ class Schema:
             raise SchemaError("the schema has no field to model; list at least one that is not an identifier")
         if self.privacy_unit is not None:
             _find(self.fields, self.privacy_unit.field, "privacyUnit")
+        object.__setattr__(self, "questions", check_questions(self.questions))
         if not self.is_draft:
             self.check_complete()
 
@@ -163,6 +168,7 @@ class Schema:
                 'fill them in from public knowledge and remove "draft": true (`lapwing schema learn` buys what you '
                 "do not know)"
             )
+        self.check_answered(what)
         for field in self.columns:
             if field.provenance == "drafted":
                 raise SchemaError(
@@ -170,6 +176,15 @@ class Schema:
                     "where they are known from: public, assumed, or dp"
                 )
             _ = field.domain
+
+    def check_answered(self, what: str = "the schema") -> None:
+        """Check that its owner has answered all questions; a SchemaError that names the first that is open."""
+        if self.questions:
+            more = f" (and {len(self.questions) - 1} more)" if len(self.questions) > 1 else ""
+            raise SchemaError(
+                f"{what} has an open question: {visible(self.questions[0])}{more}; answer it in the schema and take it "
+                'out of "questions"'
+            )
 
     @classmethod
     def load(cls, source: "str | os.PathLike[str] | Mapping[str, Any] | Schema") -> "Schema":
@@ -230,12 +245,14 @@ class Schema:
         """Return the schema that a value in the file format describes, however open a draft is."""
         table = parsing.table_from(source)
         unit = parsing.unit_from(table.get("privacyUnit"))
-        fields = parsing.fields_from(table)
+        fields, questions = parsing.fields_from(table), table.get("questions")
         return cls(
             fields=fields,
             privacy_unit=None if unit is None else PrivacyUnit(*unit),
-            is_draft=parsing.flag_from(table, "draft") or (may_be_open and any(map(_open_keys, fields))),
+            is_draft=parsing.flag_from(table, "draft")
+            or (may_be_open and (bool(questions) or any(map(_open_keys, fields)))),
             name=parsing.text_from(table, "name"),
+            questions=() if questions is None else questions,
             purchases=purchases_from(table.get("purchases")),
         )
 
@@ -257,6 +274,8 @@ class Schema:
             found["privacyUnit"] = {"field": self.privacy_unit.field, "maxRows": self.privacy_unit.max_rows}
         if missing_values != _PLAIN_MISSING:
             found["missingValues"] = list(missing_values)
+        if self.questions:
+            found["questions"] = list(self.questions)
         if self.purchases:
             found["purchases"] = [purchase.to_dict() for purchase in self.purchases]
         found["fields"] = [parsing.field_to_dict(field, missing_values) for field in self.fields]
