@@ -108,7 +108,7 @@ def test_what_is_not_found_is_named_with_the_way_out_and_the_status_is_0(files, 
     assert said.status == 0
     assert re.search(r"^age +integer +not found +dp$", said.out, re.MULTILINE)
     assert 'field "age": the noise hides where its values lie, so that it stays blank' in said.out
-    assert 'field "town": no text is frequent enough' in said.out
+    assert 'field "town": no text of 1 to 200 printable characters is frequent enough' in said.out
     assert "hides where" not in said.err
     written = json.loads((tmp_path / "s2.json.certificate.json").read_text())
     assert any("stays blank" in warning for warning in written["warnings"])

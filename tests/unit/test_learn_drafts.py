@@ -1,7 +1,11 @@
+import json
+import warnings
+
 import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers.command import lapwing
 from lapwing.errors import ParameterError, SchemaError
 
 DATA = pl.DataFrame({"age": [20, 60] * 500, "town": ["Rome", "Oslo"] * 500, "left": [True, False] * 500})
@@ -57,7 +61,9 @@ QUESTIONS = ["whose rows are protected together", "whether ages are whole"]
 
 def test_open_questions_are_answered_before_anything_is_learned_or_released(tmp_path):
     known = {**AGE, "constraints": {"minimum": 0, "maximum": 99}, "provenance": "public"}
-    with pytest.raises(SchemaError, match=r"an open question: whose rows are protected together \(and 1 more\); answer"):
+    with pytest.raises(
+        SchemaError, match=r"an open question: whose rows are protected together \(and 1 more\); answer"
+    ):
         lw.Schema.learn(DATA, {"fields": [AGE], "questions": QUESTIONS}, epsilon=1)
     with pytest.raises(SchemaError, match="open question"):
         lw.synthesize(DATA, {"fields": [known], "questions": QUESTIONS[:1]}, epsilon=1)
@@ -95,3 +101,68 @@ def test_what_rests_on_lists_that_are_assumed_stays_assumed(field, settings):
 
     assert assumed.fields[0].provenance == "assumed"
     assert bought.fields[0].provenance == "dp"
+
+
+def test_codes_count_under_the_entries_of_a_dictionary_that_they_begin_with():
+    codes = pl.DataFrame({"dx": [f"V{number}" for number in range(300)] + ["250.01"] * 300 + ["999"] * 400})
+    field = {"name": "dx", "type": "string", "provenance": "dp", "hierarchy": {"prefixes": [1, 3]}}
+
+    found = lw.Schema.learn(codes, {"fields": [field]}, epsilon=100, dictionaries={"dx": ["V", "250", "4"]}).fields[0]
+
+    assert set(found.categories) == {"V", "250", "(other)"}
+    assert found.folds == (1, 3)
+
+
+def test_what_was_not_found_is_a_warning_in_python_and_no_filter_loses_what_is_paid_for():
+    with pytest.warns(lw.LapwingWarning, match='field "age": the noise hides where its values lie'):
+        found = lw.Schema.learn(DATA, {"fields": [AGE]}, epsilon="1e-6")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = lw.Schema.learn(DATA, {"fields": [AGE]}, epsilon="1e-6")
+
+    assert found.is_draft
+    assert len(again.purchases) == 1
+
+
+@pytest.mark.parametrize(
+    ("budget", "says"),
+    [
+        (["--epsilon", "100"], "--epsilon E -o OUT.parquet`"),
+        (["--rho", "100"], "--rho R -o OUT.parquet`"),
+        (["--epsilon", "100", "--delta", "1e-6"], "--epsilon E --delta D -o OUT.parquet`"),
+        (["--rho", "100", "--neighbours", "replace-one"], "--rho R --neighbours replace-one -o OUT.parquet`"),
+    ],
+    ids=["pure", "rho", "delta", "neighbours"],
+)
+def test_the_next_command_goes_on_in_the_same_terms(budget, says, tmp_path):
+    DATA.write_csv(tmp_path / "t.csv")
+    (tmp_path / "s.json").write_text(json.dumps({"fields": [AGE, LEFT]}))
+
+    said = lapwing(
+        "schema", "learn", tmp_path / "t.csv", "--schema", tmp_path / "s.json", *budget, "-o", tmp_path / "l"
+    )
+
+    assert f"Next: `lapwing synthesize {tmp_path / 't.csv'} --schema {tmp_path / 'l'} {says}" in said.out
+
+
+def test_the_next_command_names_the_account(tmp_path):
+    DATA.write_csv(tmp_path / "t.csv")
+    (tmp_path / "s.json").write_text(json.dumps({"fields": [AGE, LEFT]}))
+    book = ["--ledger", tmp_path / "b.db"]
+    terms = ["--unit", "pure", "--limit", "200", "--neighbours", "add-remove", "--privacy-unit", "row"]
+    assert lapwing("ledger", "init", "t", *book, *terms).status == 0
+    learn = ["schema", "learn", tmp_path / "t.csv", "--schema", tmp_path / "s.json", "--epsilon", "100"]
+
+    said = lapwing(*learn, *book, "--dataset", "t", "-o", tmp_path / "l")
+
+    assert f"--epsilon E --ledger {tmp_path / 'b.db'} --dataset t -o OUT.parquet`" in said.out
+
+
+def test_what_a_quantile_leaves_out_is_told_before_anything_is_spent(tmp_path):
+    DATA.write_csv(tmp_path / "t.csv")
+    (tmp_path / "s.json").write_text(json.dumps({"fields": [AGE, LEFT]}))
+    learn = ["schema", "learn", tmp_path / "t.csv", "--schema", tmp_path / "s.json", "--epsilon", "100"]
+
+    said = lapwing(*learn, "--quantile", "0.01", "-o", tmp_path / "l")
+
+    assert "rows, and 0.01 of all rows, at each end, of age." in said.err

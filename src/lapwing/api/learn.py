@@ -1,8 +1,9 @@
 """`lapwing.Schema.learn`: blank bounds and lists of a schema, bought with privacy budget."""
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from lapwing.api.learn_running import LearnedDomain, run_learning
 from lapwing.api.learn_settings import LearnSettings, read_learn_settings
 from lapwing.budget.budget import Number
 from lapwing.curator.opening import public_terms
-from lapwing.errors import ParameterError
+from lapwing.errors import LapwingWarning, ParameterError
 from lapwing.evaluate.kinds import Releasable
 from lapwing.noise.bits import SystemBits
 from lapwing.schema.schemas import Schema
@@ -82,6 +83,11 @@ def learn(
     SchemaError, ParameterError, BudgetError, DataError, CapacityError
         One sentence that names the setting, the rule, the value and the way out; never data.
 
+    Warns
+    -----
+    LapwingWarning
+        Of each field for which nothing was found, and what to do about it.
+
     Notes
     -----
     Guarantee: the result is a function of public settings and of noisy answers that are together differentially private
@@ -113,6 +119,9 @@ def learn(
         found = learn_domain(data, settings, Book(ledger=ledger, dataset=dataset, transcript=transcript)).value
         for place in places:
             place.write_text(found.certificate.to_json(), encoding="utf-8", newline="\n")
+    for note in found.notes:
+        with suppress(LapwingWarning):  # a filter that makes errors of warnings does not lose what is paid for
+            warnings.warn(note, LapwingWarning, stacklevel=4)
     return found.schema
 
 

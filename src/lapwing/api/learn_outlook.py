@@ -17,7 +17,7 @@ _MANY = 2**55
 
 _WORDS: Final = {
     CATEGORIES: "a value needs about {rows} rows to be listed, in {names}",
-    BOUNDS: "bounds leave out at most about {rows} rows at each end, of {names}",
+    BOUNDS: "bounds leave out at most about {rows} rows{more} at each end, of {names}",
 }
 _NAMED: Final = 8
 
@@ -55,7 +55,10 @@ def outlook(settings: LearnSettings, terms: Terms) -> tuple[str, ...]:
     alike: dict[tuple[str, float], list[str]] = {}
     for name, each in zip(settings.names, learned.statements, strict=True):
         alike.setdefault((each.kind, each.value or 0.0), []).append(name)
-    return tuple(_WORDS[kind].format(rows=f"{rows:.0f}", names=_named(names)) for (kind, rows), names in alike.items())
+    more = f", and {float(settings.quantile):.3g} of all rows," if settings.quantile else ""
+    return tuple(
+        _WORDS[kind].format(rows=f"{rows:.0f}", names=_named(names), more=more) for (kind, rows), names in alike.items()
+    )
 
 
 def _named(names: Sequence[str]) -> str:

@@ -119,7 +119,8 @@ def learn(
     targets = [path for path in (output, target) if path is not None]
     with shown_progress(quiet=is_quiet(context, quiet)):
         found = _produced(data, settings, book, targets, inputs)
-    print("\n".join(_summary(found, data, output)))
+    account = [f"--ledger {ledger}"] * (ledger is not None) + [f"--dataset {dataset}"] * (dataset is not None)
+    print("\n".join(_summary(found, data, output, account)))
     _tell(found, targets, say)
 
 
@@ -183,7 +184,7 @@ def _way_out(found: "LearnedDomain", book: "Book") -> str:
     return f"the answers are kept: the same command with --transcript {transcript} finishes free of charge"
 
 
-def _summary(found: "LearnedDomain", data: Path, output: Path) -> list[str]:
+def _summary(found: "LearnedDomain", data: Path, output: Path, account: Sequence[str]) -> list[str]:
     """Return what was learned and what it cost, what was not found, and what comes next."""
     from lapwing.api.bought_running import NOTICE  # noqa: PLC0415
 
@@ -197,7 +198,7 @@ def _summary(found: "LearnedDomain", data: Path, output: Path) -> list[str]:
         "",
         cost,
         *found.notes,
-        f"Next: {_next(found, data, output)}",
+        f"Next: {_next(found, data, output, account)}",
     ]
 
 
@@ -212,10 +213,16 @@ def _learned(field: "Field") -> str:
     return f"{count} categor{'y' if count == 1 else 'ies'}: {listed}"
 
 
-def _next(found: "LearnedDomain", data: Path, output: Path) -> str:
-    """Return what to do now."""
+def _next(found: "LearnedDomain", data: Path, output: Path, account: Sequence[str]) -> str:
+    """Return what to do now: a release in the same notion and terms, or what makes the schema complete."""
+    learned = found.certificate
     if not found.schema.is_draft:
-        return f"`lapwing synthesize {data} --schema {output} --epsilon E -o OUT.parquet`"
+        pure = "--epsilon E" if learned.total.notion == "pure" else "--epsilon E --delta D"
+        budget = pure if learned.requested_rho is None else "--rho R"
+        terms = [f"--neighbours {learned.relation}"] * (learned.relation != "add-remove")
+        return " ".join([f"`lapwing synthesize {data} --schema {output}", budget, *terms, *account, "-o OUT.parquet`"])
+    if not found.open:
+        return f'{output} is a draft still, as its owner has marked it; remove "draft" once it is checked'
     named = ", ".join(found.open[:_SHOWN]) + (" and others" if len(found.open) > _SHOWN else "")
     return (
         f"{output} is a draft still, as its owner has yet to fill in or confirm {named}; then remove "

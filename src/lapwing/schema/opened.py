@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lapwing.errors import SchemaError
+from lapwing.schema.category_trees import Prefixes
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
@@ -111,8 +112,9 @@ def _readable(field: Field, dictionary: tuple[str, ...] | None) -> Field:
     """Return a field to learn: a list where there is one, else opened."""
     if dictionary is None:
         return field if field.categories is not None and not field.identifier else opened_field(field)
-    # What the field says about its own list need not hold for another.
-    return replace(opened_field(field), open=False, categories=dictionary)
+    # What the field says about its own list need not hold for another; but codes fold into those that the list has.
+    tree = replace(field.hierarchy, fold=True) if isinstance(field.hierarchy, Prefixes) else None
+    return replace(opened_field(field), open=False, categories=dictionary, hierarchy=tree)
 
 
 def _naming(field: Field) -> Field:

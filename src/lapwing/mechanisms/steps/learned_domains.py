@@ -141,12 +141,16 @@ def _made(
 
     is_own = field.categories is not None and not has_dictionary
     if found.categories or found.prefixes:
-        return with_categories(field, found, field.categories if is_own else None), _dropped(field, found, is_own)
+        listed = field.categories if is_own else None
+        return with_categories(field, found, listed, folds=has_dictionary), _dropped(field, found, is_own)
     if is_own:
         note = "the noise hides which of its categories occur, so that it keeps all; learn fewer fields at once, or "
         return field, (f"field {name}: {note}give a larger budget",)
-    note = "no text is frequent enough to be listed, so that one category stands for all; learn fewer fields at once, "
-    return with_categories(field, found, None), (f"field {name}: {note}give a larger budget, or list them yourself",)
+    note = (
+        "no text of 1 to 200 printable characters is frequent enough to be listed, so that one category stands for all"
+    )
+    way_out = "learn fewer fields at once, give a larger budget, or list them yourself"
+    return with_categories(field, found, None), (f"field {name}: {note}; {way_out}",)
 
 
 def _reached(field: Field, found: LearnedBounds) -> tuple[str, ...]:
@@ -171,7 +175,7 @@ def _statement(name: str, found: LearnedBounds | LearnedCategories) -> Statement
     """State what may have been missed."""
     where = f"field {quote(name)}"
     if isinstance(found, LearnedCategories):
-        text = f"{where}: a value that so many rows have is listed with 95 % confidence"
+        text = f"{where}: a value of printable characters that so many rows have is listed with 95 % confidence"
         return Statement(kind=CATEGORIES, text=text, value=found.noticed)
     if found.is_found:
         text = f"{where}: with 95 % confidence at most so many rows lie below the minimum, and at most so many above "

@@ -47,7 +47,9 @@ def with_bounds(field: Field, found: LearnedBounds) -> Field:
     return replace(field, minimum=low, maximum=high, resolution=step, provenance="dp")
 
 
-def with_categories(field: Field, found: LearnedCategories, listed: tuple[Scalar, ...] | None) -> Field:
+def with_categories(
+    field: Field, found: LearnedCategories, listed: tuple[Scalar, ...] | None, *, folds: bool = False
+) -> Field:
     """Return a field with a learned list, and a category for all texts that are not in it.
 
     Parameters
@@ -59,6 +61,8 @@ def with_categories(field: Field, found: LearnedCategories, listed: tuple[Scalar
     listed : tuple of str, int, float or bool, or None
         The field's own list, if it has one: then nothing else can occur, and the rest has a category only where an
         entry was dropped.
+    folds : bool, default False
+        Whether texts were counted under entries that they begin with; prefixes that were found say so too.
 
     Notes
     -----
@@ -81,7 +85,7 @@ def with_categories(field: Field, found: LearnedCategories, listed: tuple[Scalar
         unlisted = unlisted_name((*categories, *added, *field.missing_values))
     rest = [] if unlisted is None or unlisted in categories or unlisted in added else [unlisted]
     kept = (*categories, *added, *rest)
-    tree = _kept_tree(field.hierarchy, kept, is_folding=bool(found.prefixes))
+    tree = _kept_tree(field.hierarchy, kept, is_folding=folds or bool(found.prefixes))
     return replace(field, categories=kept, unlisted=unlisted, hierarchy=tree, provenance="dp")
 
 
