@@ -41,6 +41,10 @@ def test_types_are_those_of_the_columns(convert):
     assert types_of(convert(TABLE)) == TYPES
 
 
+def test_no_field_is_drafted_with_a_text_that_would_be_published_with_it():
+    assert not any("description" in field for field in draft_schema(TABLE).value.to_dict()["fields"])
+
+
 def test_pandas_columns_are_drafted_by_their_types():
     table = pd.DataFrame({"age": [37], "height": [1.72], "name": ["x"], "mixed": pd.Series(["x", 1], dtype=object)[:1]})
 

@@ -56,7 +56,93 @@ def test_each_column_is_told_what_its_field_may_need(name, says):
 
 
 def test_a_column_with_nothing_odd_about_it_gets_no_advice():
-    assert suggested(pl.DataFrame({"age": [20 + row % 50 for row in range(ROWS)]}))["age"].advice == ()
+    assert suggested(pl.DataFrame({"age": [None, *(20 + row % 50 for row in range(ROWS))]}))["age"].advice == ()
+
+
+@pytest.mark.parametrize(
+    ("cells", "says"),
+    [
+        (
+            ["3", "41", "NA", ""],
+            'numbers but for a few texts: type integer, and those texts into missingValues, such as ["", "NA"]',
+        ),
+        (["3", "4.5", "?", "n/a"], 'type number, and those texts into missingValues, such as ["", "?", "n/a"]'),
+        ([*map(str, range(99)), "canary", "NA"], 'into missingValues, such as ["", "NA"] (codes'),
+        ([*map(str, range(99)), "canary"], 'into missingValues beside "" (codes'),
+        (["2011-12-31", "2012-01-31", "."], "dates but for a few texts: type date, and those texts into missingValues"),
+        (["2011-12-31 12:00", "2012-01-31", "NULL"], "dates but for a few texts: type datetime"),
+        (["2011-12-31", "2012-01-31"], "all are dates: type date"),
+        (["31.12.2011", "1.2.2012", "NA"], "look like dates: write them as 2011-12-31"),
+        (["12/31/2011", "1/2/2012 10:30"], "look like dates"),
+        (["12/31/11", "1/2/12"], "look like dates"),
+        (["2011/12/31", "2012/1/2"], "look like dates"),
+    ],
+)
+def test_texts_that_are_numbers_or_dates_are_told_so_and_nothing_that_is_said_of_texts(cells, says):
+    found = said(pl.DataFrame({"x": cells}), "x")
+
+    assert says in found
+    assert "many texts" not in found
+    assert "few texts: list" not in found
+    assert "canary" not in found
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["north", "NA"],
+        ["true", "1", "false"],
+        ["1", "2", "3", "north"],
+        [*map(str, range(59)), *(f"V{code}" for code in range(6))],
+        ["1.2.99999", "3.40.20"],
+        ["2011-13-31", "2011-12-32"],
+    ],
+    ids=["names", "flags", "a code", "codes", "versions", "no days"],
+)
+def test_texts_that_are_no_numbers_and_no_dates_are_not_taken_for_them(cells):
+    found = said(pl.DataFrame({"x": cells}), "x")
+
+    assert "few texts: list all" in found
+    assert "type " not in found
+    assert "dates" not in found
+
+
+def test_only_markers_of_the_public_list_are_named_as_what_may_stand_for_missing():
+    found = suggested(pl.DataFrame({"ward": ["north", "?", "Unknown", "canary", "un-known"]}))["ward"]
+
+    assert "may stand for missing: ? Unknown" in found.advice
+    assert "canary" not in str(found)
+    assert "may stand" not in said(TABLE, "ward")
+
+
+def test_moments_that_are_all_at_midnight_are_days():
+    days = [dt.datetime(2019, 7, 1) + dt.timedelta(days=day) for day in range(9)]
+
+    assert "all at midnight: type date" in said(pl.DataFrame({"seen": days}), "seen")
+    assert "midnight" not in said(pl.DataFrame({"seen": [*days, dt.datetime(2020, 1, 1, 0, 1)]}), "seen")
+    assert "midnight" not in said(TABLE, "born")
+
+
+def test_a_column_may_be_required_where_no_cell_is_empty_nor_holds_a_marker():
+    cells = {"full": ["a", "b"], "blank": ["a", ""], "null": ["a", None], "marked": ["a", "NA"], "number": [1, 2]}
+    found = suggested(pl.DataFrame(cells))
+
+    names = [name for name in cells if "no cell is empty: required, if none can be" in found[name].advice]
+
+    assert names == ["full", "number"]
+
+
+@pytest.mark.parametrize(("sign", "named"), [(";", '";"'), ("\t", "the tab"), ("|", '"|"')])
+def test_a_lone_column_whose_name_is_a_line_of_names_is_asked_for_the_separator(sign, named):
+    name = sign.join(["ID", "Age"])
+    table = pl.DataFrame({name: [sign.join(["1", "30"]), sign.join(["2", "40"])]})
+
+    assert suggested(table)[name].advice == (f"is {named} the separator of the file? write it with commas",)
+    assert "separator" not in said(table.with_columns(other=1), name)
+
+
+def test_a_lone_column_with_a_plain_name_is_not_asked_for_the_separator():
+    assert "separator" not in said(pl.DataFrame({"age": [30, 40]}), "age")
 
 
 def test_ranges_are_shown_by_powers_of_ten_and_decades_only():
@@ -115,7 +201,16 @@ def test_the_command_prints_suggestions_as_internal_and_the_draft_holds_none_of_
     assert ran.status == 0
     assert ran.out.startswith("\ninternal - do not publish\n")
     assert "- few texts: list all that can occur, from a code book: ward" in ran.out
-    assert "`lapwing schema learn" in ran.err
+    assert "--epsilon E --delta D -o NEW.json` buys it (which texts occur can be bought with a delta only)" in ran.err
     drafted = (tmp_path / "s.json").read_text()
     assert "10000" not in drafted
     assert drafted.count('"provenance": "drafted"') == len(TABLE.columns)
+
+
+def test_the_command_says_nothing_of_a_delta_where_no_text_is_in_the_table(tmp_path):
+    pl.DataFrame({"age": [30, 40]}).write_parquet(tmp_path / "t.parquet")
+
+    ran = lapwing("schema", "draft", tmp_path / "t.parquet", "-o", tmp_path / "s.json")
+
+    assert "--epsilon E -o NEW.json` buys it" in ran.err
+    assert "delta" not in ran.err

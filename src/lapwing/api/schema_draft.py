@@ -28,6 +28,11 @@ def draft(data: object) -> Schema:
     DataError
         If the table cannot be read, or a column holds lists, records or bytes.
 
+    Notes
+    -----
+    The command ``lapwing schema draft`` writes the same skeleton to a file, and also prints what each column looks
+    like and may need in the schema: texts that are numbers or dates, markers for missing, codes, special values.
+
     Examples
     --------
     >>> import polars as pl

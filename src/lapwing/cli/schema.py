@@ -49,9 +49,11 @@ def draft(
         "(of a CSV file: guessed from its cells; check each `type`); "
         'fill in every null from public knowledge, replace each "drafted" by where it is from, and remove "draft"'
     )
+    has_texts = any(field.type == "string" for field in drafted.columns)
+    delta, why = (" --delta D", " (which texts occur can be bought with a delta only)") if has_texts else ("", "")
     note(
         'of what you do not know write "provenance": "dp" and leave the null: '
-        f"`lapwing schema learn {data} --schema {output} --epsilon E -o NEW.json` buys it"
+        f"`lapwing schema learn {data} --schema {output} --epsilon E{delta} -o NEW.json` buys it{why}"
     )
     note(
         'if a person may own several rows, protect them together: give the column that names the person "role": '
@@ -164,12 +166,23 @@ def _details(field: "Field") -> list[str]:
         (field.resolution is not None, by),
         (field.scale == "log", "log scale"),
         (field.hierarchy is not None, "in branches"),
-        (bool(field.folds), "texts not listed go to their prefix"),
+        (bool(field.folds), _folded(field)),
         (field.unlisted is not None, f"{'other' if field.folds else 'all other'} texts go to {quote(field.unlisted)}"),
         (bool(field.special), f"special {shown}{more}"),
         (not field.required, "may be missing"),
     ]
     return [part for is_so, part in said if is_so]
+
+
+def _folded(field: "Field") -> str:
+    """Say where texts that are not listed go, or that no category is as long as a declared prefix."""
+    if not field.folds or field.categories is None:
+        return "texts not listed go to their prefix"
+    lengths = {len(category) for category in field.categories if isinstance(category, str)}
+    if lengths.intersection(field.folds):
+        return "texts not listed go to their prefix"
+    *most, last = map(str, field.folds)
+    return f"no category has {' or '.join([', '.join(most), last] if most else [last])} character{'s' * (field.folds != (1,))}: nothing folds"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -20,7 +20,6 @@ from lapwing.table.files import TableFile, find_files, open_file
 from lapwing.table.guard import guarded, private_boundary
 from lapwing.table.parsing import read_numbers, read_times
 
-_DESCRIPTION = "drafted from the table; fill in from public knowledge"
 _PARQUET = (".parquet", ".pq")
 _READ: tuple[FieldType, ...] = ("boolean", "integer", "number", "date", "datetime")
 _DATE_LENGTH = 10
@@ -55,7 +54,7 @@ def draft_schema(data: object) -> Internal[Schema]:
         types = guarded("data is not a table whose columns can be read", lambda: _types_of_frame(data))
     if not types:
         raise DataError("the table has no column; give a table with at least one")
-    fields = tuple(Field(name=name, type=kind, provenance="drafted", description=_DESCRIPTION) for name, kind in types)
+    fields = tuple(Field(name=name, type=kind, provenance="drafted") for name, kind in types)
     return Internal(Schema(fields=fields, is_draft=True))
 
 

@@ -7,7 +7,7 @@ are must still come from public knowledge, or be bought.
 import datetime as dt
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Final
 
@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from lapwing.evaluate.kinds import Internal
+from lapwing.internal.text_suggestions import markers_among, other_type
 from lapwing.schema.schemas import Schema
 from lapwing.table.cells import Numbers, RawColumn, Texts, Times
 from lapwing.table.guard import private_boundary
@@ -23,6 +24,8 @@ from lapwing.table.readers import open_table
 
 MOST_ROWS: Final = 2**20
 """Suggestions look at so many rows at most, the first ones."""
+
+_SEPARATORS: Final = {";": '";"', "\t": "the tab", "|": '"|"'}
 
 _CHUNK_ROWS: Final = 2**17
 _DATES: Final = ("date", "datetime")
@@ -95,7 +98,16 @@ def suggest(data: object, drafted: Schema) -> Internal[tuple[Suggestion, ...]]:
     for chunk in _first_chunks(data, drafted):
         for name, cells in chunk.items():
             tallies[name] = _added(tallies.get(name), _values(cells, kinds[name]))
-    return Internal(tuple(_suggestion(name, kind, tallies.get(name)) for name, kind in kinds.items()))
+    found = tuple(_suggestion(name, kind, tallies.get(name)) for name, kind in kinds.items())
+    return Internal(_of_a_lone_column(found[0]) if len(drafted.fields) == len(found) == 1 else found)
+
+
+def _of_a_lone_column(found: Suggestion) -> tuple[Suggestion]:
+    """Ask for the separator, and nothing else, where the one name of a table looks like a whole line of names."""
+    for sign, named in _SEPARATORS.items():
+        if sign in found.name:
+            return (replace(found, advice=(f"is {named} the separator of the file? write it with commas",)),)
+    return (found,)
 
 
 def _first_chunks(data: object, drafted: Schema) -> Iterator[dict[str, RawColumn]]:
@@ -167,6 +179,10 @@ class _Shape:
     def numbers(self) -> np.ndarray:
         return self.values.to_numpy()
 
+    @property
+    def markers(self) -> tuple[str, ...]:
+        return markers_among(self.values) if self.kind == "string" else ()
+
 
 def _suggestion(name: str, kind: str, tally: pl.DataFrame | None) -> Suggestion:
     """Return what there is to say of one column."""
@@ -177,7 +193,7 @@ def _suggestion(name: str, kind: str, tally: pl.DataFrame | None) -> Suggestion:
     shape = _Shape(
         kind=kind, values=present["value"], counts=present["count"].to_numpy().astype(np.int64), missing=missing
     )
-    said = [rule(shape) for rule in _RULES] if len(shape.values) else ["no cell can be read: leave the column out"]
+    said = _said(shape) if len(shape.values) else ["no cell can be read: leave the column out"]
     return Suggestion(
         name=name,
         type=kind,
@@ -187,6 +203,12 @@ def _suggestion(name: str, kind: str, tally: pl.DataFrame | None) -> Suggestion:
         within=_within(shape) if len(shape.values) else "",
         advice=tuple(text for text in said if text),
     )
+
+
+def _said(shape: _Shape) -> list[str]:
+    """Return what each rule says; where texts are of another type, what would be said of texts is of no use."""
+    is_other = other_type(shape.values) if shape.kind == "string" and len(shape.values) > 1 else ""
+    return [is_other] if is_other else [rule(shape) for rule in _RULES]
 
 
 def _within(shape: _Shape) -> str:
@@ -291,6 +313,23 @@ def _decimals(shape: _Shape) -> str:
     )
 
 
+def _is_midnight(shape: _Shape) -> str:
+    """Say where moments are days."""
+    is_day = shape.kind == "datetime" and not (shape.numbers % DAY_MICROSECONDS).any()
+    return "all at midnight: type date" if is_day else ""
+
+
+def _may_be_missing(shape: _Shape) -> str:
+    """Name the usual markers for missing among texts."""
+    return f"may stand for missing: {' '.join(shape.markers)}" if shape.markers else ""
+
+
+def _is_full(shape: _Shape) -> str:
+    """Say where no cell is empty, and none holds a text that may stand for missing."""
+    has_all = not shape.missing and not shape.markers and len(shape.values) > 1
+    return "no cell is empty: required, if none can be" if has_all else ""
+
+
 _RULES: Final[tuple[Callable[[_Shape], str], ...]] = (
     _is_constant,
     _is_identifier,
@@ -299,4 +338,7 @@ _RULES: Final[tuple[Callable[[_Shape], str], ...]] = (
     _is_heaped,
     _is_skewed,
     _decimals,
+    _is_midnight,
+    _may_be_missing,
+    _is_full,
 )

@@ -78,6 +78,8 @@ def check_tree(name: str, value: object) -> CategoryTree | None:
     if value is None:
         return None
     source = tree_to_dict(value) if isinstance(value, Prefixes | Parents) else value
+    if isinstance(source, Mapping) and set(source) == {"parents", "fold"}:
+        raise SchemaError(f"field {quote(name)}: hierarchy fold goes with prefixes only, not with parents; remove fold")
     if not isinstance(source, Mapping) or set(source) not in _TREE_KEYS:
         raise SchemaError(
             f"field {quote(name)}: hierarchy must be an object with one key, prefixes or parents, got {quote(value)}; "

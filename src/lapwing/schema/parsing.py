@@ -3,6 +3,7 @@
 import difflib
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final, cast
 
 from lapwing.errors import SchemaError
@@ -20,6 +21,8 @@ _FIELD_KEYS: Final = frozenset(
     }
 )
 _CONSTRAINT_KEYS: Final = frozenset({"minimum", "maximum", "enum", "required"})
+_TREE_KEYS: Final = frozenset({"prefixes", "parents", "fold"})
+_INNER_KEYS: Final = {"constraints": _CONSTRAINT_KEYS, "hierarchy": _TREE_KEYS}
 _UNIT_KEYS: Final = frozenset({"field", "maxRows"})
 
 # Keys of Table Schema that are read past, listed so that none is taken for a misspelling of one of ours.
@@ -100,7 +103,7 @@ def field_from(value: object, table_missing_values: object = None) -> Field:
     source = check_object(value, "a field")
     name = check_name(source.get("name"))
     where = f"field {quote(name)}"
-    _check_keys(source, _FIELD_KEYS, where, inner=("constraints", _CONSTRAINT_KEYS))
+    _check_keys(source, _FIELD_KEYS, where, inner=_INNER_KEYS)
     _check_reading_rules(name, source)
     constraints = check_object(_or_empty(source.get("constraints"), {}), f"{where}: constraints")
     _check_keys(constraints, _CONSTRAINT_KEYS, f"{where}: constraints")
@@ -259,15 +262,16 @@ def _check_keys(
     source: Mapping[str, Any],
     known: frozenset[str],
     where: str,
-    inner: tuple[str, frozenset[str]] | None = None,
+    inner: Mapping[str, frozenset[str]] = MappingProxyType({}),
 ) -> None:
     """Refuse keys that look like a misspelling of a known one, or that belong one level deeper."""
     unknown = [key for key in source if key not in known and key not in _KNOWN_ELSEWHERE]
     if len(unknown) > _MAX_UNKNOWN_KEYS:
         raise SchemaError(f"{where}: there are more than {_MAX_UNKNOWN_KEYS} unknown keys; remove them")
     for key in unknown:
-        if inner is not None and (key in inner[1] or _OTHER_WORDS.get(key.casefold()) in inner[1]):
-            raise SchemaError(f'{where}: {quote(key)} belongs inside "{inner[0]}"; move it there')
+        for place, inside in inner.items():
+            if key in inside or key.casefold() in inside or _OTHER_WORDS.get(key.casefold()) in inside:
+                raise SchemaError(f'{where}: {quote(key)} belongs inside "{place}"; move it there')
         close = _similar(key, known)
         if close is not None:
             raise SchemaError(f"{where}: unknown key {quote(key)}; did you mean {quote(close)}?")
