@@ -194,11 +194,37 @@ def test_odd_values_of_any_property_are_read_past_or_refused_in_a_sentence(key, 
 
 
 @pytest.mark.parametrize("unit", [1, [], "a", ":", "a:", "a:x", "a:\u0665", "a:" + "9" * 5000, "b:3"], ids=range(9))
-def test_an_odd_privacy_unit_is_read_past(unit):
+def test_an_odd_privacy_unit_is_a_question(unit):
     rows = {"@id": "rows", "field": [{"@id": "rows/a"}]}
     found = read_croissant({"recordSet": rows, "differentialPrivacy": {"privacy_unit": unit}}, "the file")
 
     assert found.schema.privacy_unit is None
+    assert [lack.what for lack in found.lacks] == ["whose rows are protected together", "categories"]
+
+
+def test_what_was_bought_is_noted_as_it_is_not_taken_over():
+    rows = {"@id": "rows", "field": [{"@id": "rows/a"}]}
+    noted = [
+        any("bought with privacy budget" in note for note in read_croissant(value, "the file").notes)
+        for value in (
+            {"recordSet": rows, "differentialPrivacy": {"purchases": [{"fields": ["a"]}]}},
+            {"recordSet": rows, "differentialPrivacy": {"dp_fields": ["a"]}},
+            {"recordSet": rows, "differentialPrivacy": {"purchases": [], "dp_fields": []}},
+        )
+    ]
+
+    assert noted == [True, True, False]
+
+
+def test_a_reference_to_nothing_and_types_that_are_not_known_are_noted():
+    found = read(
+        {"@id": "rows/a", "references": {"@id": "nowhere/name"}},
+        {"@id": "rows/b", "dataType": ["cr:Foo", "sc:Float"]},
+        {"@id": "rows/c", "dataType": ["sc:Text", "sc:Enumeration"]},
+    )
+
+    assert 'a field that is referred to is not in the file: no categories are read: "a"' in found.notes
+    assert 'data types beside the one that is read, which are not known here, are left out: "b"' in found.notes
 
 
 @pytest.mark.full

@@ -4,11 +4,13 @@ import json
 import shutil
 import sys
 import time
+from types import MappingProxyType
 
+import numpy as np
 import pytest
 import yaml
 
-from helpers.foreign_files import FOREIGN
+from helpers.foreign_files import FOREIGN, ROOT
 from lapwing.errors import SchemaError
 from lapwing.schema.foreign import yaml_text
 from lapwing.schema.foreign.reading import read_foreign
@@ -58,8 +60,8 @@ def test_smartnoise_metadata_may_be_json(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "3", "just words", "- 1\n- 2", "{}", "[]", '{"a": "b"}', '{"fields": []}', "a,b\n1,2", "null"],
-    ids=["empty", "number", "words", "list", "object", "json list", "texts", "schema", "csv", "null"],
+    ["3", "just words", "- 1\n- 2", "{}", "[]", '{"a": "b"}', '{"fields": []}', "a,b\n1,2", "null"],
+    ids=["number", "words", "list", "object", "json list", "texts", "schema", "csv", "null"],
 )
 def test_a_file_of_no_known_format_is_refused_with_those_that_are_known(tmp_path, text):
     with pytest.raises(SchemaError) as caught:
@@ -68,6 +70,83 @@ def test_a_file_of_no_known_format_is_refused_with_those_that_are_known(tmp_path
     said = str(caught.value)
     assert said.startswith('metadata file "metadata" is of no known format; known are ')
     assert all(name in said for name in ("SDV metadata", "SmartNoise SQL metadata", "mbi domain"))
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"age": 85, "sex": "2", "income": 0}, 'mbi domain, but column "sex" has the size "2"'),
+        ({"age": 73.0}, 'mbi domain, but column "age" has the size 73.0'),
+        ({"a": {"type": "int"}}, "SmartNoise SQL metadata, but its columns stand 0 levels below the top"),
+        ({"t": {"a": {"type": "int"}}}, "SmartNoise SQL metadata, but its columns stand 1 level below the top"),
+        ({"s": {"t": {"a": {"type": "int"}}}}, "SmartNoise SQL metadata, but its columns stand 2 levels below"),
+        ({"e": {"d": {"s": {"t": {"a": {"type": "int"}}}}}}, "SmartNoise SQL metadata, but its columns stand 4 levels"),
+        (
+            {"d": {"s": {"t": {"a": {"type": "integer"}}}}},
+            'SmartNoise SQL metadata, but a column has the type "integer"',
+        ),
+    ],
+    ids=range(7),
+)
+def test_of_a_file_that_nearly_fits_the_format_and_the_first_misfit_are_named(tmp_path, value, said):
+    with pytest.raises(SchemaError) as caught:
+        read_foreign(write(tmp_path, json.dumps(value)))
+
+    assert f"is nearly of the format {said}" in str(caught.value)
+
+
+def test_a_schema_of_lapwing_is_called_one(tmp_path):
+    with pytest.raises(SchemaError, match="is a schema of Lapwing already; use it as it is"):
+        read_foreign(ROOT / "src" / "lapwing" / "examples" / "adult.schema.json")
+    with pytest.raises(SchemaError, match=r'looks like a schema of Lapwing already, but: .*"whole"'):
+        read_foreign(write(tmp_path, '{"fields": [{"name": "a", "type": "whole"}]}'))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("t.csv", b"a,b\n1,2\n"), ("t.CSV", b"a: b: c"), ("t.parquet", b"PAR1\x15\x04\x80\xff"), ("t.tsv", b"[1")],
+    ids=["words", "no yaml", "bytes", "no json"],
+)
+def test_a_table_is_sent_to_the_command_that_reads_tables(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+
+    with pytest.raises(SchemaError, match="a table by its name; `lapwing schema draft`"):
+        read_foreign(tmp_path / name)
+    with pytest.raises(SchemaError, match="does not exist"):
+        read_foreign(tmp_path / f"no-{name}")
+
+
+@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf \n"], ids=["nothing", "spaces"])
+def test_an_empty_file_is_called_empty(tmp_path, content):
+    with pytest.raises(SchemaError, match="is empty"):
+        read_foreign(write(tmp_path, content))
+
+
+@pytest.mark.parametrize(
+    "name", ["sdv1-single.json", "smartnoise-adult.yaml", "mbi-adult-domain.json", "croissant/people.json"]
+)
+def test_what_a_file_holds_is_read_as_the_file_is(name):
+    held = yaml.safe_load((FOREIGN / name).read_text(encoding="utf-8"))
+
+    for mapping in (held, MappingProxyType(held)):
+        assert read_foreign(mapping) == read_foreign(FOREIGN / name)
+
+
+def test_a_mapping_may_hold_numbers_of_other_libraries():
+    assert read_foreign({"age": np.int64(85)}) == read_foreign({"age": 85})
+
+
+def test_what_is_no_metadata_is_refused_in_a_sentence():
+    deep, around = {}, {}
+    for _ in range(10**5):
+        deep = {"a": deep}
+    around["a"] = around
+    for value in (deep, around, {"a": object()}, {"a": float("nan")}, {"a": 10**5000}, {(1, 2): 3}):
+        with pytest.raises(SchemaError, match="the metadata"):
+            read_foreign(value)
+    for value in (None, 3, [{"a": 2}], {2}):
+        with pytest.raises(SchemaError, match="metadata is a path or a mapping"):
+            read_foreign(value)
 
 
 @pytest.mark.parametrize(

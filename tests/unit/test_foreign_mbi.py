@@ -55,7 +55,7 @@ def test_one_value_that_is_no_whole_number_makes_it_another_format(tmp_path):
     assert not is_mbi([2])
     path = tmp_path / "odd.json"
     path.write_text(json.dumps({"a": 2, "b": 2.5}))
-    with pytest.raises(SchemaError, match="is of no known format"):
+    with pytest.raises(SchemaError, match='nearly of the format mbi domain, but column "b" has the size 2'):
         read_foreign(path)
 
 

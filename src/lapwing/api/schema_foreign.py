@@ -1,43 +1,82 @@
-"""`Schema.from_foreign`: a schema from a file that another tool wrote."""
+"""`Schema.from_foreign`: a schema from what another tool wrote about a table."""
 
 import os
+import warnings
+from collections.abc import Mapping
+from typing import Any, Final
 
+from lapwing.errors import LapwingWarning
+from lapwing.schema.foreign.converted import names_in_short
 from lapwing.schema.foreign.reading import read_foreign
+from lapwing.schema.scalars import visible
 from lapwing.schema.schemas import Schema
 
 __all__ = ["from_foreign"]
 
+_LONGEST: Final = 300
 
-def from_foreign(path: str | os.PathLike[str], *, table: str | None = None) -> Schema:
+
+def from_foreign(path: str | os.PathLike[str] | Mapping[str, Any], *, table: str | None = None) -> Schema:
     """Return the schema that another tool's description of a table gives.
 
     Parameters
     ----------
-    path : path
-        A JSON file of at most 64 MiB, or a YAML file of at most 8; the format is recognised by what is in it.
+    path : path or mapping
+        A JSON file of at most 64 MiB, or a YAML file of at most 8; or what such a file holds. The format is recognised
+        by what is in it.
     table : str or None
         Which table, where the file describes several.
 
     Returns
     -------
     Schema
-        A draft where the file leaves anything open. Bounds, categories and ``required`` are taken where the file
-        states them; every field is ``assumed``. ``lapwing schema convert`` says what is missing.
+        A draft where the file leaves anything open: blank bounds and lists, and ``questions`` to you. Bounds,
+        categories and ``required`` are taken where the file states them; every field is ``assumed``. ``lapwing schema
+        convert`` says what is missing, how to supply it, and what has no place in a schema.
 
     Raises
     ------
     SchemaError
         Where the file cannot be read, is of no known format, or is broken.
 
+    Warns
+    -----
+    LapwingWarning
+        Where anything is open, once: how many questions and blanks there are, and where they stand.
+
     Examples
     --------
-    >>> import json, pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "domain.json"
-    >>> _ = path.write_text(json.dumps({"age": 85, "sex": 2}))
-    >>> from_foreign(path).field("age").maximum
+    >>> from_foreign({"age": 85, "sex": 2}).field("age").maximum
     84
     """
-    return read_foreign(path, table=table).schema
+    found = read_foreign(path, table=table)
+    still_open = _still_open(found.schema)
+    if still_open:
+        warnings.warn(
+            f"the schema is a draft: {still_open}. `lapwing schema convert` says how to supply what is missing",
+            LapwingWarning,
+            stacklevel=2,
+        )
+    return found.schema
+
+
+def _still_open(schema: Schema) -> str:
+    """Return how many questions and blanks a schema has, and where they are; nothing for a complete one."""
+    questions = schema.questions
+    blank = [field.name for field in schema.columns if field.blank]
+    parts = []
+    if questions:
+        first = visible(questions[0])
+        shown = first if len(first) <= _LONGEST else f"{first[:_LONGEST]}..."
+        parts.append(f"{_counted(len(questions), 'open question')} in its .questions, the first is: {shown}")
+    if blank:
+        parts.append(f"{_counted(len(blank), 'field')} with blank bounds or categories: {names_in_short(blank)}")
+    return "; ".join(parts)
+
+
+def _counted(count: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 Schema.from_foreign = staticmethod(from_foreign)

@@ -79,7 +79,20 @@ def _missing(found: "Converted", output: Path) -> list[str]:
     lines = [(name, "; ".join(whats)) for name, whats in by_field.items()]
     more = [f"and {len(lines) - _SHOWN} more fields"] if len(lines) > _SHOWN else []
     shown = aligned([("field", "missing"), *lines[:_SHOWN]])
-    return ["", shown, *more, "", "How to supply it:", *_ways_out(found.lacks), *_learning(found, output)]
+    ways_out = ["", "How to supply it:", *_ways_out(found.lacks), *_learning(found, output)]
+    return ["", shown, *more, *ways_out, *_questions(found)]
+
+
+def _questions(found: "Converted") -> list[str]:
+    """Return where the questions are that no blank shows, and what to do with them."""
+    count = len(found.schema.questions)
+    if not count:
+        return []
+    what = "1 question stands" if count == 1 else f"{count} questions stand"
+    return [
+        "",
+        f'{what} in "questions" of the file: remove each once it is answered; before, nothing is learned or released.',
+    ]
 
 
 def _ways_out(lacks: "tuple[Lack, ...]") -> list[str]:
@@ -96,9 +109,11 @@ def _learning(found: "Converted", output: Path) -> list[str]:
     blank = [field.name for field in found.schema.columns if field.blank]
     if not blank:
         return []
+    # Which texts occur can be asked with a delta only.
+    delta = " --delta D" if any(field.blank and field.type == "string" for field in found.schema.columns) else ""
     named = " ".join(shlex.quote(visible(name)) for name in blank[:_LEARNED])
     more = " ..." if len(blank) > _LEARNED else ""
-    return [f"  lapwing schema learn DATA --schema {output} --epsilon E --fields {named}{more} -o NEW.json"]
+    return [f"  lapwing schema learn DATA --schema {output} --epsilon E{delta} --fields {named}{more} -o NEW.json"]
 
 
 def _notes(found: "Converted") -> list[str]:

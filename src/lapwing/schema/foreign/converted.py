@@ -23,16 +23,25 @@ class Lack:
         What is missing, such as ``"minimum and maximum"``.
     way_out : str
         How to supply it, as a command or an edit.
+    is_blank : bool, default False
+        Whether the schema itself shows it, as blank bounds or a blank list. All else becomes a question of the schema.
 
     Examples
     --------
-    >>> Lack("age", "minimum and maximum", "write them into the file").what
-    'minimum and maximum'
+    >>> Lack("age", "whether the numbers are whole", "choose type integer or number").question
+    'field "age": whether the numbers are whole: choose type integer or number'
     """
 
     field: str
     what: str
     way_out: str
+    is_blank: bool = False
+
+    @property
+    def question(self) -> str:
+        """What the owner has to answer, in words."""
+        where = f"field {quote(self.field)}: " if self.field else ""
+        return f"{where}{self.what}: {self.way_out}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +51,8 @@ class Converted:
     Parameters
     ----------
     schema : Schema
-        A draft where anything is missing; every field is ``assumed``, as a file cannot say that it is public.
+        A draft where anything is missing; every field is ``assumed``, as a file cannot say that it is public. What
+        is missing beside blank bounds and lists stands in its questions.
     format : str
         The format, as the person who uses its tool calls it.
     lacks : tuple of Lack
@@ -68,6 +78,8 @@ def converted(
 ) -> Converted:
     """Return what a reader made, with a lack for each blank domain, as a draft where there is any lack.
 
+    Lacks that no blank of the schema shows become its questions, without whose answers nothing is learned or released.
+
     Parameters
     ----------
     fields : iterable of Field
@@ -79,7 +91,7 @@ def converted(
     unit : PrivacyUnit or None
         Whose records are protected together.
     lacks : iterable of Lack
-        What is missing beside blank bounds and categories.
+        What is missing beside blank bounds and categories: questions to the owner.
     notes : iterable of str
         What has no counterpart.
 
@@ -99,7 +111,8 @@ def converted(
     places = {field.name: place for place, field in enumerate(listed)}
     in_order = tuple(sorted(missing, key=lambda lack: places.get(lack.field, -1)))
     title = name if is_encodable(name) else ""
-    schema = Schema(fields=listed, privacy_unit=unit, is_draft=bool(in_order), name=title)
+    questions = tuple(lack.question for lack in in_order if not lack.is_blank)
+    schema = Schema(fields=listed, privacy_unit=unit, is_draft=bool(in_order), name=title, questions=questions)
     return Converted(schema, form, in_order, tuple(notes))
 
 
@@ -109,6 +122,16 @@ def blank_lack(field: Field) -> Lack:
         field.name,
         " and ".join(field.blank),
         "write them into the file from public knowledge, or buy them with lapwing schema learn",
+        is_blank=True,
+    )
+
+
+def unit_lack(why: str, how: str = '"privacyUnit": {"field": ..., "maxRows": ...}') -> Lack:
+    """Return the lack of a privacy unit where a file leaves open, or says in vain, whose rows belong together."""
+    return Lack(
+        "",
+        "whose rows are protected together",
+        f"{why}: write {how}, or remove this question if each row is another person's",
     )
 
 

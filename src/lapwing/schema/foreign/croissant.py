@@ -7,13 +7,14 @@ MLCommons (2024, 2025), Croissant Format Specification, versions 1.0 and 1.1, ht
 
 import re
 from collections.abc import Iterable, Mapping, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import RANGED_TYPES, is_encodable
 from lapwing.schema.fields import Field, FieldType
-from lapwing.schema.foreign.converted import Converted, chosen_table, converted, text_or_empty
+from lapwing.schema.foreign.converted import Converted, Lack, chosen_table, converted, text_or_empty, unit_lack
 from lapwing.schema.foreign.parts import Remarks, bound_of, scalars
 from lapwing.schema.parsing import check_object, field_from
 from lapwing.schema.reading import parse_json
@@ -42,6 +43,7 @@ _SIZED: Final = re.compile(r"(U?Int|B?Float)\d+", re.ASCII)
 _MEDIA: Final = frozenset({"ImageObject", "AudioObject", "VideoObject", "BoundingBox", "SegmentationMask", "GeoShape"})
 _ENUMERATIONS: Final = frozenset({"Enumeration", "Split"})
 _LONGEST_COUNT: Final = 9
+_ROW: Final = "row"
 _FIGURES: Final = frozenset({"minValue", "maxValue"})
 
 
@@ -101,16 +103,29 @@ def read_croissant(value: object, name: str, table: str | None = None) -> Conver
     if not fields:
         raise SchemaError(f"{name}: record set {quote(chosen.called)} has no field that a table can hold; give another")
     title = _text(top.get("name")) or chosen.called
-    unit = _unit(top.get("differentialPrivacy"), name, {field.name for field in fields})
-    return converted(fields, FORMAT, name=title, unit=unit, notes=reading.remarks.texts())
+    statement = _json(top.get("differentialPrivacy"), f"{name}: differentialPrivacy")
+    unit, lacks = _unit(statement.get("privacy_unit"), {field.name for field in fields})
+    if _many(statement.get("purchases")) or _many(statement.get("dp_fields")):
+        reading.remarks.add(
+            "bounds and lists were bought with privacy budget, which the file says under purchases and dp_fields; "
+            "this is not taken over, so use the schema that was learned, which tells its cost to later certificates"
+        )
+    return converted(fields, FORMAT, name=title, unit=unit, lacks=lacks, notes=reading.remarks.texts())
 
 
-def _unit(statement: object, name: str, fields: Set[str]) -> PrivacyUnit | None:
-    """Return the privacy unit of a release, where Lapwing wrote the file."""
-    stated = text_or_empty(_json(statement, f"{name}: differentialPrivacy").get("privacy_unit"))
-    field, _, rows = stated.rpartition(":")
+def _unit(stated: object, fields: Set[str]) -> tuple[PrivacyUnit | None, list[Lack]]:
+    """Return the privacy unit of a release, where Lapwing wrote the file, or a lack where it does not fit the fields.
+
+    A unit that is stated and lost would let the next release protect single rows in its place.
+    """
+    if stated is None or stated == _ROW:
+        return None, []
+    field, _, rows = text_or_empty(stated).rpartition(":")
     is_number = rows.isascii() and rows.isdigit() and len(rows) <= _LONGEST_COUNT
-    return PrivacyUnit(field, int(rows)) if field in fields and is_number else None
+    if field in fields and is_number:
+        with suppress(SchemaError):  # no such number of rows
+            return PrivacyUnit(field, int(rows)), []
+    return None, [unit_lack(f"the file says {quote(stated)}, which is no field that is read and a number of rows")]
 
 
 # -------------------------------------------------------------------------------------------------- JSON-LD, plainly
@@ -238,6 +253,8 @@ class _Reading:
         kind = _kind(types)
         if kind is None:
             self.remarks.add("no type of text, number, truth value or date is stated: read as text", title)
+        elif any(_kind([each]) is None and each not in _ENUMERATIONS for each in types):
+            self.remarks.add("data types beside the one that is read, which are not known here, are left out", title)
         kind, is_many = kind or "string", about.get("isArray") is True or about.get("repeated") is True
         if is_many:
             self.remarks.add("cells are lists, which a schema has no type for: read as texts", title)
@@ -300,6 +317,8 @@ class _Reading:
         """Return the values of the enumeration that a field refers to."""
         found = self._refers_to(target)
         if found is None:
+            if target:
+                self.remarks.add("a field that is referred to is not in the file: no categories are read", title)
             return None
         holder, about = found
         if holder.data is None:

@@ -1,10 +1,12 @@
 """The domain of private-pgm (mbi): ``{"age": 85, "sex": 2}``, names of columns and their numbers of codes."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
 from lapwing.schema.foreign.converted import Converted, converted
+from lapwing.schema.foreign.parts import number_of
 from lapwing.schema.parsing import check_object
 from lapwing.schema.scalars import quote
 
@@ -16,6 +18,25 @@ def is_mbi(value: object) -> bool:
     if not isinstance(value, dict) or not value:
         return False
     return all(isinstance(size, int) and not isinstance(size, bool) for size in value.values())
+
+
+def mbi_misfit(value: object) -> str:
+    """Return why an object that looks like a domain is none: its first size that is no whole number; or nothing.
+
+    Examples
+    --------
+    >>> mbi_misfit({"age": 85, "sex": "2"})
+    'column "sex" has the size "2"; a size is a whole number, without quotes or point'
+    """
+    if not isinstance(value, dict) or any(isinstance(size, Mapping | list) for size in value.values()):
+        return ""
+    if not any(number_of(size) is not None for size in value.values()):
+        return ""
+    for column, size in value.items():
+        if not isinstance(size, int) or isinstance(size, bool):
+            said = f"column {quote(column)} has the size {quote(size)}"
+            return f"{said}; a size is a whole number, without quotes or point"
+    return ""
 
 
 def read_mbi(value: object, name: str) -> Converted:

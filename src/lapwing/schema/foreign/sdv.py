@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from lapwing.errors import SchemaError
-from lapwing.schema.foreign.converted import Converted, Lack, chosen_table, converted, names_in_short
+from lapwing.schema.foreign.converted import Converted, Lack, chosen_table, converted, names_in_short, unit_lack
 from lapwing.schema.foreign.sdv_columns import Columns
 from lapwing.schema.parsing import check_object
 from lapwing.schema.scalars import quote
@@ -108,11 +108,9 @@ def _unit_lacks(whole: Mapping[str, Any], chosen: str, described: Mapping[str, A
     if not parents:
         return []
     shown = ", ".join(parents[:10])
-    way_out = (
-        f"rows share a {shown}: if that names a person, write "
-        '"privacyUnit": {"field": its column, "maxRows": 5} or another number'
-    )
-    return [Lack("", "whose rows are protected together", way_out)]
+    return [
+        unit_lack(f"rows share a {shown}", '"privacyUnit": {"field": the column that names a person, "maxRows": 5}')
+    ]
 
 
 def _short(value: object) -> str:

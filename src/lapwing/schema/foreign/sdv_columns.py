@@ -77,7 +77,7 @@ class Columns:
             return self.lacks
         way_out = (
             "SDV writes the smallest, largest and different values of the table itself when it detects metadata: "
-            'put public ones in their place, or remove "draft" if they are'
+            "put public ones in their place, or leave them if they are"
         )
         return [Lack("", "whether the ranges and lists in the file are public", way_out), *self.lacks]
 
@@ -112,9 +112,7 @@ class Columns:
                 raise SchemaError(f"{where}: range for the {key} must be a finite number, got {quote(bound)}")
         stored, places = source.get("computer_representation"), source.get("decimal_places")
         if stored is None and places is None:
-            self.lacks.append(
-                Lack(column, "whether the numbers are whole", 'change the type to "integer" where they are')
-            )
+            self.lacks.append(Lack(column, "whether the numbers are whole", 'choose type "integer" or "number"'))
             return {"type": "number", **bounds}
         if stored is not None and not isinstance(stored, str):
             raise SchemaError(f"{where}: computer_representation must be a text, got {quote(stored)}")

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field, FieldType
-from lapwing.schema.foreign.converted import Converted, Lack, chosen_table, converted, flag, names_in_short
+from lapwing.schema.foreign.converted import Converted, Lack, chosen_table, converted, flag, names_in_short, unit_lack
 from lapwing.schema.parsing import check_object
 from lapwing.schema.scalars import finite_number, quote
 from lapwing.schema.schemas import PrivacyUnit
@@ -32,6 +32,9 @@ _COLUMN_KEYS: Final = frozenset(
     {"type", "lower", "upper", "nullable", "missing_value", "sensitivity", "private_id", "cardinality"}
 )
 _OF_QUERIES: Final = ("censor_dims", "clamp_counts", "use_dpsu")
+# Columns stand below database, schema and table.
+_LEVELS: Final = 3
+_DEEPEST: Final = 6
 # Switches that are on unless a file turns them off, and cannot be turned off here.
 _ALWAYS_ON: Final = {
     "sample_max_ids": "sample_max_ids is off, but rows of one unit beyond maxRows are always left out here",
@@ -41,12 +44,33 @@ _ALWAYS_ON: Final = {
 
 def is_smartnoise(value: object) -> bool:
     """Return whether a value has a column with a type of SmartNoise, three levels below the top."""
-    return any(
-        isinstance(column, Mapping) and column.get("type") in (*_TYPES, _UNKNOWN)
-        for table in _below(_below(_below([value])))
-        if isinstance(table, Mapping)
-        for column in table.values()
-    )
+    return any(_is_typed(column) for column in _below(_below(_below(_below([value])))))
+
+
+def smartnoise_misfit(value: object) -> str:
+    """Return why an object that looks like metadata of SmartNoise is none: levels or a type; nothing for others.
+
+    Examples
+    --------
+    >>> smartnoise_misfit({"people": {"age": {"type": "int"}}})
+    'its columns stand 1 level below the top and not 3; write database, schema and table above them'
+    """
+    level = [value]
+    for depth in range(_DEEPEST):
+        level = list(_below(level))
+        if depth != _LEVELS and any(map(_is_typed, level)):
+            levels = "1 level" if depth == 1 else f"{depth} levels"
+            return f"its columns stand {levels} below the top and not 3; write database, schema and table above them"
+        for column in level if depth == _LEVELS else ():
+            kind = column.get("type") if isinstance(column, Mapping) else None
+            if isinstance(kind, str):
+                return f"a column has the type {quote(kind)}; types are {', '.join(_TYPES)}, {_UNKNOWN}"
+    return ""
+
+
+def _is_typed(value: object) -> bool:
+    """Return whether a value is a column with a type of SmartNoise."""
+    return isinstance(value, Mapping) and value.get("type") in (*_TYPES, _UNKNOWN)
 
 
 def read_smartnoise(value: object, name: str, table: str | None) -> Converted:
@@ -131,11 +155,7 @@ class _Table:
             stated = self.source.get("max_ids")
             return PrivacyUnit(self.ids[0], 1 if stated is None else stated)
         named = f"private_id stands at {names_in_short(self.ids)}" if self.ids else "the file has no private_id"
-        way_out = (
-            f'{named}: write "privacyUnit": {{"field": ..., "maxRows": ...}}; '
-            "or write none if each row is another person"
-        )
-        self.lacks.append(Lack("", "whose rows are protected together", way_out))
+        self.lacks.append(unit_lack(named))
         return None
 
     def note_settings(self) -> None:

@@ -1,0 +1,131 @@
+"""What a foreign file leaves open, and no blank shows, is a question of the schema until its owner answers it."""
+
+import json
+
+import pytest
+
+import lapwing as lw
+from helpers.command import lapwing
+from helpers.foreign_files import FOREIGN
+from lapwing.errors import LapwingWarning, SchemaError
+from lapwing.schema.foreign.reading import read_foreign
+from lapwing.schema.schemas import Schema
+
+AGE = {"type": "int", "lower": 0, "upper": 120}
+ID = {"type": "int", "private_id": True}
+UNIT = "whose rows are protected together: "
+
+
+def sdv(columns, **table):
+    return {"METADATA_SPEC_VERSION": "SINGLE_TABLE_V1", "columns": columns, **table}
+
+
+def smartnoise(columns):
+    return {"Database": {"s": {"people": columns}}}
+
+
+def croissant(unit, *names):
+    fields = [{"@id": f"rows/{name}", "dataType": "sc:Boolean"} for name in ("paid", *names)]
+    return {"recordSet": {"@id": "rows", "field": fields}, "differentialPrivacy": {"privacy_unit": unit}}
+
+
+OPEN = {
+    "sdv sequence": (sdv({"p": {"sdtype": "id"}, "paid": {"sdtype": "boolean"}}, sequence_key="p"), UNIT),
+    "sdv ranges": (
+        sdv({"age": {"sdtype": "numerical", "decimal_places": 0, "range_min": 17, "range_max": 90}}),
+        "whether the ranges and lists in the file are public: ",
+    ),
+    "sdv number": (sdv({"age": {"sdtype": "numerical"}}), 'field "age": whether the numbers are whole: choose '),
+    "sdv unknown": (
+        sdv({"odd": {"sdtype": "unknown"}, "paid": {"sdtype": "boolean"}}),
+        'field "odd": its type, which the file calls unknown: ',
+    ),
+    "smartnoise no id": (smartnoise({"age": AGE}), UNIT),
+    "smartnoise ids": (smartnoise({"age": AGE, "p": ID, "q": ID}), UNIT),
+    "croissant dropped": (croissant("person:5"), UNIT),
+    "croissant many rows": (croissant("person:9999999999", "person"), UNIT),
+    "croissant no rows": (croissant("person:0", "person"), UNIT),
+    "croissant odd": (croissant({"field": "person"}, "person"), UNIT),
+}
+
+
+@pytest.mark.parametrize("name", list(OPEN))
+def test_what_no_blank_shows_is_a_question_of_the_schema(name):
+    value, begins = OPEN[name]
+    found = read_foreign(value)
+
+    assert found.schema.questions[0].startswith(begins)
+    assert len(found.schema.questions) == 1
+    assert found.schema.is_draft
+    assert Schema.load_draft(json.loads(json.dumps(found.schema.to_dict()))) == found.schema
+
+
+@pytest.mark.parametrize("name", list(OPEN))
+def test_nothing_is_released_or_learned_before_the_questions_are_answered(name, tmp_path):
+    with pytest.warns(LapwingWarning, match="1 open question in its .questions"):
+        schema = lw.Schema.from_foreign(OPEN[name][0])
+    (tmp_path / "t.csv").write_text("p,age,paid,person,q,odd\n" + "1,30,true,1,1,a\n" * 20)
+
+    with pytest.raises(SchemaError, match=r"question|draft"):
+        lw.synthesize(tmp_path / "t.csv", schema, epsilon=1.0)
+    with pytest.raises(SchemaError, match="question"):
+        lw.Schema.learn(tmp_path / "t.csv", schema, epsilon=1.0)
+
+
+def test_blank_bounds_and_lists_are_no_questions():
+    found = read_foreign(FOREIGN / "smartnoise-adult.yaml")
+
+    assert found.lacks
+    assert all(lack.is_blank for lack in found.lacks)
+    assert (found.schema.questions, found.schema.is_draft) == ((), True)
+
+
+@pytest.mark.parametrize("unit", [None, "row"], ids=str)
+def test_a_release_that_protects_rows_leaves_nothing_open(unit):
+    schema = read_foreign(croissant(unit)).schema
+
+    assert (schema.questions, schema.is_draft, schema.privacy_unit) == ((), False, None)
+
+
+def test_the_unit_that_is_not_taken_over_is_named():
+    (question,) = read_foreign(croissant("person:5")).schema.questions
+
+    assert 'the file says "person:5", which is no field that is read' in question
+
+
+def test_in_python_one_warning_says_how_much_is_open_and_where():
+    columns = {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
+    with pytest.warns(LapwingWarning) as caught:
+        lw.Schema.from_foreign(sdv(columns))
+
+    (said,) = [str(each.message) for each in caught]
+    assert 'the first is: field "age": whether the numbers are whole' in said
+    assert '2 fields with blank bounds or categories: "age", "ward"' in said
+    assert caught[0].filename == __file__
+
+
+def test_a_question_of_many_words_does_not_fill_the_warning():
+    with pytest.warns(LapwingWarning) as caught:
+        lw.Schema.from_foreign(smartnoise({"age": AGE, **{"x" * length: ID for length in range(60, 70)}}))
+
+    assert len(str(caught[0].message)) < 600
+
+
+def test_the_command_says_where_the_questions_are_and_what_to_do_with_them(tmp_path):
+    metadata, output = tmp_path / "m.json", tmp_path / "s.json"
+    metadata.write_text(json.dumps(smartnoise({"age": AGE})))
+
+    said = lapwing("schema", "convert", metadata, "-o", output)
+
+    assert '1 question stands in "questions" of the file: remove each once it is answered' in said.out
+    assert json.loads(output.read_text())["questions"] == list(read_foreign(metadata).schema.questions)
+    output.unlink()
+    assert "questions" not in lapwing("schema", "convert", FOREIGN / "mbi-adult-domain.json", "-o", output).out
+
+
+def test_the_command_to_learn_has_a_delta_where_texts_are_among_its_fields(tmp_path):
+    metadata = tmp_path / "m.json"
+    for kind, options in (("int", "--epsilon E --fields a"), ("string", "--epsilon E --delta D --fields a")):
+        metadata.write_text(json.dumps(smartnoise({"row_privacy": True, "a": {"type": kind}})))
+
+        assert options in lapwing("schema", "convert", metadata, "-o", tmp_path / f"{kind}.json").out
