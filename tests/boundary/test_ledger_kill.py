@@ -82,7 +82,7 @@ def test_a_debit_killed_at_any_statement_pays_in_both_currencies_or_in_none(tmp_
     if not hasattr(os, "fork"):
         pytest.skip("the worker needs fork")
     ledger = Ledger.create_or_open(tmp_path / "budget.db")
-    ledger.init("data", unit="pure", limit=1, selection_delta=1e-6, relation="add-remove", privacy_unit="row")
+    ledger.init("data", unit="zcdp", limit=1, selection_delta=1e-6, relation="add-remove", privacy_unit="row")
 
     command = [sys.executable, str(WORKER), "steps", str(ledger.path)]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
@@ -91,7 +91,7 @@ def test_a_debit_killed_at_any_statement_pays_in_both_currencies_or_in_none(tmp_
     # and decide, that of the entry with those of its triggers (which move the two accounts), and the commit.
     assert len(lines) > 15
     assert set(lines[:-1]) == {"0 0 0"}
-    assert lines[-1] == "1 1 1"
+    assert lines[-1] == "1 1/1000 1"  # a pure 1e-9 enters as 1e-12
     assert ledger.verify() == 2
 
 

@@ -57,14 +57,14 @@ def test_racing_processes_get_exactly_what_there_is(tmp_path: Path, workers: int
 def test_processes_racing_for_selections_get_exactly_what_is_allowed(tmp_path: Path, workers: int, units: int) -> None:
     ledger = Ledger.create_or_open(tmp_path / "budget.db")
     # One unit of delta is left over, which pays for no debit of three.
-    ledger.init("data", unit="pure", limit=1, selection_delta=Fraction(3 * units + 1, 10**18), **TERMS)
+    ledger.init("data", unit="zcdp", limit=1, selection_delta=Fraction(3 * units + 1, 10**18), **TERMS)
 
     granted = race(ledger, workers, delta=3)
 
     balance = ledger.balance("data")
     assert sum(granted) == units
     assert balance.selection_left == Fraction(1, 10**18)
-    assert balance.spent == Fraction(units, 10**9), "those that were refused for delta paid nothing else"
+    assert balance.spent == Fraction(units, 10**12), "those that were refused for delta paid nothing else"
     assert ledger.verify() == units + 1
 
 

@@ -52,7 +52,7 @@ def release(path: str, folder: str, run: str, order: str) -> None:
     say("ready")
     ledger = Ledger.create_or_open(path)
     if "data" not in ledger.datasets():
-        ledger.init("data", unit="pure", limit=1000, selection_delta=1e-6, **TERMS)
+        ledger.init("data", unit="zcdp", limit=1000, selection_delta=1e-6, **TERMS)
     for number in count():
         name = f"{run}-{number}"
         steps = [

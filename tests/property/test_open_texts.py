@@ -163,20 +163,31 @@ def test_texts_are_the_same_from_every_kind_of_table(container, tmp_path):
 def test_a_table_that_changes_is_refused_when_its_texts_are_read_where_units_were_cut(change):
     passes = itertools.count()
     query = table(60, 60).lazy().map_batches(lambda rows: changed(rows, change, next(passes)))
-    source = code_table(query, with_units(1))
 
     with pytest.raises(DataError, match="changed between two passes"):
-        list(source.texts("town"))
+        list(code_table(query, with_units(1)).texts("town"))
+
+
+@pytest.mark.parametrize("asked", [True, False], ids=["texts", "numbers"])
+def test_a_query_that_changes_is_refused_before_anything_is_paid_for(asked):
+    passes = itertools.count()
+    query = table(60, 60).lazy().map_batches(lambda rows: rows.reverse() if next(passes) else rows)
+    schema = with_units(1) if asked else replace(with_units(1), fields=(SCHEMA.fields[0], PAY))
+
+    if asked:
+        with pytest.raises(DataError, match="changed between two passes"):
+            code_table(query, schema)
+    else:
+        assert code_table(query, schema).rows > 0
 
 
 @pytest.mark.parametrize("rows", [61, 90])
 def test_rows_that_come_later_are_refused_when_texts_are_read_where_units_were_cut(rows):
     passes = itertools.count()
     query = table(rows, 60).lazy().map_batches(lambda every: every if next(passes) else every.head(60))
-    source = code_table(query, with_units(1))
 
     with pytest.raises(DataError, match="changed between two passes"):
-        list(source.texts("town"))
+        list(code_table(query, with_units(1)).texts("town"))
 
 
 def changed(rows, change, number):

@@ -138,7 +138,7 @@ def test_a_paid_release_cannot_be_debited_with_another_delta(book: Ledger, delta
 
 
 def test_deltas_of_selections_round_up_and_their_limit_rounds_down(ledger: Ledger) -> None:
-    ledger.init("adult", unit="pure", limit=1, selection_delta=2 * TINY + TINY / 2, **TERMS)
+    ledger.init("adult", unit="zcdp", limit=1, selection_delta=2 * TINY + TINY / 2, **TERMS)
 
     ledger.debit("adult", "release", EPSILON, **RELEASE, delta=TINY / 3)
 
@@ -149,7 +149,7 @@ def test_deltas_of_selections_round_up_and_their_limit_rounds_down(ledger: Ledge
 
 
 def test_the_largest_allowance_is_counted_exactly(ledger: Ledger) -> None:
-    ledger.init("adult", unit="pure", limit=1, selection_delta=1 - TINY, **TERMS)
+    ledger.init("adult", unit="zcdp", limit=1, selection_delta=1 - TINY, **TERMS)
 
     ledger.debit("adult", "release", EPSILON, **RELEASE, delta=1 - TINY)
 
@@ -185,11 +185,10 @@ def test_one_learning_run_at_the_terms_of_the_account_uses_it_up(ledger: Ledger)
 @pytest.mark.parametrize(
     ("terms", "promise"),
     [
-        ({"unit": "pure", "limit": 2}, "epsilon 2 at delta 1e-09"),
         ({"unit": "zcdp", "limit": "0.5"}, "rho 0.5, but for a chance of 1e-09"),
         ({"unit": "zcdp", "limit": 0, "delta": 1e-6}, "epsilon 0 at delta 1e-06"),
     ],
-    ids=["pure", "zcdp", "closed"],
+    ids=["zcdp", "closed"],
 )
 def test_an_allowance_is_told_with_what_it_promises(ledger: Ledger, terms: dict[str, object], promise: str) -> None:
     balance = ledger.init("adult", **terms, selection_delta=1e-9, **TERMS)
@@ -219,6 +218,13 @@ def test_a_bad_allowance_is_refused_and_nothing_is_opened(
     assert file_format(ledger) == 1
 
 
+def test_an_account_in_pure_epsilon_has_no_allowance_as_nothing_could_spend_it(ledger: Ledger) -> None:
+    with pytest.raises(ParameterError, match="a ledger in pure epsilon has no delta, and so no selections"):
+        ledger.init("adult", unit="pure", limit=1, selection_delta=1e-9, **TERMS)
+
+    assert ledger.init("adult", unit="pure", limit=1, selection_delta=0, **TERMS).selection_delta == 0
+
+
 @pytest.mark.parametrize("delta", [Fraction(-1, 10), Fraction(1)], ids=["negative", "one"])
 def test_a_debit_of_an_impossible_delta_is_refused(book: Ledger, delta: Fraction) -> None:
     with pytest.raises(ParameterError, match="the delta of selections must be at least 0 and below 1"):
@@ -226,7 +232,7 @@ def test_a_debit_of_an_impossible_delta_is_refused(book: Ledger, delta: Fraction
 
 
 def test_selections_of_several_data_sets_are_kept_apart(book: Ledger) -> None:
-    book.init("taxi", unit="pure", limit=1, selection_delta=1e-9, **TERMS)
+    book.init("taxi", unit="zcdp", limit=1, selection_delta=1e-9, **TERMS)
     book.init("letter", unit="pure", limit=1, **TERMS)
 
     book.debit("taxi", "release", EPSILON, **RELEASE, delta=Fraction(1, 10**9))
@@ -241,7 +247,7 @@ def test_selections_of_several_data_sets_are_kept_apart(book: Ledger) -> None:
 
 def test_a_refused_account_with_an_allowance_leaves_the_file_as_it_was(old: Ledger) -> None:
     with pytest.raises(BudgetError, match="is in the ledger already"):
-        old.init("adult", unit="pure", limit=1, selection_delta=1e-9, **TERMS)
+        old.init("adult", unit="zcdp", limit=1, selection_delta=1e-9, **TERMS)
 
     assert file_format(old) == 1
     assert old.verify() == 5
@@ -353,7 +359,7 @@ def test_an_old_file_is_read_and_debited_as_before_and_stays_of_its_format(old: 
 def test_a_new_account_in_an_old_file_may_allow_selections(old: Ledger) -> None:
     before = {name: (old.history(name), old.balance(name)) for name in old.datasets()}
 
-    old.init("letter", unit="pure", limit=1, selection_delta=1e-9, **TERMS)
+    old.init("letter", unit="zcdp", limit=1, selection_delta=1e-9, **TERMS)
     old.debit("letter", "release", EPSILON, **RELEASE, delta=Fraction(1, 10**10))
 
     assert old.balance("letter").selection_left == Fraction(9, 10**10)

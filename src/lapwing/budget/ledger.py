@@ -97,8 +97,8 @@ class Ledger:
         selection_delta : number, optional
             The most that the deltas of selections (questions that list what noisy counts show to be frequent) may sum
             to; from 10^-18 to below 1, rounded down to a multiple of 10^-18. By default 0: releases with selections
-            are refused. With ``delta`` it is a part of it and must be below it: the limit is then converted at
-            what is left of ``delta``, so that everything together is (limit, delta)-DP.
+            are refused. Only with "zcdp". With ``delta`` it is a part of it and must be below it: the limit is then
+            converted at what is left of ``delta``, so that everything together is (limit, delta)-DP.
         relation : {"add-remove", "replace-one"}
             The neighbour relation of every release.
         privacy_unit : str
@@ -118,7 +118,7 @@ class Ledger:
         """
         accounts.check_name("dataset", dataset)
         terms = accounts.checked_terms(unit, delta, relation, privacy_unit)
-        allowance = accounts.allowance_units(selection_delta, terms["delta"])
+        allowance = accounts.allowance_units(selection_delta, unit, terms["delta"])
         stated = None if terms["delta"] is None else Fraction(terms["delta"]) - Fraction(allowance, SELECTION_UNITS)
         units = accounts.limit_units(limit, unit, stated)
         details: dict[str, object] = {**terms, "limit": as_text(exact_number("limit", limit))}

@@ -88,9 +88,7 @@ class Balance:
         return f"{text} (epsilon {as_text(asked)} at delta {delta_text(delta)})"
 
     def describe_promise(self) -> str:
-        """Write what everything together promises, the deltas of selections included."""
-        if self.unit == "pure":
-            return f"epsilon {as_text(self.limit)} at delta {delta_text(self.selection_delta)}"
+        """Write what everything together promises, the deltas of selections included; of a "zcdp" account."""
         if self.delta is None or self.limit_delta is None:
             return f"rho {as_text(self.limit)}, but for a chance of {delta_text(self.selection_delta)}"
         step = Fraction(1, 10**6)
@@ -135,14 +133,19 @@ def checked_terms(unit: Notion, delta: Number | None, relation: str, privacy_uni
     return {"unit": unit, "delta": stated, "relation": relation, "privacy_unit": privacy_unit}
 
 
-def allowance_units(selection_delta: Number | None, delta: str | None) -> int:
-    """Return what selections may spend in whole units, rounded down, or refuse it; ``delta`` is the account's."""
+def allowance_units(selection_delta: Number | None, unit: Notion, delta: str | None) -> int:
+    """Return what selections may spend in whole units, rounded down, or refuse it; the rest are the account's terms."""
     exact = exact_number("selection_delta", 0 if selection_delta is None else selection_delta)
     units = math.floor(exact * SELECTION_UNITS)
     if not 0 <= exact < 1 or (units == 0) != (exact == 0):
         raise ParameterError(
             f"selection_delta must be 0, or at least 1e-18 and below 1, got {selection_delta}; "
             "give a small number such as 1e-9"
+        )
+    if unit == "pure" and units:
+        raise ParameterError(
+            "a ledger in pure epsilon has no delta, and so no selections; leave selection_delta out, or choose the "
+            "unit zcdp"
         )
     if delta is not None and exact >= Fraction(delta):
         raise ParameterError(

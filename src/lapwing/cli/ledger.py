@@ -64,7 +64,7 @@ def init(
     ledger_accounts.check_name("dataset", name)
     terms = ledger_accounts.checked_terms(notion, delta, neighbours, privacy_unit)
     ledger_accounts.limit_units(limit, notion, None)
-    ledger_accounts.allowance_units(selection_delta, terms["delta"])
+    ledger_accounts.allowance_units(selection_delta, notion, terms["delta"])
     balance = Ledger.create_or_open(ledger).init(
         name,
         unit=notion,

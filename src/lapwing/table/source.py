@@ -15,7 +15,7 @@ from lapwing.schema.schemas import Schema
 from lapwing.table.cells import RawColumn
 from lapwing.table.codec import Encoder, encoder
 from lapwing.table.counting import Codes, KeyedColumn, Table, count_keys, count_tables
-from lapwing.table.frames import unreadable
+from lapwing.table.frames import LazyReader, unreadable
 from lapwing.table.guard import guarded
 from lapwing.table.open_cells import open_texts
 from lapwing.table.readers import RowReader, open_table
@@ -219,13 +219,14 @@ class _Streamed:
 class _Rows:
     """All rows of a table in code, read anew by every pass."""
 
-    __slots__ = ("_encoders", "_reader", "columns", "dtypes", "open_texts")
+    __slots__ = ("_encoders", "_reader", "columns", "dtypes", "is_query", "open_texts")
 
     def __init__(self, reader: RowReader, schema: Schema) -> None:
         self._reader = reader
         self._encoders: dict[str, Encoder] = {field.name: encoder(field) for field in schema.columns}
         self.dtypes = {field.name: field.domain.dtype for field in schema.columns}
         self.columns = tuple(self._encoders)
+        self.is_query = isinstance(reader, LazyReader)
         self.open_texts = {field.name: field for field in schema.columns if field.open and field.type == "string"}
 
     @property
@@ -345,7 +346,13 @@ def _truncated(rows: _Rows, unit: Field, max_rows: int) -> CodedSource:
     if parts is None:
         return _Streamed(rows, kept, count)
     cut = list(cut_chunks(parts, kept))
-    return _Cached(rows, cut, count, again=_Again(rows, kept, cut))
+    again = _Again(rows, kept, cut)
+    if rows.is_query:
+        # A query may give its rows in another order each time: refused here, before anything is paid for.
+        for column in rows.open_texts:
+            for _ in again.texts(column):
+                pass
+    return _Cached(rows, cut, count, again=again)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
