@@ -11,10 +11,10 @@ from jsonschema import Draft202012Validator
 
 import lapwing as lw
 from lapwing.budget.budget import Budget
-from lapwing.budget.conversions import epsilon_for
+from lapwing.budget.conversions import epsilon_for, rho_for
 from lapwing.errors import SchemaError
 from lapwing.release.certificate import Certificate
-from lapwing.release.domain_cost import pairs_at, together
+from lapwing.release.domain_cost import pairs_at, together, told_pairs, untold_warnings
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.schemas import Schema
 
@@ -66,6 +66,16 @@ def test_purchases_survive_the_file_and_the_format_knows_them(tmp_path):
         {"amount": "0"},
         {"amount": "1e999999999"},
         {"amount": "1/0"},
+        {"amount": "1000000001"},
+        {"amount": "9" * 500},
+        {"amount": "1/" + "9" * 501},
+        {"delta": "1/" + "9" * 501},
+        {"fields": ["\ud800"]},
+        {"privacyUnit": "\ud800"},
+        {"release": "\ud800"},
+        {"release": "r" * 201},
+        {"lapwing": "a\x00b"},
+        {"lapwing": "0.1\nCost: 0"},
         {"delta": "1"},
         {"delta": None},
         {"relation": "swap"},
@@ -190,3 +200,145 @@ def test_of_many_purchases_the_first_are_told_and_all_are_added_up():
     assert written.text().count("were bought before for") == 8
     assert "There are 12 earlier purchases more." in written.text()
     assert written.together.total.epsilon == 1 + Fraction(20, 3)
+
+
+LONG = 10**480
+HOSTILE = {
+    "long denominators": [{"amount": f"1/{LONG + more}"} for more in (7, 9, 13, 33)],
+    "long numerators": [{"amount": f"{LONG * 10**9 - more}/{LONG}"} for more in (7, 9, 13)],
+    "powers of two": [{"amount": f"1/{2**1650}"}, {"amount": f"3/{2**1650}"}],
+    "long deltas": [{"delta": f"1/{LONG + more}"} for more in (7, 9, 13)],
+    "many primes": [{"amount": f"1/{10_007 + 2 * more}"} for more in range(1000)],
+    "largest": [{"amount": "1000000000"}] * 1000,
+    "deltas of nearly 1": [{"delta": "9/10"}] * 2,
+    "a long name": [{"fields": ["\t" + "a" * 10_000]}],
+}
+
+
+@pytest.mark.parametrize("notion", ["pure", "zcdp"])
+@pytest.mark.parametrize("asked", [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}], ids=["pure", "with-delta"])
+@pytest.mark.parametrize("case", list(HOSTILE))
+def test_whatever_purchases_a_schema_may_hold_a_release_of_it_can_be_certified(case, asked, notion):
+    entries = [PURE.to_dict() | {"notion": notion} | changes for changes in HOSTILE[case]]
+    schema = Schema.from_dict({"fields": [FLAG], "purchases": entries})
+    requested = Fraction(1, 10**6) if "delta" in asked else None
+    total = Budget.pure(1) if requested is None else Budget.zcdp("0.02")
+
+    whole = together(total, Fraction(0), requested, TERMS, schema.purchases)
+
+    exact = sum((each.amount for each in schema.purchases), Fraction(1))
+    assert whole.total.notion == "zcdp" or whole.total.amount >= exact
+    assert whole.delta >= sum(each.delta for each in schema.purchases)
+    assert whole.total.amount.denominator <= 10**300
+    assert len(json.dumps(whole.to_dict())) < 10_000
+    assert len(whole.text()) < 500
+    if case in ("long denominators", "a long name"):
+        written = lw.synthesize(TABLE, schema, **asked).certificate
+        assert Certificate.from_dict(json.loads(written.to_json())) == written
+        assert written.text().encode()
+
+
+def test_sums_are_exact_where_they_are_short_and_never_too_small_where_they_are_long():
+    odd = Fraction(10**20 + 1, 3 * 10**20)
+    tiny = Fraction(1, 7 * 10**30)
+
+    found = together(Budget.pure(1), Fraction(0), None, TERMS, [replace(PURE, amount=odd, delta=tiny)] * 5)
+
+    assert 0 < found.total.epsilon - (1 + 5 * odd) < Fraction(1, 10**16)
+    assert 1 < found.delta / (5 * tiny) < 1 + Fraction(1, 10**15)
+    assert found.total.epsilon.denominator <= 10**18
+
+
+def test_an_amount_is_never_told_as_nothing():
+    least = replace(PURE, amount=Fraction(1, LONG), delta=Fraction(1, LONG))
+
+    text = lw.synthesize(TABLE, bought(least), epsilon=1).certificate.text()
+
+    assert "were bought before for epsilon 1e-300, except with probability 1e-300" in text
+
+
+def test_deltas_that_sum_to_1_are_told_to_promise_nothing():
+    many = [replace(ZCDP, delta=Fraction(9, 10))] * 2
+
+    whole = together(Budget.zcdp(1), Fraction(0), Fraction(1, 10**6), TERMS, many)
+
+    assert whole.text() == "rho 1.02, but the deltas sum to 1 or more, so that all of it together has no promise"
+    assert whole.epsilons == ()
+
+
+def test_more_than_1000_purchases_are_refused():
+    with pytest.raises(SchemaError, match="at most 1000"):
+        Schema.from_dict({"fields": [FLAG], "purchases": [PURE.to_dict()] * 1001})
+
+
+def test_a_field_of_any_name_can_be_bought():
+    name = "\t" + "long" * 100
+    own = replace(PURE, fields=(name,), privacy_unit=f"{name}:3")
+
+    assert Purchase.from_dict(own.to_dict()) == own
+
+
+def test_plain_addition_is_told_where_it_is_the_better_bound():
+    half = Fraction(1, 2 * 10**6)
+    rho = rho_for(Fraction(1), half)
+    lists = replace(ZCDP, amount=rho, delta=half)
+
+    whole = together(Budget.pure(1), Fraction(0), None, TERMS, [lists])
+
+    assert whole.epsilons[0] == (2 * half, 1 + epsilon_for(rho, half))
+    assert 1.999 < whole.epsilons[0][1] <= 2
+    assert whole.plain == tuple(delta for delta, _ in whole.epsilons)
+    assert whole.text() == "rho 0.5229: epsilon 2 at delta 1e-06 by plain addition"
+    assert {pair["by"] for pair in whole.to_dict()["epsilons"]} == {"addition"}
+
+
+def test_the_sum_in_rho_is_told_where_it_is_the_better_bound():
+    small = [replace(PURE, amount=Fraction(1, 100))] * 50
+
+    whole = together(Budget.zcdp(1), Fraction(0), Fraction(1, 10**6), TERMS, small)
+
+    assert whole.epsilons[0] == (Fraction(1, 10**6), epsilon_for(1 + Fraction(50, 20_000), Fraction(1, 10**6)))
+    assert (whole.plain, "addition" in whole.text()) == ((), False)
+    assert {pair["by"] for pair in whole.to_dict()["epsilons"]} == {"rho"}
+
+
+def test_a_sum_in_rho_that_cannot_be_converted_is_told_by_plain_addition():
+    whole = together(Budget.zcdp(1), Fraction(0), None, TERMS, [replace(PURE, amount=Fraction(10**9))])
+
+    assert [eps for _, eps in whole.epsilons] == [
+        10**9 + epsilon_for(Fraction(1), delta) for delta, _ in whole.epsilons
+    ]
+
+
+def test_pairs_of_hardly_another_delta_are_not_shown():
+    pairs = pairs_at(Fraction(1, 100), Fraction(1, 200), Fraction(1, 100))
+
+    assert len(pairs) == 4
+    assert told_pairs(pairs) == pairs[:1]
+
+
+DP = {"fields": [FLAG | {"name": name, "provenance": "dp"} for name in ("flag", "other")]}
+
+
+@pytest.mark.parametrize("is_release", [True, False], ids=["release", "evaluation"])
+def test_a_field_that_is_said_to_be_bought_and_that_no_purchase_names_is_warned_of(is_release):
+    table = TABLE.with_columns(other=pl.col("flag"))
+    schema = DP | {"purchases": [replace(PURE, fields=("flag", "gone")).to_dict()]}
+
+    if is_release:
+        written = lw.synthesize(table, schema, epsilon=1, mechanism="Independent").certificate
+    else:
+        written = lw.evaluate(table, table, schema, epsilon=1).certificate
+
+    (warning,) = (each for each in written.warnings if "provenance" in each)
+    assert warning == (
+        "provenance dp, but no purchase in the schema names it: other; what its bounds or categories cost is not told "
+        "here"
+    )
+    assert f"Warning: {warning}" in written.text()
+
+
+def test_fields_that_a_purchase_names_and_fields_that_are_public_are_not_warned_of():
+    assert untold_warnings(("age", "town"), [PURE]) == ()
+    assert untold_warnings((), []) == ()
+    assert "a0, a1, a2, a3, a4, a5, a6, a7 and 2 more;" in untold_warnings([f"a{each}" for each in range(10)], [])[0]

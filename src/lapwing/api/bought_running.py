@@ -20,6 +20,7 @@ from lapwing.noise.bits import BitSource
 from lapwing.numerics.noise_tails import sum_tail
 from lapwing.release.certificate import Certificate, CostLine, Statement
 from lapwing.release.curator import Curator
+from lapwing.release.domain_cost import untold_warnings
 from lapwing.release.noise_law import MAX_SD
 from lapwing.release.protection import fields_of_origin
 from lapwing.release.questions import Answer, MarginalCounts
@@ -266,6 +267,7 @@ def _certificate(
     lines = tuple(line for answer in answers for line in CostLine.of(answer, terms))
     total = Budget(settings.request.budget.notion, sum((line.cost.amount for line in lines), Fraction(0)))
     epsilons = promised_epsilons(settings.request, total)
+    bought = fields_of_origin(settings.schema, "dp")
     return Certificate(
         lapwing=VERSION,
         mechanism=settings.name,
@@ -280,7 +282,7 @@ def _certificate(
         privacy_unit=settings.schema.unit_label,
         max_rows=terms.max_rows,
         assumed_fields=fields_of_origin(settings.schema, "assumed"),
-        dp_fields=fields_of_origin(settings.schema, "dp"),
+        dp_fields=bought,
         public_rows=terms.rows,
         expected_rows=terms.expected_rows,
         released_rows=rows,
@@ -288,7 +290,11 @@ def _certificate(
         ledger=ledger_entry(records),
         accuracy=tuple(map(_statement, variations)),
         assumed=("the synthetic table was public before: it is no secret of the real rows",),
-        warnings=(*promise_warnings(total, epsilons), *_width_warnings(variations)),
+        warnings=(
+            *promise_warnings(total, epsilons),
+            *untold_warnings(bought, settings.schema.purchases),
+            *_width_warnings(variations),
+        ),
         purchases=settings.schema.purchases,
     )
 

@@ -14,7 +14,7 @@ from lapwing.mechanisms.grid import KEPT_SHARE
 from lapwing.mechanisms.linear_statistics import CONDITION_NUMBER, EFFECTIVE_POINTS
 from lapwing.mechanisms.registry import accuracy_statements, assumptions, settings_of
 from lapwing.release.certificate import CERTIFIED, Certificate, CostLine, LedgerEntry, Statement
-from lapwing.release.domain_cost import pairs_at
+from lapwing.release.domain_cost import pairs_at, untold_warnings
 from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.model import ReleasedModel
 from lapwing.release.protection import fields_of_origin
@@ -56,6 +56,7 @@ def certify(
     total = Budget(settings.request.budget.notion, sum((line.cost.amount for line in lines), Fraction(0)))
     epsilons = promised_epsilons(settings.request, total)
     rng = generator(settings.seed, "certificate")
+    bought = fields_of_origin(settings.schema, "dp")
     accuracy = (
         *_noise_statements(answers),
         *accuracy_statements(settings.mechanism, settings.schema, terms, answers, model, rng=rng),
@@ -74,7 +75,7 @@ def certify(
         privacy_unit=settings.schema.unit_label,
         max_rows=terms.max_rows,
         assumed_fields=fields_of_origin(settings.schema, "assumed"),
-        dp_fields=fields_of_origin(settings.schema, "dp"),
+        dp_fields=bought,
         public_rows=terms.rows,
         expected_rows=terms.expected_rows,
         released_rows=model.rows,
@@ -86,6 +87,7 @@ def certify(
             *_noise_warnings(answers, model, terms),
             *_misfit_warnings(settings, answers),
             *promise_warnings(total, epsilons),
+            *untold_warnings(bought, settings.schema.purchases),
             *_caveats(settings, answers),
             *_kept_warnings(accuracy),
             *_collapse_warnings(accuracy),

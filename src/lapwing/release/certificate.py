@@ -13,7 +13,7 @@ from typing import Any, Self, cast
 from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.release.cost_lines import CostLine, budget_from_dict, budget_to_dict, counted_lines
-from lapwing.release.domain_cost import Together, pairs_to_dict, purchase_lines, together
+from lapwing.release.domain_cost import Together, pairs_to_dict, purchase_lines, together, told_pairs
 from lapwing.release.plain import rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.release.protection import ROW, origin_lines, protection_lines, unit_field
 from lapwing.release.terms import Relation, Terms
@@ -259,7 +259,9 @@ class Certificate:
         questions = f"for {counted_lines(self.lines)}"
         if self.total.notion == "pure":
             return f"Cost: {self.total} {questions}, pure differential privacy."
-        pairs = {delta: f"epsilon {float(eps):.4g} at delta {float(delta):.3g}" for delta, eps in self.epsilons}
+        # The requested delta first, so that it is shown and others stand apart from it.
+        ordered = tuple(sorted(self.epsilons, key=lambda pair: pair[0] != self.requested_delta))
+        pairs = {delta: f"epsilon {float(eps):.4g} at delta {float(delta):.3g}" for delta, eps in told_pairs(ordered)}
         asked = None if self.requested_delta is None else pairs.pop(self.requested_delta, None)
         spent = str(self.total) if asked is None else f"{asked} (rho {float(self.total.rho):.3g})"
         more = "".join(f"; {pair}" for pair in pairs.values())

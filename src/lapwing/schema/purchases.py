@@ -7,13 +7,17 @@ from fractions import Fraction
 from typing import Any, Final
 
 from lapwing.errors import SchemaError
+from lapwing.schema.checks import is_encodable
 from lapwing.schema.scalars import quote
 
 NOTIONS: Final = ("pure", "zcdp")
 RELATIONS: Final = ("add-remove", "replace-one")
-_MOST: Final = 10_000
-# Lengths are limited because a short text such as "1e999999999" can stand for a gigabyte of integer.
-_EXACT: Final = re.compile(r"(0|[1-9]\d{0,1999})(/[1-9]\d{0,1999})?", re.ASCII)
+_MOST: Final = 1_000
+_LARGEST: Final = 10**9
+_LONGEST: Final = 200
+# Lengths are limited because Python writes no number of more than 4,300 digits, and one that cannot be written must not
+# be met after a budget is spent. What can be typed as epsilon, delta or rho has fewer than 500.
+_EXACT: Final = re.compile(r"(0|[1-9]\d{0,499})(/[1-9]\d{0,499})?", re.ASCII)
 _KEYS: Final = frozenset({"fields", "notion", "amount", "delta", "relation", "privacyUnit", "release", "lapwing"})
 
 
@@ -28,7 +32,7 @@ class Purchase:
     notion : {"pure", "zcdp"}
         What ``amount`` measures: ε of pure differential privacy, or ρ of zero-concentrated privacy.
     amount : Fraction
-        What was spent, above 0.
+        What was spent, above 0 and at most 10^9.
     delta : Fraction, default 0
         With at most this probability the lists that were learned lose more than ``amount``; 0 up to below 1.
     relation : {"add-remove", "replace-one"}
@@ -36,9 +40,9 @@ class Purchase:
     privacy_unit : str
         ``row``, or ``FIELD:MAXROWS``.
     release : str
-        The run's id, under which a ledger and the certificate know it.
+        The run's id, under which a ledger and the certificate know it: printable, at most 200 characters.
     lapwing : str
-        Version that made it.
+        Version that made it, likewise.
 
     Raises
     ------
@@ -70,16 +74,26 @@ class Purchase:
     lapwing: str
 
     def __post_init__(self) -> None:
-        if not self.fields or not all(isinstance(name, str) and name for name in self.fields):
+        if not self.fields or not all(map(_is_name, self.fields)):
             raise SchemaError('a purchase needs "fields", a list of the names of the fields that it paid for')
         for key, value, known in (("notion", self.notion, NOTIONS), ("relation", self.relation, RELATIONS)):
             if value not in known:
                 raise SchemaError(f"a purchase's {key} must be one of {', '.join(known)}, got {quote(value)}")
-        if self.amount <= 0 or not 0 <= self.delta < 1:
-            raise SchemaError("a purchase's amount must be above 0, and its delta at least 0 and below 1")
-        for key, text in (("privacyUnit", self.privacy_unit), ("release", self.release), ("lapwing", self.lapwing)):
-            if not isinstance(text, str) or not text:
-                raise SchemaError(f"a purchase's {key} must be a text of at least one character, got {quote(text)}")
+        if not 0 < self.amount <= _LARGEST or not 0 <= self.delta < 1:
+            raise SchemaError(
+                "a purchase's amount must be above 0 and at most 10^9, and its delta at least 0 and below 1; leave "
+                "purchases as they were written"
+            )
+        # It holds the name of a field, which may be any text.
+        if not _is_name(self.privacy_unit):
+            raise SchemaError(
+                f"a purchase's privacyUnit must be a text of at least one character, got {quote(self.privacy_unit)}"
+            )
+        for key, text in (("release", self.release), ("lapwing", self.lapwing)):
+            if not _is_name(text) or len(text) > _LONGEST or not text.isprintable():
+                raise SchemaError(
+                    f"a purchase's {key} must be a printable text of 1 to {_LONGEST} characters, got {quote(text)}"
+                )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the purchase in the file format."""
@@ -124,8 +138,16 @@ def purchases_from(value: object) -> tuple[Purchase, ...]:
     return tuple(map(Purchase.from_dict, value))
 
 
+def _is_name(value: object) -> bool:
+    """Tell whether a value is a text that can be written, of at least one character."""
+    return isinstance(value, str) and bool(value) and is_encodable(value)
+
+
 def _exact(key: str, value: object) -> Fraction:
     """Read an exact amount."""
     if not isinstance(value, str) or not _EXACT.fullmatch(value):
-        raise SchemaError(f'a purchase\'s {key} must be an exact number as text, such as "1/10", got {quote(value)}')
+        raise SchemaError(
+            f'a purchase\'s {key} must be an exact number as text, such as "1/10", with at most 500 digits, got '
+            f"{quote(value)}"
+        )
     return Fraction(value)
