@@ -78,14 +78,14 @@ def test_check_of_a_long_schema_fits_one_screen(tmp_path):
     ("lengths", "says"),
     [
         ([1, 3], "texts not listed go to their prefix"),
-        ([2], "no category has 2 characters: nothing folds"),
         ([4], "no category has 4 characters: nothing folds"),
-        ([2, 4, 6], "no category has 2, 4 or 6 characters: nothing folds"),
+        ([1], "no category has 1 character: nothing folds"),
+        ([1, 4, 6], "no category has 1, 4 or 6 characters: nothing folds"),
     ],
-    ids=["some", "one", "long", "three"],
+    ids=["some", "one", "first", "three"],
 )
 def test_check_says_where_no_category_is_as_long_as_a_prefix(tmp_path, lengths, says):
-    field = {"name": "code", "type": "string", "categories": ["E", "250"]}
+    field = {"name": "code", "type": "string", "categories": ["EE", "250"]}
     fields = [{**field, "hierarchy": {"prefixes": lengths, "fold": True}}]
     (tmp_path / "s.json").write_text(json.dumps({"fields": fields}))
 

@@ -91,13 +91,13 @@ def test_texts_that_are_numbers_or_dates_are_told_so_and_nothing_that_is_said_of
     "cells",
     [
         ["north", "NA"],
-        ["true", "1", "false"],
+        ["true", "false", "NA"],
         ["1", "2", "3", "north"],
-        [*map(str, range(59)), *(f"V{code}" for code in range(6))],
+        [*map(str, range(90)), *(f"V{code}" for code in range(6))],
         ["1.2.99999", "3.40.20"],
         ["2011-13-31", "2011-12-32"],
     ],
-    ids=["names", "flags", "a code", "codes", "versions", "no days"],
+    ids=["names", "truths", "a code", "codes", "versions", "no days"],
 )
 def test_texts_that_are_no_numbers_and_no_dates_are_not_taken_for_them(cells):
     found = said(pl.DataFrame({"x": cells}), "x")

@@ -182,7 +182,8 @@ def _folded(field: "Field") -> str:
     if lengths.intersection(field.folds):
         return "texts not listed go to their prefix"
     *most, last = map(str, field.folds)
-    return f"no category has {' or '.join([', '.join(most), last] if most else [last])} character{'s' * (field.folds != (1,))}: nothing folds"
+    listed = f"{', '.join(most)} or {last}" if most else last
+    return f"no category has {listed} character{'' if field.folds == (1,) else 's'}: nothing folds"
 
 
 def _listed(names: Sequence[str]) -> str:
