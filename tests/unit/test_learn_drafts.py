@@ -166,3 +166,17 @@ def test_what_a_quantile_leaves_out_is_told_before_anything_is_spent(tmp_path):
     said = lapwing(*learn, "--quantile", "0.01", "-o", tmp_path / "l")
 
     assert "rows, and 0.01 of all rows, at each end, of age." in said.err
+
+
+def test_nothing_hidden_in_a_name_reaches_the_screen(tmp_path):
+    name = "red\x1b[31m"
+    DATA.rename({"age": name}).write_parquet(tmp_path / "t.parquet")
+    (tmp_path / "s.json").write_text(json.dumps({"fields": [{**AGE, "name": name}]}))
+    learn = ["schema", "learn", tmp_path / "t.parquet", "--schema", tmp_path / "s.json"]
+
+    said = [
+        lapwing(*learn, "--epsilon", epsilon, "-o", tmp_path / f"{epsilon}.json") for epsilon in ("100", "0.000001")
+    ]
+
+    assert [ran.status for ran in said] == [0, 0]
+    assert "\x1b" not in "".join(ran.out + ran.err for ran in said)

@@ -14,6 +14,7 @@ from lapwing.cli.progress import shown_progress
 from lapwing.cli.synthesize import Dataset, Epsilon, LedgerFile, Neighbours, Rho
 from lapwing.errors import LapwingError, ParameterError
 from lapwing.report.text import aligned
+from lapwing.schema.scalars import visible
 from lapwing.table.outputs import whole_files
 
 if TYPE_CHECKING:
@@ -113,14 +114,14 @@ def learn(
     )
     say = speaker(context, quiet)
     for line in outlook(settings, Terms(relation=settings.relation, max_rows=original.max_rows)):
-        say(f"At this budget {line}.")
+        say(visible(f"At this budget {line}."))
     book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
     inputs = [path for path in (data, schema, ledger, transcript) if path is not None]
     targets = [path for path in (output, target) if path is not None]
     with shown_progress(quiet=is_quiet(context, quiet)):
         found = _produced(data, settings, book, targets, inputs)
     account = [f"--ledger {ledger}"] * (ledger is not None) + [f"--dataset {dataset}"] * (dataset is not None)
-    print("\n".join(_summary(found, data, output, account)))
+    print(visible("\n".join(_summary(found, data, output, account))))
     _tell(found, targets, say)
 
 
