@@ -17,6 +17,7 @@ from lapwing.api.croissant_files import Beside
 from lapwing.api.release import Release
 from lapwing.budget.budget import Budget
 from lapwing.errors import DataError, ParameterError
+from lapwing.release.certificate import Statement
 from lapwing.schema.foreign.reading import read_foreign
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.schemas import Schema
@@ -154,20 +155,97 @@ def test_plain_figures_are_never_below_the_exact_ones(part):
     assert part / 10**6 <= delta < part * (1 + Fraction(1, 10**12)) / 10**6
 
 
-def test_what_a_domain_cost_stands_beside_what_the_release_cost():
-    bought = Purchase(
-        fields=("age",),
-        notion="zcdp",
-        amount=Fraction(1, 10),
-        relation="add-remove",
-        privacy_unit="row",
-        release="8f14",
-        lapwing="0.1.0",
-    )
-    found = statement(dataclasses.replace(SAVED.certificate, purchases=(bought,)))
+BOUGHT = Purchase(
+    fields=("age",),
+    notion="zcdp",
+    amount=Fraction(1, 10),
+    delta=Fraction(1, 10**6),
+    relation="add-remove",
+    privacy_unit="row",
+    release="8f14",
+    lapwing="0.1.0",
+)
+PURE = dataclasses.replace(
+    SAVED.certificate,
+    lines=(),
+    total=Budget("pure", Fraction(0)),
+    requested_epsilon=Fraction(1),
+    requested_delta=None,
+    requested_rho=None,
+    epsilons=(),
+)
 
-    assert found["purchases"] == [bought.to_dict()]
+
+def test_what_a_domain_cost_stands_beside_what_the_release_cost():
+    found = statement(dataclasses.replace(SAVED.certificate, purchases=(BOUGHT,)))
+
+    assert found["purchases"] == [BOUGHT.to_dict()]
     assert found["together"]["total"]["exact"] == "1/5"
+
+
+def test_the_plain_figures_hold_for_what_was_bought_too():
+    certificate = dataclasses.replace(SAVED.certificate, purchases=(BOUGHT,))
+    found = statement(certificate)
+    delta, epsilon = certificate.together.epsilons[0]
+
+    assert (found["epsilon"], found["delta"]) == (pytest.approx(float(epsilon)), pytest.approx(float(delta)))
+    assert (found["epsilon_of_this_release"], found["delta_of_this_release"]) == (2.5, 1e-6)
+    assert found["epsilon"] > 2.5
+    assert found["delta"] > 1e-6
+
+
+def test_pure_figures_add_up_with_the_delta_of_the_lists():
+    bought = dataclasses.replace(BOUGHT, notion="pure", amount=Fraction(3, 10))
+    found = statement(dataclasses.replace(PURE, purchases=(bought, bought)))
+
+    assert (found["epsilon"], found["delta"]) == (0.6, 2e-6)
+    assert (found["epsilon_of_this_release"], found["delta_of_this_release"]) == (0, 0)
+
+
+def test_without_purchases_the_figures_are_those_of_the_release():
+    found = statement(SAVED.certificate)
+
+    for key in ("epsilon", "delta"):
+        assert found[key] == found[f"{key}_of_this_release"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"purchases": (BOUGHT, dataclasses.replace(BOUGHT, relation="replace-one"))},
+        {"purchases": (BOUGHT, dataclasses.replace(BOUGHT, privacy_unit="visit:5"))},
+        {"purchases": (dataclasses.replace(BOUGHT, delta=Fraction(2, 3)),) * 2},
+        {"purchases": (BOUGHT,), "dp_fields": ("age", "sex")},
+        {"purchases": (), "dp_fields": ("sex",)},
+    ],
+    ids=["relation", "unit", "delta of 1", "untold", "all untold"],
+)
+@pytest.mark.parametrize("certificate", [SAVED.certificate, PURE], ids=["zcdp", "pure"])
+def test_where_nothing_can_be_promised_of_the_whole_file_there_is_no_figure(certificate, change):
+    found = statement(dataclasses.replace(certificate, **change))
+
+    assert (found["epsilon"], found["delta"]) == (None, None)
+    assert found["epsilon_of_this_release"] is not None
+
+
+def test_one_line_says_how_large_the_noise_is():
+    def noise(sd, more=""):
+        return Statement(kind="noise on each count", text=f"each count of 1 noisy tables carries noise{more}", value=sd)
+
+    def limits(*accuracy):
+        certificate = dataclasses.replace(SAVED.certificate, accuracy=accuracy)
+        return json.loads(described(SAVED.schema, certificate))["rai:dataLimitations"]
+
+    other = Statement(kind="other", text="else", value=2.0)
+    found = limits(noise(16.61), noise(146.2, "; small ones were left out"), other, noise(70.0))
+    assert sum("standard deviation" in line for line in found) == 1
+    assert found[1].endswith(
+        "a standard deviation from 16.6 to 146 records; small ones were left out; see the certificate"
+    )
+    assert found[2] == "else: 2"
+    assert not any("1 noisy tables" in line for line in found)
+    assert "a standard deviation of 70 records" in limits(noise(70.0), noise(70.0))[1]
+    assert not any("standard deviation" in line for line in limits(other))
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -265,6 +343,7 @@ def test_the_command_writes_it_before_the_certificate_that_it_names(tmp_path, mo
     )
 
     assert done.status == 0, done.err
+    assert "It has no license, url or creator, which Croissant asks for" in done.err + done.out
     assert [name for name in order if not name.startswith(".")] == [
         "m.lapwing",
         "rows.csv",
@@ -272,6 +351,7 @@ def test_the_command_writes_it_before_the_certificate_that_it_names(tmp_path, mo
         "rows.csv.certificate.json",
     ]
     found = json.loads((tmp_path / "croissant.json").read_text())
+    assert sum("a standard deviation of" in line for line in found["rai:dataLimitations"]) == 1
     certificate = (tmp_path / "rows.csv.certificate.json").read_bytes()
     assert found["distribution"][1]["sha256"] == hashlib.sha256(certificate).hexdigest()
     assert found["distribution"][0]["sha256"] == hashlib.sha256((tmp_path / "rows.csv").read_bytes()).hexdigest()

@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from lapwing.api.croissant_files import Beside, content_url, path_of, same_release
+from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
 from lapwing.release.certificate import Certificate
+from lapwing.release.domain_cost import Pairs
 from lapwing.release.protection import protection_lines
 from lapwing.schema.fields import Field
 from lapwing.schema.foreign.croissant import OWN_KEYS
@@ -30,6 +32,10 @@ from lapwing.table.outputs import whole_files
 MOST_LISTED: Final = 10_000
 """Longer lists of categories are left out of a Croissant file, which programs read into memory whole."""
 
+NOISE: Final = "noise on each count"
+"""Kind of the statements about noise in a certificate."""
+
+_Pair = tuple[Fraction, Fraction]
 _ENCODINGS: Final = {".csv": "text/csv", ".parquet": "application/x-parquet"}
 _DATA_TYPES: Final = {
     "integer": "sc:Integer",
@@ -174,14 +180,23 @@ def _dataset(schema: Schema, certificate: Certificate, about: Mapping[str, Any] 
 def _responsible(certificate: Certificate) -> dict[str, Any]:
     """Return what the vocabularies for responsible use, provenance and privacy have words for."""
     tool = f"Lapwing {certificate.lapwing}"
-    known = [each.text if each.value is None else f"{each.text}: {each.value:.4g}" for each in certificate.accuracy]
+    known = [
+        each.text if each.value is None else f"{each.text}: {each.value:.4g}"
+        for each in certificate.accuracy
+        if each.kind != NOISE
+    ]
     noise = "Figures made from these rows carry the noise of the release, and chance from drawing rows; the certificate"
     return {
         "rai:dataCollection": f"Made by {tool}, mechanism {certificate.mechanism}, from a private table that is no "
         "part of this data set.",
         "rai:personalSensitiveInformation": "The rows are drawn from a released model, not copied from the private "
         "table. " + " ".join(protection_lines(certificate.relation, certificate.privacy_unit)),
-        "rai:dataLimitations": [f"{noise} says how much is known about it.", *known, *certificate.warnings],
+        "rai:dataLimitations": [
+            f"{noise} says how much is known about it.",
+            *_noise(certificate),
+            *known,
+            *certificate.warnings,
+        ],
         "dpv:hasTechnicalMeasure": {
             "@type": "sc:DefinedTerm",
             "name": "Differential Privacy",
@@ -197,21 +212,58 @@ def _responsible(certificate: Certificate) -> dict[str, Any]:
     }
 
 
+def _noise(certificate: Certificate) -> list[str]:
+    """Return one line on the noise of all noisy tables, where the certificate has one for each law."""
+    stated = [each for each in certificate.accuracy if each.kind == NOISE]
+    sizes = [each.value for each in stated if each.value is not None]
+    if not sizes:
+        return []
+    # Behind the semicolon stands what was done with the counts afterwards.
+    afterwards = dict.fromkeys(each.text.partition("; ")[2] for each in stated)
+    least, most = (f"{size:.3g}" for size in (min(sizes), max(sizes)))
+    spread = f"of {least}" if least == most else f"from {least} to {most}"
+    line = (
+        f"each count that the rows are drawn from carries noise with mean 0 and a standard deviation {spread} records"
+    )
+    return ["; ".join([line, *filter(None, afterwards), "see the certificate"])]
+
+
 def _statement(certificate: Certificate, target: Path, certified: Beside | None) -> dict[str, Any]:
     """Return the statement of differential privacy, in the words of the certificate."""
-    is_pure = certificate.total.notion == "pure"
-    # Of zCDP, the pair of the delta that was asked for stands first.
-    pairs = ((certificate.delta, certificate.total.amount),) if is_pure else certificate.epsilons[:1]
+    own = _first(certificate.total, certificate.delta, certificate.epsilons)
+    whole = _of_the_file(certificate, own)
     file = None
     if certified is not None:
         file = {"file": content_url(certified.target, target), "sha256": certified.sha256}
     return {
-        "epsilon": _above(pairs[0][1]) if pairs else None,
-        "delta": _above(pairs[0][0]) if pairs else None,
+        "epsilon": whole and _above(whole[1]),
+        "delta": whole and _above(whole[0]),
+        "epsilon_of_this_release": own and _above(own[1]),
+        "delta_of_this_release": own and _above(own[0]),
         **{key: value for key, value in certificate.to_dict().items() if key not in _LEFT_TO_THE_CERTIFICATE},
         "software": {"name": "lapwing", "version": certificate.lapwing},
         "certificate": file,
     }
+
+
+def _first(total: Budget, delta: Fraction, pairs: Pairs) -> _Pair | None:
+    """Return the (δ, ε) to state first: of zCDP that of the delta that was asked for; None where none holds."""
+    found = ((delta, total.amount), *pairs) if total.notion == "pure" else pairs
+    return next((pair for pair in found if pair[0] < 1), None)
+
+
+def _of_the_file(certificate: Certificate, own: _Pair | None) -> _Pair | None:
+    """Return the (δ, ε) that hold for all that the file shows, also bounds and lists that were bought before.
+
+    None where no common promise can be said: of purchases under other terms, and of bought fields of unknown price.
+    """
+    told = {name for bought in certificate.purchases for name in bought.fields}
+    terms = (certificate.relation, certificate.privacy_unit)
+    are_alike = all((bought.relation, bought.privacy_unit) == terms for bought in certificate.purchases)
+    if not are_alike or not told.issuperset(certificate.dp_fields):
+        return None
+    whole = certificate.together
+    return own if whole is None else _first(whole.total, whole.delta, whole.epsilons)
 
 
 def _above(number: Fraction) -> float | None:

@@ -23,6 +23,10 @@ Format = Literal["parquet", "csv"]
 _UNRECORDED = (
     "No --ledger: this release is recorded nowhere, and nothing adds up what is spent; see `lapwing ledger init`."
 )
+_ASKED_FOR = (
+    "It has no license, url or creator, which Croissant asks for: write them in, or give them in Python, "
+    "release.to_croissant(..., about={...})."
+)
 _FORMATS: dict[str, Format] = {".parquet": "parquet", ".csv": "csv"}
 
 
@@ -238,5 +242,6 @@ def summarize(release: "Release", targets: Targets, say: Say) -> None:
         say(f"model: {targets.model}")
     if targets.croissant is not None:
         say(f"Croissant: {targets.croissant}")
+        say(_ASKED_FOR)
     if targets.certificate is not None:
         say(f"certificate: {targets.certificate}")
