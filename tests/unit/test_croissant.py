@@ -215,10 +215,11 @@ def test_without_purchases_the_figures_are_those_of_the_release():
         {"purchases": (BOUGHT, dataclasses.replace(BOUGHT, relation="replace-one"))},
         {"purchases": (BOUGHT, dataclasses.replace(BOUGHT, privacy_unit="visit:5"))},
         {"purchases": (dataclasses.replace(BOUGHT, delta=Fraction(2, 3)),) * 2},
+        {"purchases": (dataclasses.replace(BOUGHT, notion="pure", delta=Fraction(2, 3)),) * 2},
         {"purchases": (BOUGHT,), "dp_fields": ("age", "sex")},
         {"purchases": (), "dp_fields": ("sex",)},
     ],
-    ids=["relation", "unit", "delta of 1", "untold", "all untold"],
+    ids=["relation", "unit", "delta of 1", "pure, delta of 1", "untold", "all untold"],
 )
 @pytest.mark.parametrize("certificate", [SAVED.certificate, PURE], ids=["zcdp", "pure"])
 def test_where_nothing_can_be_promised_of_the_whole_file_there_is_no_figure(certificate, change):
