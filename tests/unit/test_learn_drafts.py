@@ -180,3 +180,24 @@ def test_nothing_hidden_in_a_name_reaches_the_screen(tmp_path):
 
     assert [ran.status for ran in said] == [0, 0]
     assert "\x1b" not in "".join(ran.out + ran.err for ran in said)
+
+
+PAID = {"fields": ["age"], "notion": "pure", "amount": "1/10", "relation": "add-remove", "privacyUnit": "row"}
+PAID |= {"release": "r", "lapwing": "0.1"}
+
+
+def test_what_was_bought_under_another_promise_is_a_warning_of_every_release():
+    known = {**AGE, "constraints": {"minimum": 0, "maximum": 99}}
+    schema = {"fields": [known, {**TOWN, "role": "identifier"}], "purchases": [PAID]}
+    alike = lw.synthesize(DATA, schema, epsilon=1).certificate.warnings
+
+    units = {**schema, "privacyUnit": {"field": "town", "maxRows": 3}}
+    other = lw.synthesize(DATA, units, epsilon=1).certificate.warnings
+
+    assert not any("were bought for the privacy unit" in warning for warning in alike)
+    assert any("of age were bought for the privacy unit row under add-remove neighbours" in each for each in other)
+
+
+def test_a_schema_that_can_hold_no_more_purchases_buys_no_more():
+    with pytest.raises(ParameterError, match="holds 1000 purchases already"):
+        lw.Schema.learn(DATA, {"fields": [AGE], "purchases": [PAID] * 1000}, epsilon=1)

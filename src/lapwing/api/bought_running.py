@@ -20,7 +20,7 @@ from lapwing.noise.bits import BitSource
 from lapwing.numerics.noise_tails import sum_tail
 from lapwing.release.certificate import Certificate, CostLine, Statement
 from lapwing.release.curator import Curator
-from lapwing.release.domain_cost import untold_warnings
+from lapwing.release.domain_cost import other_terms_warnings, untold_warnings
 from lapwing.release.noise_law import MAX_SD
 from lapwing.release.protection import fields_of_origin
 from lapwing.release.questions import Answer, MarginalCounts
@@ -268,6 +268,7 @@ def _certificate(
     total = Budget(settings.request.budget.notion, sum((line.cost.amount for line in lines), Fraction(0)))
     epsilons = promised_epsilons(settings.request, total)
     bought = fields_of_origin(settings.schema, "dp")
+    modelled = [field.name for field in settings.schema.columns]
     return Certificate(
         lapwing=VERSION,
         mechanism=settings.name,
@@ -293,6 +294,7 @@ def _certificate(
         warnings=(
             *promise_warnings(total, epsilons),
             *untold_warnings(bought, settings.schema.purchases),
+            *other_terms_warnings(modelled, settings.schema.purchases, terms.relation, settings.schema.unit_label),
             *_width_warnings(variations),
         ),
         purchases=settings.schema.purchases,

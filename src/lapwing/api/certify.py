@@ -14,7 +14,7 @@ from lapwing.mechanisms.grid import KEPT_SHARE
 from lapwing.mechanisms.linear_statistics import CONDITION_NUMBER, EFFECTIVE_POINTS
 from lapwing.mechanisms.registry import accuracy_statements, assumptions, settings_of
 from lapwing.release.certificate import CERTIFIED, Certificate, CostLine, LedgerEntry, Statement
-from lapwing.release.domain_cost import pairs_at, untold_warnings
+from lapwing.release.domain_cost import other_terms_warnings, pairs_at, untold_warnings
 from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.model import ReleasedModel
 from lapwing.release.protection import fields_of_origin
@@ -57,6 +57,7 @@ def certify(
     epsilons = promised_epsilons(settings.request, total)
     rng = generator(settings.seed, "certificate")
     bought = fields_of_origin(settings.schema, "dp")
+    modelled = [field.name for field in settings.schema.columns]
     accuracy = (
         *_noise_statements(answers),
         *accuracy_statements(settings.mechanism, settings.schema, terms, answers, model, rng=rng),
@@ -88,6 +89,7 @@ def certify(
             *_misfit_warnings(settings, answers),
             *promise_warnings(total, epsilons),
             *untold_warnings(bought, settings.schema.purchases),
+            *other_terms_warnings(modelled, settings.schema.purchases, terms.relation, settings.schema.unit_label),
             *_caveats(settings, answers),
             *_kept_warnings(accuracy),
             *_collapse_warnings(accuracy),

@@ -18,6 +18,7 @@ from lapwing.release.terms import Relation, Terms
 from lapwing.schema.checks import check_categories
 from lapwing.schema.fields import Field
 from lapwing.schema.opened import opened_schema
+from lapwing.schema.purchases import MOST_PURCHASES
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 
@@ -119,6 +120,10 @@ def read_learn_settings(
     """
     original = Schema.load_draft(cast("Any", schema))
     original.check_answered()
+    if len(original.purchases) >= MOST_PURCHASES:
+        raise ParameterError(
+            f"the schema holds {MOST_PURCHASES} purchases already, and no file holds more; learn more fields at once"
+        )
     names = _checked_names(fields, original)
     learned = [original.field(name) for name in names]
     texts = _read_dictionaries(dictionaries, original, names)

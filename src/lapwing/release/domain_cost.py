@@ -267,6 +267,38 @@ def untold_warnings(fields: Sequence[str], purchases: Sequence[Purchase]) -> tup
     )
 
 
+def other_terms_warnings(
+    fields: Sequence[str], purchases: Sequence[Purchase], relation: str, privacy_unit: str
+) -> tuple[str, ...]:
+    """Say which fields were bought under another promise than that of a release.
+
+    Parameters
+    ----------
+    fields : sequence of str
+        Modelled fields.
+    purchases : sequence of Purchase
+        Of their schema.
+    relation, privacy_unit : str
+        Those of the release.
+
+    Returns
+    -------
+    tuple of str
+        One warning for each other promise.
+    """
+    others: dict[tuple[str, str], list[str]] = {}
+    for each in purchases:
+        if (each.relation, each.privacy_unit) != (relation, privacy_unit):
+            named = others.setdefault((each.relation, each.privacy_unit), [])
+            named += [name for name in each.fields if name in fields and name not in named]
+    return tuple(
+        f"bounds and categories of {_named(named)} were bought for the privacy unit {unit} under {other} neighbours; "
+        "what is said here of who is protected does not hold for them"
+        for (other, unit), named in others.items()
+        if named
+    )
+
+
 def pairs_to_dict(pairs: Pairs) -> list[dict[str, dict[str, str]]]:
     """Return (δ, ε) pairs as plain JSON values."""
     return [{"delta": rational_text(delta), "epsilon": rational_text(eps)} for delta, eps in pairs]

@@ -12,7 +12,9 @@ from lapwing.schema.scalars import quote
 
 NOTIONS: Final = ("pure", "zcdp")
 RELATIONS: Final = ("add-remove", "replace-one")
-_MOST: Final = 1_000
+MOST_PURCHASES: Final = 1_000
+"""Of one schema."""
+
 _LARGEST: Final = 10**9
 _LONGEST: Final = 200
 # Lengths are limited because Python writes no number of more than 4,300 digits, and one that cannot be written must not
@@ -133,8 +135,8 @@ def purchases_from(value: object) -> tuple[Purchase, ...]:
     """Return the purchases of a schema in the file format; none where the key is absent or null."""
     if value is None:
         return ()
-    if not isinstance(value, list | tuple) or len(value) > _MOST:
-        raise SchemaError(f'"purchases" must be a list of at most {_MOST} objects; leave it as it was written')
+    if not isinstance(value, list | tuple) or len(value) > MOST_PURCHASES:
+        raise SchemaError(f'"purchases" must be a list of at most {MOST_PURCHASES} objects; leave it as it was written')
     return tuple(map(Purchase.from_dict, value))
 
 
