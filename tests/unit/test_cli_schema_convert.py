@@ -42,6 +42,7 @@ def test_what_is_missing_is_said_by_field_with_both_ways_out(output):
     for line in (
         "read SDV metadata",
         "columns 7 modelled, 4 identifiers",
+        "privacy unit open",
         "(the table) whose rows are protected together",
         "nights minimum and maximum",
         "ward categories",

@@ -58,12 +58,14 @@ def convert(
 
 def _summary(found: "Converted", output: Path) -> str:
     """Return what was read, what is missing and how to supply it, and what has no place in a schema."""
+    from lapwing.schema.foreign.converted import UNIT_LACK  # noqa: PLC0415
+
     schema = found.schema
     facts = [
         ("read", found.format),
         ("table", schema.name or "(no name)"),
         ("columns", f"{len(schema.columns)} modelled, {len(schema.fields) - len(schema.columns)} identifiers"),
-        ("privacy unit", schema.unit_label),
+        ("privacy unit", "open" if any(lack.what == UNIT_LACK for lack in found.lacks) else schema.unit_label),
         ("state", "draft: something is missing" if schema.is_draft else "complete"),
     ]
     return "\n".join([aligned(facts), *_missing(found, output), *_notes(found)])

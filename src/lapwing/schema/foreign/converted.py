@@ -2,13 +2,16 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import is_encodable
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import PrivacyUnit, Schema
+
+
+UNIT_LACK: Final = "whose rows are protected together"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,7 @@ def unit_lack(why: str, how: str = '"privacyUnit": {"field": ..., "maxRows": ...
     """Return the lack of a privacy unit where a file leaves open, or says in vain, whose rows belong together."""
     return Lack(
         "",
-        "whose rows are protected together",
+        UNIT_LACK,
         f"{why}: write {how}, or remove this question if each row is another person's",
     )
 
