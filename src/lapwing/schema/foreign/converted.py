@@ -10,7 +10,6 @@ from lapwing.schema.fields import Field
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import PrivacyUnit, Schema
 
-
 UNIT_LACK: Final = "whose rows are protected together"
 
 
