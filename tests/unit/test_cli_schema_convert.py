@@ -49,7 +49,10 @@ def test_what_is_missing_is_said_by_field_with_both_ways_out(output):
     ):
         assert line in lines
     assert "write them into the file from public knowledge" in said.out
-    assert f"lapwing schema learn DATA --schema {output} --epsilon E --delta D --fields day arrived nights cost ward" in said.out
+    assert (
+        f"lapwing schema learn DATA --schema {output} --epsilon E --delta D --fields day arrived nights cost ward"
+        in said.out
+    )
 
 
 def test_what_has_no_place_is_noted(output):
