@@ -39,7 +39,7 @@ def test_check_summarizes_a_schema(schema_file):
         "complete",
         "2 modelled, 1 identifiers",
         "id:3: all rows that share one value of id, of which at most 3 are used",
-        "1 fields: sex",
+        "1 field: sex",
         "0 to 120, may be missing",
     ):
         assert part in said.out
@@ -202,3 +202,13 @@ def test_a_draft_is_refused_until_its_owner_has_edited_it(tmp_path, data):
     assert "is a draft" in filled.error
     assert "its provenance is still drafted" in untouched.error
     assert edited.status == 0, edited.err
+
+
+def test_check_says_what_was_bought(tmp_path):
+    paid = {"fields": ["age"], "notion": "zcdp", "amount": "1/100", "delta": "1/1000000", "relation": "add-remove"}
+    paid |= {"privacyUnit": "row", "release": "r", "lapwing": "0.1"}
+    (tmp_path / "s.json").write_text(json.dumps({**SCHEMA, "purchases": [paid]}))
+
+    said = lapwing("schema", "check", tmp_path / "s.json")
+
+    assert "bought        1 field: age, for rho 0.01, except with probability 1e-06" in said.out

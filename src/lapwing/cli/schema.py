@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lapwing.internal.suggestions import Suggestion
     from lapwing.internal.units import UnitFit
     from lapwing.schema.fields import Field
+    from lapwing.schema.purchases import Purchase
     from lapwing.schema.schemas import Schema
 
 _SHOWN = 40
@@ -128,6 +129,7 @@ def _summary(schema: "Schema") -> str:
         ("cells", f"about 10^{cells:.1f} in the full table"),
         ("privacy unit", f"{schema.unit_label}: {_unit(schema)}"),
         ("assumed", _listed(assumed) if assumed else "no field"),
+        *(("bought", _bought(each)) for each in schema.purchases),
     ]
     lines = [
         (field.name, field.type, _domain(field), str(field.domain.size), field.provenance) for field in schema.columns
@@ -135,6 +137,13 @@ def _summary(schema: "Schema") -> str:
     shown = [("column", "type", "values", "codes", "provenance"), *lines[:_SHOWN]]
     more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
     return "\n".join([aligned(facts), "", aligned(shown, right=[3]), *more])
+
+
+def _bought(purchase: "Purchase") -> str:
+    """Say what was bought, and for how much."""
+    price = f"{'epsilon' if purchase.notion == 'pure' else 'rho'} {float(purchase.amount):.4g}"
+    chance = f", except with probability {float(purchase.delta):.3g}" if purchase.delta else ""
+    return f"{_listed(purchase.fields)}, for {price}{chance}"
 
 
 def _unit(schema: "Schema") -> str:
@@ -189,7 +198,7 @@ def _folded(field: "Field") -> str:
 def _listed(names: Sequence[str]) -> str:
     """Return names on one line, the first ten of them."""
     more = f" and {len(names) - 10} more" if len(names) > 10 else ""
-    return f"{len(names)} fields: {', '.join(names[:10])}{more}"
+    return f"{len(names)} field{'' if len(names) == 1 else 's'}: {', '.join(names[:10])}{more}"
 
 
 def _fits(fits: "Sequence[FieldFit]", schema: "Schema") -> str:
