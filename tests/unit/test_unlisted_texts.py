@@ -200,7 +200,7 @@ def test_a_draft_may_name_its_rules_before_its_list():
         ({"type": "integer", "categories": None, "unlisted": "1"}, "unlisted applies to string fields"),
         ({"hierarchy": {"prefixes": [1], "fold": 1}}, "hierarchy fold must be true or false, got 1"),
         ({"hierarchy": {"fold": True}}, "hierarchy must be an object with one key"),
-        ({"hierarchy": {"parents": {"a": "b"}, "fold": True}}, '"fold": true may be added'),
+        ({"hierarchy": {"parents": {"a": "b"}, "fold": True}}, "fold goes with prefixes only, not with parents"),
         ({"categories": [1], "hierarchy": {"prefixes": [1], "fold": True}}, "hierarchy fold applies to string fields"),
         ({"unlisted": "a", "missingValues": ["a"]}, "is both a category and a missing value"),
         ({"unlisted": "\ud800"}, "unlisted must be the text of a category"),
