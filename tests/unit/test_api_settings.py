@@ -79,7 +79,7 @@ def test_a_schema_of_identifiers_only_is_refused():
 
 
 def test_a_draft_is_told_what_is_open_and_a_filled_one_that_it_is_a_draft():
-    with pytest.raises(SchemaError, match=r"the schema is a draft; still open: age \(minimum, maximum, provenance\); fill"):
+    with pytest.raises(SchemaError, match=r"is a draft; still open: age \(minimum, maximum, provenance\); fill"):
         settings(lw.Schema.draft(pl.DataFrame({"age": [1]})))
     with pytest.raises(SchemaError, match="the schema is a draft: its owner must"):
         settings({**FIELDS, "draft": True})
