@@ -9,9 +9,9 @@ import pytest
 import lapwing as lw
 from lapwing.errors import ParameterError
 from lapwing.mechanisms.steps.stat_expressions import MOST_DEPTH, compiled
-from lapwing.sample.wanted import Between, wanted_runs
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
+from lapwing.schema.wanted import Between, wanted_runs
 from lapwing.table.cells import Numbers
 from lapwing.table.codec import encode
 

@@ -12,11 +12,11 @@ from helpers.command import lapwing
 from lapwing.cli.conditions import read_conditions
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.internal.misfits import FieldFit, check_table
-from lapwing.sample.wanted import wanted_runs
 from lapwing.schema.category_trees import Prefixes
 from lapwing.schema.fields import Field
 from lapwing.schema.parsing import field_from
 from lapwing.schema.schemas import Schema
+from lapwing.schema.wanted import wanted_runs
 from lapwing.table.cells import UNREADABLE, Numbers, Texts, Times, texts
 from lapwing.table.codec import encode
 from lapwing.table.source import code_table

@@ -10,10 +10,10 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.mechanisms.steps.stat_expressions import Stat, compiled
 from lapwing.release.statistics import Statistic
-from lapwing.sample.wanted import wanted_runs
 from lapwing.schema.domains import Domain
 from lapwing.schema.groupings import Grouping, cut, identity
 from lapwing.schema.schemas import Schema
+from lapwing.schema.wanted import wanted_runs
 
 Condition = Mapping[str, object] | Stat | str
 

@@ -14,8 +14,8 @@ from lapwing.errors import LapwingWarning, ParameterError
 from lapwing.release.laws import Laws
 from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, narrow
 from lapwing.sample.ragged import distinct_pairs, ranks
-from lapwing.sample.wanted import Between, range_hint, wanted_runs
 from lapwing.schema.schemas import Schema
+from lapwing.schema.wanted import Between, range_hint, wanted_runs
 
 __all__ = ["FEW_ATOMS", "Between", "Conditioned", "condition", "conditioned", "effective_atoms"]
 

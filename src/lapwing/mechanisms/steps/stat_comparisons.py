@@ -11,12 +11,12 @@ import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.release.statistic_programs import MOST_LISTED
-from lapwing.sample.wanted import wanted_runs
 from lapwing.schema.checks import code_number
 from lapwing.schema.domains import CONTINUOUS_VALUES
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import MICROSECONDS, is_finite_number, parse_date, parse_datetime, quote
 from lapwing.schema.values import bounds, exact_cells, step
+from lapwing.schema.wanted import wanted_runs
 
 Ends = tuple[int, ...]
 """Where runs of codes begin, and the code after each of them."""
@@ -34,7 +34,7 @@ def equal_ends(field: Field, wanted: object, is_negated: bool) -> Ends:
     field : Field
         A modelled field.
     wanted : value or list of values
-        As `lapwing.sample.wanted.wanted_runs` takes them.
+        As `lapwing.schema.wanted.wanted_runs` takes them.
     is_negated : bool
         Whether the others are asked for: all values, special ones too, but not missing or misfit.
 
