@@ -12,7 +12,9 @@ from lapwing.schema.checks import RANGED_TYPES, check_list, check_name, is_encod
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.scalars import category_key, quote
 
-_TABLE_KEYS: Final = frozenset({"fields", "name", "draft", "privacyUnit", "missingValues", "questions", "purchases"})
+_TABLE_KEYS: Final = frozenset(
+    {"fields", "name", "draft", "privacyUnit", "missingValues", "questions", "purchases", "weight"}
+)
 _FIELD_KEYS: Final = frozenset(
     {
         *("name", "type", "constraints", "categories", "categoriesOrdered", "provenance", "role", "special"),
@@ -45,6 +47,7 @@ _OTHER_WORDS: Final = {
     **dict.fromkeys(("catchall", "othercategory"), "unlisted"),
     **dict.fromkeys(("max", "upper", "high"), "maximum"),
     **dict.fromkeys(("min", "lower", "low"), "minimum"),
+    **dict.fromkeys(("surveyweight", "sampleweight", "weightcolumn"), "weight"),
     **dict.fromkeys(("maxrows", "unit", "units", "group", "userid"), "privacyUnit"),
 }
 _MAX_UNKNOWN_KEYS: Final = 1000

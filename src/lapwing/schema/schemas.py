@@ -17,6 +17,7 @@ from lapwing.schema.fields import Field
 from lapwing.schema.purchases import Purchase, purchases_from
 from lapwing.schema.reading import read_json
 from lapwing.schema.scalars import quote, visible, whole_number
+from lapwing.schema.weights import check_weight
 
 _MAX_FIELDS: Final = 100_000
 _MAX_ROWS: Final = 2**31 - 1
@@ -73,6 +74,8 @@ class Schema:
         together; written by programs that convert other metadata.
     purchases : tuple of Purchase
         What was paid for bounds and lists that were learned from the table.
+    weight : str or None
+        The column of survey weights: a modelled integer or number, at least 0, which says how many each row stands for.
 
     Raises
     ------
@@ -95,6 +98,7 @@ class Schema:
     name: str = ""
     questions: tuple[str, ...] = ()
     purchases: tuple[Purchase, ...] = ()
+    weight: str | None = None
 
     draft: ClassVar[Callable[..., "Schema"]]
     """Draft a schema from a table (internal); attached by the front door, as this layer never sees rows."""
@@ -116,6 +120,8 @@ class Schema:
             raise SchemaError("the schema has no field to model; list at least one that is not an identifier")
         if self.privacy_unit is not None:
             _find(self.fields, self.privacy_unit.field, "privacyUnit")
+        if self.weight is not None:
+            check_weight(self.weight, self.fields)
         object.__setattr__(self, "questions", check_questions(self.questions))
         if not self.is_draft:
             self.check_complete()
@@ -254,6 +260,7 @@ class Schema:
             name=parsing.text_from(table, "name"),
             questions=() if questions is None else questions,
             purchases=purchases_from(table.get("purchases")),
+            weight=table.get("weight"),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -272,6 +279,8 @@ class Schema:
             found["draft"] = True
         if self.privacy_unit is not None:
             found["privacyUnit"] = {"field": self.privacy_unit.field, "maxRows": self.privacy_unit.max_rows}
+        if self.weight is not None:
+            found["weight"] = self.weight
         if missing_values != _PLAIN_MISSING:
             found["missingValues"] = list(missing_values)
         if self.questions:
