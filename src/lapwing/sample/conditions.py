@@ -13,6 +13,7 @@ import numpy as np
 from lapwing.errors import LapwingWarning, ParameterError
 from lapwing.release.laws import Laws
 from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, narrow
+from lapwing.sample.pinned import taken
 from lapwing.sample.ragged import distinct_pairs, ranks
 from lapwing.schema.schemas import Schema
 from lapwing.schema.wanted import Between, range_hint, wanted_runs
@@ -127,7 +128,7 @@ def conditioned(model: ReleasedModel, schema: Schema, where: Mapping[str, object
             stacklevel=3,
         )
     laws = {
-        name: _given(law, wanted[name], atoms) if name in wanted else _taken(law, atoms)
+        name: _given(law, wanted[name], atoms) if name in wanted else taken(law, atoms)
         for name, law in model.laws.items()
     }
     found = ReleasedModel(weights=matching, rows=round(model.rows * share), laws=laws, log_linear=part)
@@ -240,17 +241,6 @@ def _cut_laws(pieces: _Pieces, runs: np.ndarray, used: np.ndarray) -> Laws:
     return Laws(np.concatenate(([0], np.cumsum(sizes))), starts[order], stops[order], masses[order] / totals[number])
 
 
-def _taken(law: ColumnLaw, atoms: np.ndarray) -> ColumnLaw:
-    """Return the laws of some atoms."""
-    match law:
-        case Indexed():
-            return Indexed(law.index[atoms], law.laws)
-        case Spans():
-            return Spans(law.starts[atoms], law.stops[atoms])
-        case Bernoulli():
-            return Bernoulli(law.p[atoms])
-
-
 def _conditioned_part(part: LogLinear, wanted: Mapping[str, np.ndarray]) -> LogLinear:
     """Return a log-linear part whose base laws are cut, which conditions the whole of it."""
     base = dict(part.base)
@@ -273,7 +263,7 @@ def _starts(
     heaviest = int(np.bincount(kind.reshape(-1), model.weights[candidates]).argmax())
     atoms = candidates[kind.reshape(-1) == heaviest]
     weights = model.weights[atoms]
-    laws: dict[str, ColumnLaw] = {name: _taken(law, atoms) for name, law in model.laws.items() if name not in wanted}
+    laws: dict[str, ColumnLaw] = {name: taken(law, atoms) for name, law in model.laws.items() if name not in wanted}
     for (name, runs), is_matched in zip(wanted.items(), kinds[:, heaviest], strict=True):
         if is_matched:
             laws[name] = _given(model.laws[name], runs, atoms)
