@@ -1,0 +1,195 @@
+"""The public description of two linked tables: parents, and at most K children of each."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from lapwing.errors import SchemaError
+from lapwing.schema.fields import Field
+from lapwing.schema.parsing import check_object
+from lapwing.schema.reading import read_json
+from lapwing.schema.scalars import quote, whole_number
+from lapwing.schema.schemas import PrivacyUnit, Schema
+
+_KEYS: Final = ("parent", "child", "key", "maxChildren", "count")
+_LISTED: Final = ", ".join(_KEYS)
+_COUNT: Final = "children"
+_MOST_CHILDREN: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkedSchema:
+    """Everything public about two linked tables, such as households and persons.
+
+    Parameters
+    ----------
+    parent : Schema
+        Of the table with one row for each value of the key, without a privacy unit.
+    child : Schema
+        Of the table with any number of rows for each value of the key, without a privacy unit.
+    key : str
+        The column that links them: an identifier, of the same type and the same missing values in both.
+    max_children : int
+        Children of one parent that are used at most, 1 to 10,000: K.
+    count : str, default "children"
+        What the number of children is called, among the parent's columns.
+
+    Raises
+    ------
+    SchemaError
+        Where a rule is broken; the sentence names it.
+
+    Notes
+    -----
+    The privacy unit is one value of the key: its one parent row and at most K child rows.
+
+    Examples
+    --------
+    >>> home = {"name": "home", "type": "integer", "role": "identifier"}
+    >>> size = {"name": "rooms", "type": "integer", "constraints": {"minimum": 1, "maximum": 9}}
+    >>> schema = LinkedSchema.load({
+    ...     "key": "home", "maxChildren": 3, "parent": {"fields": [home, size]},
+    ...     "child": {"fields": [home, {"name": "adult", "type": "boolean"}]},
+    ... })
+    >>> [field.name for field in schema.joined.fields], schema.joined.unit_label
+    (['home', 'adult', 'rooms', 'children'], 'home:3')
+    """
+
+    parent: Schema
+    child: Schema
+    key: str
+    max_children: int
+    count: str = _COUNT
+
+    def __post_init__(self) -> None:
+        children = whole_number(self.max_children)
+        if children is None or not 1 <= children <= _MOST_CHILDREN:
+            raise SchemaError(
+                f"maxChildren must be a whole number from 1 to {_MOST_CHILDREN}, got {quote(self.max_children)}; "
+                "it is the number of children of one parent that are used at most"
+            )
+        object.__setattr__(self, "max_children", children)
+        if not isinstance(self.count, str) or not self.count:
+            raise SchemaError(f"count must be the name of a column, got {quote(self.count)}; leave it out")
+        for what, part in (("parent", self.parent), ("child", self.child)):
+            _check_part(what, part, self.key)
+        _check_same_key(self.parent.field(self.key), self.child.field(self.key))
+        taken = {field.name for part in (self.parent, self.child) for field in part.fields}
+        if self.count in taken:
+            raise SchemaError(
+                f"{quote(self.count)} is a column already, and the number of children would be called so too; give "
+                'another name under "count"'
+            )
+        _ = self.joined  # for its errors about names
+
+    @property
+    def counted(self) -> Schema:
+        """The parent's schema with the number of children as one more column: of the rows that are asked about."""
+        fields = (*self.parent.fields, self.count_field)
+        return replace(self.parent, fields=fields, privacy_unit=PrivacyUnit(self.key, 1))
+
+    @property
+    def joined(self) -> Schema:
+        """The child's schema with the columns of the parent, and the number of its children.
+
+        A parent's column of a name that the child has too is called ``parent.NAME`` here.
+        """
+        names = self.joined_names
+        given = tuple(
+            field if names[field.name] == field.name else replace(field, name=names[field.name])
+            for field in self.counted.columns
+        )
+        return replace(
+            self.child, fields=(*self.child.fields, *given), privacy_unit=PrivacyUnit(self.key, self.max_children)
+        )
+
+    @property
+    def joined_names(self) -> dict[str, str]:
+        """What each modelled column of `counted` is called in `joined`."""
+        own = {field.name for field in self.child.fields}
+        return {
+            field.name: f"parent.{field.name}" if field.name in own else field.name for field in self.counted.columns
+        }
+
+    @property
+    def count_field(self) -> Field:
+        """The number of children: 0 to K, a public domain."""
+        return Field(
+            name=self.count,
+            type="integer",
+            minimum=0,
+            maximum=self.max_children,
+            required=True,
+            provenance="public",
+            description="rows of the child table, at most as many as are used",
+        )
+
+    @classmethod
+    def load(cls, source: "str | os.PathLike[str] | Mapping[str, Any] | LinkedSchema") -> "LinkedSchema":
+        """Return a linked schema from a file, from a mapping in the file format, or as it is.
+
+        Parameters
+        ----------
+        source : path, mapping or LinkedSchema
+            ``{"parent": {...}, "child": {...}, "key": "household", "maxChildren": 5}``, where the parts are schemas;
+            ``"count"`` names the number of children.
+
+        Returns
+        -------
+        LinkedSchema
+
+        Raises
+        ------
+        SchemaError
+            Where the file cannot be read or breaks a rule of the format.
+        """
+        if isinstance(source, LinkedSchema):
+            return source
+        value = read_json(source) if isinstance(source, str | os.PathLike) else source
+        found = check_object(value, "the schema of linked tables")
+        for key in found:
+            if key not in _KEYS:
+                raise SchemaError(f"the schema of linked tables has the unknown key {quote(key)}; keys are {_LISTED}")
+        for key in _KEYS[:4]:
+            if key not in found:
+                raise SchemaError(f'the schema of linked tables needs "{key}"; write {_LISTED}')
+        return cls(
+            parent=Schema.load(check_object(found["parent"], "parent")),
+            child=Schema.load(check_object(found["child"], "child")),
+            key=found["key"],
+            max_children=found["maxChildren"],
+            count=found.get("count", _COUNT),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the linked schema in the file format: JSON values that `load` makes an equal one of."""
+        return {
+            "key": self.key,
+            "maxChildren": self.max_children,
+            "count": self.count,
+            "parent": self.parent.to_dict(),
+            "child": self.child.to_dict(),
+        }
+
+
+def _check_part(what: str, part: object, key: object) -> None:
+    """Refuse a part that is no schema, that names a privacy unit of its own, or whose key is no identifier."""
+    if not isinstance(part, Schema):
+        raise SchemaError(f"{what} must be a Schema, got a {type(part).__name__}")
+    if not isinstance(key, str):
+        raise SchemaError(f"key must be the name of a column of both tables, got {quote(key)}")
+    if part.privacy_unit is not None:
+        raise SchemaError(
+            f"{what} has a privacyUnit of its own; the key and maxChildren say whose rows are protected, so remove it"
+        )
+    if not part.field(key).identifier:
+        raise SchemaError(f'{what}: the key {quote(key)} must be an identifier; give it "role": "identifier"')
+
+
+def _check_same_key(parent: Field, child: Field) -> None:
+    """Refuse keys whose cells could name one unit in one table and another in the other."""
+    if (parent.type, parent.missing_values) != (child.type, child.missing_values):
+        raise SchemaError(
+            f"the key {quote(parent.name)} must have the same type and missingValues in both tables; write them alike"
+        )
