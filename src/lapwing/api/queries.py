@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from lapwing.api.intervals import cell_intervals, measured_groupings
+from lapwing.api.intervals import CellIntervals, cell_intervals, measured_groupings
+from lapwing.api.weighted_intervals import weighted_intervals
 from lapwing.budget.budget import Number
 from lapwing.budget.exact import exact_number
 from lapwing.errors import ParameterError
 from lapwing.release.questions import Answer
 from lapwing.sample.marginals import marginal
+from lapwing.sample.weighted import weighted_marginal
 from lapwing.schema.groupings import Grouping, cut, evenly, identity
 from lapwing.schema.labels import labels
 from lapwing.schema.schemas import Schema
@@ -38,13 +40,50 @@ def query_table(
     public_rows: int | None,
 ) -> "pl.DataFrame":
     """Return the model's table over some columns, with intervals for the true counts; see `Release.query`."""
-    import polars as pl  # noqa: PLC0415
-
     columns = listed_columns(columns)
     failure = checked_failure(confidence)
     groupings = query_groupings(schema, noisy, columns, groups)
     counts = marginal(model, columns, groupings)
     found = cell_intervals(noisy, columns, groupings, failure, public_rows)
+    return _framed(schema, columns, groupings, counts, found, called="count")
+
+
+def weighted_query_table(
+    model: "ReleasedModel",
+    schema: Schema,
+    noisy: Sequence[Answer],
+    columns: str | Sequence[str],
+    *,
+    groups: Groups,
+    confidence: Number,
+    public_rows: int | None,
+) -> "pl.DataFrame":
+    """Return the model's table of weighted totals, with intervals for the true ones; see `Release.query`."""
+    if schema.weight is None:
+        raise ParameterError(
+            "weighted totals need a survey weight, and the release's schema names none; name the column of weights "
+            'under "weight" in the schema before the release, or ask for plain counts'
+        )
+    columns = listed_columns(columns)
+    failure = checked_failure(confidence)
+    groupings = query_groupings(schema, noisy, columns, groups)
+    weight = schema.field(schema.weight)
+    totals = weighted_marginal(model, weight, columns, groupings)
+    found = weighted_intervals(noisy, weight, columns, groupings, failure=failure, public_rows=public_rows)
+    return _framed(schema, columns, groupings, totals, found, called="total")
+
+
+def _framed(
+    schema: Schema,
+    columns: Sequence[str],
+    groupings: Sequence[Grouping],
+    counts: np.ndarray,
+    found: CellIntervals,
+    *,
+    called: str,
+) -> "pl.DataFrame":
+    """Return one line per cell with its labels, what the model says, and the interval."""
+    import polars as pl  # noqa: PLC0415
 
     shown = [_shown(schema, name, grouping) for name, grouping in zip(columns, groupings, strict=True)]
     inside = tuple(slice(0, len(texts)) for texts in shown)
@@ -57,7 +96,7 @@ def query_table(
     total = counts.sum()
     share = counts.ravel() / total if total > 0 else np.zeros(counts.size)
     lower, upper, basis = (free_name(name, columns) for name in INTERVAL)
-    frame |= {free_name("count", columns): counts.ravel(), free_name("share", columns): share}
+    frame |= {free_name(called, columns): counts.ravel(), free_name("share", columns): share}
     frame |= {lower: found.lower[inside].ravel(), upper: found.upper[inside].ravel()}
     frame[basis] = pl.Series(found.basis()[inside].ravel().tolist(), dtype=pl.String)
     is_known = pl.Series(found.terms[inside].ravel() > 0)

@@ -12,7 +12,7 @@ from lapwing.api.answers import answer_table, answers_in_one_frame, table_name
 from lapwing.api.certified import certified_table
 from lapwing.api.croissant import write_croissant
 from lapwing.api.generators import checked_seed, fresh_seed, generator
-from lapwing.api.queries import Groups, checked_failure, query_table
+from lapwing.api.queries import Groups, checked_failure, query_table, weighted_query_table
 from lapwing.api.replicates import Replicates, make_replicates
 from lapwing.api.report import release_html
 from lapwing.budget.budget import Number
@@ -124,7 +124,14 @@ class Release:
         rng = generator(chosen, "rows")
         return sample_frames(given.model, self.schema, count, rng, is_matched=given.is_matched)
 
-    def query(self, columns: str | Sequence[str], groups: Groups = 20, confidence: Number = 0.95) -> Any:  # noqa: ANN401
+    def query(
+        self,
+        columns: str | Sequence[str],
+        groups: Groups = 20,
+        confidence: Number = 0.95,
+        *,
+        weighted: bool = False,
+    ) -> Any:  # noqa: ANN401
         """Return the expected contingency table of some columns, with intervals for the true counts.
 
         Parameters
@@ -137,6 +144,9 @@ class Release:
             first noisy answer that counted these columns together, and maybe others.
         confidence : number above 0 and below 1, default 0.95
             Of each interval.
+        weighted : bool, default False
+            Weighted totals instead of counts, by the survey weight that the schema names: ``total`` instead of
+            ``count``. Intervals then need a noisy answer that counted the columns and the weight together.
 
         Returns
         -------
@@ -149,7 +159,7 @@ class Release:
         Raises
         ------
         ParameterError
-            If a setting is outside its range, or no answer measured the columns together.
+            If a setting is outside its range, no answer measured the columns together, or the schema names no weight.
         CapacityError
             If the table has too many cells.
 
@@ -159,7 +169,8 @@ class Release:
         made from the earliest answer that covers the cell, so that it holds for mechanisms that choose later questions
         by earlier answers. Rows beyond ``maxRows`` per unit are not counted.
         """
-        table = query_table(
+        ask = weighted_query_table if weighted else query_table
+        table = ask(
             self.model,
             self.schema,
             self.noisy,

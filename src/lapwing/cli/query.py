@@ -39,6 +39,10 @@ def query(
     confidence: Annotated[
         str, typer.Option("--confidence", metavar="C", help="Of each interval for a true count, between 0 and 1.")
     ] = "0.95",
+    weighted: Annotated[
+        bool,
+        typer.Option("--weighted", help="Weighted totals instead of counts, by the survey weight of the schema."),
+    ] = False,
 ) -> None:
     """Print a table of a saved model over some columns, with intervals for the true counts."""
     wanted = number_or_measured(groups)
@@ -47,11 +51,12 @@ def query(
     from lapwing.api.release import load  # noqa: PLC0415
 
     release = load(model)
-    table = release.query(column, wanted, confidence)
+    table = release.query(column, wanted, confidence, weighted=weighted)
     print(table_text(table, len(column)))
     missing = table[table.columns[len(column) + LOWER]].null_count()
     if missing:
-        is_measured = wanted != "measured" and measured_groupings(release.noisy, column) is not None
+        counted = [*column, release.schema.weight] if weighted and release.schema.weight else column
+        is_measured = wanted != "measured" and measured_groupings(release.noisy, counted) is not None
         hint = "; --groups measured shows the cells that were counted" if is_measured else ""
         speaker(context, quiet=False)(f"no noisy answer covers {missing} of {table.height} cells{hint}")
 
@@ -62,7 +67,7 @@ def table_text(table: "pl.DataFrame", columns: int) -> str:
     Parameters
     ----------
     table : polars.DataFrame
-        Labels, count, share, lower, upper, basis.
+        Labels, count or total, share, lower, upper, basis.
     columns : int
         How many columns were asked for.
 
