@@ -6,10 +6,10 @@ arrays. It holds public settings and released numbers only.
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 import numpy as np
 
@@ -36,6 +36,8 @@ from lapwing.release.split_decisions import Splits
 from lapwing.release.tree_counts import NoisyTree, TreeCounts
 from lapwing.schema.groupings import Grouping
 from lapwing.schema.schemas import Schema
+
+T = TypeVar("T")
 
 FORMAT = 1
 _KIND = "lapwing release"
@@ -103,14 +105,24 @@ def save_release(saved: SavedRelease, path: Path) -> None:
     CapacityError
         If the release is larger than a model file may be.
     """
+    manifest = {"kind": _KIND, "format": FORMAT, "lapwing": saved.certificate.lapwing}
+    write_documents(path, {"manifest.json": manifest, **documents_of(saved)})
+
+
+def documents_of(saved: SavedRelease) -> dict[str, Any]:
+    """Return the documents of a release, but for the manifest, as trees of JSON values and arrays."""
     documents: dict[str, Any] = {
-        "manifest.json": {"kind": _KIND, "format": FORMAT, "lapwing": saved.certificate.lapwing},
         "schema.json": saved.schema.to_dict(),
         "certificate.json": saved.certificate.to_dict(),
         "model.json": _model_to_tree(saved.model),
         "answers.json": _answers_to_tree(saved.answers),
     }
     _check_listed([answer["question"] for answer in documents["answers.json"]])
+    return documents
+
+
+def write_documents(path: Path, documents: Mapping[str, Any]) -> None:
+    """Write a model file of these documents, which appears whole or not at all; a DataError where it cannot be."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with contextlib.ExitStack() as cleanup:
@@ -147,33 +159,60 @@ def load_release(path: Path) -> SavedRelease:
     DataError
         If the file cannot be read, or is not a Lapwing model file. Time and memory are bounded whatever the file holds.
     """
+    return read_documents(path, (_KIND, FORMAT), (_DOCUMENTS, _WITH_ARRAYS), saved_of)
+
+
+def read_documents(
+    path: Path,
+    kind: tuple[str, int],
+    documents: tuple[Sequence[str], Sequence[str]],
+    read: Callable[[Mapping[str, Any]], T],
+) -> T:
+    """Read a model file of a kind and format; `documents` are its documents, and those of them with arrays.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or `read` raises one of `MALFORMED`.
+    """
     try:
         with open(path, "rb") as file:
-            return _read(file, path)
+            return _read(file, path, kind, documents, read)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a usable path"
     raise DataError(f"the model file {path} cannot be read ({reason}); check the path")
 
 
-def _read(file: BinaryIO, path: Path) -> SavedRelease:
+def saved_of(trees: Mapping[str, Any]) -> SavedRelease:
+    """Read back what `documents_of` made."""
+    return SavedRelease(
+        Schema.from_dict(trees["schema.json"]),
+        _model_from_tree(trees["model.json"]),
+        Certificate.from_dict(trees["certificate.json"]),
+        _answers_from_tree(trees["answers.json"]),
+    )
+
+
+def _read(
+    file: BinaryIO,
+    path: Path,
+    kind: tuple[str, int],
+    documents: tuple[Sequence[str], Sequence[str]],
+    read: Callable[[Mapping[str, Any]], T],
+) -> T:
     """Read an open model file; whatever is wrong with it becomes one sentence."""
     try:
-        trees = read_container(file, _DOCUMENTS, _WITH_ARRAYS)
+        trees = read_container(file, *documents)
         manifest = trees["manifest.json"]
-        if read_key(manifest, "kind", str) != _KIND or read_key(manifest, "format", int) != FORMAT:
-            raise ParameterError(f"its manifest is not of format {FORMAT}; update lapwing to read newer ones")
-        saved = SavedRelease(
-            Schema.from_dict(trees["schema.json"]),
-            _model_from_tree(trees["model.json"]),
-            Certificate.from_dict(trees["certificate.json"]),
-            _answers_from_tree(trees["answers.json"]),
-        )
+        if (read_key(manifest, "kind", str), read_key(manifest, "format", int)) != kind:
+            raise ParameterError(f"its manifest is not of format {kind[1]}; update lapwing to read newer ones")
+        found = read(trees)
     except MALFORMED as error:
         # Words of ours may quote the file: no control character of it reaches a terminal.
         text = str(error) if isinstance(error, LapwingError) else f"its contents are damaged ({type(error).__name__})"
         what = "".join(letter if letter.isprintable() else "?" for letter in text[:_MESSAGE_LENGTH])
     else:
-        return saved
+        return found
     raise DataError(f"{path} is not a Lapwing model file: {what}")
 
 

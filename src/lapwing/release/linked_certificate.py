@@ -1,0 +1,202 @@
+"""The certificate of two linked tables: both parts, what they cost together, and what rows out do not keep."""
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+from lapwing.budget.budget import Budget
+from lapwing.errors import ParameterError
+from lapwing.release.certificate import Certificate, LedgerEntry
+from lapwing.release.domain_cost import pairs_to_dict, told_pairs
+from lapwing.release.plain import rational_text, read_key, read_list, read_optional, read_rational
+from lapwing.schema.scalars import visible
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LinkedCertificate:
+    """Certify a release of two linked tables.
+
+    Parameters
+    ----------
+    key : str
+        The column that links them.
+    max_children : int
+        Children of one parent that are used at most: K.
+    count : str
+        What the number of children is called.
+    parent, child : Certificate
+        Of the two parts. Their costs are for the same people and add up.
+    requested_epsilon, requested_delta, requested_rho : Fraction or None
+        What the caller asked for, for both parts together.
+    epsilons : tuple of (delta, epsilon) pairs of Fraction
+        For zCDP: what both parts together mean as (ε, δ). Empty for pure ε.
+    written_rows : tuple of two int, or None
+        How many parents and children were written with this certificate.
+
+    Raises
+    ------
+    ParameterError
+        If the parts were made for other units, or cost more together than was requested.
+    """
+
+    key: str
+    max_children: int
+    count: str
+    parent: Certificate
+    child: Certificate
+    requested_epsilon: Fraction | None
+    requested_delta: Fraction | None
+    requested_rho: Fraction | None
+    epsilons: tuple[tuple[Fraction, Fraction], ...] = ()
+    written_rows: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        for part, rows in ((self.parent, 1), (self.child, self.max_children)):
+            if (part.privacy_unit, part.relation) != (f"{self.key}:{rows}", "add-remove"):
+                raise ParameterError(f"a part of linked tables must protect {self.key}:{rows}, got {part.privacy_unit}")
+        if (self.requested_epsilon is None) == (self.requested_rho is None):
+            raise ParameterError("a certificate needs the requested epsilon or the requested rho, not both")
+        is_pure = self.requested_epsilon is not None and self.requested_delta is None
+        limit = self.requested_epsilon if is_pure else self.requested_rho
+        if is_pure != (self.total.notion == "pure") or (limit is not None and self.total.amount > limit):
+            raise ParameterError("the parts of a linked release cost other than what was requested; charge exactly")
+
+    @property
+    def total(self) -> Budget:
+        """What both parts cost together: amounts for the same people are added."""
+        return self.parent.total + self.child.total
+
+    @property
+    def privacy_unit(self) -> str:
+        """The privacy unit as the ledger writes it, ``KEY:K``."""
+        return self.child.privacy_unit
+
+    @property
+    def ledger(self) -> LedgerEntry | None:
+        """Where the release was recorded, once for both parts."""
+        return self.parent.ledger
+
+    @property
+    def protected(self) -> str:
+        """What is protected, in two sentences."""
+        return (
+            f"All rows that share one value of {self.key}: the one parent row and at most {self.max_children} child "
+            "rows that are used, whether they are in the tables, and what they say (add-remove neighbours). Rows "
+            f"without {self.key} are protected together only, as if they shared one more value."
+        )
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """What rows out keep by construction."""
+        return (
+            f"every child has a parent, and every parent has exactly as many children as its {self.count} says, 0 to "
+            f"{self.max_children}",
+            f"values of {self.key} are fresh numbers, and rows out of one value follow the noisy answers alone",
+        )
+
+    @property
+    def not_kept(self) -> tuple[str, ...]:
+        """What rows out do not keep: whole sentences."""
+        return (
+            f"children of one parent are drawn one by one, given the parent's columns and {self.count}: how they "
+            "depend on each other beyond these is lost, such as that no two of them are the eldest, or that spouses "
+            "are of like age",
+            "children have no order: what of them comes first, and how one changes into the next, is lost",
+            "children depend on those of the parent's columns with which they were measured, and through them on "
+            "others: the certificate's cost lines of the child part list the tables",
+            f"what parents with more than {self.max_children} children had beyond them is cut: their {self.count} is "
+            f"{self.max_children}",
+            "totals over the children of a parent, such as a sum of incomes, agree with no column of the parent "
+            "unless each child does",
+            "child rows whose key has no parent row, further parent rows of a key, and the values of all identifiers "
+            "are not used",
+            "a third table, such as the children of children, is no part of this release",
+        )
+
+    def __repr__(self) -> str:
+        rows = f"{self.parent.released_rows} parents, {self.child.released_rows} children"
+        return f"LinkedCertificate({self.parent.mechanism} and {self.child.mechanism}, {self.total}, {rows})"
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self) -> str:
+        """Return a short plain summary: what is protected, at which cost, and what is kept and what is not."""
+        lines = [f"Protected: {self.protected}", self._price()]
+        lines += [f"Kept: {sentence}." for sentence in self.kept]
+        lines += [f"Not kept: {sentence}." for sentence in self.not_kept]
+        for what, part in (("Parent part", self.parent), ("Child part", self.child)):
+            lines += [f"{what}: {line}" for line in part.text().splitlines() if not line.startswith(_SAID)]
+        if self.ledger is None:
+            lines.append("Recorded in no ledger.")
+        else:
+            lines.append(f"Recorded in the ledger under {self.ledger.dataset}, release {self.ledger.release_id}.")
+        return "\n".join(visible(line).replace("\n", " ") for line in lines) + "\n"
+
+    def _price(self) -> str:
+        """Say what both parts cost together."""
+        parts = f"{self.parent.total} for parents and {self.child.total} for children"
+        if self.total.notion == "pure":
+            return f"Cost: {self.total} in all ({parts}), pure differential privacy."
+        pairs = [f"epsilon {float(eps):.4g} at delta {float(delta):.3g}" for delta, eps in told_pairs(self.epsilons)]
+        return f"Cost: {self.total} in all ({parts}), zero-concentrated differential privacy: {'; '.join(pairs)}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the certificate as plain JSON values, always in the same order."""
+        asked = {"epsilon": self.requested_epsilon, "delta": self.requested_delta, "rho": self.requested_rho}
+        ledger = self.ledger and {"dataset": self.ledger.dataset, "release_id": self.ledger.release_id}
+        return {
+            "format": FORMAT,
+            "key": self.key,
+            "max_children": self.max_children,
+            "count": self.count,
+            "notion": self.total.notion,
+            "total": rational_text(self.total.amount),
+            "requested": {key: None if value is None else rational_text(value) for key, value in asked.items()},
+            "epsilons": pairs_to_dict(self.epsilons),
+            "relation": self.parent.relation,
+            "privacy_unit": self.privacy_unit,
+            "protected": self.protected,
+            "kept": list(self.kept),
+            "not_kept": list(self.not_kept),
+            "written_rows": None if self.written_rows is None else list(self.written_rows),
+            "ledger": ledger,
+            "parent": self.parent.to_dict(),
+            "child": self.child.to_dict(),
+        }
+
+    def to_json(self) -> str:
+        """Return the certificate as the text of a JSON file."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_dict(cls, values: object) -> Self:
+        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
+        if read_key(values, "format", int) != FORMAT:
+            raise ParameterError(f"the certificate must be of format {FORMAT}; update lapwing to read newer ones")
+        asked = read_key(values, "requested", dict)
+        amounts = {key: read_optional(asked, key, dict) for key in ("epsilon", "delta", "rho")}
+        exact = {f"requested_{key}": None if each is None else read_rational(each) for key, each in amounts.items()}
+        rows = None if read_optional(values, "written_rows", list) is None else read_list(values, "written_rows", int)
+        if rows is not None and len(rows) != 2:
+            raise ParameterError("written_rows of linked tables must be two numbers")
+        return cls(
+            key=read_key(values, "key", str),
+            max_children=read_key(values, "max_children", int),
+            count=read_key(values, "count", str),
+            parent=Certificate.from_dict(read_key(values, "parent", dict)),
+            child=Certificate.from_dict(read_key(values, "child", dict)),
+            epsilons=tuple(
+                (read_rational(read_key(pair, "delta", dict)), read_rational(read_key(pair, "epsilon", dict)))
+                for pair in read_list(values, "epsilons", dict)
+            ),
+            written_rows=None if rows is None else (rows[0], rows[1]),
+            **exact,
+        )
+
+
+_SAID = ("Protected:", "Rows without", "Rows out are drawn", "Recorded in")
+"""Lines of the parts that the whole says once, for both."""
