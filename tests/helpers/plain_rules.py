@@ -11,6 +11,9 @@ import polars as pl
 Rows = pl.DataFrame
 Fields = dict[str, dict[str, Any]]
 
+_ROUNDING = 1e-9
+"""Floats that differ by less are one number; the steps of all columns are far larger."""
+
 
 def broken_rows(table: Rows, rule: dict[str, Any], fields: list[dict[str, Any]]) -> int:
     """Return how many rows of a decoded table break one rule of the file format."""
@@ -34,6 +37,8 @@ def _matches(table: Rows, name: str, wanted: Any, fields: Fields) -> pl.Expr:
         ends = {"minimum": column.__ge__, "maximum": column.__le__}
         inside = [ends[end](_literal(table, name, value)) for end, value in wanted.items() if value is not None]
         return pl.all_horizontal([*inside, _is_plain(name, fields)]).fill_null(value=False)
+    if table[name].dtype == pl.Float64:
+        return ((column - wanted).abs() < _ROUNDING).fill_null(value=False)
     return (column == _literal(table, name, wanted)).fill_null(value=False)
 
 
@@ -71,8 +76,7 @@ def _sum(table: Rows, rule: dict[str, Any], fields: Fields) -> pl.Expr:
     given = rule["sum"]
     weights = given if isinstance(given, dict) else dict.fromkeys(given, 1)
     total = pl.sum_horizontal([pl.col(name).cast(pl.Float64) * weight for name, weight in weights.items()])
-    # A sum of floats is off by rounding; the smallest steps of the columns are far larger.
-    off = (total - pl.col(rule["equals"]).cast(pl.Float64)).abs() > 1e-6
+    off = (total - pl.col(rule["equals"]).cast(pl.Float64)).abs() > _ROUNDING
     return pl.all_horizontal([off, *(_is_plain(name, fields) for name in (*weights, rule["equals"]))])
 
 
