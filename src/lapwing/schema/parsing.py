@@ -13,7 +13,7 @@ from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.scalars import category_key, quote
 
 _TABLE_KEYS: Final = frozenset(
-    {"fields", "name", "draft", "privacyUnit", "missingValues", "questions", "purchases", "weight"}
+    {"fields", "name", "draft", "privacyUnit", "missingValues", "questions", "purchases", "weight", "publicTables"}
 )
 _FIELD_KEYS: Final = frozenset(
     {
@@ -48,6 +48,8 @@ _OTHER_WORDS: Final = {
     **dict.fromkeys(("max", "upper", "high"), "maximum"),
     **dict.fromkeys(("min", "lower", "low"), "minimum"),
     **dict.fromkeys(("surveyweight", "sampleweight", "weightcolumn"), "weight"),
+    **dict.fromkeys(("publictable", "publictotals", "totals", "margins", "marginals"), "publicTables"),
+    **dict.fromkeys(("rule", "constraints", "dependencies", "edits"), "rules"),
     **dict.fromkeys(("maxrows", "unit", "units", "group", "userid"), "privacyUnit"),
 }
 _MAX_UNKNOWN_KEYS: Final = 1000
@@ -275,12 +277,12 @@ def _check_keys(
         for place, inside in inner.items():
             if key in inside or key.casefold() in inside or _OTHER_WORDS.get(key.casefold()) in inside:
                 raise SchemaError(f'{where}: {quote(key)} belongs inside "{place}"; move it there')
-        close = _similar(key, known)
+        close = similar_key(key, known)
         if close is not None:
             raise SchemaError(f"{where}: unknown key {quote(key)}; did you mean {quote(close)}?")
 
 
-def _similar(key: str, known: frozenset[str]) -> str | None:
+def similar_key(key: str, known: frozenset[str]) -> str | None:
     """Return the known key that a key is a near miss of, or another word for, or None."""
     if len(key) > 2 * max(map(len, known)):
         return None

@@ -1,7 +1,7 @@
 """What a condition on one column asks for, as runs of codes. Public values only; no row comes here."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
@@ -46,7 +46,7 @@ class Between:
     high: object
 
 
-def wanted_runs(field: Field, wanted: object) -> np.ndarray:
+def wanted_runs(field: Field, wanted: object, asker: str = "where") -> np.ndarray:
     """Return the codes that a condition asks for.
 
     Parameters
@@ -58,6 +58,8 @@ def wanted_runs(field: Field, wanted: object) -> np.ndarray:
         inside it, and those whose rows show exactly a number in it. With a resolution, a number means the nearest
         step, a date or moment its week, month, hour or the like, and a range those that begin in it. A moment at
         midnight is a date.
+    asker : str, default "where"
+        Who asks, as error sentences begin.
 
     Returns
     -------
@@ -75,17 +77,26 @@ def wanted_runs(field: Field, wanted: object) -> np.ndarray:
     >>> wanted_runs(age, [Between(30, 40), 41, -1, None]).tolist()
     [[30, 42], [121, 123]]
     """
-    listed = wanted.tolist() if isinstance(wanted, np.ndarray) and wanted.ndim == 1 else wanted
-    items = list(listed) if isinstance(listed, list | tuple | set | frozenset | range) else [listed]
-    if not items:
-        raise ParameterError(f"where asks column {quote(field.name)} for no value at all; list at least one")
+    return wanted_reader(field, asker)(wanted)
+
+
+def wanted_reader(field: Field, asker: str = "where") -> Callable[[object], np.ndarray]:
+    """Return what `wanted_runs` does for one column, for many conditions: a list of values is looked through once."""
     domain = field.domain
     codes = _Listed(field, _positions(field)) if field.is_categorical else _axis(field, domain)
-    try:
-        return _merged(_run(codes, domain, item) for item in items)
-    except ParameterError as error:
-        message = str(error)
-    raise ParameterError(message + range_hint(field, wanted))
+
+    def runs(wanted: object) -> np.ndarray:
+        listed = wanted.tolist() if isinstance(wanted, np.ndarray) and wanted.ndim == 1 else wanted
+        items = list(listed) if isinstance(listed, list | tuple | set | frozenset | range) else [listed]
+        if not items:
+            raise ParameterError(f"{asker} asks column {quote(field.name)} for no value at all; list at least one")
+        try:
+            return _merged(_run(codes, domain, item) for item in items)
+        except ParameterError as error:
+            message = str(error).removeprefix("where")
+        raise ParameterError(asker + message + range_hint(field, wanted))
+
+    return runs
 
 
 def range_hint(field: Field, wanted: object) -> str:
