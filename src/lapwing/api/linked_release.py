@@ -1,0 +1,174 @@
+"""The release of two linked tables: parents, each with its children."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+import numpy as np
+
+from lapwing.api.generators import checked_seed, fresh_seed, generator
+from lapwing.api.release import Release
+from lapwing.errors import ParameterError
+from lapwing.release.files import SavedRelease
+from lapwing.release.linked_certificate import LinkedCertificate
+from lapwing.release.linked_files import SavedLinked, save_linked
+from lapwing.release.linked_files import load_linked as read_linked
+from lapwing.sample.conditional_rows import rows_given
+from lapwing.sample.rows import sample_codes
+from lapwing.schema.fields import Field
+from lapwing.schema.linked import LinkedSchema
+from lapwing.table.readers import Kind
+from lapwing.table.writers import to_frame_kind
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_PARENTS: Final = 2**16  # of one chunk
+_CHILDREN: Final = 2**17  # drawn at a time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LinkedRelease:
+    """A differentially private release of two linked tables; every method is free post-processing.
+
+    Parameters
+    ----------
+    schema : LinkedSchema
+        The public schema.
+    parent : Release
+        Of the parents with their number of children.
+    child : Release
+        Of the children with the columns of their parents. Rows of it by itself belong to no parent; `sample` gives
+        those that do.
+    certificate : LinkedCertificate
+        What was spent on both together, what is kept and what is not.
+    seed : int or None
+        The caller's seed, used by `sample` when it is given none.
+    """
+
+    schema: LinkedSchema
+    parent: Release
+    child: Release
+    certificate: LinkedCertificate
+    seed: int | None = None
+
+    def __repr__(self) -> str:
+        paid = self.certificate
+        rows = f"{paid.parent.released_rows} parents, {paid.child.released_rows} children"
+        return f"LinkedRelease({paid.parent.mechanism} and {paid.child.mechanism}, {paid.total}, {rows})"
+
+    def sample(self, n: int | None = None, seed: int | None = None) -> tuple[Any, Any]:
+        """Draw parents from the released model, and for each its children.
+
+        Parameters
+        ----------
+        n : int, at least 0, optional
+            Number of parents; by default the released one.
+        seed : int, optional
+            Of the public generator; by default the release's own seed, else a fresh one.
+
+        Returns
+        -------
+        parents, children : frame
+            Each in the frame kind of its input, with the columns of its schema. The key is a fresh number for each
+            parent, and each child has that of its parent; children of a parent stand together.
+
+        Raises
+        ------
+        ParameterError
+            If ``n`` or the seed is out of range.
+
+        Notes
+        -----
+        Each parent has as many children as its number of children says, 0 to ``maxChildren``. Each child is drawn from
+        the child model given its parent's columns and that number, independently of its siblings.
+        """
+        import polars as pl  # noqa: PLC0415
+
+        parents, children = zip(*self.frames(n, seed=seed), strict=True)
+        return (
+            to_frame_kind(pl.concat(parents), self.parent.kind),
+            to_frame_kind(pl.concat(children), self.child.kind),
+        )
+
+    def frames(self, n: int | None = None, *, seed: int | None = None) -> "Iterator[tuple[pl.DataFrame, pl.DataFrame]]":
+        """Draw the rows of `sample` in chunks: pairs of Polars frames of parents and of all their children."""
+        count = self.parent.model.rows if n is None else n
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise ParameterError(f"the number of parents must be a whole number of at least 0, got {n!r}")
+        chosen = checked_seed(seed)
+        if chosen is None:
+            chosen = fresh_seed() if self.seed is None else self.seed
+        return self._frames(count, generator(chosen, "rows"))
+
+    def save(self, path: str | Path) -> None:
+        """Write both parts to one ``.lapwing`` file, for `load_linked`; it holds released numbers only."""
+        parent, child = (
+            SavedRelease(part.schema, part.model, part.certificate, part.noisy) for part in (self.parent, self.child)
+        )
+        save_linked(
+            SavedLinked(schema=self.schema, parent=parent, child=child, certificate=self.certificate), Path(path)
+        )
+
+    def _frames(self, n: int, rng: np.random.Generator) -> "Iterator[tuple[pl.DataFrame, pl.DataFrame]]":
+        """Draw chunk by chunk; keys count on from chunk to chunk."""
+        from lapwing.table.decode import decode  # noqa: PLC0415 - polars takes a quarter of a second to import
+
+        linked = self.schema
+        parents_before = children_before = 0
+        for codes in sample_codes(self.parent.model, self.parent.schema, n, rng, chunk=_PARENTS):
+            parents = decode(codes, linked.parent, rng, parents_before)
+            owners = np.repeat(np.arange(parents.height), codes[linked.count])
+            drawn = self._children(codes, owners, rng)
+            children = decode(drawn, linked.child, rng, children_before)
+            keys = parents[linked.key].gather(owners)
+            yield parents, children.with_columns(keys)
+            parents_before += parents.height
+            children_before += children.height
+
+    def _children(
+        self, parents: dict[str, np.ndarray], owners: np.ndarray, rng: np.random.Generator
+    ) -> dict[str, np.ndarray]:
+        """Draw one child for each owner, given its columns: codes of the child's own columns."""
+        names = self.schema.joined_names
+        own: list[Field] = [field for field in self.schema.child.fields if not field.identifier]
+        parts: dict[str, list[np.ndarray]] = {field.name: [np.empty(0, field.domain.dtype)] for field in own}
+        for start in range(0, owners.size, _CHILDREN):
+            rows = owners[start : start + _CHILDREN]
+            given = {names[name]: codes[rows] for name, codes in parents.items()}
+            drawn = rows_given(self.child.model, self.child.schema, given, rng).codes
+            for name, found in parts.items():
+                found.append(drawn[name])
+        return {name: np.concatenate(found) for name, found in parts.items()}
+
+
+def load_linked(path: str | Path, kind: Kind = "path") -> LinkedRelease:
+    """Read a ``.lapwing`` file of two linked tables; safe on files from strangers.
+
+    Parameters
+    ----------
+    path : path
+        The file, written by `LinkedRelease.save`.
+    kind : {"pandas", "polars", "pyarrow", "path"}, default "path"
+        The frames that rows come in; Polars for ``path``.
+
+    Returns
+    -------
+    LinkedRelease
+
+    Raises
+    ------
+    ParameterError
+        If there is no such kind of frame.
+    DataError
+        If the file cannot be read or is not a model file of linked tables.
+    """
+    if kind not in get_args(Kind):
+        raise ParameterError(f"kind must be one of {', '.join(get_args(Kind))}, got {kind!r}; name the frames you want")
+    saved = read_linked(Path(path))
+    parent, child = (
+        Release(schema=part.schema, model=part.model, certificate=part.certificate, noisy=part.answers, kind=kind)
+        for part in (saved.parent, saved.child)
+    )
+    return LinkedRelease(schema=saved.schema, parent=parent, child=child, certificate=saved.certificate)
