@@ -7,9 +7,15 @@ import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.release.model import ReleasedModel
-from lapwing.sample.atom_matches import chosen_atoms
+from lapwing.sample.atom_matches import AtomChoice, chosen_atoms
+from lapwing.sample.conditional_sweeps import swept_given
+from lapwing.sample.conditions import FEW_ATOMS
 from lapwing.sample.draws import AtomRows, draw_column
+from lapwing.sample.log_linear import grouped
 from lapwing.schema.schemas import Schema
+
+_SWEEPS = 16
+"""Sweeps of rows that few atoms match. Where some do, four are enough (measured on 5 and 10 columns of Adult)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,10 +28,13 @@ class RowsGiven:
         All columns of the model in the dtypes of the schema, in the order of the condition rows; given ones unchanged.
     support : ndarray of float64, shape (n,)
         Effective number of the model's atoms that match each condition row; 0 where none does.
+    shares : ndarray of float64, shape (n,)
+        The chance of the given codes under the atoms; 0 where none matches.
     """
 
     codes: dict[str, np.ndarray]
     support: np.ndarray
+    shares: np.ndarray
 
 
 def rows_given(
@@ -57,6 +66,12 @@ def rows_given(
     -----
     Post-processing of released numbers: costs no budget.
 
+    Each row starts at an atom, drawn in proportion to its weight times the chance of the row's given codes. Without a
+    log-linear part its other columns follow the laws of that atom: the model's exact conditional law. With one, rows
+    that fewer than 50 effective atoms match are moved by 16 Gibbs sweeps of the columns that are not given, and where
+    an atom is drawn again by one. A code that no atom left can give is passed over: it stays in the row, and the other
+    columns follow the law given the rest; sweeps know of it again.
+
     Examples
     --------
     >>> from lapwing.release.model import Bernoulli
@@ -71,10 +86,14 @@ def rows_given(
     dtypes = {field.name: field.domain.dtype for field in schema.columns}
     n = next(iter(given.values())).size
     if n == 0:
-        return RowsGiven({name: np.empty(0, dtype=dtype) for name, dtype in dtypes.items()}, np.empty(0))
+        return RowsGiven({name: np.empty(0, dtype=dtype) for name, dtype in dtypes.items()}, np.empty(0), np.empty(0))
     choice = chosen_atoms(model, given, rng)
     codes = _drawn(model, choice.atoms, given, rng)
-    return RowsGiven({name: codes[name].astype(dtype, copy=False) for name, dtype in dtypes.items()}, choice.effective)
+    if model.log_linear is not None:
+        part = grouped(model.log_linear, tuple(model.laws))
+        codes = swept_given(part, codes, frozenset(given), _sweeps(choice), rng)
+    narrowed = {name: codes[name].astype(dtype, copy=False) for name, dtype in dtypes.items()}
+    return RowsGiven(narrowed, choice.effective, choice.shares)
 
 
 def _drawn(
@@ -89,3 +108,10 @@ def _drawn(
             codes[name] = np.empty(atoms.size, dtype=np.int64)
             codes[name][order] = draw_column(law, None, rows, rng)
     return codes
+
+
+def _sweeps(choice: AtomChoice) -> np.ndarray:
+    """Return how many sweeps each row is to be moved by."""
+    is_first = np.zeros(choice.atoms.size, dtype=bool)
+    is_first[np.unique(choice.atoms, return_index=True)[1]] = True
+    return np.where(choice.effective < FEW_ATOMS, _SWEEPS, np.where(is_first, 0, 1))
