@@ -1,11 +1,11 @@
 """The public description of a table."""
 
+import dataclasses
 import difflib
 import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
@@ -14,10 +14,17 @@ from lapwing.errors import SchemaError
 from lapwing.schema import parsing
 from lapwing.schema.checks import check_questions, repeated
 from lapwing.schema.fields import Field
+from lapwing.schema.public_cells import check_public_tables
+from lapwing.schema.public_tables import PublicTable, public_tables_from
 from lapwing.schema.purchases import Purchase, purchases_from
 from lapwing.schema.reading import read_json
+from lapwing.schema.rule_codes import CodedRule
+from lapwing.schema.rule_reading import rules_from
+from lapwing.schema.rule_search import checked_rules, named_columns
+from lapwing.schema.rules import Rule
 from lapwing.schema.scalars import quote, visible, whole_number
 from lapwing.schema.weights import check_weight
+from lapwing.schema.writing import file_text, write_whole
 
 _MAX_FIELDS: Final = 100_000
 _MAX_ROWS: Final = 2**31 - 1
@@ -74,6 +81,11 @@ class Schema:
         together; written by programs that convert other metadata.
     purchases : tuple of Purchase
         What was paid for bounds and lists that were learned from the table.
+    rules : tuple of Rule
+        What every row keeps, as `lapwing.schema.rule_reading.rules_from` reads it. A draft's are not looked at but for
+        the columns that they name.
+    public_tables : tuple of PublicTable
+        Cross-tables of the population that are public, such as official totals.
     weight : str or None
         The column of survey weights: a modelled integer or number, at least 0, which says how many each row stands for.
 
@@ -99,6 +111,10 @@ class Schema:
     questions: tuple[str, ...] = ()
     purchases: tuple[Purchase, ...] = ()
     weight: str | None = None
+    public_tables: tuple[PublicTable, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    # Made when the schema is first found complete; None before.
+    _coded_rules: tuple[CodedRule, ...] | None = dataclasses.field(init=False, repr=False, compare=False, default=None)
 
     draft: ClassVar[Callable[..., "Schema"]]
     """Draft a schema from a table (internal); attached by the front door, as this layer never sees rows."""
@@ -112,6 +128,7 @@ class Schema:
     def __post_init__(self) -> None:
         object.__setattr__(self, "fields", tuple(self.fields))
         object.__setattr__(self, "purchases", tuple(self.purchases))
+        object.__setattr__(self, "public_tables", public_tables_from(self.public_tables))
         if len(self.fields) > _MAX_FIELDS:
             raise SchemaError(f"the schema has more than {_MAX_FIELDS} fields; remove columns")
         for name in repeated([field.name for field in self.fields]):
@@ -123,6 +140,10 @@ class Schema:
         if self.weight is not None:
             check_weight(self.weight, self.fields)
         object.__setattr__(self, "questions", check_questions(self.questions))
+        object.__setattr__(self, "rules", rules_from(self.rules))
+        for name, what in named_columns(self.rules):
+            if _find(self.fields, name, what).identifier:
+                raise SchemaError(f"{what}: column {quote(name)} is an identifier, which is not modelled; leave it out")
         if not self.is_draft:
             self.check_complete()
 
@@ -141,6 +162,14 @@ class Schema:
         """The privacy unit as the ledger writes it: ``row`` or ``FIELD:MAXROWS``."""
         unit = self.privacy_unit
         return "row" if unit is None else f"{unit.field}:{unit.max_rows}"
+
+    @property
+    def coded_rules(self) -> tuple[CodedRule, ...]:
+        """The rules on the codes of the columns; a SchemaError where the schema is an open draft."""
+        if self._coded_rules is None:
+            self.check_complete()
+        assert self._coded_rules is not None
+        return self._coded_rules
 
     @property
     def fingerprint(self) -> str:
@@ -182,6 +211,9 @@ class Schema:
                     "where they are known from: public, assumed, or dp"
                 )
             _ = field.domain
+        if self._coded_rules is None:
+            object.__setattr__(self, "_coded_rules", checked_rules(self.columns, self.rules))
+        check_public_tables(self)
 
     def check_answered(self, what: str = "the schema") -> None:
         """Check that its owner has answered all questions; a SchemaError that names the first that is open."""
@@ -260,7 +292,9 @@ class Schema:
             name=parsing.text_from(table, "name"),
             questions=() if questions is None else questions,
             purchases=purchases_from(table.get("purchases")),
+            rules=rules_from(table.get("rules")),
             weight=table.get("weight"),
+            public_tables=public_tables_from(table.get("publicTables")),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -271,24 +305,21 @@ class Schema:
         dict
             JSON values only; `from_dict` gives an equal schema back.
         """
-        missing_values = self._table_missing_values()
-        found: dict[str, Any] = {}
-        if self.name:
-            found["name"] = self.name
-        if self.is_draft:
-            found["draft"] = True
-        if self.privacy_unit is not None:
-            found["privacyUnit"] = {"field": self.privacy_unit.field, "maxRows": self.privacy_unit.max_rows}
-        if self.weight is not None:
-            found["weight"] = self.weight
-        if missing_values != _PLAIN_MISSING:
-            found["missingValues"] = list(missing_values)
-        if self.questions:
-            found["questions"] = list(self.questions)
-        if self.purchases:
-            found["purchases"] = [purchase.to_dict() for purchase in self.purchases]
-        found["fields"] = [parsing.field_to_dict(field, missing_values) for field in self.fields]
-        return found
+        missing_values, unit = self._table_missing_values(), self.privacy_unit
+        found = {
+            "name": self.name,
+            "draft": self.is_draft,
+            "privacyUnit": None if unit is None else {"field": unit.field, "maxRows": unit.max_rows},
+            "weight": self.weight,
+            "publicTables": [public.to_dict() for public in self.public_tables],
+            # An empty list says that nothing is read as missing.
+            "missingValues": None if missing_values == _PLAIN_MISSING else list(missing_values),
+            "questions": list(self.questions),
+            "purchases": [purchase.to_dict() for purchase in self.purchases],
+            "rules": [rule.to_dict() for rule in self.rules],
+        }
+        told = {key: value for key, value in found.items() if value or (key == "missingValues" and value is not None)}
+        return {**told, "fields": [parsing.field_to_dict(field, missing_values) for field in self.fields]}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the schema as a JSON file, the same bytes for equal schemas.
@@ -303,12 +334,7 @@ class Schema:
         SchemaError
             Where the file cannot be written.
         """
-        found = self.to_dict()
-        fields = ",\n  ".join(json.dumps(field, ensure_ascii=False) for field in found.pop("fields"))
-        head = "".join(
-            f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)},\n " for key, value in found.items()
-        )
-        _write_whole(Path(path), f'{{{head}"fields": [\n  {fields}\n ]}}\n'.encode())
+        write_whole(Path(path), file_text(self.to_dict()))
 
     def _table_missing_values(self) -> tuple[str, ...]:
         """Return the missing values that the table's own line holds: those that all fields share."""
@@ -330,19 +356,3 @@ def _find(fields: tuple[Field, ...], name: str, where: str) -> Field:
     close = difflib.get_close_matches(str(name), names, n=3) or names[:3]
     listed = ", ".join(map(quote, close))
     raise SchemaError(f"{where}: no field is called {quote(name)}; close matches or first names are {listed}")
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Write a file under a temporary name beside its place, then rename it."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        reason = error.strerror or "the disk refused it"
-        raise SchemaError(f"schema file {quote(str(path))} cannot be written: {reason}; choose another place") from None

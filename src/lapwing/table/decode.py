@@ -11,9 +11,9 @@ import polars as pl
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import parse_date, parse_datetime
 from lapwing.schema.schemas import Schema
+from lapwing.schema.shown import multiples
 from lapwing.schema.values import bounds, exact_cells, special_numbers, step
 
-_EXACT: Final = 2**53  # integers up to here are exact as floats
 _MOST_DECIMALS: Final = 22  # powers of ten up to here are exact as floats
 
 _PLAIN_TYPES: Final[dict[str, Any]] = {
@@ -123,7 +123,7 @@ def _ranged_column(field: Field, codes: np.ndarray, rng: np.random.Generator | N
         for code, value in exact_cells(field).items():
             values[codes == code] = value
     elif field.type == "number":
-        values = _multiples(regular, Fraction(str(field.minimum)), Fraction(grid), last)
+        values = multiples(regular, Fraction(str(field.minimum)), Fraction(grid), last)
     else:
         values = int(lo) + regular * int(grid)
     for position, value in enumerate(special_numbers(field)):
@@ -149,14 +149,3 @@ def _inside_cells(
         is_inside = (short >= starts) & (short < starts + cell) & ~np.isin(short, special)
         values = np.where(is_inside, short, values)
     return np.asarray(np.clip(values, lo, hi)) + 0.0  # no minus zero
-
-
-def _multiples(codes: np.ndarray, first: Fraction, grid: Fraction, last: int) -> np.ndarray:
-    """Return ``first + codes * grid`` as the floats that the decimal numbers read as; `last` is the largest code."""
-    below = math.lcm(first.denominator, grid.denominator)
-    start, stride = int(first * below), int(grid * below)
-    largest = max(abs(start), abs(start + last * stride))
-    if largest <= _EXACT and below <= _EXACT:
-        # One division of two exact integers is rounded once, like the reading of a decimal literal.
-        return np.asarray((start + codes * stride) / below)
-    return np.asarray(float(first) + codes * float(grid))
