@@ -83,7 +83,7 @@ def _sum(table: Rows, rule: dict[str, Any], fields: Fields) -> pl.Expr:
 def _determines(table: Rows, rule: dict[str, Any], fields: Fields) -> pl.Expr:
     """Return where the value is not the one of its determinants: the listed one, or else the commonest."""
     names, name = rule["determines"], rule["column"]
-    is_listed, is_wrong = pl.lit(value=False), pl.lit(value=False)
+    is_listed, is_wrong = (pl.repeat(value=False, n=pl.len()) for _ in range(2))
     for *keys, value in rule.get("values", []):
         found = pl.all_horizontal([_matches(table, key, each, fields) for key, each in zip(names, keys, strict=True)])
         is_listed, is_wrong = is_listed | found, is_wrong | (found & ~_matches(table, name, value, fields))

@@ -68,6 +68,12 @@ def test_the_plain_checker_counts_rows_and_not_conditions():
     assert broken_rows(table, RULES["never"], FIELDS) == 3
 
 
+def test_the_plain_checker_counts_every_row_beside_the_commonest_value():
+    table = pl.DataFrame({"code": ["a"] * 6 + ["b"] * 3, "group": list("xxxyyzxyy")})
+
+    assert broken_rows(table, RULES["dependency"], FIELDS) == 4
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_no_real_row_breaks_a_natural_rule(name, shared_data):
     table = pl.read_parquet(shared_data / name / "data.parquet")
