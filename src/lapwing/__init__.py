@@ -32,6 +32,8 @@ __all__ = [  # noqa: RUF022 - sorted as Python sorts
     "LapwingError",
     "LapwingWarning",
     "LinearStatistics",
+    "LinkedRelease",
+    "LinkedSchema",
     "Microaggregation",
     "PMM",
     "PSMM",
@@ -46,11 +48,13 @@ __all__ = [  # noqa: RUF022 - sorted as Python sorts
     "between",
     "evaluate",
     "load",
+    "load_linked",
     "plan",
     "resume",
     "row_function",
     "stat",
     "synthesize",
+    "synthesize_linked",
 ]
 
 __version__ = VERSION

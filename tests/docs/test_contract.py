@@ -89,6 +89,8 @@ NAMES = {
     "LapwingError",
     "LapwingWarning",
     "LinearStatistics",
+    "LinkedRelease",
+    "LinkedSchema",
     "PMM",
     "PSMM",
     "Grid",
@@ -105,11 +107,13 @@ NAMES = {
     "between",
     "evaluate",
     "load",
+    "load_linked",
     "plan",
     "resume",
     "row_function",
     "stat",
     "synthesize",
+    "synthesize_linked",
 }
 
 SYNTHESIZE = [

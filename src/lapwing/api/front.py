@@ -5,6 +5,8 @@ from lapwing.api import learn as _learn  # noqa: F401 - attaches Schema.learn
 from lapwing.api import schema_foreign  # noqa: F401 - attaches Schema.from_foreign
 from lapwing.api.anonymize import anonymize
 from lapwing.api.evaluate import evaluate
+from lapwing.api.linked import synthesize_linked
+from lapwing.api.linked_release import LinkedRelease, load_linked
 from lapwing.api.plan import Plan, plan
 from lapwing.api.release import Release, load
 from lapwing.api.schema_draft import Schema
@@ -21,6 +23,7 @@ from lapwing.mechanisms.private_sampling import PrivateSampling
 from lapwing.mechanisms.psmm import PSMM
 from lapwing.mechanisms.steps.stat_expressions import row_function, stat
 from lapwing.sample.conditions import Between as between  # noqa: N813
+from lapwing.schema.linked import LinkedSchema
 
 __all__ = [
     "PMM",
@@ -31,6 +34,8 @@ __all__ = [
     "Independent",
     "KDTree",
     "LinearStatistics",
+    "LinkedRelease",
+    "LinkedSchema",
     "Microaggregation",
     "Plan",
     "PrivateSampling",
@@ -41,9 +46,11 @@ __all__ = [
     "between",
     "evaluate",
     "load",
+    "load_linked",
     "plan",
     "resume",
     "row_function",
     "stat",
     "synthesize",
+    "synthesize_linked",
 ]
