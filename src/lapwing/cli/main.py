@@ -16,6 +16,7 @@ from lapwing.cli.console import note
 from lapwing.cli.demo import demo
 from lapwing.cli.evaluate import evaluate
 from lapwing.cli.ledger import ledger_app
+from lapwing.cli.linked import link
 from lapwing.cli.listing import mechanisms
 from lapwing.cli.plan import plan
 from lapwing.cli.query import query
@@ -43,7 +44,7 @@ app = typer.Typer(
     context_settings={"max_content_width": 120},
     invoke_without_command=True,
 )
-for command in (demo, mechanisms, plan, synthesize, resume, sample, query, answers, report, evaluate, anonymize):
+for command in (demo, mechanisms, plan, synthesize, link, resume, sample, query, answers, report, evaluate, anonymize):
     app.command()(command)
 schema_app.command()(convert)
 schema_app.command(context_settings={"allow_extra_args": True})(learn)  # names after --fields
