@@ -51,13 +51,7 @@ def pinned(model: ReleasedModel, names: Sequence[str], rng: np.random.Generator,
     """
     if not names:
         return model
-    atoms = np.flatnonzero(model.weights)
-    weights = model.weights[atoms]
-    is_wide = ~np.logical_and.reduce([is_point(model.laws[name])[atoms] for name in names])
-    copies = np.ones(atoms.size, dtype=np.int64)
-    room = max(least - atoms.size, 0)
-    copies[is_wide] += np.floor(weights[is_wide] / weights.sum() * room).astype(np.int64)
-    rows = AtomRows.of(np.repeat(atoms, copies))
+    rows = AtomRows.of(split(model, names, least))
     laws: dict[str, ColumnLaw] = {}
     for name, law in model.laws.items():
         if name in names:
@@ -65,9 +59,19 @@ def pinned(model: ReleasedModel, names: Sequence[str], rng: np.random.Generator,
             laws[name] = point_spans(draw_column(law, table, rows, rng))
         else:
             laws[name] = taken(law, rows.atoms)
-    return ReleasedModel(
-        weights=np.repeat(weights / copies, copies), rows=model.rows, laws=laws, log_linear=model.log_linear
-    )
+    weights = (model.weights / np.maximum(np.bincount(rows.atoms, minlength=model.atoms), 1))[rows.atoms]
+    return ReleasedModel(weights=weights, rows=model.rows, laws=laws, log_linear=model.log_linear)
+
+
+def split(model: ReleasedModel, names: Sequence[str], least: int) -> np.ndarray:
+    """Return the atom that each atom of `pinned` is a copy of: ndarray of int64, increasing."""
+    atoms = np.flatnonzero(model.weights)
+    weights = model.weights[atoms]
+    is_wide = ~np.logical_and.reduce([is_point(model.laws[name])[atoms] for name in names])
+    copies = np.ones(atoms.size, dtype=np.int64)
+    room = max(least - atoms.size, 0)
+    copies[is_wide] += np.floor(weights[is_wide] / weights.sum() * room).astype(np.int64)
+    return np.repeat(atoms, copies)
 
 
 def points(model: ReleasedModel, names: Sequence[str]) -> dict[str, np.ndarray]:
@@ -76,7 +80,7 @@ def points(model: ReleasedModel, names: Sequence[str]) -> dict[str, np.ndarray]:
     Parameters
     ----------
     model : ReleasedModel
-        k atoms, with spans of length 1 in these columns.
+        k atoms, each certain of one code of these columns.
     names : sequence of str
         Columns of the model.
 
@@ -84,12 +88,18 @@ def points(model: ReleasedModel, names: Sequence[str]) -> dict[str, np.ndarray]:
     -------
     dict of str to ndarray of int64, shape (k,)
     """
-    found = {}
-    for name in names:
-        law = model.laws[name]
-        assert isinstance(law, Spans), "pinned columns are spans"
-        found[name] = law.starts.astype(np.int64)
-    return found
+    return {name: _point_codes(model.laws[name]) for name in names}
+
+
+def _point_codes(law: ColumnLaw) -> np.ndarray:
+    """Return the code that each atom is certain of."""
+    match law:
+        case Indexed():
+            return np.asarray(law.laws.starts[law.laws.offsets[law.index]])
+        case Spans():
+            return law.starts.astype(np.int64)
+        case Bernoulli():
+            return law.p.astype(np.int64)
 
 
 def with_points(model: ReleasedModel, codes: Mapping[str, np.ndarray]) -> ReleasedModel:

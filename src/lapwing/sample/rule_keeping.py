@@ -1,0 +1,159 @@
+"""Rules as rows are drawn: which columns they tie together, which rows break them, and what a release has fixed.
+
+A dependency without a public map (`DependencyRule`) says nothing of one row by itself. A ruled model fixes the map: it
+is read off the model's atoms, so that every row that is drawn later is held to the same one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lapwing.release.model import ReleasedModel
+from lapwing.sample.fixed_maps import FixedMap, fixed_map
+from lapwing.sample.pinned import is_point, points
+from lapwing.schema.fields import Field
+from lapwing.schema.rule_codes import CombinationRule, DependencyRule, ExactSum, OrderPair, coded_rules, components
+from lapwing.schema.schemas import Schema
+
+RowRule = CombinationRule | OrderPair | ExactSum
+Codes = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Component:
+    """Columns that rules tie together.
+
+    Parameters
+    ----------
+    fields : tuple of Field
+        The columns, causes before effects.
+    rules : tuple of CombinationRule, OrderPair or ExactSum
+        What each row keeps by itself.
+    dependencies : tuple of DependencyRule
+        What rows keep together.
+    maps : tuple of FixedMap
+        What a release has fixed of the dependencies, one each; empty as long as nothing is fixed.
+    """
+
+    fields: tuple[Field, ...]
+    rules: tuple[RowRule, ...]
+    dependencies: tuple[DependencyRule, ...]
+    maps: tuple[FixedMap, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(field.name for field in self.fields)
+
+    def broken(self, codes: Codes) -> np.ndarray:
+        """Return which rows break a rule, or hold what the maps do not: ndarray of bool, shape (n,)."""
+        found = np.zeros(len(codes[self.fields[0].name]), dtype=bool)
+        for each in (*self.rules, *self.maps):
+            found |= each.broken(codes)
+        return found
+
+    def fixed(self, codes: Codes, weights: np.ndarray) -> "Component":
+        """Return the component with the maps that weighted rows say, chosen one by one in the order of the columns.
+
+        Parameters
+        ----------
+        codes : mapping of str to ndarray of integers, shape (k,)
+        weights : ndarray of float64, shape (k,)
+        """
+        seen = dict(codes)
+        maps: dict[int, FixedMap] = {}
+        links = {(rule.of, (rule.column,)) for rule in self.dependencies}
+        for place in self._in_order():
+            rule = self.dependencies[place]
+            is_mutual = ((rule.column,), rule.of) in links
+            found = fixed_map(rule.of, rule.column, seen, weights, one_to_one=is_mutual)
+            maps[place] = found
+            seen[rule.column] = found.value(seen)
+        return replace(self, maps=tuple(maps[place] for place in range(len(self.dependencies))))
+
+    def _in_order(self) -> list[int]:
+        """Return the dependencies by the place of their column."""
+        return sorted(range(len(self.dependencies)), key=lambda at: self.columns.index(self.dependencies[at].column))
+
+
+def rule_components(schema: Schema) -> tuple[Component, ...]:
+    """Return the sets of columns that the rules of a schema tie together, with nothing fixed.
+
+    Parameters
+    ----------
+    schema : Schema
+        With any number of rules.
+
+    Returns
+    -------
+    tuple of Component
+        Causes before effects, and what a dependency determines right after that: what is left to give way when both
+        a dependency and another rule bind a column is then a column that no dependency binds.
+    """
+    rules = coded_rules(schema)
+    found = []
+    for names in components(rules):
+        own = [rule for rule in rules if rule.columns[0] in names]
+        dependencies = tuple(rule for rule in own if isinstance(rule, DependencyRule))
+        rows = tuple(rule for rule in own if not isinstance(rule, DependencyRule))
+        ordered = _determined_first(names, dependencies)
+        found.append(Component(tuple(schema.field(name) for name in ordered), rows, dependencies))
+    return tuple(found)
+
+
+def kept_components(model: ReleasedModel, schema: Schema) -> tuple[Component, ...]:
+    """Return what rows of a ruled model are held to.
+
+    Parameters
+    ----------
+    model : ReleasedModel
+        As `ruled` returns it, or such a model given a condition.
+    schema : Schema
+        Of the model.
+
+    Returns
+    -------
+    tuple of Component
+        With the maps that the model's atoms keep. Empty where the schema has no rules, or the model was not ruled: a
+        column that a rule names is no point in some atom.
+    """
+    found = rule_components(schema)
+    names = [name for each in found for name in each.columns]
+    if not all(bool(is_point(model.laws[name]).all()) for name in names):
+        return ()
+    codes = points(model, names)
+    return tuple(each.fixed(codes, model.weights) for each in found)
+
+
+def taken_back(kept: tuple[Component, ...], codes: dict[str, np.ndarray], start: Codes) -> None:
+    """Give rows that break a rule the codes back that they had, of all columns that the rule ties together.
+
+    Parameters
+    ----------
+    kept : tuple of Component
+        As `kept_components` gives them.
+    codes : dict of str to ndarray of integers, shape (n,)
+        Moved rows; changed in place.
+    start : mapping of str to ndarray of integers, shape (n,)
+        The rows as they were: they keep all rules.
+    """
+    for component in kept:
+        for each in component.maps:
+            value = each.value(codes)
+            codes[each.column] = np.where(value >= 0, value, codes[each.column])
+        is_broken = component.broken(codes)
+        for name in component.columns:
+            codes[name] = np.where(is_broken, start[name], codes[name])
+
+
+def _determined_first(names: tuple[str, ...], dependencies: tuple[DependencyRule, ...]) -> list[str]:
+    """Put what is determined right after what determines it."""
+    found: list[str] = []
+    left = list(names)
+    while left:
+        ready = [rule.column for rule in dependencies if rule.column in left and set(rule.of) <= set(found)]
+        name = ready[0] if ready else left[0]
+        left.remove(name)
+        found.append(name)
+    return found
