@@ -4,6 +4,7 @@ ask -> solve -> model, many times: one-way tables; a spanning tree of pairs; the
 model fits worst, measure it, and fit again. The default for three columns or more.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -25,10 +26,22 @@ from lapwing.mechanisms.steps.candidate_tables import (
     rounded_down,
     triple_tables,
 )
+from lapwing.mechanisms.steps.hard_zeros import bound_counts, class_groupings, hard_zeros
 from lapwing.mechanisms.steps.one_way import known_rows
-from lapwing.mechanisms.steps.particle_fit import Fit, finished, fit_as_model, measured, refitted, tree_fit, with_factor
+from lapwing.mechanisms.steps.particle_fit import (
+    Fit,
+    finished,
+    fit_as_model,
+    linked,
+    measured,
+    refitted,
+    rule_fit,
+    tree_fit,
+    with_factor,
+)
 from lapwing.mechanisms.steps.refined_columns import ask_columns
 from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn, resolved_column
+from lapwing.numerics.hard_zeros import HardZeros
 from lapwing.numerics.log_linear import Cells, Factor
 from lapwing.release.curator import Curator
 from lapwing.release.model import ReleasedModel
@@ -177,15 +190,18 @@ class Adaptive:
         costs = self.costs_of(schema, left, known, curator.terms)
         tables, total = ask_columns(curator, schema, costs.one_way_costs)
         records = max(1.0, total)
+        refining = class_groupings(schema)
         columns = tuple(
-            resolved_column(table, field, records, self.levels_of(schema))
+            resolved_column(table, field, records, self.levels_of(schema), refining.get(field.name, ()))
             for table, field in zip(tables, schema.columns, strict=True)
         )
         particles = self.particles or particles_for(total, costs, curator.terms)
 
-        asking = _Asking(curator, columns, costs, wanted)
-        edges, left = _tree(asking, left - costs.one_way, records)
-        fit = tree_fit(columns, edges, records, rng, size=particles)
+        asking = _Asking(curator, columns, costs, wanted, hard_zeros(schema, columns))
+        start = rule_fit(columns, records, rng, size=particles, zeros=asking.zeros)
+        zeros, free = linked(start)
+        edges, left = _tree(asking, left - costs.one_way, records, start, free)
+        fit = tree_fit(columns, edges, records, rng, size=particles, zeros=zeros, free=free)
         fit = _rounds(asking, fit, left, rng)
         fit = finished(fit, rng, size=costs.atoms(total, particles))
         return fit_as_model(fit, round(total))
@@ -251,12 +267,13 @@ class Adaptive:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asking:
-    """Whom a step asks, about which columns, at which costs, and what matters more."""
+    """Whom a step asks, about which columns, at which costs, what matters more, and what rules leave empty."""
 
     curator: Curator
     columns: tuple[ResolvedColumn, ...]
     costs: Costs
     wanted: _Wanted
+    zeros: HardZeros | None = None
 
     def choose(self, candidates: Candidates, counts: np.ndarray, cost: Budget) -> tuple[int, Budget]:
         """Choose a table that a model with these counts fits worst; return its number and what is left of ``cost``."""
@@ -273,26 +290,35 @@ class _Asking:
         (answer,) = self.curator.ask(measurement(self.columns, table, cost))
         return answer
 
+    def factor(self, table: Cells, cost: Budget, expected: np.ndarray) -> Factor:
+        """Measure a table of which a model expects these counts; return it as a factor."""
+        return measured(self.columns, table, self.measure(table, cost), expected, self.zeros)
 
-def _tree(asking: _Asking, left: Budget, total: float) -> tuple[list[Factor], Budget]:
+
+def _tree(
+    asking: _Asking, left: Budget, total: float, start: Fit | None, free: Sequence[Factor]
+) -> tuple[list[Factor], Budget]:
     """Choose and measure pairs until they span all columns; return them and the budget that is left."""
     columns, edge = asking.columns, asking.costs.edge
     group = list(range(len(columns)))
+    for factor in free:
+        one, two = (group[column] for column, _ in factor.table)
+        group = [one if each == two else each for each in group]
     pairs = pair_tables(columns, asking.costs.most_cells)
-    counts = {table: product_counts(columns, table, total) for table in pairs}
+    counts = {table: product_counts(columns, table, total) for table in pairs} | bound_counts(start, pairs)
     edges: list[Factor] = []
     for number in range(asking.costs.edges if left.amount else 0):
         open_pairs = [table for table in pairs if group[table[0][0]] != group[table[1][0]]]
         if not open_pairs:  # pairs of columns with very many special values are too large to compete
             break
-        candidates = candidates_of(columns, open_pairs)
+        candidates = candidates_of(columns, open_pairs, asking.zeros)
         expected = np.concatenate([counts[table] for table in open_pairs])
         is_last = not asking.costs.rounds and number == asking.costs.edges - 1
         price = left if is_last else edge
         choice, rest = asking.choose(candidates, expected, price)
         table = open_pairs[choice]
         cost = rest if is_last else Budget(rest.notion, rounded_down(rest.amount))
-        edges.append(measured(columns, table, asking.measure(table, cost), counts[table]))
+        edges.append(asking.factor(table, cost, counts[table]))
         left = left - (price - rest) - cost
         one, two = group[table[0][0]], group[table[1][0]]
         group = [one if each == two else each for each in group]
@@ -326,12 +352,12 @@ def _measured_round(
     asking: _Asking, fit: Fit, tables: list[Cells], step: Budget, left: Budget, *, wanted: _Wanted
 ) -> tuple[list[Factor], Budget]:
     """Choose and measure the tables of one round; the last of all gets what is left."""
-    candidates = candidates_of(asking.columns, tables)
+    candidates = candidates_of(asking.columns, tables, asking.zeros)
     counts = fit.counts(tables)
     numbers = preferred_tables(candidates, *wanted)
     if numbers:
         counts = candidates.counts_of(counts, numbers)
-        candidates = candidates_of(asking.columns, [tables[number] for number in numbers])
+        candidates = candidates_of(asking.columns, [tables[number] for number in numbers], asking.zeros)
     new: list[Factor] = []
     while len(new) < asking.costs.winners and left.amount > 0:
         is_last = left.amount < step.amount * _LAST
@@ -339,7 +365,7 @@ def _measured_round(
         choice, rest = asking.choose(candidates, counts, cost)
         paid = rest if is_last else Budget(rest.notion, rounded_down(rest.amount))
         table, expected = candidates.tables[choice], candidates.counts_of(counts, [choice])
-        new.append(measured(asking.columns, table, asking.measure(table, paid), expected))
+        new.append(asking.factor(table, paid, expected))
         left = left - (cost - rest) - paid
     return new, left
 

@@ -50,7 +50,7 @@ def swept(
     for column in rng.permutation(len(axes)):
         if column in fixed:
             continue
-        fresh = _draw_column(axes, drawn, factors, int(column), rng)
+        fresh = drawn_column(axes, drawn, factors, int(column), rng)
         drawn[column] = fresh if share >= 1 else np.where(rng.random(fresh.size) < share, fresh, drawn[column])
     return drawn
 
@@ -84,7 +84,7 @@ def draw_rows(masses: np.ndarray, rows: np.ndarray, rng: np.random.Generator) ->
     return np.asarray(np.minimum((reached[rows] <= uniform[:, None]).sum(axis=1), masses.shape[1] - 1))
 
 
-def _draw_column(
+def drawn_column(
     axes: Sequence[Axis], groups: np.ndarray, factors: Sequence[Factor], column: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Draw one column of all particles given the others."""

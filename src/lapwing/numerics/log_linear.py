@@ -51,12 +51,15 @@ class Factor:
         Standard deviation of their noise, at least 0.
     theta : ndarray of float64, shape (k,)
         Log-linear parameters.
+    alive : ndarray of bool, shape (k,), optional
+        Cells that can hold rows, at least one; the others have target 0, and raking leaves them alone. By default all.
     """
 
     table: Cells
     target: np.ndarray
     sd: float
     theta: np.ndarray
+    alive: np.ndarray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -99,6 +99,8 @@ def block_step(
     ndarray of float64, shape (k,)
         Each entry at most 2 in absolute value; ``theta + t`` stays within 15.
     """
+    if factor.alive is not None:
+        return _alive_step(factor, factor.alive, model, total, particle, is_shrinking=is_shrinking)
     pseudo = particle + factor.sd / 4
     mass, target, sum_to = model + pseudo, _with_total(factor, total), total
     if is_shrinking:
@@ -123,6 +125,16 @@ def block_step(
             break
         lam -= gap / slope
     return _bisected(mass, ridge, pull, (low, high), sum_to)
+
+
+def _alive_step(
+    factor: Factor, alive: np.ndarray, model: np.ndarray, total: float, particle: float, *, is_shrinking: bool
+) -> np.ndarray:
+    """Return the change of theta where no hard zero is, and 0 elsewhere."""
+    inner = replace(factor, target=factor.target[alive], theta=factor.theta[alive], alive=None)
+    step = np.zeros_like(model)
+    step[alive] = block_step(inner, model[alive], total, particle, is_shrinking=is_shrinking)
+    return step
 
 
 def _cell_steps(

@@ -33,7 +33,8 @@ def tree_factors(axes: Sequence[Axis], edges: Sequence[Factor], total: float) ->
     for edge in edges:
         joint = _probabilities(axes, edge, total)
         product = joint.sum(axis=1)[:, None] * joint.sum(axis=0)[None, :]
-        found.append(replace(edge, theta=np.log(joint / product).reshape(-1)))
+        ratio = np.divide(joint, product, out=np.ones_like(joint), where=joint > 0)
+        found.append(replace(edge, theta=np.log(ratio).reshape(-1)))
     return tuple(found)
 
 
@@ -98,8 +99,11 @@ def _order(edges: Sequence[Factor], columns: int) -> list[tuple[int, tuple[Facto
 
 
 def _probabilities(axes: Sequence[Axis], edge: Factor, total: float) -> np.ndarray:
-    """Return the joint distribution that a noisy pair table tells."""
-    counts = np.maximum(project_to_simplex(edge.target, total), FLOOR).reshape(table_shape(axes, edge.table))
+    """Return the joint distribution that a noisy pair table tells; 0 at hard zeros."""
+    alive = np.ones(edge.target.size, dtype=bool) if edge.alive is None else edge.alive
+    counts = np.zeros(edge.target.size)
+    counts[alive] = np.maximum(project_to_simplex(edge.target[alive], total), FLOOR)
+    counts = counts.reshape(table_shape(axes, edge.table))
     return np.asarray(counts / counts.sum())
 
 

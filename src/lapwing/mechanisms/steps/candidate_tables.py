@@ -11,6 +11,7 @@ import numpy as np
 
 from lapwing.budget.budget import Budget
 from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn
+from lapwing.numerics.hard_zeros import HardZeros, alive_cells
 from lapwing.numerics.log_linear import Cells, table_shape
 from lapwing.release.questions import MarginalCounts
 from lapwing.release.select_worst import SelectWorst
@@ -41,6 +42,8 @@ class Candidates:
         Where these cells stand among all cells, misfits included.
     size : int
         Number of all cells.
+    alive : ndarray of bool, shape (sum of cells,), optional
+        Cells that can hold rows; the others are not looked at. By default all.
     """
 
     columns: tuple[ResolvedColumn, ...]
@@ -48,6 +51,7 @@ class Candidates:
     cells: np.ndarray
     places: np.ndarray
     size: int
+    alive: np.ndarray | None = None
 
     def counts_of(self, counts: np.ndarray, numbers: Sequence[int]) -> np.ndarray:
         """Return the part of all tables' counts that belongs to some tables, one after another."""
@@ -67,20 +71,28 @@ class Candidates:
             At most this is spent; the epsilon of the selection is rounded down.
         """
         estimates = np.full(self.size, -1, dtype=np.int64)
-        estimates[self.places] = np.rint(counts)
+        estimates[self.places] = np.rint(counts if self.alive is None else np.where(self.alive, counts, -1.0))
         return SelectWorst(
             columns=tuple(column.name for column in self.columns),
             levels=tuple(column.groupings for column in self.columns),
             candidates=self.tables,
             estimates=estimates,
-            penalties=np.rint(np.minimum(bias * self.cells, 2.0**60)).astype(np.int64),
+            penalties=np.rint(np.minimum(bias * self._looked_at(), 2.0**60)).astype(np.int64),
             epsilon=selection_epsilon(cost),
             notion=cost.notion,
         )
 
+    def _looked_at(self) -> np.ndarray:
+        """Return the cells of each table that can hold rows."""
+        if self.alive is None:
+            return self.cells
+        return np.add.reduceat(self.alive, np.cumsum(self.cells) - self.cells, dtype=np.int64)
 
-def candidates_of(columns: Sequence[ResolvedColumn], tables: Iterable[Cells]) -> Candidates:
-    """Return candidates with the places of their cells."""
+
+def candidates_of(
+    columns: Sequence[ResolvedColumn], tables: Iterable[Cells], zeros: HardZeros | None = None
+) -> Candidates:
+    """Return candidates with the places of their cells, and with the cells that rules leave empty."""
     listed = tuple(tables)
     axes = [column.axis for column in columns]
     extra = [int(column.has_misfit) for column in columns]
@@ -89,7 +101,15 @@ def candidates_of(columns: Sequence[ResolvedColumn], tables: Iterable[Cells]) ->
     sizes = np.array([size for _, size in inner], dtype=np.int64)
     offsets = np.repeat(np.cumsum(sizes) - sizes, cells)
     places = offsets + np.concatenate([places for places, _ in inner])
-    return Candidates(tuple(columns), listed, cells, places, int(sizes.sum()))
+    alive = None if zeros is None else _alive(zeros, listed, cells)
+    return Candidates(tuple(columns), listed, cells, places, int(sizes.sum()), alive)
+
+
+def _alive(zeros: HardZeros, tables: Sequence[Cells], cells: np.ndarray) -> np.ndarray:
+    """Return the cells of all tables, one after another, that can hold rows."""
+    found = [alive_cells(zeros, table) for table in tables]
+    parts = (np.ones(size, dtype=bool) if each is None else each for each, size in zip(found, cells, strict=True))
+    return np.concatenate(list(parts))
 
 
 @lru_cache(maxsize=2**12)

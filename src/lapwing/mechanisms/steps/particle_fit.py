@@ -9,6 +9,7 @@ import numpy as np
 from lapwing.mechanisms.steps.candidate_tables import without_misfits
 from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn
 from lapwing.numerics.gibbs import resampled, swept
+from lapwing.numerics.hard_zeros import HardZeros, alive_cells, links, mended
 from lapwing.numerics.log_linear import Axis, Cells, Cloud, Factor, marginals, misfit, table_shape
 from lapwing.numerics.raking import effective_share, raked
 from lapwing.numerics.tree_start import drawn_from_tree, tree_factors
@@ -40,17 +41,25 @@ class Fit:
         Every table measured so far.
     total : float
         Number of records, positive.
+    zeros : HardZeros, optional
+        What rules leave empty.
     """
 
     columns: tuple[ResolvedColumn, ...]
     cloud: Cloud
     factors: tuple[Factor, ...]
     total: float
+    zeros: HardZeros | None = None
 
     @property
     def axes(self) -> list[Axis]:
         """The columns' groups."""
         return [column.axis for column in self.columns]
+
+    @property
+    def hard(self) -> tuple[Factor, ...]:
+        """The tables of hard zeros, which no fit changes."""
+        return () if self.zeros is None else self.zeros.factors
 
     def counts(self, tables: Sequence[Cells]) -> np.ndarray:
         """Return what the model says of some tables, one after another."""
@@ -64,6 +73,8 @@ def tree_fit(
     rng: np.random.Generator,
     *,
     size: int,
+    zeros: HardZeros | None = None,
+    free: Sequence[Factor] = (),
 ) -> Fit:
     """Return particles drawn from one-way tables and a forest of pairs, raked to all of them.
 
@@ -79,6 +90,10 @@ def tree_fit(
         Public randomness.
     size : int
         Number of particles.
+    zeros : HardZeros, optional
+        What rules leave empty: no particle is there, as far as it can be mended.
+    free : sequence of Factor
+        Edges that rules give; their theta is among the hard zeros.
     """
     axes = [column.axis for column in columns]
     singles = tuple(
@@ -87,16 +102,42 @@ def tree_fit(
             target=column.axis.base * (total / column.axis.base.sum()),
             sd=column.sd,
             theta=np.zeros(column.axis.base.size),
+            alive=None if zeros is None else alive_cells(zeros, ((place, 0),)),
         )
         for place, column in enumerate(columns)
     )
-    cloud = Cloud(drawn_from_tree(axes, edges, total, size, rng), np.zeros(size))
-    cloud, factors, _ = raked(axes, cloud, (*singles, *tree_factors(axes, edges, total)), total, sweeps=SWEEPS)
-    return Fit(columns=columns, cloud=cloud, factors=factors, total=total)
+    factors: tuple[Factor, ...] = (*singles, *tree_factors(axes, edges, total))
+    groups = drawn_from_tree(axes, (*edges, *free), total, size, rng)
+    if zeros is not None:
+        groups = mended(zeros, groups, factors, rng)
+    cloud, factors, _ = raked(axes, Cloud(groups, np.zeros(size)), factors, total, sweeps=SWEEPS)
+    return Fit(columns=columns, cloud=cloud, factors=factors, total=total, zeros=zeros)
+
+
+def rule_fit(
+    columns: tuple[ResolvedColumn, ...],
+    total: float,
+    rng: np.random.Generator,
+    *,
+    size: int,
+    zeros: HardZeros | None,
+) -> Fit | None:
+    """Return what one-way tables and rules say together; None without rules.
+
+    Parameters
+    ----------
+    columns, total, rng, size, zeros
+        As for `tree_fit`.
+    """
+    return None if zeros is None else tree_fit(columns, (), total, rng, size=size, zeros=zeros)
 
 
 def measured(
-    columns: Sequence[ResolvedColumn], table: Cells, answer: NoisyCounts, expected: np.ndarray | None = None
+    columns: Sequence[ResolvedColumn],
+    table: Cells,
+    answer: NoisyCounts,
+    expected: np.ndarray | None = None,
+    zeros: HardZeros | None = None,
 ) -> Factor:
     """Return an answered table as a factor that the model does not know yet.
 
@@ -107,14 +148,20 @@ def measured(
     expected : ndarray of float64, shape (k,), optional
         What the model says of it. Where noise alone explains how far the answer is from that, the answer tells nothing
         new, and this is the factor's target: a table of noise would only pull the model away.
+    zeros : HardZeros, optional
+        What rules leave empty: what was counted there is noise, and thrown away.
     """
     target, sd = without_misfits(columns, table, answer.counts), answer.noise.sd
+    alive = None if zeros is None else alive_cells(zeros, table)
+    if alive is not None:
+        target = np.where(alive, target, 0.0)
     if expected is not None:
         # The sum of squares of k Laplace noises: mean k sd**2, variance 5 k sd**4 (Gaussian: 2 k sd**4).
-        noise = sd**2 * (target.size + math.sqrt(5 * target.size))
+        cells = target.size if alive is None else int(alive.sum())
+        noise = sd**2 * (cells + math.sqrt(5 * cells))
         if float(np.square(target - expected).sum()) <= noise:
             target = expected
-    return Factor(table=table, target=target, sd=sd, theta=np.zeros(target.size))
+    return Factor(table=table, target=target, sd=sd, theta=np.zeros(target.size), alive=alive)
 
 
 def with_factor(fit: Fit, new: Factor) -> Fit:
@@ -147,7 +194,7 @@ def refitted(fit: Fit, rng: np.random.Generator, *, is_due: bool) -> Fit:
     axes = fit.axes
     cloud, factors, is_damped = raked(axes, fit.cloud, fit.factors, fit.total, sweeps=SWEEPS)
     if is_due or is_damped or effective_share(cloud.log_weights) < REFRESH_BELOW:
-        cloud = refreshed(axes, cloud, factors, fit.total, rng, size=cloud.size)
+        cloud = refreshed(axes, cloud, factors, fit.total, rng, size=cloud.size, hard=fit.hard)
         cloud, factors, _ = raked(axes, cloud, factors, fit.total, sweeps=SWEEPS // 2)
     return replace(fit, cloud=cloud, factors=factors)
 
@@ -160,6 +207,7 @@ def refreshed(
     rng: np.random.Generator,
     *,
     size: int,
+    hard: Sequence[Factor] = (),
 ) -> Cloud:
     """Resample particles by weight and move them by one Gibbs sweep.
 
@@ -171,6 +219,8 @@ def refreshed(
         Public randomness.
     size : int
         Number of particles of the result.
+    hard : sequence of Factor
+        Tables of hard zeros.
 
     Returns
     -------
@@ -181,7 +231,7 @@ def refreshed(
     start = resampled(cloud, size, rng)
     before = misfit(axes, Cloud(start, np.zeros(size)), factors, total)
     for share in _KEPT:
-        moved = Cloud(swept(axes, start, factors, rng, share=share), np.zeros(size))
+        moved = Cloud(swept(axes, start, (*factors, *hard), rng, share=share), np.zeros(size))
         if misfit(axes, moved, factors, total) <= _WORSE * before:
             return moved
     return Cloud(start, np.zeros(size))
@@ -191,12 +241,43 @@ def finished(fit: Fit, rng: np.random.Generator, *, size: int) -> Fit:
     """Return the model with the released number of particles, after a few more fits."""
     axes, cloud, factors = fit.axes, fit.cloud, fit.factors
     for _ in range(_FINAL_REFRESHES):
-        cloud = refreshed(axes, cloud, factors, fit.total, rng, size=size)
+        cloud = refreshed(axes, cloud, factors, fit.total, rng, size=size, hard=fit.hard)
         cloud, factors, _ = raked(axes, cloud, factors, fit.total, sweeps=SWEEPS)
     # One-way tables come last: they are the surest. They are the first factors, one per column.
     singles, others = factors[: len(axes)], factors[len(axes) :]
     cloud, singles, _ = raked(axes, cloud, singles, fit.total, sweeps=SWEEPS, is_shrinking=False)
     return replace(fit, cloud=cloud, factors=(*singles, *others))
+
+
+def linked(start: Fit | None) -> tuple[HardZeros | None, list[Factor]]:
+    """Return pairs of which a rule makes one column a function of the other as edges of a tree that cost nothing.
+
+    Parameters
+    ----------
+    start : Fit or None
+        Of one-way tables and rules; None without rules.
+
+    Returns
+    -------
+    zeros : HardZeros, optional
+        Of the fit, with the theta of these edges, so that a sweep under them keeps one-way tables.
+    edges : list of Factor
+        A forest.
+    """
+    if start is None or start.zeros is None:
+        return None, []
+    zeros, axes = start.zeros, start.axes
+    edges: list[Factor] = []
+    group = list(range(len(axes)))
+    for table in links(zeros):
+        one, two = (group[column] for column, _ in table)
+        if one != two:
+            target = start.counts([table])
+            alive = alive_cells(zeros, table)
+            edges.append(Factor(table=table, target=target, sd=0.0, theta=np.zeros(target.size), alive=alive))
+            group = [one if each == two else each for each in group]
+    free = tuple(replace(edge, alive=None) for edge in tree_factors(axes, edges, start.total))
+    return replace(zeros, factors=(*zeros.factors, *free)), edges
 
 
 def fit_as_model(fit: Fit, rows: int) -> ReleasedModel:
@@ -209,17 +290,15 @@ def fit_as_model(fit: Fit, rows: int) -> ReleasedModel:
     rows : int
         Released number of rows.
     """
-    columns = fit.columns
+    columns, factors = fit.columns, (*fit.factors, *fit.hard)
     laws = {
         column.name: Indexed(narrow(groups), column.within)
         for column, groups in zip(columns, fit.cloud.groups, strict=True)
     }
     part = LogLinear(
-        tables=tuple(tuple(columns[column].name for column, _ in factor.table) for factor in fit.factors),
-        groupings=tuple(
-            tuple(columns[column].groupings[level] for column, level in factor.table) for factor in fit.factors
-        ),
-        thetas=tuple(_with_misfits(columns, factor) for factor in fit.factors),
+        tables=tuple(tuple(columns[column].name for column, _ in factor.table) for factor in factors),
+        groupings=tuple(tuple(columns[column].grouping(level) for column, level in factor.table) for factor in factors),
+        thetas=tuple(_with_misfits(columns, factor) for factor in factors),
         base={column.name: column.base for column in columns},
     )
     return ReleasedModel(weights=fit.cloud.weights(1.0), rows=rows, laws=laws, log_linear=part)

@@ -1,7 +1,7 @@
 """Columns at several resolutions, built from their noisy one-way tables."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from lapwing.schema.groupings import Grouping, cut, lookup
 _FLOOR_RECORDS = 0.3
 _FLOOR_SHARE = 0.01
 _TINY = 1e-9
+_MOST_RUNS = 2
+_MOST_LISTED = 2**16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +73,11 @@ class ResolvedColumn:
     sd : float
         Standard deviation of the one-way table's noise, for a finest group of average size.
     has_presence : bool, default False
-        Whether the last level has one group for all regular values, beside those of missing and special values.
+        Whether the last level of ``groupings`` has one group for all regular values, beside those of missing and
+        special values.
+    classes : tuple of Grouping, default ()
+        Public maps which the groups refine, of rules and public tables: further levels of the axis. No table of them
+        is asked for.
     """
 
     name: str
@@ -81,6 +87,15 @@ class ResolvedColumn:
     within: Laws
     sd: float
     has_presence: bool = False
+    classes: tuple[Grouping, ...] = ()
+
+    def grouping(self, level: int) -> Grouping:
+        """Return the public map from codes to the groups of a level of the axis."""
+        return (*self.groupings, *self.classes)[level]
+
+    def level_of(self, grouping: Grouping) -> int:
+        """Return the level of the axis that one of ``classes`` is."""
+        return len(self.groupings) + self.classes.index(grouping)
 
     @property
     def has_misfit(self) -> bool:
@@ -88,7 +103,9 @@ class ResolvedColumn:
         return self.groupings[0].groups > self.axis.base.size
 
 
-def resolved_column(table: OneWayTable, field: Field, total: float, sizes: Sequence[int]) -> ResolvedColumn:
+def resolved_column(
+    table: OneWayTable, field: Field, total: float, sizes: Sequence[int], refining: Sequence[Grouping] = ()
+) -> ResolvedColumn:
     """Group the values of a column, fine to coarse, by its noisy one-way table.
 
     Parameters
@@ -101,6 +118,9 @@ def resolved_column(table: OneWayTable, field: Field, total: float, sizes: Seque
         Number of rows, positive.
     sizes : sequence of int
         Most groups of regular values at each level, decreasing.
+    refining : sequence of Grouping
+        Public maps of rules and public tables. Groups are cut further, so that each lies in one group of each map, and
+        the maps are levels of the axis.
 
     Returns
     -------
@@ -116,10 +136,13 @@ def resolved_column(table: OneWayTable, field: Field, total: float, sizes: Seque
     group, loses more than noise explains: each keeps at least 0.3 records, or less where that would be more than 1 % of
     all rows.
     """
+    table = _cut_further(table, field.domain, refining) if refining else table
     domain, counted, regular = field.domain, table.grouping, table.grouping.regular
     floor = min(_FLOOR_RECORDS, _FLOOR_SHARE * total / counted.groups)
     masses = _masses(table, field, total, floor) if table.masses is None else table.masses
     levels = _levels(table, field, np.maximum(masses[:regular], _TINY * floor), sizes)
+    if refining:
+        levels = _refined(domain, counted, levels, refining)
     has_presence = masses.size > regular and int(levels[-1].max()) > 0
     if has_presence:
         levels = (*levels, np.zeros(regular, dtype=np.intp))
@@ -134,8 +157,9 @@ def resolved_column(table: OneWayTable, field: Field, total: float, sizes: Seque
     shares = within * (mass / within.sum(axis=1))[:, None]
     return ResolvedColumn(
         name=field.name,
-        axis=Axis(mass, tuple(_between(codes[0], level) for level in codes)),
+        axis=Axis(mass, tuple(_between(codes[0], level) for level in (*codes, *_classes(counted, masses, refining)))),
         groupings=tuple(_grouping(domain, counted, level) for level in levels),
+        classes=tuple(refining),
         base=laws_from_probabilities(starts[kept], stops[kept], shares.sum(axis=0)),
         within=laws_from_probabilities(starts[kept], stops[kept], within),
         sd=table.sd * max(1.0, masses.size / mass.size) ** 0.5,
@@ -163,6 +187,62 @@ def _levels(table: OneWayTable, field: Field, values: np.ndarray, sizes: Sequenc
     else:
         finest = leading_values(table.counts[: values.size], table.sd, sizes[0])
     return nested(values, finest, sizes[1:], is_ordered=field.domain.ordered)
+
+
+def _cut_further(table: OneWayTable, domain: Domain, refining: Sequence[Grouping]) -> OneWayTable:
+    """Return a table whose cells lie in one group of each map; parts of a cell share its counts by length."""
+    counted = table.grouping
+    if counted.regular == domain.values:
+        return table
+    starts, _, _ = counted.pieces()
+    wanted = np.unique(np.concatenate((starts, *(grouping.pieces()[0] for grouping in refining))))
+    cell = np.searchsorted(starts, wanted, side="right") - 1
+    lengths = np.diff(np.append(wanted, counted.values + counted.reserved)).astype(np.float64)
+    part = lengths / np.bincount(cell, lengths)[cell]
+    counts = table.counts[cell] * part
+    masses = None if table.masses is None else table.masses[cell[: part.size - int(not domain.missing)]]
+    return replace(
+        table,
+        grouping=cut(domain, wanted[1 : wanted.size - domain.reserved]),
+        counts=counts,
+        masses=None if masses is None else masses * part[: masses.size],
+    )
+
+
+def _first_codes(counted: Grouping) -> np.ndarray:
+    """Return the first code of each counted cell, reserved ones included: ndarray of int64, shape (cells,)."""
+    starts, _, cell = counted.pieces()
+    _, first = np.unique(cell, return_index=True)
+    return np.asarray(starts[first])
+
+
+def _refined(
+    domain: Domain, counted: Grouping, levels: Sequence[np.ndarray], refining: Sequence[Grouping]
+) -> tuple[np.ndarray, ...]:
+    """Cut the groups of every level where a map tells their cells apart; levels that then merge nothing are left out.
+
+    Ordered groups stay runs, unless that would make far more of them.
+    """
+    codes = _first_codes(counted)[: counted.regular]
+    _, kinds = np.unique(np.stack([grouping.apply(codes) for grouping in refining]), axis=1, return_inverse=True)
+    found: list[np.ndarray] = []
+    for level in levels:
+        pairs = level * (int(kinds.max()) + 1) + kinds.reshape(-1)
+        _, joint = np.unique(pairs, return_inverse=True)
+        runs = np.cumsum(np.diff(pairs, prepend=pairs[0]) != 0)
+        is_runs = (domain.ordered or bool(domain.cuts)) and (
+            runs[-1] <= _MOST_RUNS * (joint.max() + 1) or domain.values > _MOST_LISTED
+        )
+        each = runs if is_runs else joint.reshape(-1)
+        if not found or each.max() < found[-1].max():
+            found.append(each)
+    return tuple(found)
+
+
+def _classes(counted: Grouping, masses: np.ndarray, refining: Sequence[Grouping]) -> list[np.ndarray]:
+    """Return the group of each cell that the model has in each map."""
+    codes = _first_codes(counted)[: masses.size] if refining else np.zeros(0, dtype=np.int64)
+    return [grouping.apply(codes) for grouping in refining]
 
 
 def _ranks(domain: Domain, starts: np.ndarray) -> np.ndarray:
@@ -196,5 +276,7 @@ def _grouping(domain: Domain, counted: Grouping, level: np.ndarray) -> Grouping:
     """Return the public map from codes to the groups of one level."""
     if not (domain.ordered or domain.cuts):
         return lookup(domain, level)
+    if (np.diff(level) < 0).any():  # classes of a rule need not be runs
+        return lookup(domain, level[counted.apply(np.arange(domain.values))])
     starts, _, _ = counted.pieces()
     return cut(domain, starts[np.flatnonzero(np.diff(level)) + 1])

@@ -1,0 +1,170 @@
+"""Rules of a schema as hard zeros of an adaptive mechanism's model: public, whatever the rows are."""
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from lapwing.mechanisms.steps.particle_fit import Fit
+from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn
+from lapwing.numerics.hard_zeros import HardZeros, alive_cells, hard_factor
+from lapwing.numerics.log_linear import Cells, Factor, table_shape
+from lapwing.schema.groupings import Grouping
+from lapwing.schema.rule_codes import (
+    CodedRule,
+    CombinationRule,
+    ComparisonRule,
+    DependencyRule,
+    coded_rules,
+    components,
+)
+from lapwing.schema.schemas import Schema
+
+MOST_CLASSES = 64
+"""Most groups of regular values that the rules of one column may tell apart together; rules beyond are left to the
+drawing of rows."""
+
+MOST_TABLE = 2**18
+"""Most cells of the table of a rule; larger ones are left to the drawing of rows."""
+
+
+def modelled_rules(schema: Schema) -> tuple[CombinationRule | ComparisonRule, ...]:
+    """Return the rules that groups can tell, few enough of them: a function of the schema alone.
+
+    Parameters
+    ----------
+    schema : Schema
+        Of the release.
+    """
+    found: list[CombinationRule | ComparisonRule] = []
+    told: dict[str, list[Grouping]] = {}
+    for rule in coded_rules(schema):
+        # Within one column, drawing a value again until it keeps the rule gives the same law.
+        if isinstance(rule, DependencyRule) or len(rule.columns) == 1:
+            continue
+        if isinstance(rule, CombinationRule):
+            wider = {
+                name: [*told.get(name, []), grouping]
+                for name, grouping in zip(rule.columns, rule.groupings, strict=True)
+            }
+            if rule.alive.size > MOST_TABLE or any(_classes(each) > MOST_CLASSES for each in wider.values()):
+                continue
+            told |= wider
+        found.append(rule)
+    return tuple(found)
+
+
+def class_groupings(schema: Schema) -> Mapping[str, tuple[Grouping, ...]]:
+    """Return for each column that a rule names the maps which its groups must refine.
+
+    Parameters
+    ----------
+    schema : Schema
+        Of the release.
+    """
+    found: dict[str, dict[Grouping, None]] = {}
+    for rule in modelled_rules(schema):
+        if isinstance(rule, CombinationRule):
+            for name, grouping in zip(rule.columns, rule.groupings, strict=True):
+                found.setdefault(name, {})[grouping] = None
+    return {name: tuple(each) for name, each in found.items()}
+
+
+def hard_zeros(schema: Schema, columns: Sequence[ResolvedColumn]) -> HardZeros | None:
+    """Return the cells of a model's groups that rules leave empty; None where there are none.
+
+    Parameters
+    ----------
+    schema : Schema
+        Of the release.
+    columns : sequence of ResolvedColumn
+        All columns, refined by `class_groupings`.
+
+    Returns
+    -------
+    HardZeros, optional
+        Pairs of columns at their finest groups, all rules on a pair in one table; wider rules at the classes that they
+        tell apart. A comparison leaves a cell empty where no codes of its groups keep it.
+    """
+    rules = modelled_rules(schema)
+    places = {column.name: place for place, column in enumerate(columns)}
+    axes = tuple(column.axis for column in columns)
+    factors = [factor for rule in rules if (factor := _factor(rule, columns, places)) is not None]
+    orders = tuple(tuple(places[name] for name in order) for order in components(_bare(rules)))
+    single = HardZeros(axes, tuple(factors), orders)
+    merged: dict[Cells, Factor] = {}
+    for factor in factors:
+        table = tuple((column, 0) for column, _ in factor.table) if len(factor.table) == 2 else factor.table
+        alive = alive_cells(single, table)
+        if alive is not None:
+            merged[table] = hard_factor(table, alive)
+    return HardZeros(axes, tuple(merged.values()), orders) if merged else None
+
+
+def bound_counts(start: Fit | None, pairs: Sequence[Cells]) -> dict[Cells, np.ndarray]:
+    """Return what one-way tables and rules say of the pairs of columns that rules bind together.
+
+    Parameters
+    ----------
+    start : Fit or None
+        Of one-way tables and rules; None without rules.
+    pairs : sequence of tuple of (int, int)
+        Tables.
+
+    Returns
+    -------
+    dict of tuple to ndarray of float64, shape (cells,)
+        Other pairs are left out.
+    """
+    if start is None or start.zeros is None:
+        return {}
+    together = {frozenset(two) for order in start.zeros.orders for two in combinations(order, 2)}
+    return {table: start.counts([table]) for table in pairs if frozenset(column for column, _ in table) in together}
+
+
+def _bare(rules: Sequence[CombinationRule | ComparisonRule]) -> list[CodedRule]:
+    return list(rules)
+
+
+def _classes(groupings: Sequence[Grouping]) -> int:
+    """Return how many groups of regular codes some maps tell apart together."""
+    pieces = [grouping.pieces() for grouping in groupings]
+    starts = np.unique(np.concatenate([first for first, _, _ in pieces]))
+    starts = starts[starts < groupings[0].values]
+    kinds = [group[np.searchsorted(first, starts, side="right") - 1] for first, _, group in pieces]
+    return int(np.unique(np.stack(kinds), axis=1).shape[1])
+
+
+def _factor(
+    rule: CombinationRule | ComparisonRule, columns: Sequence[ResolvedColumn], places: Mapping[str, int]
+) -> Factor | None:
+    """Return a rule on the groups of a model; None where its table would be too large."""
+    order = sorted(range(len(rule.columns)), key=lambda at: places[rule.columns[at]])
+    chosen = [columns[places[rule.columns[at]]] for at in order]
+    if isinstance(rule, CombinationRule):
+        levels = [column.level_of(rule.groupings[at]) for column, at in zip(chosen, order, strict=True)]
+        alive = np.transpose(rule.alive, order)
+    else:
+        levels = [0] * len(order)
+        if math.prod(column.axis.base.size for column in chosen) > MOST_TABLE:
+            return None
+        alive = _possible(rule, chosen)
+    table = tuple((places[column.name], level) for column, level in zip(chosen, levels, strict=True))
+    shape = table_shape([column.axis for column in columns], table)
+    return hard_factor(table, alive[tuple(slice(size) for size in shape)])
+
+
+def _possible(rule: ComparisonRule, columns: Sequence[ResolvedColumn]) -> np.ndarray:
+    """Return for each combination of finest groups whether some of their codes keep a comparison."""
+    shape = tuple(column.axis.base.size for column in columns)
+    groups = np.unravel_index(np.arange(math.prod(shape)), shape)
+    boxes = {}
+    for column, group in zip(columns, groups, strict=True):
+        starts, stops, owner = column.groupings[0].pieces()
+        low = np.full(column.groupings[0].groups, np.iinfo(np.int64).max)
+        high = np.zeros_like(low)
+        np.minimum.at(low, owner, starts)
+        np.maximum.at(high, owner, stops)
+        boxes[column.name] = (low[group], high[group])
+    return np.asarray(rule.possible(boxes)).reshape(shape)
