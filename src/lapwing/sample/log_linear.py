@@ -13,9 +13,11 @@ from lapwing.errors import CapacityError
 from lapwing.numerics.gibbs import swept
 from lapwing.numerics.log_linear import Axis, Factor
 from lapwing.release.laws import Laws
-from lapwing.release.model import Indexed, LogLinear, ReleasedModel, narrow
+from lapwing.release.model import ColumnLaw, Indexed, LogLinear, ReleasedModel, narrow
 from lapwing.sample.draws import AtomRows, Histogram, draw_column, draw_indexed, row_ends
+from lapwing.sample.pinned import point_spans
 from lapwing.sample.ragged import cut_at
+from lapwing.sample.rule_keeping import Component, taken_back
 from lapwing.schema.groupings import Grouping
 
 _WARM_ATOMS = 2**13
@@ -165,7 +167,7 @@ class SweptRows:
     """Rows of which the first of each atom stands for it, and the others are moved by a Gibbs sweep.
 
     Keeping the first rows keeps the law of the atoms closer than a sweep of all rows does (measured), and one sweep is
-    enough to make the others differ.
+    enough to make the others differ. Where a sweep breaks a rule, the row keeps what it had in the rule's columns.
 
     Parameters
     ----------
@@ -177,6 +179,8 @@ class SweptRows:
         The run of row numbers of each atom, as `row_ends` gives it.
     tables, within : mapping of str to Histogram
         The indexed laws of the model, and the laws inside groups.
+    kept : tuple of Component
+        The rules that the model keeps.
     """
 
     model: ReleasedModel
@@ -184,14 +188,20 @@ class SweptRows:
     ends: np.ndarray
     tables: Mapping[str, Histogram]
     within: Mapping[str, Histogram]
+    kept: tuple[Component, ...]
 
     @classmethod
     def of(
-        cls, model: ReleasedModel, part: GroupedPart, ends: np.ndarray, tables: Mapping[str, Histogram]
+        cls,
+        model: ReleasedModel,
+        part: GroupedPart,
+        ends: np.ndarray,
+        tables: Mapping[str, Histogram],
+        kept: tuple[Component, ...],
     ) -> "SweptRows":
         """Prepare the laws inside groups."""
         within = {name: Histogram.of(column.within) for name, column in part.columns.items()}
-        return cls(model, part, ends, tables, within)
+        return cls(model, part, ends, tables, within, kept)
 
     def codes(self, positions: np.ndarray, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return the codes of the rows with these increasing numbers."""
@@ -202,13 +212,18 @@ class SweptRows:
         }
         is_moved = positions > np.concatenate(([0], self.ends[:-1]))[rows.atoms]
         if is_moved.any():
-            moved = _moved(self.part, {name: codes[is_moved] for name, codes in drawn.items()}, 1, rng)
-            for name, groups in moved.items():
-                drawn[name][is_moved] = draw_indexed(self.within[name], groups, rng)
+            start = {name: codes[is_moved] for name, codes in drawn.items()}
+            moved = _moved(self.part, start, 1, rng)
+            codes = {name: draw_indexed(self.within[name], groups, rng) for name, groups in moved.items()}
+            taken_back(self.kept, codes, start)
+            for name, values in codes.items():
+                drawn[name][is_moved] = values
         return drawn
 
 
-def warmed(model: ReleasedModel, part: GroupedPart, n: int, rng: np.random.Generator) -> ReleasedModel:
+def warmed(
+    model: ReleasedModel, part: GroupedPart, n: int, rng: np.random.Generator, kept: tuple[Component, ...] = ()
+) -> ReleasedModel:
     """Replace the atoms of a model by more of them, which many Gibbs sweeps have moved away from where they started.
 
     Parameters
@@ -221,17 +236,26 @@ def warmed(model: ReleasedModel, part: GroupedPart, n: int, rng: np.random.Gener
         Rows that are to be drawn, at least 1.
     rng : numpy.random.Generator
         Public randomness.
+    kept : tuple of Component
+        The rules that the model keeps.
 
     Returns
     -------
     ReleasedModel
-        Of ``min(2 n, 8192)`` atoms of equal weight, each with the base laws inside its groups.
+        Of ``min(2 n, 8192)`` atoms of equal weight, each with the base laws inside its groups; with points that keep
+        the rules in the columns that they name.
     """
     atoms = min(2 * n, _WARM_ATOMS)
     rows = AtomRows.of(np.searchsorted(row_ends(model.weights, atoms, rng), np.arange(atoms), side="right"))
     codes = {name: draw_column(law, None, rows, rng) for name, law in model.laws.items()}
     moved = _moved(part, codes, _WARM_SWEEPS, rng)
-    laws = {name: Indexed(narrow(groups), part.columns[name].within) for name, groups in moved.items()}
+    laws: dict[str, ColumnLaw] = {
+        name: Indexed(narrow(groups), part.columns[name].within) for name, groups in moved.items()
+    }
+    bound = [name for component in kept for name in component.columns]
+    inside = {name: draw_indexed(Histogram.of(part.columns[name].within), moved[name], rng) for name in bound}
+    taken_back(kept, inside, codes)
+    laws |= {name: point_spans(values) for name, values in inside.items()}
     return ReleasedModel(weights=np.ones(atoms), rows=model.rows, laws=laws, log_linear=model.log_linear)
 
 

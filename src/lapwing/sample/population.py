@@ -11,6 +11,7 @@ from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, 
 from lapwing.sample.conditions import FEW_ATOMS, effective_atoms
 from lapwing.sample.draws import Histogram
 from lapwing.sample.log_linear import grouped, warmed
+from lapwing.sample.rule_keeping import kept_components
 from lapwing.schema.schemas import Schema
 
 
@@ -40,7 +41,8 @@ def population_codes(model: ReleasedModel, schema: Schema, n: int, rng: np.rando
 
     Notes
     -----
-    Where a log-linear part has fewer than 50 effective atoms, these are first replaced as `sample_codes` does. Time
+    Where a log-linear part has fewer than 50 effective atoms, these are first replaced as `sample_codes` does. Rows of
+    a ruled model keep the rules. Time
     ``O(k + n d log k)``.
 
     Examples
@@ -54,7 +56,7 @@ def population_codes(model: ReleasedModel, schema: Schema, n: int, rng: np.rando
         raise ParameterError(f"a simulated sample has at least 1 row, got {n}")
     part = model.log_linear
     if part is not None and effective_atoms(model.weights) < FEW_ATOMS:
-        model = warmed(model, grouped(part, tuple(model.laws)), n, rng)
+        model = warmed(model, grouped(part, tuple(model.laws)), n, rng, kept_components(model, schema))
     reached = np.cumsum(model.weights)
     atoms = np.searchsorted(reached, rng.random(n) * reached[-1], side="right")
     atoms = np.minimum(atoms, np.flatnonzero(model.weights)[-1])

@@ -12,6 +12,9 @@ A model with a log-linear part has more to give. With enough atoms, rows are cho
 come close to the model's (`row_choice`). With fewer atoms than rows, the first row of each atom stands for it and the
 others are moved by a Gibbs sweep. Very few atoms are first replaced by many, which many sweeps have moved away from
 them (`log_linear`).
+
+A ruled model (`ruled`) keeps the rules of its schema atom by atom; rows that a sweep would make break one keep what
+their atom has in the columns that the rule ties together.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,6 +29,7 @@ from lapwing.sample.conditions import FEW_ATOMS, effective_atoms
 from lapwing.sample.draws import AtomRows, Histogram, draw_column, row_ends
 from lapwing.sample.log_linear import SweptRows, grouped, warmed
 from lapwing.sample.row_choice import chosen_rows
+from lapwing.sample.rule_keeping import kept_components
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -159,7 +163,7 @@ def _chunks(
     if n == 0:
         yield {name: np.empty(0, dtype=dtype) for name, dtype in dtypes.items()}
         return
-    source = _source(model, n, rng, is_matched=is_matched)
+    source = _source(model, schema, n, rng, is_matched=is_matched)
     count = -(-n // chunk)
     for offset in rng.permutation(count):
         positions = np.arange(int(offset), n, count)
@@ -168,16 +172,17 @@ def _chunks(
         yield {name: drawn[name].astype(dtype, copy=False)[order] for name, dtype in dtypes.items()}
 
 
-def _source(model: ReleasedModel, n: int, rng: np.random.Generator, *, is_matched: bool) -> _Source:
+def _source(model: ReleasedModel, schema: Schema, n: int, rng: np.random.Generator, *, is_matched: bool) -> _Source:
     """Return where the rows come from."""
     part = model.log_linear
+    kept = () if part is None else kept_components(model, schema)
     if part is not None and (not is_matched or effective_atoms(model.weights) < FEW_ATOMS):
-        model = warmed(model, grouped(part, tuple(model.laws)), n, rng)
+        model = warmed(model, grouped(part, tuple(model.laws)), n, rng, kept)
     ends = row_ends(model.weights, n, rng)
     tables = {name: Histogram.of(law.laws) for name, law in model.laws.items() if isinstance(law, Indexed)}
     atoms = _AtomSource(model, ends, tables)
     if part is None:
         return atoms
     if n > model.atoms:
-        return SweptRows.of(model, grouped(part, tuple(model.laws)), ends, tables)
+        return SweptRows.of(model, grouped(part, tuple(model.laws)), ends, tables, kept)
     return chosen_rows(model, ends, tables, rng) or atoms
