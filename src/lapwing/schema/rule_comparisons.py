@@ -54,6 +54,11 @@ class OrderPair:
     strict: bool
     sides: tuple[Shown, Shown]
 
+    @property
+    def values(self) -> tuple[int, int]:
+        """Regular codes of each column."""
+        return self.sides[0].values, self.sides[1].values
+
     def broken(self, codes: Mapping[str, np.ndarray]) -> npt.NDArray[np.bool_]:
         """Return which rows break the rule.
 
@@ -67,9 +72,9 @@ class OrderPair:
         """
         lower, upper = (np.asarray(codes[name]).astype(np.int64) for name in self.columns)
         is_bound = (lower < self.sides[0].values) & (upper < self.sides[1].values)
-        most = self._numbers(0, np.where(is_bound, lower, 0))[1]
-        least = self._numbers(1, np.where(is_bound, upper, 0))[0]
-        return is_bound & ~self._holds(most, least)
+        most = self.numbers(0, np.where(is_bound, lower, 0))[1]
+        least = self.numbers(1, np.where(is_bound, upper, 0))[0]
+        return is_bound & ~self.holds(most, least)
 
     def possible(self, boxes: Boxes) -> npt.NDArray[np.bool_]:
         """Return which boxes hold codes that keep the rule, exactly.
@@ -89,7 +94,7 @@ class OrderPair:
         is_bound = ~is_empty & ~is_free
         lowest = self.extreme(0, np.where(is_bound, runs[0], [[0], [1]]))
         highest = self.extreme(1, np.where(is_bound, runs[1], [[0], [1]]))
-        return np.asarray(~is_empty & (is_free | self._holds(lowest, highest)))
+        return np.asarray(~is_empty & (is_free | self.holds(lowest, highest)))
 
     def extreme(self, side: int, runs: Codes) -> Numbers:
         """Return the number of each run of regular codes that is easiest to keep the rule with.
@@ -110,19 +115,21 @@ class OrderPair:
         if told.listed is not None:
             listed = np.append(in_moments(told.field, told.listed), 0)
             return best.reduceat(listed, runs.T.reshape(-1))[::2]
-        found = self._numbers(side, runs[1] - 1 if side else runs[0])[ends]
+        found = self.numbers(side, runs[1] - 1 if side else runs[0])[ends]
         # An exact number may lie beyond its cell by a rounding.
         for cell, number in zip(told.exact.tolist(), told.numbers.tolist(), strict=True):
             is_inside = (runs[0] <= cell) & (cell < runs[1])
             found = np.where(is_inside, best(found, number), found)
         return found
 
-    def _numbers(self, side: int, codes: Codes) -> tuple[Numbers, Numbers]:
+    def numbers(self, side: int, codes: Codes) -> tuple[Numbers, Numbers]:
+        """Return the least and the most that regular codes of one column (0 lower, 1 upper) may show."""
         told = self.sides[side]
         least, most = told.ends(codes)
         return in_moments(told.field, least), in_moments(told.field, most)
 
-    def _holds(self, low: Numbers, high: Numbers) -> npt.NDArray[np.bool_]:
+    def holds(self, low: Numbers, high: Numbers) -> npt.NDArray[np.bool_]:
+        """Return where the rule holds between a number of the lower column and one of the upper."""
         return np.asarray(low < high) if self.strict else np.asarray(low <= high)
 
 

@@ -1,15 +1,27 @@
-"""Whether the rules of a table go together, and rows that keep them all."""
+"""Whether the rules of a table go together, and rows that keep them all. Public rules and domains only."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
+import numpy as np
+import numpy.typing as npt
+
+from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
-from lapwing.schema.rule_codes import CodedRule
+from lapwing.schema.rule_codes import CodedRule, CombinationRule, DependencyRule, components
 from lapwing.schema.rule_coding import coded
+from lapwing.schema.rule_narrowing import Domains, Runs, below, codes_in, from_on, meet, narrowed
 from lapwing.schema.rules import Rule
 
 if TYPE_CHECKING:
-    pass
+    from lapwing.schema.schemas import Schema
+
+__all__ = ["checked_rules", "completed", "named_columns"]
+
+_MOST_NODES: Final = 2_000
+_MOST_CELLS: Final = 2**27
+"""Bounds of one search: sets of domains that are looked at, and combinations that are looked through."""
 
 
 def named_columns(rules: Sequence[Rule]) -> list[tuple[str, str]]:
@@ -18,5 +30,180 @@ def named_columns(rules: Sequence[Rule]) -> list[tuple[str, str]]:
 
 
 def checked_rules(fields: Sequence[Field], rules: Sequence[Rule]) -> tuple[CodedRule, ...]:
-    """Return rules on the codes of modelled fields."""
-    return coded(fields, rules)
+    """Return rules on codes, after a look whether any row can keep them all.
+
+    Parameters
+    ----------
+    fields : sequence of Field
+        The modelled fields of a table, with domains; every column of the rules is among them.
+    rules : sequence of Rule
+
+    Returns
+    -------
+    tuple of CodedRule
+
+    Raises
+    ------
+    SchemaError
+        As `lapwing.schema.rule_coding.coded`; and where no row keeps all rules, naming few that contradict each other.
+
+    Notes
+    -----
+    The search is bounded. Where its bounds are met before it finds a row or that there is none, the rules are taken.
+    """
+    found = coded(fields, rules)
+    domains = _domains(fields, {name for rule in found for name in rule.columns})
+    for names in components(found):
+        own = [rule for rule in found if rule.columns[0] in names]
+        if _search(own, {name: domains[name] for name in names}).is_hopeless:
+            _refuse(own, rules, domains)
+    return found
+
+
+def completed(
+    schema: "Schema", fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]
+) -> dict[str, int] | None:
+    """Return one row of codes that keeps all rules.
+
+    Parameters
+    ----------
+    schema : Schema
+        Complete.
+    fixed : mapping of column to ndarray of integers, shape (k, 2)
+        Runs of codes, from start to stop - 1, disjoint and increasing, within which columns must stay. Columns outside
+        the component are passed over.
+    component : sequence of str
+        Columns that rules tie together, as `lapwing.schema.rule_codes.components` returns them.
+
+    Returns
+    -------
+    dict of column to int, or None
+        A code of each column of the component, regular ones where that is possible; no misfit. None where there is
+        no such row, or the bounds of the search were met before one was found.
+
+    Examples
+    --------
+    >>> from lapwing.schema.schemas import Schema
+    >>> bounded = {"type": "integer", "constraints": {"minimum": 0, "maximum": 9}}
+    >>> schema = Schema.from_dict({
+    ...     "fields": [{"name": name, **bounded} for name in ("a", "b", "c")],
+    ...     "rules": [{"sum": ["a", "b"], "equals": "c"}],
+    ... })
+    >>> completed(schema, {"c": np.array([[7, 8]]), "a": np.array([[3, 10]])}, ("a", "b", "c"))
+    {'a': 7, 'b': 0, 'c': 7}
+    """
+    rules = [rule for rule in schema.coded_rules if rule.columns[0] in component]
+    domains = _domains([schema.field(name) for name in component], set(component))
+    for name, runs in fixed.items():
+        if name in domains:
+            domains[name] = meet(domains[name], np.asarray(runs, dtype=np.int64).reshape(-1, 2))
+    row = _search(rules, domains).row
+    return None if row is None else {name: row[name] for name in component}
+
+
+def _domains(fields: Sequence[Field], names: set[str]) -> dict[str, Runs]:
+    """Return all codes that rows may hold in some columns: no misfits."""
+    sizes = {field.name: field.domain.size if field.domain.missing else field.domain.last for field in fields}
+    return {name: np.array([[0, sizes[name]]], dtype=np.int64) for name in sizes if name in names}
+
+
+def _refuse(own: Sequence[CodedRule], rules: Sequence[Rule], domains: Domains) -> None:
+    """Raise an error that names few rules of those that contradict each other: none of them can be left out."""
+    left = list(dict.fromkeys(rule.rule for rule in own))
+    for candidate in list(left):
+        fewer = [rule for rule in own if rule.rule in left and rule.rule is not candidate]
+        if fewer and _search(fewer, {name: domains[name] for rule in fewer for name in rule.columns}).is_hopeless:
+            left.remove(candidate)
+    named = [f"{number} ({rule.text})" for number, rule in enumerate(rules, 1) if rule in left]
+    if len(left) == 1:
+        raise SchemaError(f"rule {named[0]}: no row of the declared values keeps it; change the rule or the columns")
+    raise SchemaError(
+        f"rules {', '.join(named[:-1])} and {named[-1]} contradict each other: no row of the declared values keeps "
+        "them all; change one of them"
+    )
+
+
+# -------------------------------------------------------------------------------------------------------- search
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What a search found: a row, or that there is none, or neither within its bounds."""
+
+    row: dict[str, int] | None
+    is_hopeless: bool
+
+
+def _search(rules: Sequence[CodedRule], domains: Domains) -> _Outcome:
+    """Look for a row: first with regular codes before reserved ones, then, if that met its bounds, the other way."""
+    binding = [rule for rule in rules if not isinstance(rule, DependencyRule)]
+    if any(not len(runs) for runs in domains.values()):
+        return _Outcome(None, is_hopeless=True)
+    values = _regular_codes(binding)
+    cells = sum(rule.alive.size for rule in binding if isinstance(rule, CombinationRule))
+    nodes = min(_MOST_NODES, max(_MOST_CELLS // max(cells, 1), 16))
+    for puts_reserved_first in (False, True):
+        found = _searched(binding, domains, values, nodes, puts_reserved_first)
+        if found.row is not None or found.is_hopeless:
+            return found
+    return _Outcome(None, is_hopeless=False)
+
+
+def _searched(
+    rules: Sequence[CodedRule],
+    domains: Domains,
+    values: Mapping[str, int],
+    nodes: int,
+    puts_reserved_first: bool,
+) -> _Outcome:
+    """Narrow, split, and go on with the first part, depth first."""
+    waiting = [dict(domains)]
+    for _ in range(nodes):
+        if not waiting:
+            return _Outcome(None, is_hopeless=True)
+        found = narrowed(rules, waiting.pop())
+        if found is None:
+            continue
+        sizes = {name: codes_in(runs) for name, runs in found.items()}
+        open_columns = [name for name, size in sizes.items() if size > 1]
+        if not open_columns:
+            row = {name: int(runs[0, 0]) for name, runs in found.items()}
+            if _keeps_all(rules, row):
+                return _Outcome(row, is_hopeless=False)
+            continue
+        name = min(open_columns, key=sizes.__getitem__)
+        parts = list(_parts(found[name], values.get(name, 0)))
+        if puts_reserved_first and values.get(name, 0):
+            parts.sort(key=lambda part: int(part[0, 0]) < values[name])
+        waiting.extend({**found, name: part} for part in reversed(parts))
+    return _Outcome(None, is_hopeless=not waiting)
+
+
+def _parts(runs: Runs, values: int) -> Iterator[Runs]:
+    """Split the codes of a column: the first one, then the rest in halves, reserved codes by themselves."""
+    regular, reserved = below(runs, values), from_on(runs, values)
+    for own in (regular, reserved):
+        if len(own):
+            start = int(own[0, 0])
+            yield np.array([[start, start + 1]], dtype=np.int64)
+            rest = from_on(own, start + 1)
+            if len(rest):
+                middle = int(rest[len(rest) // 2, 0]) if len(rest) > 1 else int(rest.sum()) // 2
+                yield from (part for part in (below(rest, middle), from_on(rest, middle)) if len(part))
+
+
+def _regular_codes(rules: Sequence[CodedRule]) -> dict[str, int]:
+    """Return the number of regular codes of each column that rules name."""
+    found: dict[str, int] = {}
+    for rule in rules:
+        if isinstance(rule, CombinationRule):
+            found.update(zip(rule.columns, (grouping.values for grouping in rule.groupings), strict=True))
+        elif not isinstance(rule, DependencyRule):
+            found.update(zip(rule.columns, rule.values, strict=True))
+    return found
+
+
+def _keeps_all(rules: Sequence[CodedRule], row: Mapping[str, int]) -> bool:
+    """Return whether one row keeps all rules."""
+    codes = {name: np.array([code], dtype=np.int64) for name, code in row.items()}
+    return not any(rule.broken(codes)[0] for rule in rules)

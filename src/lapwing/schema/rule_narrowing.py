@@ -1,0 +1,256 @@
+"""Runs of codes narrowed to what rules leave possible: constraint propagation. Public rules and domains only."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from lapwing.schema.rule_codes import CodedRule, CombinationRule, ExactSum, OrderPair
+from lapwing.schema.shown import Numbers, Shown
+
+Runs = npt.NDArray[np.int64]
+"""Codes from start to stop - 1 in each row: disjoint, increasing, none empty; shape (k, 2)."""
+
+Domains = Mapping[str, Runs]
+"""What each column may still be."""
+
+_MOST_ROUNDS: Final = 32
+"""Where rules narrow each other by a code at a time, splitting decides sooner."""
+
+
+def narrowed(rules: Sequence[CodedRule], domains: Domains) -> dict[str, Runs] | None:
+    """Return domains without codes that rules leave impossible; None where a column has none left.
+
+    Parameters
+    ----------
+    rules : sequence of CodedRule
+        Dependencies without a map restrict no row by itself, and are passed over.
+    domains : mapping of column to runs
+        Of all columns of the rules.
+
+    Returns
+    -------
+    dict of column to runs, or None
+        No row that keeps all rules is lost.
+
+    Examples
+    --------
+    >>> from lapwing.schema.schemas import Schema
+    >>> bounded = {"type": "integer", "constraints": {"minimum": 0, "maximum": 9, "required": True}}
+    >>> schema = Schema.from_dict({
+    ...     "fields": [{"name": "a", **bounded}, {"name": "b", **bounded}],
+    ...     "rules": [{"order": ["a", "b"], "strict": True}],
+    ... })
+    >>> found = narrowed(schema.coded_rules, {"a": np.array([[4, 10]]), "b": np.array([[0, 10]])})
+    >>> found["a"].tolist(), found["b"].tolist()
+    ([[4, 9]], [[5, 10]])
+    """
+    found = dict(domains)
+    if _has_strict_circle(rules, found):
+        return None
+    for _ in range(_MOST_ROUNDS):
+        before = {name: codes_in(runs) for name, runs in found.items()}
+        for rule in rules:
+            if isinstance(rule, CombinationRule):
+                found.update(_by_combinations(rule, found))
+            elif isinstance(rule, OrderPair):
+                found.update(_by_order(rule, found))
+            elif isinstance(rule, ExactSum):
+                found.update(_by_sum(rule, found))
+            if any(not len(found[name]) for name in rule.columns):
+                return None
+        if before == {name: codes_in(runs) for name, runs in found.items()}:
+            break
+    return found
+
+
+def codes_in(runs: Runs) -> int:
+    """Return how many codes runs hold."""
+    return int((runs[:, 1] - runs[:, 0]).sum())
+
+
+def meet(first: Runs, other: Runs) -> Runs:
+    """Return the codes that are in both of two lists of runs.
+
+    Examples
+    --------
+    >>> meet(np.array([[0, 5], [8, 9]]), np.array([[3, 10]])).tolist()
+    [[3, 5], [8, 9]]
+    """
+    low = np.searchsorted(other[:, 1], first[:, 0], side="right")
+    high = np.searchsorted(other[:, 0], first[:, 1], side="left")
+    counts = np.maximum(high - low, 0)
+    own = np.repeat(np.arange(len(first)), counts)
+    place = np.arange(len(own)) - np.repeat(np.cumsum(counts) - counts, counts) + low[own]
+    starts = np.maximum(first[own, 0], other[place, 0])
+    stops = np.minimum(first[own, 1], other[place, 1])
+    return np.stack([starts, stops], axis=1)
+
+
+def below(runs: Runs, end: int) -> Runs:
+    """Return the codes of runs below an end."""
+    return meet(runs, np.array([[0, end]], dtype=np.int64)) if end > 0 else runs[:0]
+
+
+def from_on(runs: Runs, start: int) -> Runs:
+    """Return the codes of runs from a start on."""
+    kept = runs[runs[:, 1] > start]
+    return np.stack([np.maximum(kept[:, 0], start), kept[:, 1]], axis=1)
+
+
+def _has_strict_circle(rules: Sequence[CodedRule], domains: Domains) -> bool:
+    """Return whether comparisons that bind lead from a column back to itself, one of them strictly."""
+    pairs = [
+        rule
+        for rule in rules
+        if isinstance(rule, OrderPair)
+        and all(_is_bound(domains[name], side.values) for name, side in zip(rule.columns, rule.sides, strict=True))
+    ]
+    above: dict[str, list[str]] = {}
+    for pair in pairs:
+        above.setdefault(pair.columns[0], []).append(pair.columns[1])
+    return any(_leads_to(above, pair.columns[1], pair.columns[0]) for pair in pairs if pair.strict)
+
+
+def _leads_to(above: Mapping[str, Sequence[str]], start: str, end: str) -> bool:
+    """Return whether steps upwards lead from one column to another."""
+    seen, waiting = {start}, [start]
+    while waiting:
+        for name in above.get(waiting.pop(), ()):
+            if name not in seen:
+                seen.add(name)
+                waiting.append(name)
+    return end in seen
+
+
+def _is_bound(runs: Runs, values: int) -> bool:
+    """Return whether a column can be neither missing nor special, so that comparisons bind it."""
+    return bool(runs[-1, 1] <= values)
+
+
+# --------------------------------------------------------------------------------------------------- combinations
+
+
+def _by_combinations(rule: CombinationRule, domains: Domains) -> dict[str, Runs]:
+    """Return the columns of a rule without groups that no alive combination holds."""
+    pieces = [grouping.pieces() for grouping in rule.groupings]
+    present = [
+        np.unique(group[_touched(domains[name], starts, stops)])
+        for name, (starts, stops, group) in zip(rule.columns, pieces, strict=True)
+    ]
+    alive = rule.alive[np.ix_(*present)]
+    found = {}
+    for axis, (name, (starts, stops, group)) in enumerate(zip(rule.columns, pieces, strict=True)):
+        others = tuple(other for other in range(alive.ndim) if other != axis)
+        is_held = alive.any(axis=others)
+        if not is_held.all():
+            is_kept = np.isin(group, present[axis][is_held])
+            found[name] = meet(domains[name], np.stack([starts[is_kept], stops[is_kept]], axis=1))
+    return found
+
+
+def _touched(runs: Runs, starts: Runs, stops: Runs) -> npt.NDArray[np.bool_]:
+    """Return which pieces, that follow each other without gaps, hold a code of the runs."""
+    first = np.searchsorted(runs[:, 1], starts, side="right")
+    last = np.searchsorted(runs[:, 0], stops, side="left")
+    return first < last
+
+
+# ---------------------------------------------------------------------------------------------------- comparisons
+
+
+def _by_order(rule: OrderPair, domains: Domains) -> dict[str, Runs]:
+    """Return both columns of a comparison without codes that no code of the other goes with."""
+    found = dict(domains)
+    for side, other in ((0, 1), (1, 0)):
+        told, facing = rule.sides[side], rule.sides[other]
+        name, beside = rule.columns[side], found[rule.columns[other]]
+        if len(beside) and _is_bound(beside, facing.values):
+            ends = rule.extreme(other, beside.T)
+            limit = ends.max() if other else ends.min()
+            found[name] = _keeping(told, found[name], _test(rule, side, limit), rises=bool(side))
+    return {name: found[name] for name in rule.columns}
+
+
+def _test(rule: OrderPair, side: int, limit: object) -> Callable[[Runs], npt.NDArray[np.bool_]]:
+    """Return what tells which codes of one column go with the easiest number of the other."""
+
+    def keeps(codes: Runs) -> npt.NDArray[np.bool_]:
+        own = rule.numbers(side, codes)[1 - side]
+        facing: Numbers = np.full(len(codes), limit)
+        return rule.holds(facing, own) if side else rule.holds(own, facing)
+
+    return keeps
+
+
+def _keeping(told: Shown, runs: Runs, keeps: Callable[[Runs], npt.NDArray[np.bool_]], *, rises: bool) -> Runs:
+    """Return runs without the regular codes that fail a test, which fails below or above some code but for lists."""
+    reserved = from_on(runs, told.values)
+    regular = below(runs, told.values)
+    if told.listed is not None:
+        kept = meet(regular, _runs_where(keeps(np.arange(told.values))))
+    elif rises:
+        kept = from_on(regular, _first(keeps, told.values))
+    else:
+        kept = below(regular, _first(lambda codes: ~keeps(codes), told.values))
+    return np.concatenate([kept, reserved])
+
+
+def _first(keeps: Callable[[Runs], npt.NDArray[np.bool_]], values: int) -> int:
+    """Return the first code that passes a test which all after it pass; the number of codes where there is none."""
+    low, high = 0, values
+    while low < high:
+        # Sixty-four codes at once: a call costs more than a code.
+        step = max((high - low) // 64, 1)
+        tried = np.arange(low, high, step, dtype=np.int64)
+        passed = np.flatnonzero(keeps(tried))
+        if len(passed):
+            high = int(tried[passed[0]])
+            low = high if passed[0] == 0 else int(tried[passed[0] - 1]) + 1
+        else:
+            low = int(tried[-1]) + 1
+    return high
+
+
+def _runs_where(is_kept: npt.NDArray[np.bool_]) -> Runs:
+    """Return the codes of a mask as runs."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], is_kept, [False]])))
+    return edges.reshape(-1, 2).astype(np.int64)
+
+
+def _by_sum(rule: ExactSum, domains: Domains) -> dict[str, Runs]:
+    """Return the columns of a sum without codes that are too small or too large for the others."""
+    found = {name: domains[name] for name in rule.columns}
+    for place, name in enumerate(rule.columns):
+        others = [other for other in range(len(rule.columns)) if other != place]
+        if all(_is_bound_or_empty(found[rule.columns[other]], rule.values[other]) for other in others):
+            ends = [_ends(rule, other, found[rule.columns[other]]) for other in others]
+            low = -rule.constant - sum(most for _, most in ends)
+            high = -rule.constant - sum(least for least, _ in ends)
+            found[name] = _adding(rule, place, found[name], low, high)
+        if not len(found[name]):
+            break
+    return found
+
+
+def _is_bound_or_empty(runs: Runs, values: int) -> bool:
+    return not len(runs) or _is_bound(runs, values)
+
+
+def _ends(rule: ExactSum, place: int, runs: Runs) -> tuple[int, int]:
+    """Return the least and the most that a column adds."""
+    least, most = rule.extremes(place, runs.T)
+    return int(least.min()), int(most.max())
+
+
+def _adding(rule: ExactSum, place: int, runs: Runs, low: int, high: int) -> Runs:
+    """Return runs without the regular codes that add less than ``low`` or more than ``high``."""
+    values, stride, listed = rule.values[place], rule.strides[place], rule.listed[place]
+    reserved, regular = from_on(runs, values), below(runs, values)
+    if listed is not None:
+        kept = meet(regular, _runs_where((listed >= low) & (listed <= high)))
+    else:
+        first, last = (-(-low // stride), high // stride) if stride > 0 else (-(high // -stride), -low // -stride)
+        kept = from_on(below(regular, last + 1), first)
+    return np.concatenate([kept, reserved])
