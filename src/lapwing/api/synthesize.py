@@ -160,7 +160,8 @@ def resume(transcript: str | os.PathLike[str], data: object) -> Release:
 def _read_header(path: Path, header: dict[str, object]) -> tuple[Settings, Terms, Records]:
     """Read what the header of a transcript fixes."""
     fixed = header.get("settings")
-    for key, what in ((EVALUATION, "bought evaluation"), (DOMAIN, "learned domain")):
+    others = ((EVALUATION, "bought evaluation"), (DOMAIN, "learned domain"), ("linked", "release of linked tables"))
+    for key, what in others:
         if isinstance(fixed, dict) and key in fixed:
             raise DataError(f"the transcript {path} is of a {what}; repeat that, with the same transcript")
     try:

@@ -128,7 +128,7 @@ def audit_pair(
     ]
     if one.source is None or other.source is None:
         return (*flags, f"a table cannot be read: {one.error or other.error}")
-    return (*flags, *_release_flags(one.source, other.source, settings, run or _runner(settings)))
+    return (*flags, *release_flags(one.source, other.source, settings, run or _runner(settings)))
 
 
 def _runner(settings: AuditedSettings) -> Runner:
@@ -138,8 +138,14 @@ def _runner(settings: AuditedSettings) -> Runner:
     return run_evaluation if isinstance(settings, BoughtSettings) else run_release
 
 
-def _release_flags(first: CodedSource, second: CodedSource, settings: AuditedSettings, run: Runner) -> list[str]:
-    """Return the promises that a release of the first table breaks, compared with the second."""
+def release_flags(first: CodedSource, second: CodedSource, settings: AuditedSettings, run: Runner) -> list[str]:
+    """Return the promises that a release of the first table breaks, compared with the second.
+
+    Parameters
+    ----------
+    first, second : CodedSource
+        The rows of two neighbours; `settings` and `run` as for `audit_pair`.
+    """
     bits = RecordingBits(SystemBits())
     recorded = _run(first, settings, run, bits)
     replayed = _run(second, settings, run, PlaybackBits(np.empty(0, dtype=np.uint64)), recorded.answers)
