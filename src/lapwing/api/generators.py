@@ -29,6 +29,6 @@ def fresh_seed() -> int:
 
 def generator(seed: int, purpose: str) -> np.random.Generator:
     """Return the generator of one purpose (below); streams independent of each other."""
-    purposes = ("fit", "rows", "certificate", "plan", "evaluate", "anonymize", "mu", "replicates")
+    purposes = ("fit", "rows", "certificate", "plan", "evaluate", "anonymize", "mu", "replicates", "finish")
     stream = purposes.index(purpose)
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(stream,)))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
+from lapwing.api.finishing import finished_model
 from lapwing.api.generators import checked_seed, fresh_seed, generator
 from lapwing.api.progress import counted_on_terminal
 from lapwing.api.settings import Settings
@@ -318,7 +319,7 @@ def _refitted(frame: "pl.DataFrame", settings: Settings, rng: np.random.Generato
     terms = public_terms(source, schema, settings.relation, settings.expected_rows)
     check_mechanism(mechanism, schema, budget, terms)
     room = open_room(source, schema, terms, budget, debit=_no_debit, secret_bits=SystemBits, sink=NoTranscript())
-    return mechanism.run(room, schema, budget, rng)
+    return finished_model(mechanism.run(room, schema, budget, rng), schema, int(rng.integers(2**63))).model
 
 
 def _no_debit() -> None:

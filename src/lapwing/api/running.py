@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from lapwing.api.certify import certify
+from lapwing.api.finishing import finished_model
 from lapwing.api.generators import generator
 from lapwing.api.progress import ProgressSink
 from lapwing.api.records import Records
@@ -29,7 +30,7 @@ def run_release(
     secret_bits: Callable[[], BitSource],
     recorded: Sequence[Answer] = (),
 ) -> Release:
-    """Check, debit, ask, solve, certify.
+    """Check, debit, ask, solve, finish, certify.
 
     Parameters
     ----------
@@ -66,10 +67,11 @@ def run_release(
     model = settings.mechanism.run(room, settings.schema, settings.request.budget, generator(settings.seed, "fit"))
     model.validate(settings.schema)
     answers = tuple(collected.answers)
+    finished = finished_model(model, settings.schema, settings.seed)
     return Release(
         schema=settings.schema,
-        model=model,
-        certificate=certify(settings, terms, records, answers, model),
+        model=finished.model,
+        certificate=finished.on(certify(settings, terms, records, answers, model)),
         noisy=answers,
         seed=settings.seed if settings.is_seeded else None,
     )

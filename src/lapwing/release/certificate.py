@@ -14,6 +14,7 @@ from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.release.cost_lines import CostLine, budget_from_dict, budget_to_dict, counted_lines
 from lapwing.release.domain_cost import Together, pairs_to_dict, purchase_lines, together, told_pairs
+from lapwing.release.kept_rules import KeptRule, kept_rules_from, rule_lines
 from lapwing.release.plain import rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.release.protection import ROW, origin_lines, protection_lines, unit_field
 from lapwing.release.terms import Relation, Terms
@@ -126,6 +127,8 @@ class Certificate:
         What the reader should know.
     purchases : tuple of Purchase
         What bounds and lists of the schema cost that were bought before; no part of ``total``.
+    rules : tuple of KeptRule
+        The rules of the schema, which every row out keeps.
 
     Raises
     ------
@@ -158,6 +161,7 @@ class Certificate:
     assumed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     purchases: tuple[Purchase, ...] = ()
+    rules: tuple[KeptRule, ...] = ()
 
     def __post_init__(self) -> None:
         Terms(
@@ -232,6 +236,7 @@ class Certificate:
         if self.mechanism != DOMAIN:
             lines.append(f"{counted} {self.released_rows} rows, {self._source_of_rows()}.")
         lines += [f"Certified error: {each.value:.3g}; {each.text}." for each in self.accuracy if each.is_headline]
+        lines += rule_lines(self.rules)
         if self.ledger is None:
             lines.append("Recorded in no ledger.")
         else:
@@ -297,6 +302,7 @@ class Certificate:
             "seed": self.seed,
             "ledger": ledger,
             "assumed": list(self.assumed),
+            "rules": [rule.to_dict() for rule in self.rules],
             "accuracy": [statement.to_dict() for statement in self.accuracy],
             "warnings": list(self.warnings),
             "costs": [line.to_dict() for line in self.lines],
@@ -335,6 +341,7 @@ class Certificate:
             epsilons=epsilons,
             delta=Fraction(0) if delta is None else read_rational(delta),
             purchases=_purchases_from(values),
+            rules=kept_rules_from(values),
             ledger=None if ledger is None else _entry_from_dict(ledger),
             assumed=assumed,
             accuracy=tuple(_statement_from_dict(entry) for entry in read_list(values, "accuracy", dict)),

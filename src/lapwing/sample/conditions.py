@@ -13,12 +13,13 @@ import numpy as np
 from lapwing.errors import LapwingWarning, ParameterError
 from lapwing.release.laws import Laws
 from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, narrow
+from lapwing.sample.lawful_starts import lawful_starts
 from lapwing.sample.pinned import taken
 from lapwing.sample.ragged import distinct_pairs, ranks
 from lapwing.schema.schemas import Schema
 from lapwing.schema.wanted import Between, range_hint, wanted_runs
 
-__all__ = ["FEW_ATOMS", "Between", "Conditioned", "condition", "conditioned", "effective_atoms"]
+__all__ = ["FEW_ATOMS", "Between", "Conditioned", "condition", "conditioned", "effective_atoms", "support"]
 
 FEW_ATOMS = 50
 """Below this effective number of atoms rows repeat a few patterns: they are drawn from the log-linear part, or, where
@@ -68,7 +69,7 @@ def condition(model: ReleasedModel, schema: Schema, where: Mapping[str, object])
     Raises
     ------
     ParameterError
-        If a value does not fit its column, or matching rows have probability 0.
+        If a value does not fit its column, or matching rows have probability 0, as those that break rules have.
     SchemaError
         If there is no such column.
 
@@ -106,14 +107,13 @@ def conditioned(model: ReleasedModel, schema: Schema, where: Mapping[str, object
     """
     wanted = _wanted(model, schema, where)
     chances = {name: _chance(model.laws[name], runs) for name, runs in wanted.items()}
-    weights = np.array(model.weights)
-    for chance in chances.values():
-        weights *= chance
+    weights = _matching(model, chances)
     atoms = np.flatnonzero(weights)
     part = None if model.log_linear is None else _conditioned_part(model.log_linear, wanted)
     if atoms.size == 0:
         if part is not None:
-            return Conditioned(_starts(model, part, wanted, chances), is_matched=False)
+            starts = _starts(model, part, wanted, chances)
+            return Conditioned(lawful_starts(starts, model, schema, wanted), is_matched=False)
         hints = "".join(range_hint(schema.field(name), where[name]) for name in wanted)
         rows = f"rows that match where on {', '.join(wanted)}"
         raise ParameterError(f"the model gives {rows} probability 0; ask for a wider condition{hints}")
@@ -133,6 +133,36 @@ def conditioned(model: ReleasedModel, schema: Schema, where: Mapping[str, object
     }
     found = ReleasedModel(weights=matching, rows=round(model.rows * share), laws=laws, log_linear=part)
     return Conditioned(found, is_matched=True)
+
+
+def support(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> tuple[float, float]:
+    """Return how well a model knows rows that meet a condition.
+
+    Parameters
+    ----------
+    model, schema, where
+        As for `condition`, which also says what is raised.
+
+    Returns
+    -------
+    effective : float
+        Effective number of the atoms that match, ``(sum of w)**2 / (sum of w**2)``; 0 where none does.
+    share : float
+        Of the model's rows that match.
+    """
+    wanted = _wanted(model, schema, where)
+    weights = _matching(model, {name: _chance(model.laws[name], runs) for name, runs in wanted.items()})
+    if not weights.any():
+        return 0.0, 0.0
+    return effective_atoms(weights), float(weights.sum() / model.weights.sum())
+
+
+def _matching(model: ReleasedModel, chances: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return the weight of each atom times its chance to match."""
+    weights = np.array(model.weights)
+    for chance in chances.values():
+        weights *= chance
+    return weights
 
 
 def effective_atoms(weights: np.ndarray) -> float:

@@ -1,0 +1,78 @@
+"""Starts for Gibbs sweeps under a condition that no atom meets: rows that keep the rules from the first."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from lapwing.errors import ParameterError
+from lapwing.release.model import ReleasedModel
+from lapwing.sample.pinned import is_point, points, with_points
+from lapwing.sample.rule_keeping import Component, kept_components
+from lapwing.schema.rule_search import completed
+from lapwing.schema.schemas import Schema
+
+
+def lawful_starts(
+    starts: ReleasedModel, model: ReleasedModel, schema: Schema, wanted: Mapping[str, np.ndarray]
+) -> ReleasedModel:
+    """Return starts whose columns that rules tie together meet a condition and keep the rules.
+
+    Parameters
+    ----------
+    starts : ReleasedModel
+        Atoms that meet the condition; some of their columns may break rules.
+    model : ReleasedModel
+        The ruled model that they were made of.
+    schema : Schema
+        With its rules.
+    wanted : mapping of str to ndarray of int64, shape (runs, 2)
+        The runs of codes that columns must lie in.
+
+    Returns
+    -------
+    ReleasedModel
+        Where a wanted column is tied to others and was moved, all of these are those of an atom of the model that meets
+        the condition in them, by weight; or, where there is none, of one row that keeps the rules.
+
+    Raises
+    ------
+    ParameterError
+        If the rules leave no such row.
+    """
+    for component in kept_components(model, schema):
+        asked = {name: wanted[name] for name in component.columns if name in wanted}
+        if not asked or all(bool(is_point(starts.laws[name]).all()) for name in asked):
+            continue
+        codes = points(model, component.columns)
+        is_met = np.logical_and.reduce([_inside(codes[name], runs) for name, runs in asked.items()])
+        donors = np.flatnonzero(is_met & (model.weights > 0))
+        if donors.size:
+            chosen = donors[_by_weight(starts.weights, model.weights[donors])]
+            starts = with_points(starts, {name: values[chosen] for name, values in codes.items()})
+        else:
+            starts = with_points(starts, _row(component, asked, schema, starts.atoms))
+    return starts
+
+
+def _row(component: Component, asked: Mapping[str, np.ndarray], schema: Schema, count: int) -> dict[str, np.ndarray]:
+    """Return one row that meets the condition and keeps the rules and what the model fixed, again and again."""
+    row = completed(schema, asked, component.columns)
+    codes = {name: np.array([code]) for name, code in (row or {}).items()}
+    if row is None or component.broken(codes)[0]:
+        raise ParameterError(
+            f"the rules leave the model no row that matches where on {', '.join(asked)}; ask for a wider condition"
+        )
+    return {name: np.repeat(values, count) for name, values in codes.items()}
+
+
+def _by_weight(weights: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return for each weight the other one that lies as far along the running sum."""
+    spots = (np.cumsum(weights) - weights / 2) / weights.sum()
+    reached = np.cumsum(others) / others.sum()
+    return np.asarray(np.minimum(np.searchsorted(reached, spots), others.size - 1))
+
+
+def _inside(codes: np.ndarray, runs: np.ndarray) -> np.ndarray:
+    """Return whether each code lies in one of the runs."""
+    place = np.searchsorted(runs[:, 1], codes, side="right")
+    return np.asarray((place < len(runs)) & (runs[np.minimum(place, len(runs) - 1), 0] <= codes))

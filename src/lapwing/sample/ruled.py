@@ -1,0 +1,198 @@
+"""Hold a released model to the rules of its schema: afterwards no atom, and so no row, breaks one.
+
+The columns that rules name are pinned: each atom holds one code of each of them (`pinned`). Atoms that break a rule
+then exchange codes with copies of the same atom (`rule_swaps`), which changes no one-way law; what is left draws its
+columns again from its own laws, and again; what is left then is changed in as few columns as can be (`rule_repair`).
+Last, what a dependency without a public map leaves open is fixed (`fixed_maps`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lapwing.errors import SchemaError
+from lapwing.release.model import Indexed, ReleasedModel
+from lapwing.sample.draws import AtomRows, Histogram, draw_column
+from lapwing.sample.pinned import is_point, pinned, points, split, taken, with_points
+from lapwing.sample.rule_keeping import Codes, Component, rule_components
+from lapwing.sample.rule_repair import Pool, repaired
+from lapwing.sample.rule_swaps import swapped
+from lapwing.schema.rule_codes import coded_rules
+from lapwing.schema.rule_search import completed
+from lapwing.schema.schemas import Schema
+
+_MOST_ATOMS = 400_000
+_LEAST_ATOMS = 20_000
+_REDRAWS = 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ruled:
+    """A released model that keeps the rules.
+
+    Parameters
+    ----------
+    model : ReleasedModel
+        Each column that a rule names is a point in each atom.
+    moved : float
+        Share of the weight whose codes had to change against the mechanism's model, from 0 to 1.
+    by_rule : tuple of float
+        Per rule of the schema the share of the weight that broke it before; for a dependency, what was not of the
+        commonest value of its determinants.
+    """
+
+    model: ReleasedModel
+    moved: float
+    by_rule: tuple[float, ...]
+
+
+def ruled(model: ReleasedModel, schema: Schema, rng: np.random.Generator) -> Ruled:
+    """Return a released model of which no row breaks a rule of the schema.
+
+    Parameters
+    ----------
+    model : ReleasedModel
+        As the mechanism made it; not changed.
+    schema : Schema
+        With its rules.
+    rng : numpy.random.Generator
+        Public randomness.
+
+    Returns
+    -------
+    Ruled
+        The model as it is, where the schema has no rules. Otherwise of about ``2 * rows`` atoms, 20,000 at least and
+        400,000 at most, or as many as it had. Columns that no rule names keep their laws and their weights.
+
+    Raises
+    ------
+    SchemaError
+        If rows that keep all rules are to be had by a search only, and it finds none.
+
+    Notes
+    -----
+    Guarantee: post-processing of released numbers, public rules and public randomness; costs no budget. Rows drawn from
+    the model keep every rule, one by one and, for dependencies, all together, in one sample or several: what an atom
+    holds in these columns is fixed. Time ``O(atoms * (columns + rules))`` for each of at most 40 rounds, over those
+    atoms that still break a rule.
+    """
+    found = rule_components(schema)
+    if not found:
+        return Ruled(model, 0.0, ())
+    names = [name for component in found for name in component.columns]
+    least = min(_MOST_ATOMS, max(2 * model.rows, _LEAST_ATOMS))
+    wide, origin = _split(model, found, names, rng, least)
+    start = points(wide, names)
+    weights = wide.weights
+    by_rule = _broken_shares(schema, start, weights)
+    codes: dict[str, np.ndarray] = {}
+    for component in found:
+        own = {name: start[name] for name in component.columns}
+        codes |= _kept(component, own, _Atoms(model, origin, weights), schema, rng)
+    is_moved = np.logical_or.reduce([codes[name] != start[name] for name in names])
+    moved = float(weights[is_moved].sum() / weights.sum())
+    return Ruled(with_points(wide, codes), moved, by_rule)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Atoms:
+    """Where pinned atoms come from: the mechanism's model, the atom of it that each is a copy of, and the weights."""
+
+    model: ReleasedModel
+    origin: np.ndarray
+    weights: np.ndarray
+
+
+def _split(
+    model: ReleasedModel, found: Sequence[Component], names: Sequence[str], rng: np.random.Generator, least: int
+) -> tuple[ReleasedModel, np.ndarray]:
+    """Pin columns; split what is a point already only where it breaks a rule, so that it may go different ways."""
+    wide = pinned(model, names, rng, least=least)
+    origin = split(model, names, least)
+    codes = points(wide, names)
+    is_single = np.bincount(origin)[origin] == 1
+    is_broken = np.logical_or.reduce([each.broken(codes) for each in found])
+    copies = np.ones(wide.atoms, dtype=np.int64)
+    share = np.where(is_broken & is_single, wide.weights, 0.0) / wide.weights.sum()
+    copies += np.floor(share * max(least - wide.atoms, 0)).astype(np.int64)
+    if (copies == 1).all():
+        return wide, origin
+    every = np.repeat(np.arange(wide.atoms), copies)
+    laws = {name: taken(law, every) for name, law in wide.laws.items()}
+    weights = (wide.weights / copies)[every]
+    return ReleasedModel(weights=weights, rows=wide.rows, laws=laws, log_linear=wide.log_linear), origin[every]
+
+
+def _kept(
+    component: Component, start: Codes, atoms: _Atoms, schema: Schema, rng: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """Return codes of the columns of a component that keep its rules."""
+    weights = atoms.weights
+    codes = swapped(component, start, atoms.origin, rng)
+    _redraw(component, codes, atoms, rng)
+    if component.rules:
+        codes = _repaired(component, codes, weights, schema, rng)
+    if component.dependencies:
+        component = component.fixed(codes, weights)
+        codes = _repaired(component, codes, weights, schema, rng)
+    return codes
+
+
+def _redraw(component: Component, codes: dict[str, np.ndarray], atoms: _Atoms, rng: np.random.Generator) -> None:
+    """Draw the columns of atoms that break a rule again from their own laws; changes ``codes``."""
+    if not component.rules:
+        return
+    laws = {name: atoms.model.laws[name] for name in component.columns}
+    is_wide = ~np.logical_and.reduce([is_point(law) for law in laws.values()])[atoms.origin]
+    tables = {name: Histogram.of(law.laws) for name, law in laws.items() if isinstance(law, Indexed)}
+    rows = np.flatnonzero(component.broken(codes) & is_wide)
+    for _ in range(_REDRAWS):
+        if not rows.size:
+            return
+        drawn_from = AtomRows.of(atoms.origin[rows])
+        drawn = {
+            name: draw_column(law, tables.get(name), drawn_from, rng).astype(np.int64) for name, law in laws.items()
+        }
+        is_broken = component.broken(drawn)
+        for name, values in drawn.items():
+            codes[name][rows[~is_broken]] = values[~is_broken]
+        rows = rows[is_broken]
+
+
+def _repaired(
+    component: Component, codes: Codes, weights: np.ndarray, schema: Schema, rng: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """Change what still breaks a rule; what cannot be changed takes whole rows of others, or the witness."""
+    found, is_lost = repaired(component, codes, _pool(codes, weights, ~component.broken(codes)), rng)
+    if is_lost.any() and not is_lost.all():
+        found, is_lost = repaired(component, found, _pool(found, weights, ~is_lost), rng)
+    if is_lost.any():
+        found = _witness(component, schema, weights.size)
+    return found
+
+
+def _pool(codes: Codes, weights: np.ndarray, is_kept: np.ndarray) -> Pool:
+    """Return the rows that keep all rules."""
+    return Pool({name: values[is_kept] for name, values in codes.items()}, weights[is_kept])
+
+
+def _witness(component: Component, schema: Schema, count: int) -> dict[str, np.ndarray]:
+    """Return one row that keeps all rules, again and again."""
+    row = completed(schema, {}, component.columns)
+    if row is None:
+        raise SchemaError(
+            f"no row was found that keeps all rules on {', '.join(component.columns)}; make them simpler, or list the "
+            "allowed combinations"
+        )
+    return {name: np.full(count, row[name], dtype=np.int64) for name in component.columns}
+
+
+def _broken_shares(schema: Schema, codes: Codes, weights: np.ndarray) -> tuple[float, ...]:
+    """Return the share of the weight that breaks each rule of a schema."""
+    broken: dict[int, np.ndarray] = {}
+    numbers = {id(rule): number for number, rule in enumerate(schema.rules)}
+    for each in coded_rules(schema):
+        number = numbers[id(each.rule)]
+        broken[number] = broken.get(number, np.zeros(weights.size, dtype=bool)) | each.broken(codes)
+    return tuple(float(weights[broken[number]].sum() / weights.sum()) for number in range(len(schema.rules)))
