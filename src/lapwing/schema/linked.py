@@ -9,10 +9,12 @@ from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
 from lapwing.schema.parsing import check_object
 from lapwing.schema.reading import read_json
+from lapwing.schema.rule_reading import rules_from
+from lapwing.schema.rules import Rule
 from lapwing.schema.scalars import quote, whole_number
 from lapwing.schema.schemas import PrivacyUnit, Schema
 
-_KEYS: Final = ("parent", "child", "key", "maxChildren", "count")
+_KEYS: Final = ("parent", "child", "key", "maxChildren", "count", "rules")
 _LISTED: Final = ", ".join(_KEYS)
 _COUNT: Final = "children"
 _MOST_CHILDREN: Final = 10_000
@@ -34,6 +36,9 @@ class LinkedSchema:
         Children of one parent that are used at most, 1 to 10,000: K.
     count : str, default "children"
         What the number of children is called, among the parent's columns.
+    rules : tuple of Rule
+        What every parent keeps together with its number of children, and every child with its parent's columns; names
+        are those of `joined`. Rules of one table alone are in its schema.
 
     Raises
     ------
@@ -61,6 +66,7 @@ class LinkedSchema:
     key: str
     max_children: int
     count: str = _COUNT
+    rules: tuple[Rule, ...] = ()
 
     def __post_init__(self) -> None:
         children = whole_number(self.max_children)
@@ -81,13 +87,21 @@ class LinkedSchema:
                 f"{quote(self.count)} is a column already, and the number of children would be called so too; give "
                 'another name under "count"'
             )
-        _ = self.joined  # for its errors about names
+        object.__setattr__(self, "rules", rules_from(self.rules))
+        self._check_rules()
+        _ = self.counted, self.joined  # for their errors about names and rules
 
     @property
     def counted(self) -> Schema:
         """The parent's schema with the number of children as one more column: of the rows that are asked about."""
-        fields = (*self.parent.fields, self.count_field)
-        return replace(self.parent, fields=fields, privacy_unit=PrivacyUnit(self.key, 1))
+        names = {field.name for field in self._given}
+        rules = tuple(rule for rule in self.rules if names.issuperset(rule.columns) and not self._is_of_child(rule))
+        return replace(
+            self.parent,
+            fields=(*self.parent.fields, self.count_field),
+            privacy_unit=PrivacyUnit(self.key, 1),
+            rules=(*self.parent.rules, *rules),
+        )
 
     @property
     def joined(self) -> Schema:
@@ -98,19 +112,42 @@ class LinkedSchema:
         names = self.joined_names
         given = tuple(
             field if names[field.name] == field.name else replace(field, name=names[field.name])
-            for field in self.counted.columns
+            for field in self._given
         )
+        # Rules of parents tell the child model for nothing what it would else be asked about.
+        same = {name for name, called in names.items() if name == called}
+        of_parents = tuple(rule for rule in self.parent.rules if same.issuperset(rule.columns))
         return replace(
-            self.child, fields=(*self.child.fields, *given), privacy_unit=PrivacyUnit(self.key, self.max_children)
+            self.child,
+            fields=(*self.child.fields, *given),
+            privacy_unit=PrivacyUnit(self.key, self.max_children),
+            rules=(*self.child.rules, *of_parents, *self.rules),
         )
 
     @property
     def joined_names(self) -> dict[str, str]:
         """What each modelled column of `counted` is called in `joined`."""
         own = {field.name for field in self.child.fields}
-        return {
-            field.name: f"parent.{field.name}" if field.name in own else field.name for field in self.counted.columns
-        }
+        return {field.name: f"parent.{field.name}" if field.name in own else field.name for field in self._given}
+
+    @property
+    def _given(self) -> tuple[Field, ...]:
+        """The modelled columns of `counted`."""
+        return (*self.parent.columns, self.count_field)
+
+    def _is_of_child(self, rule: Rule) -> bool:
+        """Return whether a rule of both tables names a column of the child's own."""
+        return any(field.name in rule.columns for field in self.child.fields)
+
+    def _check_rules(self) -> None:
+        """Refuse a rule of parents alone that names a column otherwise than the parent table does."""
+        for rule in self.rules:
+            renamed = [name for name, called in self.joined_names.items() if name != called and called in rule.columns]
+            if renamed and not self._is_of_child(rule):
+                raise SchemaError(
+                    f"the rule {quote(rule.text)} is of parents alone and names {quote(renamed[0])}, which both tables "
+                    "have; give this column another name in one of them"
+                )
 
     @property
     def count_field(self) -> Field:
@@ -133,7 +170,7 @@ class LinkedSchema:
         ----------
         source : path, mapping or LinkedSchema
             ``{"parent": {...}, "child": {...}, "key": "household", "maxChildren": 5}``, where the parts are schemas;
-            ``"count"`` names the number of children.
+            ``"count"`` names the number of children, and ``"rules"`` lists rules of both together.
 
         Returns
         -------
@@ -160,6 +197,7 @@ class LinkedSchema:
             key=found["key"],
             max_children=found["maxChildren"],
             count=found.get("count", _COUNT),
+            rules=rules_from(found.get("rules")),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -170,6 +208,7 @@ class LinkedSchema:
             "count": self.count,
             "parent": self.parent.to_dict(),
             "child": self.child.to_dict(),
+            "rules": [rule.to_dict() for rule in self.rules],
         }
 
 
