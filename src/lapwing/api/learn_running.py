@@ -183,13 +183,15 @@ def _filled_in(settings: LearnSettings, learned: Learned, records: Records) -> S
         lapwing=VERSION,
     )
     is_open = any(_is_open(field) for field in fields if not field.identifier)
-    return replace(
-        original,
-        fields=fields,
-        # Where blanks made it one, it is a draft no more once they are filled in; else that is its owner's matter.
-        is_draft=original.is_draft and (is_open or not any(field.blank for field in original.columns)),
-        purchases=(*original.purchases, purchase),
-    )
+    # Where blanks made it one, it is a draft no more once they are filled in; else that is its owner's matter.
+    is_draft = original.is_draft and (is_open or not any(field.blank for field in original.columns))
+    paid = replace(original, fields=fields, is_draft=True, purchases=(*original.purchases, purchase))
+    try:
+        return replace(paid, is_draft=is_draft)
+    except SchemaError as error:
+        # What was bought is kept, also where rules or public tables name values that were not found.
+        question = f"what was learned does not go with the rest of the schema: {error}"
+    return replace(paid, questions=(*paid.questions, question))
 
 
 def _as_known(learned: Field, original: Field, *, has_dictionary: bool) -> Field:
