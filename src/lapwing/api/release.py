@@ -10,6 +10,7 @@ from lapwing.api.accuracy_conditions import Condition
 from lapwing.api.accuracy_queries import count_accuracy, table_accuracy
 from lapwing.api.answers import answer_table, answers_in_one_frame, table_name
 from lapwing.api.certified import certified_table
+from lapwing.api.conditional import Support, Where, conditional_frames, support_of
 from lapwing.api.croissant import write_croissant
 from lapwing.api.generators import checked_seed, fresh_seed, generator
 from lapwing.api.queries import Groups, checked_failure, query_table, weighted_query_table
@@ -22,8 +23,6 @@ from lapwing.release.certificate import Certificate
 from lapwing.release.files import SavedRelease, load_release, save_release
 from lapwing.release.model import ReleasedModel
 from lapwing.release.questions import Answer
-from lapwing.sample.conditions import Conditioned, conditioned
-from lapwing.sample.rows import sample_frames
 from lapwing.schema.schemas import Schema
 from lapwing.table.outputs import write_whole
 from lapwing.table.readers import Kind
@@ -81,7 +80,7 @@ class Release:
             for table in answer.tables
         ]
 
-    def sample(self, n: int | None = None, seed: int | None = None, where: Mapping[str, object] | None = None) -> Any:  # noqa: ANN401
+    def sample(self, n: int | None = None, seed: int | None = None, where: Where = None) -> Any:  # noqa: ANN401
         """Draw rows from the released model.
 
         Parameters
@@ -90,8 +89,9 @@ class Release:
             Number of rows; by default the released number of rows, or of those expected to match ``where``.
         seed : int, optional
             Of the public generator; by default the release's own seed, else a fresh one.
-        where : mapping of column to value, list of values or `lw.between`, optional
-            Only rows that match, drawn from the model given the condition.
+        where : mapping of column to value, list of values or `lw.between`; or frame; or list of mappings; optional
+            Only rows that match, drawn from the model given the condition. With a frame (pandas, Polars, PyArrow) or a
+            list, one row for each row of it, in its order, whose values stay as given; null is missing.
 
         Returns
         -------
@@ -101,28 +101,41 @@ class Release:
         Raises
         ------
         ParameterError
-            If ``n`` or the seed is out of range, or matching rows have probability 0.
+            If ``n`` or the seed is out of range, matching rows have probability 0, or a condition does not fit.
         """
         import polars as pl  # noqa: PLC0415
 
         frames = list(self.frames(n, seed=seed, where=where))
         return to_frame_kind(pl.concat(frames), self.kind)
 
-    def frames(
-        self, n: int | None = None, *, seed: int | None = None, where: Mapping[str, object] | None = None
-    ) -> Iterator["pl.DataFrame"]:
+    def frames(self, n: int | None = None, *, seed: int | None = None, where: Where = None) -> Iterator["pl.DataFrame"]:
         """Draw the rows of `sample` in chunks of Polars frames; at least one frame, empty when ``n`` is 0."""
-        given = Conditioned(self.model, is_matched=True)
-        if where is not None:
-            given = conditioned(self.model, self.schema, where)
-        count = given.model.rows if n is None else n
-        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise ParameterError(f"the number of rows must be a whole number of at least 0, got {n!r}")
         chosen = checked_seed(seed)
         if chosen is None:
             chosen = fresh_seed() if self.seed is None else self.seed
-        rng = generator(chosen, "rows")
-        return sample_frames(given.model, self.schema, count, rng, is_matched=given.is_matched)
+        return conditional_frames(self.model, self.schema, n, where, generator(chosen, "rows"))
+
+    def support(self, where: Where) -> Any:  # noqa: ANN401
+        """Return how well the model knows the rows that `sample` draws under a condition.
+
+        Parameters
+        ----------
+        where
+            As for `sample`.
+
+        Returns
+        -------
+        Support or frame
+            ``effective_atoms``, ``share`` (of the model's rows that match) and ``drawn`` (how rows are drawn); for a
+            frame or list of conditions a frame with these columns and a line for each.
+
+        Raises
+        ------
+        ParameterError
+            If a condition does not fit.
+        """
+        found = support_of(self.model, self.schema, where)
+        return found if isinstance(found, Support) else to_frame_kind(found, self.kind)
 
     def query(
         self,
