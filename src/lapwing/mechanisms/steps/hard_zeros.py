@@ -11,14 +11,7 @@ from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn
 from lapwing.numerics.hard_zeros import HardZeros, alive_cells, hard_factor
 from lapwing.numerics.log_linear import Cells, Factor, table_shape
 from lapwing.schema.groupings import Grouping
-from lapwing.schema.rule_codes import (
-    CodedRule,
-    CombinationRule,
-    ComparisonRule,
-    DependencyRule,
-    coded_rules,
-    components,
-)
+from lapwing.schema.rule_codes import CombinationRule, ComparisonRule, DependencyRule, coded_rules, components
 from lapwing.schema.schemas import Schema
 
 MOST_CLASSES = 64
@@ -88,10 +81,12 @@ def hard_zeros(schema: Schema, columns: Sequence[ResolvedColumn]) -> HardZeros |
         tell apart. A comparison leaves a cell empty where no codes of its groups keep it.
     """
     rules = modelled_rules(schema)
+    if not rules:
+        return None
     places = {column.name: place for place, column in enumerate(columns)}
     axes = tuple(column.axis for column in columns)
     factors = [factor for rule in rules if (factor := _factor(rule, columns, places)) is not None]
-    orders = tuple(tuple(places[name] for name in order) for order in components(_bare(rules)))
+    orders = tuple(tuple(places[name] for name in order) for order in components(rules))
     single = HardZeros(axes, tuple(factors), orders)
     merged: dict[Cells, Factor] = {}
     for factor in factors:
@@ -103,12 +98,12 @@ def hard_zeros(schema: Schema, columns: Sequence[ResolvedColumn]) -> HardZeros |
 
 
 def bound_counts(start: Fit | None, pairs: Sequence[Cells]) -> dict[Cells, np.ndarray]:
-    """Return what one-way tables and rules say of the pairs of columns that rules bind together.
+    """Return what one-way and public tables and rules say of the pairs of columns that these bind together.
 
     Parameters
     ----------
     start : Fit or None
-        Of one-way tables and rules; None without rules.
+        Of one-way tables, public tables and rules; None without rules and public tables.
     pairs : sequence of tuple of (int, int)
         Tables.
 
@@ -117,14 +112,13 @@ def bound_counts(start: Fit | None, pairs: Sequence[Cells]) -> dict[Cells, np.nd
     dict of tuple to ndarray of float64, shape (cells,)
         Other pairs are left out.
     """
-    if start is None or start.zeros is None:
+    if start is None:
         return {}
-    together = {frozenset(two) for order in start.zeros.orders for two in combinations(order, 2)}
+    bound = [] if start.zeros is None else list(start.zeros.orders)
+    first = len(start.columns)
+    bound += [tuple(column for column, _ in factor.table) for factor in start.factors[first : first + start.public]]
+    together = {frozenset(two) for each in bound for two in combinations(each, 2)}
     return {table: start.counts([table]) for table in pairs if frozenset(column for column, _ in table) in together}
-
-
-def _bare(rules: Sequence[CombinationRule | ComparisonRule]) -> list[CodedRule]:
-    return list(rules)
 
 
 def _classes(groupings: Sequence[Grouping]) -> int:

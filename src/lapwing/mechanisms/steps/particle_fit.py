@@ -43,6 +43,8 @@ class Fit:
         Number of records, positive.
     zeros : HardZeros, optional
         What rules leave empty.
+    public : int, default 0
+        Number of public tables: the first factors after the one-way tables.
     """
 
     columns: tuple[ResolvedColumn, ...]
@@ -50,6 +52,7 @@ class Fit:
     factors: tuple[Factor, ...]
     total: float
     zeros: HardZeros | None = None
+    public: int = 0
 
     @property
     def axes(self) -> list[Axis]:
@@ -75,6 +78,7 @@ def tree_fit(
     size: int,
     zeros: HardZeros | None = None,
     free: Sequence[Factor] = (),
+    public: Sequence[Factor] = (),
 ) -> Fit:
     """Return particles drawn from one-way tables and a forest of pairs, raked to all of them.
 
@@ -94,6 +98,8 @@ def tree_fit(
         What rules leave empty: no particle is there, as far as it can be mended.
     free : sequence of Factor
         Edges that rules give; their theta is among the hard zeros.
+    public : sequence of Factor
+        Public tables, at levels of the columns' axes.
     """
     axes = [column.axis for column in columns]
     singles = tuple(
@@ -106,12 +112,12 @@ def tree_fit(
         )
         for place, column in enumerate(columns)
     )
-    factors: tuple[Factor, ...] = (*singles, *tree_factors(axes, edges, total))
+    factors: tuple[Factor, ...] = (*singles, *public, *tree_factors(axes, edges, total))
     groups = drawn_from_tree(axes, (*edges, *free), total, size, rng)
     if zeros is not None:
         groups = mended(zeros, groups, factors, rng)
     cloud, factors, _ = raked(axes, Cloud(groups, np.zeros(size)), factors, total, sweeps=SWEEPS)
-    return Fit(columns=columns, cloud=cloud, factors=factors, total=total, zeros=zeros)
+    return Fit(columns=columns, cloud=cloud, factors=factors, total=total, zeros=zeros, public=len(public))
 
 
 def rule_fit(
@@ -121,15 +127,18 @@ def rule_fit(
     *,
     size: int,
     zeros: HardZeros | None,
+    public: Sequence[Factor] = (),
 ) -> Fit | None:
-    """Return what one-way tables and rules say together; None without rules.
+    """Return what one-way tables, public tables and rules say together; None without rules and public tables.
 
     Parameters
     ----------
-    columns, total, rng, size, zeros
+    columns, total, rng, size, zeros, public
         As for `tree_fit`.
     """
-    return None if zeros is None else tree_fit(columns, (), total, rng, size=size, zeros=zeros)
+    if zeros is None and not public:
+        return None
+    return tree_fit(columns, (), total, rng, size=size, zeros=zeros, public=public)
 
 
 def measured(
@@ -243,10 +252,10 @@ def finished(fit: Fit, rng: np.random.Generator, *, size: int) -> Fit:
     for _ in range(_FINAL_REFRESHES):
         cloud = refreshed(axes, cloud, factors, fit.total, rng, size=size, hard=fit.hard)
         cloud, factors, _ = raked(axes, cloud, factors, fit.total, sweeps=SWEEPS)
-    # One-way tables come last: they are the surest. They are the first factors, one per column.
-    singles, others = factors[: len(axes)], factors[len(axes) :]
-    cloud, singles, _ = raked(axes, cloud, singles, fit.total, sweeps=SWEEPS, is_shrinking=False)
-    return replace(fit, cloud=cloud, factors=(*singles, *others))
+    # One-way tables and public ones come last: they are the surest. They are the first factors.
+    surest, others = factors[: len(axes) + fit.public], factors[len(axes) + fit.public :]
+    cloud, surest, _ = raked(axes, cloud, surest, fit.total, sweeps=SWEEPS, is_shrinking=False)
+    return replace(fit, cloud=cloud, factors=(*surest, *others))
 
 
 def linked(start: Fit | None) -> tuple[HardZeros | None, list[Factor]]:

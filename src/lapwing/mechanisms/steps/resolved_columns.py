@@ -19,6 +19,7 @@ _FLOOR_RECORDS = 0.3
 _FLOOR_SHARE = 0.01
 _TINY = 1e-9
 _MOST_RUNS = 2
+_MOST_GROWTH = 1.5
 _MOST_LISTED = 2**16
 
 
@@ -219,13 +220,14 @@ def _first_codes(counted: Grouping) -> np.ndarray:
 def _refined(
     domain: Domain, counted: Grouping, levels: Sequence[np.ndarray], refining: Sequence[Grouping]
 ) -> tuple[np.ndarray, ...]:
-    """Cut the groups of every level where a map tells their cells apart; levels that then merge nothing are left out.
+    """Cut groups where a map tells their cells apart: those of the finest level, and of others that stay small.
 
-    Ordered groups stay runs, unless that would make far more of them.
+    Levels that then merge nothing are left out. Ordered groups stay runs, unless that would make far more of them.
     """
     codes = _first_codes(counted)[: counted.regular]
     _, kinds = np.unique(np.stack([grouping.apply(codes) for grouping in refining]), axis=1, return_inverse=True)
     found: list[np.ndarray] = []
+    is_coarse = False
     for level in levels:
         pairs = level * (int(kinds.max()) + 1) + kinds.reshape(-1)
         _, joint = np.unique(pairs, return_inverse=True)
@@ -234,6 +236,8 @@ def _refined(
             runs[-1] <= _MOST_RUNS * (joint.max() + 1) or domain.values > _MOST_LISTED
         )
         each = runs if is_runs else joint.reshape(-1)
+        if found and (is_coarse or each.max() + 1 > _MOST_GROWTH * (level.max() + 1)):
+            is_coarse, each = True, level  # coarser ones stay as they are too, so that levels are nested
         if not found or each.max() < found[-1].max():
             found.append(each)
     return tuple(found)

@@ -1,0 +1,248 @@
+"""Rules of a schema in Adaptive: refined groups, hard zeros, candidates, and whole runs."""
+
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.resolved import FIELDS, answer_of, column_of, dense_laws
+from lapwing.budget.budget import Budget
+from lapwing.mechanisms.adaptive import Adaptive
+from lapwing.mechanisms.steps import hard_zeros as steps
+from lapwing.mechanisms.steps.candidate_tables import candidates_of, pair_tables
+from lapwing.mechanisms.steps.hard_zeros import MOST_CLASSES, class_groupings, hard_zeros, modelled_rules
+from lapwing.mechanisms.steps.particle_fit import finished, fit_as_model, linked, rule_fit, tree_fit
+from lapwing.mechanisms.steps.resolved_columns import one_way_table, resolved_column
+from lapwing.numerics.hard_zeros import DEAD, alive_cells
+from lapwing.schema.groupings import cut, lookup
+from lapwing.schema.rule_codes import coded_rules
+from lapwing.schema.schemas import Schema
+
+RULES = [
+    {"when": {"age": {"maximum": 14}}, "then": {"job": "none", "income": None}},
+    {"when": {"age": {"minimum": 15}}, "then": {"income": {"minimum": 0}}},
+    {"determines": ["job"], "column": "kind", "values": [["none", "x"], ["a", "y"], ["b", "y"], ["c", "z"]]},
+    {"order": ["born", "moved"]},
+]
+PLAIN = {
+    "fields": [
+        {"name": "kind", "type": "string", "categories": ["z", "y", "x"], "constraints": {"required": True}},
+        {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99, "required": True}},
+        {"name": "job", "type": "string", "categories": ["none", "a", "b", "c"], "constraints": {"required": True}},
+        {"name": "income", "type": "integer", "constraints": {"minimum": 0, "maximum": 100_000}},
+        {"name": "born", "type": "integer", "constraints": {"minimum": 0, "maximum": 9, "required": True}},
+        {"name": "moved", "type": "integer", "constraints": {"minimum": 0, "maximum": 9}},
+    ]
+}
+RULED = Schema.from_dict(PLAIN | {"rules": RULES})
+
+
+def people(rows=3000, seed=1):
+    """Return rows that keep the rules."""
+    rng = np.random.default_rng(seed)
+    age, born = rng.integers(0, 100, rows), rng.integers(0, 10, rows)
+    job = np.where(age < 15, "none", rng.choice(["none", "a", "b", "c"], rows))
+    kind = np.array([{"none": "x", "a": "y", "b": "y", "c": "z"}[each] for each in job])
+    income = [None if years < 15 else int(money) for years, money in zip(age, rng.gamma(2, 9000, rows), strict=True)]
+    moved = [None if rng.random() < 0.2 else int(rng.integers(year, 10)) for year in born]
+    return pl.DataFrame({"kind": kind, "age": age, "job": job, "income": income, "born": born, "moved": moved})
+
+
+def columns_of(schema, seed=1):
+    refining = class_groupings(schema)
+    return tuple(
+        resolved_column(
+            one_way_table([answer_of(field, seed=seed)]), field, 5000.0, (16, 8, 4), refining.get(field.name, ())
+        )
+        for field in schema.columns
+    )
+
+
+def codes_of(columns, fit, rng):
+    """Draw a code for each particle in its finest groups."""
+    found = {}
+    for column, groups in zip(columns, fit.cloud.groups, strict=True):
+        laws = column.within
+        mass = dense_laws(laws, np.unique(np.concatenate((laws.starts, laws.stops))))
+        edges = np.unique(np.concatenate((laws.starts, laws.stops)))
+        run = np.array([rng.choice(mass.shape[1], p=mass[group] / mass[group].sum()) for group in groups])
+        found[column.name] = rng.integers(edges[run], edges[run + 1])
+    return found
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+@pytest.mark.parametrize("parts", [(0.3,), (0.1, 0.5, 0.9)])
+def test_groups_lie_inside_the_classes_that_refine_them_at_their_level(kind, parts) -> None:
+    field = FIELDS[kind]
+    domain = field.domain
+    cuts = sorted({int(domain.values * part) for part in parts} - {0})
+    if not cuts:
+        pytest.skip("one value has no parts")
+    classes = cut(domain, cuts)
+
+    column = resolved_column(one_way_table([answer_of(field)]), field, 5000.0, (16, 8, 4), (classes,))
+
+    probes = np.unique(np.concatenate([grouping.pieces()[0] for grouping in (*column.groupings, classes)]))
+    probes = probes[probes < domain.size - (not domain.missing)]
+    groups, level = column.groupings[0].apply(probes), column.level_of(classes)
+    np.testing.assert_array_equal(column.axis.levels[level][groups], classes.apply(probes))
+    for coarse, grouping in enumerate(column.groupings):
+        np.testing.assert_array_equal(column.axis.levels[coarse][groups], grouping.apply(probes))
+    assert column.within.count == column.axis.base.size
+    assert column.grouping(level) == classes
+
+
+def test_classes_that_are_no_runs_need_no_group_for_every_run() -> None:
+    field = FIELDS["integer, special and missing"]
+    odd = lookup(field.domain, np.arange(100) % 2)
+
+    column = resolved_column(one_way_table([answer_of(field)]), field, 5000.0, (16, 8, 4), (odd,))
+
+    assert column.groupings[0].regular <= 32
+    assert set(odd.apply(np.arange(100))[column.groupings[0].apply(np.arange(100)) == 0].tolist()) in ({0}, {1})
+
+
+def test_a_coarse_level_stays_as_it_is_where_classes_are_many() -> None:
+    field = FIELDS["integer, wide"]
+    many = cut(field.domain, np.arange(1, 40) * 10**6)
+
+    plain = column_of(field)
+    column = resolved_column(one_way_table([answer_of(field)]), field, 5000.0, (16, 8, 4), (many,))
+
+    assert column.groupings[0].regular >= 40
+    assert column.groupings[-2].regular == plain.groupings[-2].regular == 4
+
+
+def test_cutting_cells_further_keeps_the_mass_of_the_column() -> None:
+    field = FIELDS["number, continuous"]
+    plain = column_of(field)
+    classes = cut(field.domain, [field.domain.values // 3])
+
+    column = resolved_column(one_way_table([answer_of(field)]), field, 5000.0, (16, 8, 4), (classes,))
+
+    edges = np.unique(np.concatenate([plain.base.starts, plain.base.stops, column.base.starts, column.base.stops]))
+    # A group that is cut may be lifted to the floor of 0.3 records of 5000.
+    np.testing.assert_allclose(dense_laws(column.base, edges), dense_laws(plain.base, edges), atol=1e-3)
+
+
+def test_particles_of_rules_and_one_way_tables_alone_keep_every_combination_rule() -> None:
+    columns = columns_of(RULED)
+    rng = np.random.default_rng(0)
+
+    fit = rule_fit(columns, 5000.0, rng, size=4000, zeros=hard_zeros(RULED, columns))
+
+    assert fit is not None
+    codes = codes_of(columns, fit, rng)
+    combinations, order = coded_rules(RULED)[:-1], coded_rules(RULED)[-1]
+    assert not any(rule.broken(codes).any() for rule in combinations)
+    # Ten values are groups of their own, so that the comparison is exact too.
+    assert not order.broken(codes).any()
+
+
+def test_a_cell_of_groups_is_dead_exactly_where_no_codes_keep_a_comparison() -> None:
+    fields = [
+        {"name": "low", "type": "integer", "constraints": {"minimum": 0, "maximum": 60, "required": True}},
+        {"name": "high", "type": "integer", "constraints": {"minimum": 20, "maximum": 90}},
+    ]
+    schema = Schema.from_dict({"fields": fields, "rules": [{"order": ["high", "low"], "strict": True}]})
+    columns = columns_of(schema)
+
+    zeros = hard_zeros(schema, columns)
+
+    assert zeros is not None
+    alive = alive_cells(zeros, ((0, 0), (1, 0)))
+    low, high = np.meshgrid(np.arange(61), np.arange(72), indexing="ij")
+    keeps = (high == 71) | (high + 20 < low)
+    cells = columns[0].groupings[0].apply(low.reshape(-1)) * columns[1].axis.base.size
+    cells += columns[1].groupings[0].apply(high.reshape(-1))
+    wanted = np.bincount(cells, keeps.reshape(-1), minlength=alive.size) > 0
+    np.testing.assert_array_equal(alive, wanted)
+
+
+def test_a_map_of_too_many_values_is_left_to_the_rows() -> None:
+    codes = [f"c{place}" for place in range(MOST_CLASSES + 1)]
+    fields = [
+        {"name": name, "type": "string", "categories": codes, "constraints": {"required": True}} for name in ("a", "b")
+    ]
+    map_ = {"determines": ["a"], "column": "b", "values": [[code, code] for code in codes]}
+    small = {"never": {"a": "c0", "b": "c1"}}
+
+    schema = Schema.from_dict({"fields": fields, "rules": [map_, small]})
+
+    assert [rule.rule.text for rule in modelled_rules(schema)] == [coded_rules(schema)[1].rule.text]
+
+
+def test_dead_cells_are_not_looked_at_and_cost_no_penalty() -> None:
+    columns = columns_of(RULED)
+    zeros = hard_zeros(RULED, columns)
+    tables = pair_tables(columns)[:40]
+    plain, ruled = candidates_of(columns, tables), candidates_of(columns, tables, zeros)
+    counts = np.ones(int(plain.cells.sum()))
+
+    one, two = (each.question(counts, 1.0, Budget.pure(Fraction(1, 2))) for each in (plain, ruled))
+
+    dead = [int((~alive).sum()) if (alive := alive_cells(zeros, table)) is not None else 0 for table in tables]
+    assert sum(dead)
+    assert int((two.estimates == -1).sum()) == int((one.estimates == -1).sum()) + sum(dead)
+    np.testing.assert_array_equal(one.penalties - two.penalties, dead)
+
+
+def test_a_function_by_rule_is_an_edge_of_the_tree_that_costs_nothing() -> None:
+    columns = columns_of(RULED)
+    rng = np.random.default_rng(0)
+    start = rule_fit(columns, 5000.0, rng, size=4000, zeros=hard_zeros(RULED, columns))
+
+    zeros, edges = linked(start)
+    fit = finished(tree_fit(columns, (), 5000.0, rng, size=4000, zeros=zeros, free=edges), rng, size=6000)
+
+    assert [edge.table for edge in edges] == [((0, 0), (2, 0))]
+    assert not zeros.broken(fit.cloud.groups).any()
+    for place, column in enumerate(columns):
+        shares = fit.counts([((place, 0),)]) / 5000.0
+        # Noise of 6000 particles, and what the three noisy tables of one component contradict each other by.
+        assert np.abs(shares - column.axis.base / column.axis.base.sum()).sum() / 2 < 0.25
+
+
+def test_the_released_part_holds_the_hard_zeros_and_is_finite() -> None:
+    columns = columns_of(RULED)
+    rng = np.random.default_rng(0)
+    zeros = hard_zeros(RULED, columns)
+    fit = tree_fit(columns, (), 5000.0, rng, size=500, zeros=zeros)
+
+    model = fit_as_model(fit, 5000)
+
+    model.validate(RULED)
+    part = model.log_linear
+    assert part is not None
+    assert zeros is not None
+    assert len(part.tables) == len(columns) + len(zeros.factors)
+    assert {float(theta.min()) for theta in part.thetas[len(columns) :]} == {DEAD}
+
+
+@pytest.mark.parametrize("delta", [None, 1e-9])
+def test_a_release_keeps_the_rules_in_its_model(delta) -> None:
+    budget = {"epsilon": 2.0} | ({} if delta is None else {"delta": delta})
+
+    release = lw.synthesize(people(), RULED, seed=1, mechanism=Adaptive(rounds=5, particles=4000), **budget)
+
+    part = release.model.log_linear
+    assert part is not None
+    assert ("kind", "job") in part.tables
+
+
+def test_without_rules_nothing_of_them_is_reached(monkeypatch) -> None:
+    def refused(*_args):
+        raise AssertionError("no rule, no hard zero")
+
+    monkeypatch.setattr(steps, "HardZeros", refused)
+    monkeypatch.setattr(steps, "hard_factor", refused)
+    schema = Schema.from_dict(PLAIN)
+
+    columns = columns_of(schema)
+
+    assert hard_zeros(schema, columns) is None
+    assert rule_fit(columns, 5000.0, np.random.default_rng(0), size=10, zeros=None) is None
+    assert linked(None) == (None, [])
+    assert all(not column.classes for column in columns)
