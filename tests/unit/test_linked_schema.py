@@ -1,0 +1,110 @@
+"""Schemas of two linked tables: what they derive, and what they refuse."""
+
+import json
+
+import pytest
+
+import lapwing as lw
+
+KEY = {"name": "home", "type": "integer", "role": "identifier"}
+FLAG = {"name": "flag", "type": "boolean"}
+SIZE = {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 9}}
+PERSON = {"name": "person", "type": "integer", "role": "identifier"}
+
+
+def described(parent=(KEY, SIZE), child=(KEY, PERSON, FLAG), **changes):
+    parts = {"parent": {"fields": list(parent)}, "child": {"fields": list(child)}}
+    return {**parts, "key": "home", "maxChildren": 4, **changes}
+
+
+def names(schema):
+    return [field.name for field in schema.fields]
+
+
+def test_the_parent_gets_the_number_of_children_as_a_public_column():
+    schema = lw.LinkedSchema.load(described()).counted
+
+    count = schema.field("children")
+    assert names(schema) == ["home", "size", "children"]
+    assert (count.minimum, count.maximum, count.required, count.provenance) == (0, 4, True, "public")
+    assert schema.unit_label == "home:1"
+
+
+def test_the_child_gets_the_columns_of_its_parent():
+    schema = lw.LinkedSchema.load(described()).joined
+
+    assert names(schema) == ["home", "person", "flag", "size", "children"]
+    assert schema.unit_label == "home:4"
+
+
+def test_a_name_that_both_tables_have_is_told_apart():
+    linked = lw.LinkedSchema.load(described(parent=(KEY, FLAG)))
+
+    assert names(linked.joined) == ["home", "person", "flag", "parent.flag", "children"]
+    assert linked.joined_names == {"flag": "parent.flag", "children": "children"}
+
+
+def test_a_linked_schema_comes_back_from_its_file(tmp_path):
+    linked = lw.LinkedSchema.load(described(count="persons", rules=[{"sum": ["persons"], "equals": "size"}]))
+    (tmp_path / "L.json").write_text(json.dumps(linked.to_dict()))
+
+    assert lw.LinkedSchema.load(tmp_path / "L.json") == linked
+    assert lw.LinkedSchema.load(linked) is linked
+
+
+def test_rules_go_to_the_tables_whose_columns_they_name():
+    own = {"never": {"size": 3}}
+    rules = [{"sum": ["children"], "equals": "size"}, {"never": {"size": 1, "flag": False}}]
+    source = described(rules=rules)
+    source["parent"]["rules"] = [own]
+
+    linked = lw.LinkedSchema.load(source)
+
+    assert [rule.text for rule in linked.counted.rules] == ["never size is 3", "children = size"]
+    assert len(linked.joined.rules) == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"maxChildren": 0}, "maxChildren must be a whole number from 1"),
+        ({"maxChildren": True}, "maxChildren must be a whole number from 1"),
+        ({"maxChildren": 10_001}, "maxChildren must be a whole number from 1"),
+        ({"key": "town"}, 'no field is called "town"'),
+        ({"key": "size"}, "must be an identifier"),
+        ({"key": 3}, "key must be the name of a column"),
+        ({"count": "size"}, "is a column already"),
+        ({"count": ""}, "count must be the name of a column"),
+        ({"children": 4}, 'unknown key "children"'),
+        ({"parent": {"fields": [KEY, SIZE], "privacyUnit": {"field": "home", "maxRows": 1}}}, "privacyUnit of its own"),
+        ({"parent": {"fields": [{**KEY, "type": "string"}, SIZE]}}, "the same type and missingValues"),
+        ({"parent": {"fields": [{**KEY, "missingValues": ["", "0"]}, SIZE]}}, "the same type and missingValues"),
+        ({"child": {"fields": [KEY, FLAG, {**SIZE, "name": "children"}]}}, "is a column already"),
+        ({"child": {"fields": [KEY, FLAG, SIZE, {**SIZE, "name": "parent.size"}]}}, "the name stands twice"),
+        ({"child": {"fields": [KEY]}}, "no field to model"),
+        ({"rules": [{"never": {"nobody": 1}}]}, "nobody"),
+    ],
+    ids=range(16),
+)
+def test_what_is_no_linked_schema_is_refused_in_one_sentence(changes, said):
+    with pytest.raises(lw.SchemaError) as refused:
+        lw.LinkedSchema.load(described() | changes)
+
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("key", ["parent", "child", "key", "maxChildren"])
+def test_a_key_that_is_not_there_is_named(key):
+    source = described()
+    del source[key]
+
+    with pytest.raises(lw.SchemaError, match=f'needs "{key}"'):
+        lw.LinkedSchema.load(source)
+
+
+def test_a_rule_of_parents_that_names_a_column_of_both_tables_is_refused():
+    rules = [{"order": ["children", "parent.size"]}]
+
+    with pytest.raises(lw.SchemaError, match="of parents alone"):
+        lw.LinkedSchema.load(described(child=(KEY, FLAG, SIZE), rules=rules))
