@@ -15,11 +15,22 @@ from lapwing.schema.schemas import Schema
 FORMAT = json.loads((files("lapwing") / "schema" / "lapwing.schema.json").read_text(encoding="utf-8"))
 VALIDATOR = Draft202012Validator(FORMAT)
 
+RULES: list[dict[str, Any]] = [
+    {"order": ["day", "week"], "strict": True, "description": "days before weeks", "provenance": "assumed"},
+    {"sum": {"level": 2, "unit": -1}, "equals": "age"},
+    {"sum": ["level", "unit"], "equals": "age"},
+    {"determines": ["level", "unit"], "column": "city"},
+    {"determines": "level", "column": "city", "values": [[1, "a"], [None, None]]},
+    {"when": {"age": {"maximum": 14}, "flag": True}, "then": {"city": ["a", None], "level": 1}},
+    {"never": {"age": [{"minimum": 90}, -1], "sex": "f"}},
+    {"allowed": ["city", "sex"], "rows": [["a", "f"], ["b", ["m", None]], [None, "f"]]},
+]
 WHOLE: dict[str, Any] = {
     "name": "everything",
     "draft": False,
     "privacyUnit": {"field": "id", "maxRows": 3},
     "missingValues": ["", "NA"],
+    "rules": RULES,
     "fields": [
         {"name": "id", "type": "string", "role": "identifier"},
         {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120}, "special": [-1]},
@@ -74,6 +85,11 @@ def changed(field: str, **settings: Any) -> dict[str, Any]:
     return schema
 
 
+def ruled(**rule: Any) -> dict[str, Any]:
+    """Return the whole schema with one rule."""
+    return {**WHOLE, "rules": [rule]}
+
+
 def test_the_format_is_a_json_schema() -> None:
     Draft202012Validator.check_schema(FORMAT)
 
@@ -111,6 +127,42 @@ def test_a_schema_with_every_key_has_the_format() -> None:
         {**WHOLE, "privacyUnit": {"field": "id"}},
         {**WHOLE, "privacyUnit": {"field": "id", "maxRows": 0}},
         {**WHOLE, "privacyUnit": {"field": 1, "maxRows": 1}},
+        {**WHOLE, "rules": {}},
+        {**WHOLE, "rules": ["age < day"]},
+        ruled(),
+        ruled(description="no rule"),
+        ruled(order=["day"]),
+        ruled(order=["day", "day"]),
+        ruled(order="day"),
+        ruled(order=["day", 1]),
+        ruled(order=["day", "week"], strict="yes"),
+        ruled(order=["day", "week"], strictly=True),
+        ruled(order=["day", "week"], provenance="dp"),
+        ruled(order=["day", "week"], description=1),
+        ruled(order=["day", "week"], never={"age": 1}),
+        ruled(sum={"level": 1}),
+        ruled(sum={"level": 0}, equals="age"),
+        ruled(sum={"level": 0.5}, equals="age"),
+        ruled(sum={"level": "1"}, equals="age"),
+        ruled(sum={}, equals="age"),
+        ruled(sum=[], equals="age"),
+        ruled(determines=["level"]),
+        ruled(determines=[], column="city"),
+        ruled(determines=["level"], column="city", values=[]),
+        ruled(determines=["level"], column="city", values=[["a"]]),
+        ruled(determines=["level"], column="city", values=[[1, ["a"]]]),
+        ruled(when={"age": 1}),
+        ruled(when={}, then={"city": "a"}),
+        ruled(when={"age": {}}, then={"city": "a"}),
+        ruled(when={"age": {"max": 14}}, then={"city": "a"}),
+        ruled(when={"age": {"maximum": [14]}}, then={"city": "a"}),
+        ruled(then={"city": "a"}),
+        ruled(never={"age": []}),
+        ruled(never={"age": [[1]]}),
+        ruled(never=["age"]),
+        ruled(allowed=["city"]),
+        ruled(allowed=["city"], rows=[]),
+        ruled(allowed=["city"], rows=["a"]),
         changed("age", name=""),
         changed("age", type=None),
         changed("age", type="int"),
