@@ -1,0 +1,219 @@
+"""The cells of public tables that atoms lie in, and rows that hold the tables' counts.
+
+Atoms that lie in the same cell of every table are a *stratum*. Each stratum gets a whole number of rows such that all
+tables come out with their counts, and its rows are a systematic sample of its atoms.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lapwing.numerics.whole_margins import Links, rounded, whole_counts
+from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans
+from lapwing.schema.groupings import Grouping
+from lapwing.schema.public_cells import CodedTable, coded_tables
+from lapwing.schema.schemas import Schema
+
+MIXED = -2
+"""In the place of the cell of an atom that lies in more than one."""
+
+_TRIES = 8
+
+NOWHERE = -1
+"""In the place of the cell of an atom that lies where the table says that nobody is."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Strata:
+    """The strata of a model's atoms.
+
+    Parameters
+    ----------
+    own : ndarray of intp, shape (k,)
+        The stratum of each atom.
+    cells : ndarray of intp, shape (tables, strata)
+        The cell of each stratum in each table, `NOWHERE` among them.
+    """
+
+    own: np.ndarray
+    cells: np.ndarray
+
+    @property
+    def count(self) -> int:
+        """Number of strata."""
+        return int(self.cells.shape[1])
+
+    def masses(self, weights: np.ndarray) -> np.ndarray:
+        """Return the weight of each stratum: ndarray of float64, shape (strata,)."""
+        return np.asarray(np.bincount(self.own, weights, self.count))
+
+
+def atom_cells(model: ReleasedModel, table: CodedTable) -> np.ndarray:
+    """Return the cell of each atom in a public table.
+
+    Parameters
+    ----------
+    model : ReleasedModel
+        k atoms.
+    table : CodedTable
+        Over columns of the model.
+
+    Returns
+    -------
+    ndarray of intp, shape (k,)
+        `NOWHERE` where nobody can be, `MIXED` where the atom lies in more than one group of a column.
+    """
+    groups = [atom_groups(model.laws[name], each) for name, each in zip(table.columns, table.groupings, strict=True)]
+    found = table.cell[tuple(np.maximum(each, 0) for each in groups)]
+    is_mixed = np.logical_or.reduce([each < 0 for each in groups])
+    return np.where(is_mixed, MIXED, found)
+
+
+def atom_groups(law: ColumnLaw, grouping: Grouping) -> np.ndarray:
+    """Return the group of each atom in one column: ndarray of intp, shape (k,); `MIXED` where it has several."""
+    match law:
+        case Indexed():
+            laws = law.laws
+            of_piece = _run_groups(laws.starts, laws.stops, grouping)
+            first = laws.offsets[:-1]
+            is_one = np.minimum.reduceat(of_piece, first) == np.maximum.reduceat(of_piece, first)
+            return np.asarray(np.where(is_one, of_piece[first], MIXED)[law.index])
+        case Spans():
+            return _run_groups(law.starts.astype(np.int64), law.stops.astype(np.int64), grouping)
+        case Bernoulli():
+            groups = grouping.apply(np.array([0, 1]))
+            alone = np.where(law.p > 0, groups[1], groups[0])
+            is_one = (law.p == 0) | (law.p == 1) | (groups[0] == groups[1])
+            return np.asarray(np.where(is_one, alone, MIXED))
+
+
+def _run_groups(starts: np.ndarray, stops: np.ndarray, grouping: Grouping) -> np.ndarray:
+    """Return the group of each run of codes, `MIXED` where it has several: pieces side by side are of different ones."""
+    edges, _, group = grouping.pieces()
+    first, last = (np.searchsorted(edges, codes, side="right") - 1 for codes in (starts, stops - 1))
+    return np.asarray(np.where(first == last, group[first], MIXED))
+
+
+def strata_of(cells: Sequence[np.ndarray]) -> Strata:
+    """Return the strata of atoms whose cells are known: one array per table, shape (k,) each."""
+    stacked, own = np.unique(np.stack(list(cells)), axis=1, return_inverse=True)
+    return Strata(own.reshape(-1), stacked)
+
+
+def public_strata(model: ReleasedModel, schema: Schema) -> Strata | None:
+    """Return the strata of a model that was raked to the exact public tables of its schema.
+
+    Parameters
+    ----------
+    model : ReleasedModel
+        Raked, or raked and given a condition since.
+    schema : Schema
+        Of the model.
+
+    Returns
+    -------
+    Strata or None
+        None where the schema has no exact public table, or the model was not raked to them: an atom with weight lies
+        in more than one cell, or where nobody is.
+    """
+    tables = coded_tables(schema)
+    if not tables:
+        return None
+    cells = [atom_cells(model, table) for table in tables]
+    if any(bool((each[model.weights > 0] < 0).any()) for each in cells):
+        return None
+    return strata_of(cells)
+
+
+def stratum_rows(strata: Strata, weights: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
+    """Return how many rows each stratum gets.
+
+    Parameters
+    ----------
+    strata : Strata
+        Of k atoms.
+    weights : ndarray of float64, shape (k,)
+        Non-negative, not all 0.
+    n : int
+        Number of rows.
+    rng : numpy.random.Generator
+        Public randomness.
+
+    Returns
+    -------
+    rows : ndarray of int64, shape (strata,)
+        They sum to ``n``. The margin of each table is the model's, rounded, and exactly the model's where that is
+        whole: always for one table and for two, for nested ones, and for more where they can be kept one by one.
+    gap : int
+        By how many rows the margins are off in all: 0 but where three tables or more overlap too much.
+
+    Notes
+    -----
+    Table by table: the parts that the tables before tell apart, each with its whole number of rows, are divided over
+    the cells of the next table so that its counts come out (`whole_counts`).
+    """
+    masses = strata.masses(weights)
+    masses *= n / masses.sum()
+    finest = np.argsort([-np.unique(cells).size for cells in strata.cells], kind="stable")
+    tries = (_stratum_rows(masses, strata.cells[finest], n, rng) for _ in range(_TRIES))
+    best = next(tries)
+    for found in tries:
+        if best[1] == 0:
+            break
+        best = min(best, found, key=lambda each: each[1])
+    return best
+
+
+def _stratum_rows(masses: np.ndarray, cells: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
+    """Divide the rows over the strata once."""
+    parts = np.zeros(masses.size, dtype=np.intp)
+    rows, gap = np.array([n], dtype=np.int64), 0
+    for own in cells:
+        pairs, joint_parts = np.unique(np.stack([parts, own]), axis=1, return_inverse=True)
+        parts = joint_parts.reshape(-1)
+        if pairs.shape[1] == rows.size:  # the table tells nothing apart that was not before
+            continue
+        joint = np.bincount(parts, masses, pairs.shape[1])
+        if rows.size == 1:
+            rows = rounded(joint, n)
+            continue
+        _, right = np.unique(pairs[1], return_inverse=True)
+        right = right.reshape(-1)
+        rows, missed = whole_counts(Links(pairs[0], right, joint), rows, np.bincount(right, joint), rng)
+        gap += missed
+    return rows[parts], gap
+
+
+def stratum_ends(strata: Strata, rows: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Give every atom a run of row numbers, by a systematic sample inside each stratum.
+
+    Parameters
+    ----------
+    strata : Strata
+        Of k atoms.
+    rows : ndarray of int64, shape (strata,)
+        Rows of each stratum; 0 where its atoms have no weight.
+    weights : ndarray of float64, shape (k,)
+        Non-negative.
+    rng : numpy.random.Generator
+        Draws one offset for each stratum.
+
+    Returns
+    -------
+    ndarray of int64, shape (k,)
+        As `row_ends` gives it: atom a owns the rows from ``ends[a - 1]`` (0 for the first) to ``ends[a] - 1``.
+    """
+    order = np.argsort(strata.own, kind="stable")
+    own = strata.own[order]
+    lasts = np.cumsum(np.bincount(own, minlength=strata.count)) - 1
+    reached = np.cumsum(weights[order])
+    before = np.concatenate(([0.0], reached[lasts[:-1]]))
+    within = np.maximum(reached - before[own], 0.0)
+    share = within / np.maximum(within[lasts][own], np.finfo(np.float64).tiny)
+    # The last atom of a stratum has share 1 exactly, and an offset below 1 leaves it all that is left.
+    ends = np.ceil(rows[own] * share - rng.random(strata.count)[own]).astype(np.int64)
+    ends = np.maximum(ends, 0) + (np.cumsum(rows) - rows)[own]
+    copies = np.empty_like(ends)
+    copies[order] = np.diff(ends, prepend=0)
+    return np.cumsum(copies)
