@@ -1,0 +1,361 @@
+"""A release of two linked tables: what rows out keep, what it costs, how it is recorded, saved and taken up again."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.command import lapwing
+from lapwing.api import linked as front
+from lapwing.budget.ledger import Ledger
+from lapwing.curator.room import Room
+
+KEY = {"name": "home", "type": "integer", "role": "identifier"}
+ROOMS = {"name": "rooms", "type": "integer", "constraints": {"minimum": 1, "maximum": 9, "required": True}}
+KIND = {"name": "kind", "type": "string", "categories": ["flat", "house"], "constraints": {"required": True}}
+AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99, "required": True}}
+SCHEMA = {
+    "key": "home",
+    "maxChildren": 4,
+    "count": "persons",
+    "parent": {"fields": [KEY, ROOMS, KIND]},
+    "child": {"fields": [KEY, {"name": "person", "type": "string", "role": "identifier"}, AGE]},
+}
+BUDGET = {"epsilon": 50, "delta": "1e-6"}
+
+
+def tables(homes=600):
+    """Return homes, and persons who are old in flats and young in houses; one per room up to 4."""
+    rng = np.random.default_rng(1)
+    rooms, kind = rng.integers(1, 5, homes), rng.integers(2, size=homes)
+    owner = np.repeat(np.arange(homes), rooms)
+    age = np.where(kind[owner] == 0, rng.integers(60, 99, owner.size), rng.integers(0, 30, owner.size))
+    parents = pl.DataFrame({"home": np.arange(homes), "rooms": rooms, "kind": np.array(["flat", "house"])[kind]})
+    return parents, pl.DataFrame({"home": owner, "person": [f"p{at}" for at in range(owner.size)], "age": age})
+
+
+def released(schema=SCHEMA, data=None, **settings):
+    return lw.synthesize_linked(*(data or tables()), schema, **(BUDGET | {"seed": 1} | settings))
+
+
+@pytest.fixture(scope="module")
+def release():
+    return released()
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    path = tmp_path / "budget.db"
+    Ledger.create_or_open(path).init(
+        "d", unit="zcdp", limit=1000, relation="add-remove", privacy_unit="home:4", selection_delta="1e-5"
+    )
+    return path
+
+
+def spent(ledger):
+    return Ledger.open(ledger).balance("d").spent
+
+
+# --------------------------------------------------------------------------------------------------- what rows keep
+
+
+def test_every_child_has_a_parent_and_every_parent_no_more_children_than_are_used(release):
+    parents, children = release.sample(3000)
+
+    assert parents["home"].to_list() == list(range(1, 3001))
+    assert set(children["home"]) <= set(parents["home"])
+    assert 1 <= children.group_by("home").len()["len"].max() <= 4
+    assert children["person"].to_list() == [str(at) for at in range(1, children.height + 1)]
+    assert (parents.columns, children.columns) == (["home", "rooms", "kind"], ["home", "person", "age"])
+
+
+def test_children_follow_the_columns_of_their_parent(release):
+    parents, children = release.sample(3000)
+
+    ages = children.join(parents, on="home").group_by("kind").agg(pl.col("age").mean()).sort("kind")["age"]
+    assert ages[0] > 60
+    assert ages[1] < 40
+
+
+def test_a_rule_between_a_column_and_the_number_of_children_is_kept_in_every_row():
+    found = released({**SCHEMA, "rules": [{"sum": ["persons"], "equals": "rooms"}]}, epsilon=1)
+
+    parents, children = found.sample(2000)
+
+    counted = parents.join(children.group_by("home").len("persons"), on="home", how="left")
+    assert (counted["persons"].fill_null(0) != counted["rooms"]).sum() == 0
+
+
+def test_a_rule_between_parent_and_child_is_kept_in_every_row():
+    rule = {"when": {"kind": "flat"}, "then": {"age": {"minimum": 50}}}
+    found = released({**SCHEMA, "rules": [rule]}, epsilon=1)
+
+    parents, children = found.sample(2000)
+
+    assert children.join(parents, on="home").filter((pl.col("kind") == "flat") & (pl.col("age") < 50)).height == 0
+
+
+def test_keys_that_are_texts_stay_texts_and_a_column_of_both_tables_is_told_apart():
+    key, same = {**KEY, "type": "string"}, {**AGE, "name": "kind"}
+    schema = {**SCHEMA, "parent": {"fields": [key, KIND]}, "child": {"fields": [key, same, AGE]}}
+    parents, children = tables(50)
+    data = parents.select(pl.col("home").cast(str), "kind"), children.select("home", "age", kind="age")
+
+    drawn = released(schema, data).sample(40)
+
+    assert set(drawn[1]["home"]) <= set(drawn[0]["home"]) == {str(at) for at in range(1, 41)}
+    assert (drawn[0]["kind"].dtype, drawn[1]["kind"].dtype) == (pl.String, pl.Int64)
+
+
+def test_rows_come_in_the_kinds_of_the_tables_and_a_seed_fixes_them():
+    parents, children = tables(60)
+    data = (pd.DataFrame(parents.to_dict(as_series=False)), children)
+    independent = {"parent_mechanism": "independent", "child_mechanism": "independent"}
+    found = released(data=data, **independent)
+
+    one, again = found.sample(30, seed=2), found.sample(30, seed=2)
+
+    assert (type(one[0]), type(one[1])) == (pd.DataFrame, pl.DataFrame)
+    assert one[0].equals(again[0])
+    assert one[1].equals(again[1])
+    assert not one[1].equals(found.sample(30, seed=3)[1])
+
+
+def test_no_parents_have_no_children(release):
+    parents, children = release.sample(0)
+
+    assert (parents.height, children.height) == (0, 0)
+    assert children.columns == ["home", "person", "age"]
+
+
+def test_many_parents_are_drawn_in_chunks(release, monkeypatch):
+    monkeypatch.setattr("lapwing.api.linked_release._PARENTS", 64)
+    monkeypatch.setattr("lapwing.api.linked_release._CHILDREN", 50)
+
+    parents, children = release.sample(300)
+
+    assert parents["home"].to_list() == list(range(1, 301))
+    assert children["home"].is_sorted()
+    assert children["person"].n_unique() == children.height
+
+
+def test_empty_tables_can_be_released():
+    parents, children = tables(5)
+
+    found = released(data=(parents.head(0), children.head(0)))
+
+    assert found.sample(3)[0].height == 3
+
+
+# ------------------------------------------------------------------------------------------------ cost and certificate
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 1}, {"rho": "1/7"}, {"epsilon": 1, "delta": "1e-9"}], ids=str)
+def test_the_parts_cost_together_what_was_asked_for(budget):
+    found = lw.synthesize_linked(*tables(80), SCHEMA, parent_share="1/3", seed=1, **budget)
+
+    paid = found.certificate
+    limit = Fraction(str(budget.get("rho", budget.get("epsilon"))))
+    assert paid.total.amount == paid.parent.total.amount + paid.child.total.amount <= limit
+    assert (paid.parent.privacy_unit, paid.child.privacy_unit, paid.privacy_unit) == ("home:1", "home:4", "home:4")
+    assert paid.parent.requested_epsilon in (Fraction(1, 3), None)
+    if "delta" in budget:
+        assert paid.epsilons[0][1] <= 1
+
+
+def test_the_certificate_says_what_is_kept_and_what_is_not(release):
+    told = release.certificate.to_dict()
+
+    assert json.loads(release.certificate.to_json()) == told
+    assert len(told["not_kept"]) == 7
+    for sentence in (*told["kept"], *told["not_kept"]):
+        assert sentence in release.certificate.text()
+    assert any("one of two parts" in warning for warning in release.child.certificate.warnings)
+
+
+def test_two_parts_that_cost_more_than_was_asked_for_have_no_certificate(release):
+    whole = release.certificate
+    little = {"epsilon": None, "delta": None, "rho": {"exact": "1/999"}}
+
+    with pytest.raises(lw.ParameterError, match="other than what was requested"):
+        type(whole).from_dict({**whole.to_dict(), "requested": little})
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"parent_share": 0}, "parent_share must be above 0"),
+        ({"parent_share": 1}, "parent_share must be above 0"),
+        ({"expected_parents": 0}, "expected_rows must be at least 1"),
+        ({"expected_children": 1.5}, "must be whole"),
+        ({"child_mechanism": "privatesampling"}, "replace-one"),
+        ({"seed": -1}, "seed must be"),
+        ({"dataset": "d"}, "give the ledger too"),
+    ],
+    ids=range(7),
+)
+def test_settings_out_of_range_are_refused(settings, said):
+    with pytest.raises(lw.LapwingError, match=said):
+        released(**settings)
+
+
+# ------------------------------------------------------------------------------------------------- ledger and resume
+
+
+def test_the_ledger_is_debited_once_for_both_before_the_first_noise(ledger, monkeypatch):
+    seen = []
+    ask = Room.ask
+    monkeypatch.setattr(Room, "ask", lambda self, *asked: seen.append(spent(ledger)) or ask(self, *asked))
+
+    found = released(ledger=ledger)
+
+    entry = Ledger.open(ledger).history("d")[-1]
+    assert set(seen) == {spent(ledger)} != {0}
+    assert len(Ledger.open(ledger).history("d")) == 2
+    assert entry.details["description"]["mechanism"] == "linked Adaptive and Adaptive"
+    assert found.certificate.ledger == found.child.certificate.ledger
+    assert found.certificate.ledger.release_id == entry.release_id
+    assert found.certificate.total.amount <= spent(ledger)
+
+
+def test_a_ledger_of_another_unit_refuses_before_anything_is_counted(tmp_path, monkeypatch):
+    path = tmp_path / "other.db"
+    Ledger.create_or_open(path).init("d", unit="zcdp", limit=9, relation="add-remove", privacy_unit="home:5")
+    monkeypatch.setattr(Room, "ask", lambda *_: pytest.fail("asked"))
+
+    with pytest.raises(lw.BudgetError):
+        released(ledger=path)
+
+    assert spent(path) == 0
+
+
+@pytest.mark.parametrize("after", [0, 1, 2, 3, 5])
+def test_an_interrupted_release_goes_on_and_spends_nothing_again(after, ledger, tmp_path, monkeypatch):
+    transcript, ask, asked = tmp_path / "t.jsonl", Room.ask, []
+    small = {"parent_mechanism": lw.Adaptive.small(), "child_mechanism": lw.Adaptive.small(), "seed": None}
+
+    def interrupted(self, *questions):
+        asked.append(questions)
+        if len(asked) > after:
+            raise KeyboardInterrupt
+        return ask(self, *questions)
+
+    monkeypatch.setattr(Room, "ask", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        released(ledger=ledger, transcript=transcript, **small)
+    monkeypatch.setattr(Room, "ask", ask)
+    paid, kept = spent(ledger), transcript.read_text().splitlines()
+
+    found = released(ledger=ledger, transcript=transcript, **small)
+    again = released(ledger=ledger, transcript=transcript, **small)
+
+    assert spent(ledger) == paid > 0
+    assert transcript.read_text().splitlines()[: len(kept)] == kept
+    assert again.certificate.to_dict() == found.certificate.to_dict()
+    assert len(transcript.read_text().splitlines()) == 1 + len(found.parent.noisy) + len(found.child.noisy)
+
+
+def test_the_transcript_of_linked_tables_is_not_taken_for_that_of_one(tmp_path):
+    independent = {"parent_mechanism": "independent", "child_mechanism": "independent"}
+    released(transcript=tmp_path / "t.jsonl", **independent)
+
+    with pytest.raises(lw.DataError, match="release of linked tables; repeat that"):
+        lw.resume(tmp_path / "t.jsonl", tables()[0])
+    with pytest.raises(lw.DataError, match="of another run"):
+        released(transcript=tmp_path / "t.jsonl", **independent, epsilon=3)
+
+
+def test_what_one_mechanism_refuses_is_refused_before_the_other_is_paid_for(ledger, monkeypatch):
+    def check(mechanism, schema, budget, terms):
+        if terms.max_rows == 4:
+            raise lw.CapacityError("the child part is too large")
+
+    monkeypatch.setattr(front, "check_mechanism", check)
+    with pytest.raises(lw.CapacityError):
+        released(ledger=ledger)
+
+    assert spent(ledger) == 0
+
+
+def test_no_error_shows_a_private_value(tmp_path):
+    parents, children = tables(3)
+    secret = children.with_columns(pl.lit("canary-7391").alias("age"))
+
+    found = released(data=(parents, secret))
+    with pytest.raises(lw.DataError) as refused:
+        released(data=(parents, secret.drop("home")))
+
+    assert "canary" not in str(refused.value) + str(found.certificate.to_dict())
+
+
+# ------------------------------------------------------------------------------------------------------------- files
+
+
+def test_a_saved_release_draws_the_same_rows(release, tmp_path):
+    release.save(tmp_path / "m.lapwing")
+
+    loaded = lw.load_linked(tmp_path / "m.lapwing")
+
+    assert loaded.certificate.to_dict() == release.certificate.to_dict()
+    assert loaded.schema == release.schema
+    for one, other in zip(loaded.sample(50, seed=4), release.sample(50, seed=4), strict=True):
+        assert one.equals(other)
+    assert repr(loaded) == repr(release)
+
+
+def test_a_file_of_another_kind_is_refused(release, tmp_path):
+    release.save(tmp_path / "linked.lapwing")
+    release.parent.save(tmp_path / "one.lapwing")
+
+    with pytest.raises(lw.DataError, match="not a Lapwing model file"):
+        lw.load_linked(tmp_path / "one.lapwing")
+    with pytest.raises(lw.DataError, match="not a Lapwing model file"):
+        lw.load(tmp_path / "linked.lapwing")
+    with pytest.raises(lw.ParameterError, match="kind must be one of"):
+        lw.load_linked(tmp_path / "linked.lapwing", "r")
+
+
+def test_link_writes_both_tables_model_and_certificate(tmp_path):
+    parents, children = tables(100)
+    parents.write_parquet(tmp_path / "homes.parquet")
+    children.write_csv(tmp_path / "people.csv")
+    (tmp_path / "L.json").write_text(json.dumps(SCHEMA))
+    inputs = [tmp_path / "homes.parquet", tmp_path / "people.csv", "--schema", tmp_path / "L.json"]
+    output = ["-o", tmp_path / "P.parquet", tmp_path / "C.csv", "--model", tmp_path / "M.lapwing"]
+
+    said = lapwing("link", *inputs, "--epsilon", "9", "--parents", "40", "--seed", "3", *output)
+
+    drawn, people = pl.read_parquet(tmp_path / "P.parquet"), pl.read_csv(tmp_path / "C.csv")
+    told = json.loads((tmp_path / "P.parquet.certificate.json").read_text())
+    assert (said.status, said.out) == (0, "")
+    assert "Not kept: children have no order" in said.err
+    assert told["written_rows"] == [drawn.height, people.height] == [40, people.height]
+    assert drawn.equals(lw.load_linked(tmp_path / "M.lapwing").sample(40, seed=3)[0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["-o", "p.csv", "c.csv"], "give a budget"),
+        (["-o", "p.csv", "c.txt", "--epsilon", "1"], "must end in .parquet or .csv"),
+        (["-o", "p.csv", "p.csv", "--epsilon", "1"], "give every output a file of its own"),
+        (["-o", "p.csv", "c.csv", "--epsilon", "1", "--parents", "0"], "rows must be at least 1"),
+        (["-o", "p.csv", "c.csv", "--epsilon", "1"], "does not exist"),
+    ],
+    ids=range(5),
+)
+def test_link_refuses_in_one_line(arguments, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    done = lapwing("link", "homes.csv", "people.csv", "--schema", "L.json", *arguments)
+
+    assert said in done.error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_front_door_has_them():
+    assert lw.synthesize_linked is front.synthesize_linked
