@@ -3,8 +3,11 @@
 import numpy as np
 
 from lapwing.sample.rule_keeping import Codes, Component
+from lapwing.schema.rule_codes import ExactSum
 
 _ROUNDS = 20
+_WORTH = 0.01
+"""A round that helps fewer of the rows it tries is the last."""
 
 
 def swapped(component: Component, codes: Codes, atoms: np.ndarray, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -26,28 +29,35 @@ def swapped(component: Component, codes: Codes, atoms: np.ndarray, rng: np.rando
     -------
     dict of str to ndarray of int64, shape (k,)
         The codes after at most 20 rounds; in each a row is offered one other row per column, and they exchange their
-        codes where both together then break fewer rules.
+        codes where both together then break fewer rules. Sums are broken by nearly all pairs of rows, so that no row is
+        offered another for their sake.
     """
     found = {name: np.array(codes[name], dtype=np.int64) for name in component.columns}
     starts = np.flatnonzero(np.diff(atoms, prepend=-1))
     sizes = np.diff(starts, append=atoms.size)
     first, size = np.repeat(starts, sizes), np.repeat(sizes, sizes)
-    count = _broken_rules(component, found)
-    bound = {name for rule in component.rules for name in rule.columns}
+    broken = [rule.broken(found) for rule in component.rules]
+    if not broken:
+        return found
     for _ in range(_ROUNDS):
-        for name in reversed([name for name in component.columns if name in bound]):
-            rows = np.flatnonzero((count > 0) & (size > 1))
-            if not rows.size:
-                return found
+        tried = helped = 0
+        for name in reversed(component.columns):
+            rows = np.flatnonzero(_breaks(component, name, broken) & (size > 1))
+            tried += rows.size
             rows, partners = _paired(rows, first, size, rng)
-            before = count[rows] + count[partners]
-            one, other = ({each: values[at] for each, values in found.items()} for at in (rows, partners))
-            one[name], other[name] = other[name], one[name]
-            after = _broken_rules(component, one), _broken_rules(component, other)
-            better = np.flatnonzero(after[0] + after[1] < before)
-            for at, codes_then, count_then in ((rows, one, after[0]), (partners, other, after[1])):
-                found[name][at[better]] = codes_then[name][better]
-                count[at[better]] = count_then[better]
+            if rows.size:
+                helped += _exchanged(component, name, found, broken, (rows, partners))
+        if helped <= _WORTH * tried:
+            break
+    return found
+
+
+def _breaks(component: Component, name: str, broken: list[np.ndarray]) -> np.ndarray:
+    """Return which rows break a rule on a column, other than a sum."""
+    found = np.zeros(broken[0].size, dtype=bool)
+    for rule, is_broken in zip(component.rules, broken, strict=True):
+        if name in rule.columns and not isinstance(rule, ExactSum):
+            found |= is_broken
     return found
 
 
@@ -57,18 +67,35 @@ def _paired(
     """Return rows and a random other row of the same atom for each, so that no row is named twice."""
     steps = 1 + (rng.random(rows.size) * (size[rows] - 1)).astype(np.int64)
     partners = first[rows] + (rows - first[rows] + steps) % size[rows]
-    order = rng.permutation(rows.size)
-    named = np.stack((rows[order], partners[order]), axis=1).reshape(-1)
-    # The first time that a row is named counts; a pair stays if that is so for both.
-    is_first = np.zeros(named.size, dtype=bool)
-    is_first[np.unique(named, return_index=True)[1]] = True
-    kept = order[is_first.reshape(-1, 2).all(axis=1)]
+    # The last pair that names a row has it; a pair stays if it has both of its rows.
+    pair = np.arange(rows.size)
+    holder = np.empty(size.size, dtype=np.int64)
+    holder[rows] = pair
+    holder[partners] = pair
+    kept = (holder[rows] == pair) & (holder[partners] == pair)
     return rows[kept], partners[kept]
 
 
-def _broken_rules(component: Component, codes: Codes) -> np.ndarray:
-    """Return how many rules each row breaks."""
-    count = np.zeros(len(codes[component.columns[0]]), dtype=np.int64)
-    for rule in component.rules:
-        count += rule.broken(codes)
-    return count
+def _exchanged(
+    component: Component,
+    name: str,
+    codes: dict[str, np.ndarray],
+    broken: list[np.ndarray],
+    pairs: tuple[np.ndarray, np.ndarray],
+) -> int:
+    """Exchange one column in the pairs of rows that are better off; changes codes and what is broken."""
+    rules = {place: rule for place, rule in enumerate(component.rules) if name in rule.columns}
+    names = {other for rule in rules.values() for other in rule.columns}
+    one, two = ({other: codes[other][rows] for other in names} for rows in pairs)
+    one[name], two[name] = two[name], one[name]
+    after = {place: (rule.broken(one), rule.broken(two)) for place, rule in rules.items()}
+    gain = np.zeros(pairs[0].size, dtype=np.int64)
+    for place, then in after.items():
+        for rows, is_broken in zip(pairs, then, strict=True):
+            gain += broken[place][rows].astype(np.int64) - is_broken
+    better = gain > 0
+    for side, rows, exchanged in ((0, pairs[0], one), (1, pairs[1], two)):
+        codes[name][rows[better]] = exchanged[name][better]
+        for place, then in after.items():
+            broken[place][rows[better]] = then[side][better]
+    return int(np.count_nonzero(better))

@@ -1,8 +1,9 @@
 """Hold a released model to the rules of its schema: afterwards no atom, and so no row, breaks one.
 
 The columns that rules name are pinned: each atom holds one code of each of them (`pinned`). Atoms that break a rule
-then exchange codes with copies of the same atom (`rule_swaps`), which changes no one-way law; what is left draws its
-columns again from its own laws, and again; what is left then is changed in as few columns as can be (`rule_repair`).
+then exchange codes with copies of the same atom (`rule_swaps`), which changes no one-way law; what is left draws
+effects, and then all columns, again from its own laws; what is left then is changed in as few columns as can be
+(`rule_repair`).
 Last, what a dependency without a public map leaves open is fixed (`fixed_maps`).
 """
 
@@ -15,10 +16,10 @@ from lapwing.errors import SchemaError
 from lapwing.release.model import Indexed, ReleasedModel
 from lapwing.sample.draws import AtomRows, Histogram, draw_column
 from lapwing.sample.pinned import is_point, pinned, points, split, taken, with_points
-from lapwing.sample.rule_keeping import Codes, Component, rule_components
+from lapwing.sample.rule_keeping import Codes, Component, RowRule, rule_components
 from lapwing.sample.rule_repair import Pool, repaired
 from lapwing.sample.rule_swaps import swapped
-from lapwing.schema.rule_codes import coded_rules
+from lapwing.schema.rule_codes import ExactSum, coded_rules, components
 from lapwing.schema.rule_search import completed
 from lapwing.schema.schemas import Schema
 
@@ -140,13 +141,36 @@ def _kept(
 
 
 def _redraw(component: Component, codes: dict[str, np.ndarray], atoms: _Atoms, rng: np.random.Generator) -> None:
-    """Draw the columns of atoms that break a rule again from their own laws; changes ``codes``."""
-    if not component.rules:
+    """Draw columns of atoms that break a rule again from their own laws; changes ``codes``.
+
+    First effects given their causes, column by column, and then all columns that are tied together. Sums do not count:
+    hardly a draw keeps one but those where something is missing.
+    """
+    rules = [rule for rule in component.rules if not isinstance(rule, ExactSum)]
+    before: set[str] = set()
+    for name in component.columns:
+        before.add(name)
+        closing = [rule for rule in rules if name in rule.columns and before.issuperset(rule.columns)]
+        _redraw_columns((name,), closing, codes, atoms, rng)
+    for names in components(rules):
+        _redraw_columns(names, [rule for rule in rules if rule.columns[0] in names], codes, atoms, rng)
+
+
+def _redraw_columns(
+    names: Sequence[str],
+    rules: Sequence[RowRule],
+    codes: dict[str, np.ndarray],
+    atoms: _Atoms,
+    rng: np.random.Generator,
+) -> None:
+    """Draw some columns again, up to 20 times, where rules are broken that they tie; changes ``codes``."""
+    if not rules:
         return
-    laws = {name: atoms.model.laws[name] for name in component.columns}
+    laws = {name: atoms.model.laws[name] for name in names}
     is_wide = ~np.logical_and.reduce([is_point(law) for law in laws.values()])[atoms.origin]
     tables = {name: Histogram.of(law.laws) for name, law in laws.items() if isinstance(law, Indexed)}
-    rows = np.flatnonzero(component.broken(codes) & is_wide)
+    rows = np.flatnonzero(_any_broken(rules, codes) & is_wide)
+    others = {other for rule in rules for other in rule.columns}.difference(names)
     for _ in range(_REDRAWS):
         if not rows.size:
             return
@@ -154,10 +178,15 @@ def _redraw(component: Component, codes: dict[str, np.ndarray], atoms: _Atoms, r
         drawn = {
             name: draw_column(law, tables.get(name), drawn_from, rng).astype(np.int64) for name, law in laws.items()
         }
-        is_broken = component.broken(drawn)
+        is_broken = _any_broken(rules, drawn | {other: codes[other][rows] for other in others})
         for name, values in drawn.items():
             codes[name][rows[~is_broken]] = values[~is_broken]
         rows = rows[is_broken]
+
+
+def _any_broken(rules: Sequence[RowRule], codes: Codes) -> np.ndarray:
+    """Return which rows break one of the rules."""
+    return np.asarray(np.logical_or.reduce([rule.broken(codes) for rule in rules]))
 
 
 def _repaired(
