@@ -158,9 +158,8 @@ def _codes(
             if given is None:
                 (drawn,) = sample_codes(model, schema, places.size, rng, chunk=_CHUNK)
             else:
-                found = rows_given(
-                    model, schema, {name: each[start : start + _CHUNK] for name, each in given.codes.items()}, rng
-                )
+                part = {name: each[start : start + _CHUNK] for name, each in given.codes.items()}
+                found = rows_given(model, schema, part, rng, called=places + 1)
                 drawn, effective[places] = found.codes, found.support
             for name, values in drawn.items():
                 codes[name][places] = values

@@ -8,10 +8,12 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.release.model import ReleasedModel
 from lapwing.sample.atom_matches import AtomChoice, chosen_atoms
+from lapwing.sample.conditional_rules import held_rows, lawful_rows
 from lapwing.sample.conditional_sweeps import swept_given
 from lapwing.sample.conditions import FEW_ATOMS
 from lapwing.sample.draws import AtomRows, draw_column
 from lapwing.sample.log_linear import grouped
+from lapwing.sample.rule_keeping import kept_components
 from lapwing.schema.schemas import Schema
 
 _SWEEPS = 16
@@ -38,7 +40,12 @@ class RowsGiven:
 
 
 def rows_given(
-    model: ReleasedModel, schema: Schema, given: Mapping[str, np.ndarray], rng: np.random.Generator
+    model: ReleasedModel,
+    schema: Schema,
+    given: Mapping[str, np.ndarray],
+    rng: np.random.Generator,
+    *,
+    called: np.ndarray | None = None,
 ) -> RowsGiven:
     """Draw one row for each row of given codes.
 
@@ -52,15 +59,18 @@ def rows_given(
         Codes of some modelled columns, at least one; inside their domains, never the misfit code.
     rng : numpy.random.Generator
         Public randomness.
+    called : ndarray of integers, shape (n,), optional
+        What rows are called in an error; 1, 2, ... by default.
 
     Returns
     -------
     RowsGiven
+        Of a ruled model, they keep the rules of the schema.
 
     Raises
     ------
     ParameterError
-        If no column is given, or one is not of the model.
+        If no column is given, one is not of the model, or a row breaks a rule or goes with no row that keeps them.
 
     Notes
     -----
@@ -88,10 +98,14 @@ def rows_given(
     if n == 0:
         return RowsGiven({name: np.empty(0, dtype=dtype) for name, dtype in dtypes.items()}, np.empty(0), np.empty(0))
     choice = chosen_atoms(model, given, rng)
-    codes = _drawn(model, choice.atoms, given, rng)
+    kept = kept_components(model, schema)
+    numbers = np.arange(1, n + 1) if called is None else called
+    drawn = _drawn(model, choice.atoms, given, rng)
+    codes = lawful_rows(model, schema, kept, drawn, rng, given=given, called=numbers)
     if model.log_linear is not None:
         part = grouped(model.log_linear, tuple(model.laws))
-        codes = swept_given(part, codes, frozenset(given), _sweeps(choice), rng)
+        moved = swept_given(part, codes, frozenset(given), _sweeps(choice), rng)
+        codes = held_rows(kept, moved, codes, given)
     narrowed = {name: codes[name].astype(dtype, copy=False) for name, dtype in dtypes.items()}
     return RowsGiven(narrowed, choice.effective, choice.shares)
 

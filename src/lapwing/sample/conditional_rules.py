@@ -1,0 +1,149 @@
+"""Rules in rows some of whose columns are given: the others give way, and what cannot be kept is refused."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from lapwing.errors import ParameterError
+from lapwing.release.model import ReleasedModel
+from lapwing.sample.fixed_maps import FixedMap
+from lapwing.sample.pinned import points
+from lapwing.sample.rule_keeping import Component, RowRule, taken_back
+from lapwing.sample.rule_repair import Pool, repaired
+from lapwing.schema.rule_search import completed
+from lapwing.schema.schemas import Schema
+
+Codes = Mapping[str, np.ndarray]
+
+
+def lawful_rows(
+    model: ReleasedModel,
+    schema: Schema,
+    kept: tuple[Component, ...],
+    codes: Codes,
+    rng: np.random.Generator,
+    *,
+    given: Codes,
+    called: np.ndarray,
+) -> dict[str, np.ndarray]:
+    """Return rows that keep the rules, changed only where they broke one and in columns that are not given.
+
+    Parameters
+    ----------
+    model : ReleasedModel
+        Ruled; its atoms are where codes are taken from.
+    schema : Schema
+    kept : tuple of Component
+        As `kept_components` gives them for the model.
+    codes : mapping of str to ndarray of integers, shape (n,)
+        All columns.
+    rng : numpy.random.Generator
+        Public randomness.
+    given : mapping of str to ndarray of integers, shape (n,)
+        Those that stay.
+    called : ndarray of integers, shape (n,)
+        What rows are called in an error.
+
+    Returns
+    -------
+    dict of str to ndarray of integers, shape (n,)
+
+    Raises
+    ------
+    ParameterError
+        If given codes break a rule, or no row that keeps all rules has them.
+    """
+    found = dict(codes)
+    for component in kept:
+        own = {name: np.asarray(found[name], dtype=np.int64) for name in component.columns}
+        if not component.broken(own).any():
+            continue
+        fixed = [name for name in component.columns if name in given]
+        has_weight = model.weights > 0
+        atoms = {name: each[has_weight] for name, each in points(model, component.columns).items()}
+        changed, is_lost = repaired(component, own, Pool(atoms, model.weights[has_weight]), rng, fixed=fixed)
+        lost = np.flatnonzero(is_lost)
+        if lost.size:
+            _complete(schema, component, changed, (lost, fixed), called)
+        found |= changed
+    return found
+
+
+def held_rows(kept: tuple[Component, ...], moved: Codes, start: Codes, given: Codes) -> dict[str, np.ndarray]:
+    """Return moved rows, with the codes that they started with in columns of rules that they break.
+
+    Parameters
+    ----------
+    kept : tuple of Component
+        As `kept_components` gives them.
+    moved : mapping of str to ndarray of integers, shape (n,)
+        Rows after sweeps.
+    start : mapping of str to ndarray of integers, shape (n,)
+        The same rows before, which keep all rules.
+    given : mapping of str to ndarray of integers, shape (n,)
+        What must not change.
+
+    Returns
+    -------
+    dict of str to ndarray of integers, shape (n,)
+    """
+    found = dict(moved)
+    taken_back(kept, found, start)
+    for component in kept:
+        fixed = [name for name in component.columns if name in given]
+        if fixed:
+            # What a map says of the moved columns may differ from what is given.
+            is_changed = np.logical_or.reduce([found[name] != given[name] for name in fixed])
+            for name in component.columns:
+                found[name] = np.where(is_changed, start[name], found[name])
+    return found
+
+
+def _complete(
+    schema: Schema,
+    component: Component,
+    codes: dict[str, np.ndarray],
+    lost: tuple[np.ndarray, list[str]],
+    called: np.ndarray,
+) -> None:
+    """Give rows that could not be saved the one row that keeps the rules with their given codes; in place."""
+    rows, fixed = lost
+    _refuse_broken(component, codes, lost, called)
+    distinct, which = np.unique(np.stack([codes[name][rows] for name in fixed], axis=1), axis=0, return_inverse=True)
+    for number, values in enumerate(distinct):
+        of = rows[which.reshape(-1) == number]
+        runs = {name: np.array([[code, code + 1]]) for name, code in zip(fixed, values, strict=True)}
+        row = completed(schema, runs, component.columns)
+        if row is None or component.broken({name: np.array([code]) for name, code in row.items()})[0]:
+            raise ParameterError(
+                f"condition row {called[of[0]]}: what it gives on {', '.join(fixed)} goes with no row that keeps the "
+                f"rules ({_listed(component)}); change it or give fewer columns"
+            )
+        for name, code in row.items():
+            codes[name][of] = code
+
+
+def _refuse_broken(component: Component, codes: Codes, lost: tuple[np.ndarray, list[str]], called: np.ndarray) -> None:
+    """Refuse rows whose given codes break a rule by themselves."""
+    rows, fixed = lost
+    for rule in (*component.rules, *component.maps):
+        if set(_columns(rule)) <= set(fixed):
+            broken = rows[rule.broken({name: codes[name][rows] for name in _columns(rule)})]
+            if broken.size:
+                raise ParameterError(
+                    f"condition row {called[broken[0]]} breaks the rule {_text(rule)!r}; change what it gives on "
+                    f"{', '.join(_columns(rule))}"
+                )
+
+
+def _columns(rule: RowRule | FixedMap) -> tuple[str, ...]:
+    return (*rule.of, rule.column) if isinstance(rule, FixedMap) else tuple(rule.columns)
+
+
+def _text(rule: RowRule | FixedMap) -> str:
+    return f"{', '.join(rule.of)} determines {rule.column}" if isinstance(rule, FixedMap) else rule.rule.text
+
+
+def _listed(component: Component) -> str:
+    """Return the rules of a component in words, each once."""
+    return "; ".join(dict.fromkeys(_text(rule) for rule in (*component.rules, *component.maps)))
