@@ -1,17 +1,25 @@
-"""`--where col=value`, `--where col=a..b` and `--where col=`: text to conditions on released rows."""
+"""`--where col=value`, `col=a,b`, `col=a..b` and `col=`, and `--where-file`: conditions on released rows."""
 
 import difflib
 import itertools
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lapwing.errors import ParameterError
 from lapwing.schema.scalars import category_key, is_finite_number, quote
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from lapwing.schema.fields import Field, Scalar
     from lapwing.schema.schemas import Schema
 
+_DRAWN = {
+    "atoms": "atoms that match",
+    "sweeps": "Gibbs sweeps",
+    "nearest": "atoms that match in some columns",
+}
 _LISTED = 40
 _COMPARED = 10_000  # of a longer list, to answer at once
 
@@ -23,7 +31,8 @@ def read_conditions(texts: Sequence[str], schema: "Schema") -> dict[str, object]
     ----------
     texts : sequence of str
         Each ``col=value``, ``col=a..b`` for a range with both ends included on an ordered column, or ``col=`` for
-        missing, unless the empty text is a category.
+        missing, unless the empty text is a category; or several of these with commas between them, unless the whole is
+        a category.
     schema : Schema
         Of the released model.
 
@@ -39,8 +48,32 @@ def read_conditions(texts: Sequence[str], schema: "Schema") -> dict[str, object]
             raise ParameterError(f"where must be col=value or col=a..b, got {text!r}; write for example age=30..40")
         if name in conditions:
             raise ParameterError(f"where names column {name!r} twice; give one value or range for each column")
-        conditions[name] = _condition(_column(schema, name), value)
+        conditions[name] = _listed(_column(schema, name), value)
     return conditions or None
+
+
+def read_condition_rows(path: Path, schema: "Schema") -> "pl.DataFrame":
+    """Return the table of conditions in a file: its values in the types of rows out.
+
+    Raises
+    ------
+    ParameterError
+        If a column or a value does not fit the schema.
+    DataError
+        If the file cannot be read.
+    """
+    from lapwing.table.given import given_rows  # noqa: PLC0415 - it imports polars
+
+    return given_rows(path, schema).values
+
+
+def support_text(found: "pl.DataFrame") -> str:
+    """Return one line on the support of a table of conditions."""
+    atoms = found["effective_atoms"]
+    counts = {how: int((found["drawn"] == how).sum()) for how in ("atoms", "sweeps", "nearest")}
+    drawn = ", ".join(f"{count} drawn from {_DRAWN[how]}" for how, count in counts.items() if count)
+    middle = f", {atoms.to_numpy().mean():.1f} effective atoms on average" if len(atoms) else ""
+    return f"support of {len(atoms)} condition rows{middle}: {drawn or 'none to draw'}"
 
 
 def _column(schema: "Schema", name: str) -> "Field":
@@ -53,6 +86,13 @@ def _column(schema: "Schema", name: str) -> "Field":
     listed = ", ".join(itertools.islice(columns, _LISTED))
     more = f" and {len(columns) - _LISTED} more" if len(columns) > _LISTED else ""
     raise ParameterError(f"{what if is_identifier else f'no column {quote(name)}'}; columns: {listed}{more}")
+
+
+def _listed(field: "Field", text: str) -> object:
+    """Return one value or range of a field, or a list of them."""
+    if "," not in text or text in {category_key(value) for value in field.categories or ()}:
+        return _condition(field, text)
+    return [_condition(field, part) for part in text.split(",")]
 
 
 def _condition(field: "Field", text: str) -> object:

@@ -1,42 +1,74 @@
 """`lapwing sample`."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lapwing.cli.conditions import read_conditions
+from lapwing.cli.conditions import read_condition_rows, read_conditions, support_text
 from lapwing.cli.console import counted, is_quiet, speaker
 from lapwing.cli.options import Model, Quiet, RowsOut, Seed
 from lapwing.cli.outputs import check_rows, rows_format, write_rows
+from lapwing.errors import ParameterError
 from lapwing.table.outputs import whole_files
 
 
 def sample(
     context: typer.Context,
     model: Model,
-    rows: Annotated[int, typer.Option("--rows", metavar="N", help="Rows to draw, at least 1.")],
     output: RowsOut,
+    rows: Annotated[
+        int | None,
+        typer.Option("--rows", metavar="N", help="Rows to draw, at least 1; left out with --where-file."),
+    ] = None,
     seed: Seed = None,
     where: Annotated[
         list[str],
         typer.Option(
             "--where",
             metavar="COL=VALUE",
-            help="Only rows like this: COL=VALUE, COL=A..B with both ends on an ordered column, COL= for missing; "
-            "repeat for more.",
+            help="Only rows like this: COL=VALUE, COL=A..B with both ends on an ordered column, COL= for missing, "
+            "COL=A,B for any of these; repeat for more.",
         ),
     ] = [],  # noqa: B006 - typer reads the default and passes a new list
+    where_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--where-file",
+            metavar="FILE",
+            help="A .csv or .parquet table of conditions: one row out for each row, whose values stay as given.",
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Draw rows from a saved model, free of budget."""
-    check_rows(rows)
     rows_format(output)
+    _check(rows, where, where_file)
 
     from lapwing.api.release import load  # noqa: PLC0415
 
     release = load(model)
-    conditions = read_conditions(where, release.schema)
-    with whole_files([output], [model]) as (place,):
-        frames = release.frames(rows, seed=seed, where=conditions)
-        write_rows(counted(frames, rows, quiet=is_quiet(context, quiet)), output, place)
-    speaker(context, quiet)(f"rows: {output}")
+    say = speaker(context, quiet)
+    sources, count = [model], rows or 0
+    given: object = read_conditions(where, release.schema)
+    if where_file is not None:
+        table = read_condition_rows(where_file, release.schema)
+        sources, count, given = [model, where_file], table.height, table
+        say(support_text(release.support(table)))
+    elif given is not None:
+        say(f"support: {release.support(given).text}")
+    with whole_files([output], sources) as (place,):
+        frames = release.frames(count, seed=seed, where=given)
+        write_rows(counted(frames, count, quiet=is_quiet(context, quiet)), output, place)
+    say(f"rows: {output}")
+
+
+def _check(rows: int | None, where: list[str], where_file: Path | None) -> None:
+    """Refuse options that leave open how many rows are wanted, or say it twice."""
+    if where_file is not None and (where or rows is not None):
+        extra = "--where" if where else "--rows"
+        raise ParameterError(f"--where-file gives one row for each of its conditions; leave {extra} out")
+    if where_file is None and rows is None:
+        raise ParameterError("sample needs a number of rows; give --rows N, or conditions with --where-file FILE")
+    if rows is not None:
+        check_rows(rows)
