@@ -28,6 +28,7 @@ RUN = [
     "report.md",
     "bought-evaluation.md",
     "people-with-many-rows.md",
+    "linked-tables.md",
     "psmm.md",
     "kd-tree.md",
     "microaggregation.md",
