@@ -1,15 +1,19 @@
 """Starts for Gibbs sweeps under a condition that no atom meets: rows that keep the rules from the first."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.release.model import ReleasedModel
+from lapwing.sample.fixed_maps import KnownTuples
 from lapwing.sample.pinned import is_point, points, with_points
 from lapwing.sample.rule_keeping import Component, kept_components
 from lapwing.schema.rule_search import completed
 from lapwing.schema.schemas import Schema
+
+_TRIED = 64
+"""So many of the tuples that a model fixed are looked at for one that a row may be completed to."""
 
 
 def lawful_starts(
@@ -41,7 +45,7 @@ def lawful_starts(
     """
     for component in kept_components(model, schema):
         asked = {name: wanted[name] for name in component.columns if name in wanted}
-        if not asked or all(bool(is_point(starts.laws[name]).all()) for name in asked):
+        if not asked or _keep(component, starts):
             continue
         codes = points(model, component.columns)
         is_met = np.logical_and.reduce([_inside(codes[name], runs) for name, runs in asked.items()])
@@ -50,19 +54,52 @@ def lawful_starts(
             chosen = donors[_by_weight(starts.weights, model.weights[donors])]
             starts = with_points(starts, {name: values[chosen] for name, values in codes.items()})
         else:
-            starts = with_points(starts, _row(component, asked, schema, starts.atoms))
+            starts = with_points(starts, _row(component, asked, schema, model, starts.atoms))
     return starts
 
 
-def _row(component: Component, asked: Mapping[str, np.ndarray], schema: Schema, count: int) -> dict[str, np.ndarray]:
+def _keep(component: Component, starts: ReleasedModel) -> bool:
+    """Return whether all starts keep the rules of a component as they are."""
+    if not all(bool(is_point(starts.laws[name]).all()) for name in component.columns):
+        return False
+    return not component.broken(points(starts, component.columns)).any()
+
+
+def _row(
+    component: Component, asked: Mapping[str, np.ndarray], schema: Schema, model: ReleasedModel, count: int
+) -> dict[str, np.ndarray]:
     """Return one row that meets the condition and keeps the rules and what the model fixed, again and again."""
-    row = completed(schema, asked, component.columns)
-    codes = {name: np.array([code]) for name, code in (row or {}).items()}
-    if row is None or component.broken(codes)[0]:
-        raise ParameterError(
-            f"the rules leave the model no row that matches where on {', '.join(asked)}; ask for a wider condition"
-        )
-    return {name: np.repeat(values, count) for name, values in codes.items()}
+    for mapped in _mapped(component, asked, model):
+        row = completed(schema, {**asked, **mapped}, component.columns)
+        if row is not None:
+            return {name: np.full(count, code, dtype=np.int64) for name, code in row.items()}
+    raise ParameterError(
+        f"the rules leave the model no row that matches where on {', '.join(asked)}; ask for a wider condition"
+    )
+
+
+def _mapped(
+    component: Component, asked: Mapping[str, np.ndarray], model: ReleasedModel
+) -> Iterator[dict[str, np.ndarray]]:
+    """Yield what the columns of the component's maps may be together: the heaviest that the model's atoms hold."""
+    names = list(dict.fromkeys(name for each in component.maps for name in (*each.of, each.column)))
+    if not names:
+        yield {}
+        return
+    codes = points(model, names)
+    is_met = model.weights > 0
+    for name in asked.keys() & set(names):
+        is_met &= _inside(codes[name], asked[name])
+    rows = np.flatnonzero(is_met)
+    if not rows.size:
+        return
+    own = [codes[name][rows] for name in names]
+    known = KnownTuples.of(own)
+    number = known.find(own)
+    heaviest = np.argsort(-np.bincount(number, model.weights[rows]), kind="stable")[:_TRIED]
+    for each in heaviest.tolist():
+        row = rows[np.argmax(number == each)]
+        yield {name: np.array([[codes[name][row], codes[name][row] + 1]]) for name in names}
 
 
 def _by_weight(weights: np.ndarray, others: np.ndarray) -> np.ndarray:
