@@ -13,7 +13,10 @@ from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.scalars import category_key, quote
 
 _TABLE_KEYS: Final = frozenset(
-    {"fields", "name", "draft", "privacyUnit", "missingValues", "questions", "purchases", "weight", "publicTables"}
+    {
+        *("fields", "name", "draft", "privacyUnit", "missingValues", "questions", "purchases", "weight", "rules"),
+        "publicTables",
+    }
 )
 _FIELD_KEYS: Final = frozenset(
     {

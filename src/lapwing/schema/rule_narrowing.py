@@ -1,5 +1,6 @@
 """Runs of codes narrowed to what rules leave possible: constraint propagation. Public rules and domains only."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -15,7 +16,7 @@ Runs = npt.NDArray[np.int64]
 Domains = Mapping[str, Runs]
 """What each column may still be."""
 
-_MOST_ROUNDS: Final = 32
+_MOST_ROUNDS: Final = 8
 """Where rules narrow each other by a code at a time, splitting decides sooner."""
 
 
@@ -222,6 +223,8 @@ def _runs_where(is_kept: npt.NDArray[np.bool_]) -> Runs:
 def _by_sum(rule: ExactSum, domains: Domains) -> dict[str, Runs]:
     """Return the columns of a sum without codes that are too small or too large for the others."""
     found = {name: domains[name] for name in rule.columns}
+    if not _divides(rule, found):
+        return {rule.columns[-1]: found[rule.columns[-1]][:0]}
     for place, name in enumerate(rule.columns):
         others = [other for other in range(len(rule.columns)) if other != place]
         if all(_is_bound_or_empty(found[rule.columns[other]], rule.values[other]) for other in others):
@@ -232,6 +235,24 @@ def _by_sum(rule: ExactSum, domains: Domains) -> dict[str, Runs]:
         if not len(found[name]):
             break
     return found
+
+
+def _divides(rule: ExactSum, domains: Domains) -> bool:
+    """Return whether the step of all columns together fits what is left to add, where the sum binds."""
+    step, left = 0, rule.constant
+    for name, values, stride, listed in zip(rule.columns, rule.values, rule.strides, rule.listed, strict=True):
+        runs = domains[name]
+        if not len(runs) or not _is_bound(runs, values):
+            return True
+        added = np.unique(listed[_codes_of(runs)]) if listed is not None else np.array([stride * int(runs[0, 0])])
+        step = math.gcd(step, *np.diff(added).tolist(), 0 if listed is not None or codes_in(runs) == 1 else stride)
+        left += int(added[0])
+    return left == 0 if step == 0 else left % step == 0
+
+
+def _codes_of(runs: Runs) -> Runs:
+    """Return the codes of runs of a list."""
+    return np.concatenate([np.arange(start, stop) for start, stop in runs.tolist()])
 
 
 def _is_bound_or_empty(runs: Runs, values: int) -> bool:

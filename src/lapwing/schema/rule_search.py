@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["checked_rules", "completed", "named_columns"]
 
-_MOST_NODES: Final = 2_000
+_MOST_NODES: Final = 400
 _MOST_CELLS: Final = 2**27
-"""Bounds of one search: sets of domains that are looked at, and combinations that are looked through."""
+"""Bounds of one search: sets of domains that are looked at, beside one for each column, and combinations that are
+looked through."""
 
 
 def named_columns(rules: Sequence[Rule]) -> list[tuple[str, str]]:
@@ -141,8 +142,10 @@ def _search(rules: Sequence[CodedRule], domains: Domains) -> _Outcome:
         return _Outcome(None, is_hopeless=True)
     values = _regular_codes(binding)
     cells = sum(rule.alive.size for rule in binding if isinstance(rule, CombinationRule))
-    nodes = min(_MOST_NODES, max(_MOST_CELLS // max(cells, 1), 16))
-    for puts_reserved_first in (False, True):
+    nodes = len(domains) + min(_MOST_NODES, max(_MOST_CELLS // max(cells, 1), 16))
+    # Where nothing may be missing or special, the second look would be the first.
+    has_reserved = any(runs[-1, 1] > values.get(name, 0) for name, runs in domains.items())
+    for puts_reserved_first in (False, True) if has_reserved else (False,):
         found = _searched(binding, domains, values, nodes, puts_reserved_first)
         if found.row is not None or found.is_hopeless:
             return found

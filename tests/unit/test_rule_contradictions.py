@@ -1,0 +1,90 @@
+"""Rules that contradict each other: found when a schema is loaded, and few are named."""
+
+import pytest
+
+from helpers.ruled_schemas import FIELDS, bounded, schema_of
+from lapwing.errors import SchemaError
+from lapwing.schema.rule_search import completed
+from lapwing.schema.schemas import Schema
+
+CONTRADICTIONS = {
+    "one": (
+        [{"never": {"flag": [True, False]}}],
+        "rule 1 (never flag is true or false): no row of the declared values",
+    ),
+    "two": (
+        [
+            {"never": {"sex": "f"}},
+            {"never": {"flag": True}},
+            {"when": {"flag": False}, "then": {"flag2": True}},
+            {"never": {"flag2": True}},
+        ],
+        "rules 2 (never flag is true), 3 (when flag is false, flag2 is true) and 4 (never flag2 is true) contradict "
+        "each other",
+    ),
+    "circle": (
+        [{"order": ["a", "b", "c"]}, {"order": ["c", "a"], "strict": True}],
+        "rules 1 (a <= b <= c) and 2 (c < a) contradict each other",
+    ),
+    "sum": (
+        [
+            {"sum": {"a": 1, "b": 1}, "equals": "c"},
+            {"never": {"a": {"maximum": 4}}},
+            {"never": {"b": {"maximum": 5}}},
+            {"never": {"c": {"minimum": 11}}},
+        ],
+        "rules 1 (a + b = c), 2 (never a is at most 4), 3 (never b is at most 5) and 4",
+    ),
+    "map": (
+        [
+            {"determines": ["flag"], "column": "flag2", "values": [[True, False], [False, True]]},
+            {"allowed": ["flag", "flag2"], "rows": [[True, True], [False, False]]},
+        ],
+        "rules 1 (flag determines flag2 (2 values listed)) and 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CONTRADICTIONS)
+def test_few_rules_that_contradict_each_other_are_named(case: str) -> None:
+    rules, sentence = CONTRADICTIONS[case]
+    required = {"type": "boolean", "constraints": {"required": True}}
+    fields = [
+        *FIELDS,
+        {"name": "flag2", **required},
+        *(bounded(name, 0, 10**9) for name in ("a", "b", "c")),
+    ]
+
+    with pytest.raises(SchemaError) as error:
+        Schema.from_dict({"fields": fields, "rules": rules})
+
+    assert str(error.value).startswith(sentence)
+
+
+def test_columns_that_may_be_missing_make_an_order_in_a_circle_possible() -> None:
+    schema = schema_of({"order": ["day", "week"], "strict": True}, {"order": ["week", "day"], "strict": True})
+    row = completed(schema, {}, ("day", "week"))
+
+    assert row is not None
+    assert row["day"] == schema.field("day").domain.last or row["week"] == schema.field("week").domain.last
+
+
+def test_a_search_without_an_end_is_given_up_and_the_rules_are_taken() -> None:
+    # A sum that is odd and a difference that is even: neither rule sees that by itself.
+    fields = [
+        *(bounded(name, 0, 10**9) for name in ("a", "b")),
+        bounded("c", 1, 10**9 + 1, resolution=2),
+        bounded("d", 0, 10**9, resolution=2),
+    ]
+    rules = [{"sum": ["a", "b"], "equals": "c"}, {"sum": {"a": 1, "b": -1}, "equals": "d"}]
+
+    schema = Schema.from_dict({"fields": fields, "rules": rules})
+
+    assert completed(schema, {}, ("a", "b", "c", "d")) is None
+
+
+def test_steps_that_never_meet_a_sum_are_a_contradiction() -> None:
+    fields = [bounded("a", 0, 10**9), bounded("b", 0, 10**9), bounded("c", 1, 10**9 + 1, resolution=2)]
+
+    with pytest.raises(SchemaError, match=r"rule 1 .* no row of the declared values keeps it"):
+        Schema.from_dict({"fields": fields, "rules": [{"sum": {"a": 4, "b": 2}, "equals": "c"}]})

@@ -1,0 +1,173 @@
+"""Rules of a schema: how they are read, refused and written, and that they go where the schema goes."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.ruled_schemas import FIELDS, schema_of
+from lapwing.errors import SchemaError
+from lapwing.schema.opened import opened_schema
+from lapwing.schema.rule_reading import rules_from
+from lapwing.schema.schemas import Schema
+
+
+@pytest.mark.parametrize(
+    ("rule", "sentence"),
+    [
+        ({"orders": ["age", "pay"]}, 'rule 1: unknown key "orders"; did you mean "order"?'),
+        ({"order": ["age", "pay"], "strictly": True}, 'rule 1: unknown key "strictly"; did you mean "strict"?'),
+        ({"when": {"age": 1}, "thn": {"sex": "f"}}, 'rule 1: unknown key "thn"; did you mean "then"?'),
+        ({"never": {"age": 1}, "rows": []}, 'rule 1: unknown key "rows"; known are description, never, provenance'),
+        ({"never": {"age": {"max": 3}}}, 'rule 1: never: "age": unknown key "max"; did you mean "maximum"?'),
+        ({"description": "x"}, "rule 1 says nothing; write exactly one of the keys order, sum, determines"),
+        ({"order": ["age", "pay"], "never": {"age": 1}}, "rule 1 has order and never; write exactly one"),
+        ({"order": ["age"]}, "rule 1: order must be a list of at least 2 columns"),
+        ({"order": ["age", "age"]}, 'rule 1: order: column "age" stands twice'),
+        (
+            {"sum": {"age": 1.5}, "equals": "pay"},
+            'the coefficient of "age" must be a whole number other than 0, got 1.5',
+        ),
+        ({"sum": ["age"], "equals": "age"}, 'rule 1: column "age" stands twice'),
+        ({"sum": ["age"]}, "rule 1: equals must be the name of a column, got null"),
+        ({"determines": ["age"], "column": "sex", "values": [[1]]}, "each of its values must be a list of 2"),
+        ({"never": {"age": {}}}, 'rule 1: never: "age": a range needs "minimum" or "maximum"'),
+        ({"never": {"age": [[1]]}}, "must hold texts, finite numbers, true, false or null, got a list"),
+        ({"never": {"age": 1}, "provenance": "dp"}, 'rule 1: provenance "dp" is not known'),
+        ("age < pay", 'rule 1 must be an object with keys, got "age < pay"'),
+        (
+            {"order": ["age", "pya"]},
+            'rule 1 (age <= pya): no field is called "pya"; close matches or first names are "pay"',
+        ),
+        ({"order": ["age", "id"]}, 'rule 1 (age <= id): column "id" is an identifier, which is not modelled'),
+        ({"never": {"sex": "x"}}, 'rule 1 (never sex is x): column "sex" is one of its categories, got "x"'),
+        ({"never": {"sex": {"minimum": "f"}}}, 'asks column "sex" for a range, but it has no order; list values'),
+        ({"never": {"flag": None}}, 'asks column "flag" for missing, but it is required'),
+        ({"never": {"age": 121}}, 'column "age" holds integer values from 0 to 120, got 121'),
+        ({"never": {"age": {"minimum": 500}}}, 'asks column "age" for a range from 500 to 120'),
+        ({"order": ["age", "day"]}, 'columns "age" and "day" have types that no order compares'),
+        ({"order": ["sex", "age"]}, 'columns "sex" and "age" have types that no order compares'),
+        ({"sum": ["age"], "equals": "day"}, 'column "day" has type date; add up integers or numbers'),
+        ({"sum": ["age"], "equals": "share"}, 'column "share" is a number without resolution'),
+        (
+            {"determines": ["sex"], "column": "flag", "values": [["f", True], ["f", False]]},
+            'its values list "f" twice, with different values',
+        ),
+    ],
+)
+def test_a_rule_is_refused_in_a_sentence_that_names_it(rule: Any, sentence: str) -> None:
+    with pytest.raises(SchemaError) as error:
+        schema_of(rule)
+
+    assert sentence in str(error.value)
+
+
+def test_a_misspelt_key_for_the_rules_themselves_is_refused() -> None:
+    with pytest.raises(SchemaError, match='unknown key "rule"; did you mean "rules"'):
+        Schema.from_dict({"fields": FIELDS, "rule": []})
+
+
+TEXTS = {
+    "age < pay": {"order": ["age", "pay"], "strict": True},
+    "day <= hour <= week": {"order": ["day", "hour", "week"]},
+    "100 age - pay = share": {"sum": {"age": 100, "pay": -1}, "equals": "share"},
+    "sex and age determine flag": {"determines": ["sex", "age"], "column": "flag"},
+    "sex determines flag (1 values listed)": {"determines": "sex", "column": "flag", "values": [["f", True]]},
+    "when age is at most 14 or -1 and flag is true, sex is missing": {
+        "when": {"age": [{"maximum": 14}, -1], "flag": True},
+        "then": {"sex": None},
+    },
+    "never age is 3 to 4 and sex is f": {"never": {"age": {"minimum": 3, "maximum": 4}, "sex": "f"}},
+    "sex and flag are one of 2 combinations": {"allowed": ["sex", "flag"], "rows": [["f", True], [None, False]]},
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_rule_in_words_stands_on_one_line(text: str) -> None:
+    (rule,) = rules_from([TEXTS[text]])
+
+    assert rule.text == text
+    assert rules_from([rule.to_dict()]) == (rule,)
+    assert rules_from([rule]) == (rule,)
+
+
+def test_words_of_a_rule_hide_nothing_and_stay_short() -> None:
+    (rule,) = rules_from([{"never": {"a\n\x1b[2Jb": ["x" * 500]}}])
+
+    assert "\n" not in rule.text
+    assert "\x1b" not in rule.text
+    assert len(rule.text) < 250
+
+
+def test_what_a_rule_is_for_and_whether_it_is_assumed_is_kept_in_its_file(tmp_path: Path) -> None:
+    rule = {"never": {"age": 1, "sex": "f"}, "description": "by law", "provenance": "assumed"}
+
+    schema_of(rule).save(tmp_path / "s.json")
+
+    assert json.loads((tmp_path / "s.json").read_text())["rules"] == [rule]
+    loaded = Schema.load(tmp_path / "s.json").rules[0]
+    assert (loaded.description, loaded.provenance) == ("by law", "assumed")
+
+
+def test_rules_change_the_fingerprint_of_a_schema() -> None:
+    assert schema_of({"never": {"age": 1}}).fingerprint != schema_of().fingerprint
+
+
+def test_a_changed_schema_keeps_its_rules_and_looks_at_them_again() -> None:
+    schema = schema_of({"never": {"sex": "m"}}, privacyUnit={"field": "id", "maxRows": 2})
+
+    changed = replace(schema, privacy_unit=None)
+
+    assert changed.rules == schema.rules
+    assert len(changed.coded_rules) == 1
+    with pytest.raises(SchemaError, match="rule 1"):
+        replace(
+            schema,
+            fields=tuple(
+                replace(field, categories=("f",)) if field.name == "sex" else field for field in schema.fields
+            ),
+        )
+
+
+def test_a_table_is_opened_without_rules() -> None:
+    opened = opened_schema(schema_of({"never": {"age": 1}}), ["age"], {})
+
+    assert opened.rules == ()
+
+
+def test_of_a_draft_only_the_columns_of_rules_are_looked_at() -> None:
+    blank = {"name": "town", "type": "string", "categories": None}
+    table = {"draft": True, "fields": [*FIELDS, blank], "rules": [{"never": {"town": "Oslo", "sex": "neither"}}]}
+
+    draft = Schema.load_draft(table)
+
+    assert len(draft.rules) == 1
+    with pytest.raises(SchemaError, match="draft"):
+        _ = draft.coded_rules
+    with pytest.raises(SchemaError, match='no field is called "tow"'):
+        Schema.load_draft({**table, "rules": [{"never": {"tow": "Oslo"}}]})
+
+
+def test_a_draft_with_nothing_open_has_its_rules_looked_at_before_a_release() -> None:
+    draft = Schema.load_draft({"draft": True, "fields": FIELDS, "rules": [{"never": {"sex": "neither"}}]})
+
+    with pytest.raises(SchemaError, match="rule 1"):
+        draft.check_complete()
+
+
+def test_bounds_that_were_paid_for_are_kept_where_the_rules_do_not_go_with_them() -> None:
+    rows = pl.DataFrame({"age": [20 + row % 40 for row in range(500)], "sex": ["f"] * 500})
+    blank = {"name": "age", "type": "integer", "provenance": "dp"}
+    rules = [{"never": {"age": {"minimum": 1000}, "sex": "f"}}]
+
+    found = lw.Schema.learn(rows, {"fields": [blank, FIELDS[2]], "rules": rules}, epsilon=100)
+
+    assert found.is_draft
+    assert found.field("age").maximum is not None
+    assert "rule 1" in found.questions[0]
+    with pytest.raises(SchemaError, match="open question"):
+        lw.synthesize(rows, found, epsilon=1)
