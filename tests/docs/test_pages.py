@@ -22,6 +22,7 @@ RUN = [
     "croissant.md",
     "adaptive.md",
     "schema.md",
+    "rules.md",
     "foreign.md",
     "learn.md",
     "evaluate.md",
