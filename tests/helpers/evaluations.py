@@ -102,6 +102,7 @@ METRICS = _form(
     notes={"type": "array", "items": {"type": "string"}},
     associations={"anyOf": [{"type": "null"}, _ASSOCIATIONS]},
     subgroups={"type": "array", "items": _SUBGROUP},
+    weighted={"type": ["null", "object"]},
     disclosure={"type": ["null", "object"]},
     overlays={"type": "object", "required": ["columns", "maps"]},
     downstream={

@@ -9,8 +9,10 @@ from lapwing.evaluate.disclosure import Disclosure
 from lapwing.evaluate.downstream import Downstream
 from lapwing.evaluate.metrics import Compared
 from lapwing.evaluate.overlays import Overlays
+from lapwing.evaluate.rules import Declared
 from lapwing.evaluate.subgroups import SubgroupAccuracy
 from lapwing.evaluate.variation import Variation
+from lapwing.evaluate.weighted import Weighted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -48,6 +50,10 @@ class Findings:
         Of the two tables.
     seed : int
         Chose tables, rows and pairs, and drew the reference rows.
+    declared : Declared or None
+        Rows that break rules, and gaps to public totals; None where the schema declares neither.
+    weighted : Weighted or None
+        Weighted totals, shares and means; None where the schema names no survey weight.
     """
 
     tables: Mapping[str, tuple[Variation, ...]]
@@ -64,3 +70,5 @@ class Findings:
     rows: int
     synthetic_rows: int
     seed: int
+    weighted: Weighted | None = None
+    declared: Declared | None = None

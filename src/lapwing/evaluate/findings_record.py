@@ -10,6 +10,7 @@ from lapwing.evaluate.columns import PERCENTS, ColumnErrors
 from lapwing.evaluate.findings import Findings
 from lapwing.evaluate.metrics import Compared
 from lapwing.evaluate.variation import Variation
+from lapwing.evaluate.weighted import weighted_record
 from lapwing.release.version import VERSION
 
 
@@ -37,8 +38,10 @@ def findings_record(found: Findings) -> dict[str, Any]:
         "associations": plain(found.associations),
         "downstream": plain(found.downstream),
         "subgroups": plain(found.subgroups),
+        "weighted": weighted_record(found.weighted),
         "disclosure": plain(found.disclosure),
         "overlays": plain(found.overlays),
+        "declared": plain(found.declared),
     }
 
 

@@ -24,6 +24,7 @@ from lapwing.evaluate.overlays import overlay_columns
 from lapwing.evaluate.propensity import compare_propensity
 from lapwing.evaluate.reference_rows import bootstrap_rows, independent_columns
 from lapwing.evaluate.row_samples import height
+from lapwing.evaluate.rules import REAL, compare_declared, declared_notes
 from lapwing.evaluate.subgroups import check_subgroups, compare_subgroups
 from lapwing.evaluate.table_kernels import compare_kernels
 from lapwing.evaluate.variation import (
@@ -31,6 +32,7 @@ from lapwing.evaluate.variation import (
     choose_tables,
     compare_with_each,
 )
+from lapwing.evaluate.weighted import Weighted, compare_weighted, weighted_figures
 from lapwing.evaluate.workload_error import compare_workloads
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
@@ -131,6 +133,8 @@ def compare_with_real(
     }
     found = compare_with_each(rows, against, schema, choose_tables(schema, rng=step("counting tables of columns")))
     together, given = _gaps(rows, against, schema, step("counting missing cells"))
+    weighted = compare_weighted(rows, against, schema)
+    declared = compare_declared({REAL: rows} | {name: against[name] for name in (SYNTHETIC, INDEPENDENT)}, schema)
     disclosure, more = _disclosure(rows, others, apart, schema, step("trying to disclose rows"))
     return Internal(
         Findings(
@@ -138,16 +142,24 @@ def compare_with_real(
             columns={name: compare_columns(rows, against[name], schema) for name in (SYNTHETIC, BOOTSTRAP)},
             together=together,
             given=given,
-            metrics=(*_from_tables(found), *_metrics(rows, against, schema, step)),
+            metrics=(*_from_tables(found), *_weighted(weighted), *_metrics(rows, against, schema, step)),
             associations=compare_associations(rows, against, schema, rng=step("measuring dependence")),
             downstream=downstream,
             subgroups=compare_subgroups(rows, against, schema, by, rng=step("judging groups of rows")) if by else (),
             disclosure=disclosure,
             overlays=overlay_columns(rows, others, schema),
-            notes=(*_same_rows(rows, apart), *notes, *more, *_empty_columns(rows, others, schema)),
+            notes=(
+                *declared_notes(declared),
+                *_same_rows(rows, apart),
+                *notes,
+                *more,
+                *_empty_columns(rows, others, schema),
+            ),
             rows=height(rows),
             synthetic_rows=height(others),
             seed=seed,
+            weighted=weighted,
+            declared=declared,
         )
     )
 
@@ -176,6 +188,11 @@ def _from_tables(found: Mapping[str, Sequence[Variation]]) -> tuple[Compared, ..
     """Return the figures that are made of total variation distances."""
     workload = compare_workloads(found)
     return (*compare_k_marginals(found), *(() if workload is None else (workload,)))
+
+
+def _weighted(found: Weighted | None) -> tuple[Compared, ...]:
+    """Return the figures of weighted totals, shares and means, where there is a weight."""
+    return () if found is None else weighted_figures(found)
 
 
 def _metrics(

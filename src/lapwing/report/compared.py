@@ -1,12 +1,15 @@
 """What the internal report shows: a synthetic table beside the real one, section by section."""
 
 from lapwing.evaluate.findings import Findings
+from lapwing.evaluate.metrics import SYNTHETIC
 from lapwing.report.compared_columns import columns_section
 from lapwing.report.compared_disclosure import disclosure_section
 from lapwing.report.compared_gaps import gaps_section
 from lapwing.report.compared_glance import glance_section
 from lapwing.report.compared_pairs import maps_section, pairs_section, worst_section
+from lapwing.report.compared_rules import rules_section
 from lapwing.report.compared_uses import prediction_section, subgroups_section
+from lapwing.report.compared_weighted import weighted_section
 from lapwing.report.sections import Section
 from lapwing.schema.schemas import Schema
 
@@ -24,7 +27,8 @@ def compared_sections(findings: Findings, schema: Schema) -> tuple[Section, ...]
     Returns
     -------
     tuple of Section
-        At a glance; single columns; pairs; worst tables; maps; missing cells; prediction; groups; disclosure. A
+        At a glance; single columns; weighted totals, where the schema names a survey weight; pairs; worst tables; maps;
+        missing cells; rules and public totals, where the schema has any; prediction; groups; disclosure. Another
         section that does not apply says why in one line, and which option to pass.
 
     Raises
@@ -39,11 +43,22 @@ def compared_sections(findings: Findings, schema: Schema) -> tuple[Section, ...]
     return (
         glance_section(findings),
         columns_section(findings, schema),
+        *_weighted(findings),
         pairs_section(findings),
         worst_section(findings),
         maps_section(findings),
         gaps_section(findings),
+        *(() if findings.declared is None else (rules_section(findings.declared),)),
         prediction_section(findings),
         subgroups_section(findings),
         disclosure_section(findings),
     )
+
+
+def _weighted(findings: Findings) -> tuple[Section, ...]:
+    """Return the section on weighted totals, where there is a weight."""
+    if findings.weighted is None:
+        return ()
+    single = findings.tables[SYNTHETIC][0]
+    plain = {table[0]: distance for table, distance in zip(single.tables, single.distances.tolist(), strict=True)}
+    return (weighted_section(findings.weighted, plain),)

@@ -9,6 +9,7 @@ from lapwing.evaluate.downstream import Downstream
 from lapwing.evaluate.findings import Findings
 from lapwing.evaluate.glance import Glance, glance, glance_table
 from lapwing.evaluate.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC
+from lapwing.report.compared_weighted import weighted_lines
 from lapwing.report.compared_words import clipped
 from lapwing.report.text import aligned
 from lapwing.schema.scalars import visible
@@ -22,6 +23,7 @@ _EXPLAINED = (
     "missing together, given: total variation of two columns of which one or both are taken as missing or not",
 )
 _MOST_GROUPS: Final = 10
+_MOST_WEIGHTED: Final = 5
 _COLUMN_LINES = {
     "missing": "missing cells",
     "special": "special values",
@@ -46,7 +48,13 @@ def summary_text(found: Findings) -> str:
     seen = glance(found)
     first = [seen.headline, *(f"- {each}" for each in (*seen.details, *seen.cautions))]
     parts = ["\n".join(visible(line) for line in first), _tables(found), *_columns(found), *_figures(seen)]
-    parts += [*_predictions(found.downstream), *_groups(found), *_disclosure(found), "\n".join(_EXPLAINED)]
+    parts += [
+        *_weighted(found),
+        *_predictions(found.downstream),
+        *_groups(found),
+        *_disclosure(found),
+        "\n".join(_EXPLAINED),
+    ]
     return "\n\n".join(parts)
 
 
@@ -88,6 +96,13 @@ def _figures(seen: Glance) -> list[str]:
     """Return every figure with those of the reference rows, its place between them, and that in words."""
     heading, *lines = glance_table(seen)
     return [_table([heading, *lines], right=[1, 2, 3, 4])] if lines else []
+
+
+def _weighted(found: Findings) -> list[str]:
+    """Return how far weighted totals are from the real ones, the worst columns first."""
+    if found.weighted is None:
+        return []
+    return [_table(weighted_lines(found.weighted, _MOST_WEIGHTED), right=[1, 2, 3, 4, 5])]
 
 
 def _predictions(found: Downstream | None) -> list[str]:
