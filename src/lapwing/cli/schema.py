@@ -9,6 +9,7 @@ import typer
 
 from lapwing.cli.console import note, speaker
 from lapwing.cli.options import Data, Quiet
+from lapwing.cli.schema_rules import broken_text, declared_text
 from lapwing.errors import ParameterError
 from lapwing.report.text import aligned
 from lapwing.schema.scalars import quote
@@ -81,16 +82,19 @@ def check(
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
     checked = Schema.load(schema)
-    print(_summary(checked))
+    print("\n".join([_summary(checked), *declared_text(checked)]))
     if data is None:
         return
 
+    from lapwing.internal.declared import check_declared  # noqa: PLC0415
     from lapwing.internal.misfits import check_table  # noqa: PLC0415
     from lapwing.report.page import NOTICE  # noqa: PLC0415
 
     fits = check_table(data, checked).value
     speaker(context, quiet)("internal: the counts are exact and were made by looking at private rows")
     print("\n".join(["", NOTICE, "", _fits(fits, checked), *_remarks(fits, checked)]))
+    if checked.rules or checked.public_tables:
+        print("\n".join(broken_text(check_declared(data, checked).value)))
     if checked.privacy_unit is None:
         return
 

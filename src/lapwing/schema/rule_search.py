@@ -17,7 +17,7 @@ from lapwing.schema.rules import Rule
 if TYPE_CHECKING:
     from lapwing.schema.schemas import Schema
 
-__all__ = ["checked_rules", "completed", "named_columns"]
+__all__ = ["checked_rules", "completed", "is_impossible", "named_columns"]
 
 _MOST_NODES: Final = 400
 _MOST_CELLS: Final = 2**27
@@ -93,13 +93,38 @@ def completed(
     >>> completed(schema, {"c": np.array([[7, 8]]), "a": np.array([[3, 10]])}, ("a", "b", "c"))
     {'a': 7, 'b': 0, 'c': 7}
     """
+    row = _outcome(schema, fixed, component).row
+    return None if row is None else {name: row[name] for name in component}
+
+
+def is_impossible(schema: "Schema", fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]) -> bool:
+    """Return whether certainly no row keeps all rules; False where the bounds of the search were met.
+
+    Parameters
+    ----------
+    schema, fixed, component
+        As for `completed`.
+
+    Examples
+    --------
+    >>> from lapwing.schema.schemas import Schema
+    >>> fields = [{"name": name, "type": "boolean"} for name in ("a", "b")]
+    >>> rules = [{"when": {"a": True}, "then": {"b": value}} for value in (True, False)]
+    >>> schema = Schema.from_dict({"fields": fields, "rules": rules})
+    >>> is_impossible(schema, {"a": np.array([[1, 2]])}, ("a", "b"))
+    True
+    """
+    return _outcome(schema, fixed, component).is_hopeless
+
+
+def _outcome(schema: "Schema", fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]) -> "_Outcome":
+    """Look for a row of a component within runs of codes."""
     rules = [rule for rule in schema.coded_rules if rule.columns[0] in component]
     domains = _domains([schema.field(name) for name in component], set(component))
     for name, runs in fixed.items():
         if name in domains:
             domains[name] = meet(domains[name], np.asarray(runs, dtype=np.int64).reshape(-1, 2))
-    row = _search(rules, domains).row
-    return None if row is None else {name: row[name] for name in component}
+    return _search(rules, domains)
 
 
 def _domains(fields: Sequence[Field], names: set[str]) -> dict[str, Runs]:
