@@ -1,0 +1,329 @@
+"""Rows for a table of conditions: values as given, order, support, warnings, refusals, rules."""
+
+import warnings
+from datetime import date, datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.models import allowed, dense, random_model, small_schema
+from helpers.ruled_tables import TANGLED, tangled_rows, violations
+from lapwing.api.conditional import Support
+from lapwing.errors import DataError, LapwingWarning, ParameterError
+from lapwing.release.laws import point_laws
+from lapwing.release.model import Indexed, ReleasedModel, Spans
+from lapwing.sample import atom_matches
+from lapwing.sample.atom_matches import chosen_atoms
+from lapwing.sample.conditional_rows import rows_given
+from lapwing.schema.schemas import Schema
+from lapwing.table.given import given_rows
+
+SCHEMA = small_schema()
+YEAR = {"minimum": "2020-01-01", "maximum": "2020-12-31"}
+PEOPLE = {
+    "fields": [
+        {"name": "id", "type": "string", "role": "identifier"},
+        {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 90, "required": True}},
+        {"name": "sex", "type": "string", "categories": ["f", "m"], "missingValues": ["", "?"]},
+        {"name": "height", "type": "number", "constraints": {"minimum": 0.5, "maximum": 2.5}, "special": [-1]},
+        {"name": "day", "type": "date", "constraints": YEAR, "resolution": "week"},
+        {"name": "at", "type": "datetime", "constraints": YEAR},
+        {"name": "dx", "type": "string", "categories": ["250", "401"], "hierarchy": {"prefixes": [1, 3], "fold": True}},
+        {"name": "smokes", "type": "boolean"},
+    ]
+}
+GIVEN = {
+    "height": [1.2345678901234567, -1.0, None, 2.5],
+    "day": [date(2020, 5, 6), None, date(2020, 1, 1), date(2020, 12, 31)],
+    "at": [datetime(2020, 5, 6, 7, 8, 9, 123456), None, datetime(2020, 1, 1), datetime(2020, 12, 31)],
+    "sex": ["m", None, "f", "m"],
+    "smokes": [True, False, None, True],
+}
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(0)
+    table = pl.DataFrame(
+        {
+            "id": [str(i) for i in range(200)],
+            "age": rng.integers(0, 91, 200),
+            "sex": rng.choice(["f", "m"], 200),
+            "height": rng.uniform(0.5, 2.5, 200),
+            "day": [date(2020, 3, 1)] * 200,
+            "at": [datetime(2020, 3, 1)] * 200,
+            "dx": rng.choice(["250", "401"], 200),
+            "smokes": rng.random(200) < 0.5,
+        }
+    )
+    return lw.synthesize(table, PEOPLE, epsilon=4, mechanism="independent", seed=1)
+
+
+def _frame(kind: str) -> Any:
+    table = pl.DataFrame(GIVEN)
+    return {"polars": lambda: table, "pandas": lambda: pd.DataFrame(GIVEN), "pyarrow": table.to_arrow}[kind]()
+
+
+@pytest.mark.parametrize("kind", ["polars", "pandas", "pyarrow"])
+def test_given_values_stay_exactly_as_they_are_in_their_order(people, kind):
+    rows = people.sample(where=_frame(kind), seed=1)
+
+    assert rows.columns == [field["name"] for field in PEOPLE["fields"]]
+    assert rows.select(list(GIVEN)).to_dict(as_series=False) == GIVEN
+    assert rows["age"].null_count() == 0
+    assert rows["id"].to_list() == ["1", "2", "3", "4"]
+
+
+def test_a_list_of_mappings_gives_one_row_each(people):
+    wanted = [{"age": 30, "sex": "f"}, {}, {"height": 1.23456789012}, {"sex": None, "age": np.int64(7)}]
+
+    rows = people.sample(where=wanted, seed=1)
+
+    assert rows.height == 4
+    assert rows["age"].to_list()[::3] == [30, 7]
+    assert rows["sex"].to_list()[::3] == ["f", None]
+    assert rows["height"][2] == 1.23456789012
+
+
+def test_a_table_without_rows_gives_none(people):
+    rows = people.sample(where=pl.DataFrame({"age": []}, schema={"age": pl.Int64}))
+
+    assert rows.height == 0
+    assert rows.columns == [field["name"] for field in PEOPLE["fields"]]
+
+
+def test_the_same_seed_gives_the_same_rows(people):
+    where = pl.DataFrame({"age": [3, 3, 50]})
+
+    assert people.sample(where=where, seed=5).equals(people.sample(where=where, seed=5))
+    assert not people.sample(where=where, seed=5).equals(people.sample(where=where, seed=6))
+
+
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [
+        ({"age": [5, 91]}, 'condition row 2: column "age" is of type integer from 0 to 90, never missing, got 91'),
+        ({"age": [5, None]}, 'condition row 2: column "age" is of type integer from 0 to 90, never missing, got'),
+        ({"age": ["5", "six"]}, 'never missing, got "six"; name a value in its domain'),
+        ({"age": [5.5]}, "condition row 1"),
+        ({"sex": ["f", "?", "x"]}, 'condition row 3: column "sex" is one of its categories, got "x"'),
+        ({"height": [1.0, 2.6]}, 'condition row 2: column "height" is of type number from 0.5 to 2.5, got 2.6'),
+        ({"height": [float("inf")]}, "condition row 1"),
+        ({"day": [date(2021, 1, 1)]}, "got 2021-01-01T00:00:00.000000"),
+        ({"day": ["2020-01-01", "2020-01-02T12:00"]}, "condition row 2"),
+        ({"dx": ["250", "250.13"]}, 'condition row 2: column "dx" is one of its categories, got "250.13"'),
+        ({"smokes": ["perhaps"]}, 'column "smokes" is true or false, got "perhaps"'),
+        ({"name": ["x"]}, 'the table of conditions names "name", no modelled column'),
+        ({"id": ["x"]}, 'the table of conditions names "id", an identifier'),
+        ({}, "names no column at all"),
+    ],
+)
+def test_what_is_no_value_is_refused_by_column_and_row(people, where, says):
+    with pytest.raises(ParameterError) as error:
+        people.sample(where=pl.DataFrame(where, strict=False))
+
+    assert says in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [
+        ([{"age": 3}, {"sex": "f"}, {"age": -3}], "condition row 3"),
+        ([{"age": 3}, {"age": [3, 4]}], 'condition row 2: column "age" must be one value'),
+        ([{"age": lw.between(3, 4)}], "must be one value"),
+        (["age"], "condition row 1 must map columns to values, got a str"),
+        ("age", "where must map columns to values, got a str"),
+    ],
+)
+def test_lists_that_are_no_conditions_are_refused(people, where, says):
+    with pytest.raises(ParameterError) as error:
+        people.sample(where=where)
+
+    assert says in str(error.value)
+
+
+def test_what_is_no_table_at_all_is_refused(people):
+    with pytest.raises(DataError, match="where is of type int"):
+        people.sample(where=5)
+
+
+def test_a_number_of_rows_beside_a_table_is_refused(people):
+    where = pl.DataFrame({"age": [3, 4]})
+
+    assert people.sample(2, where=where).height == 2
+    with pytest.raises(ParameterError, match="where has 2 condition rows and gives a row for each, but n is 3"):
+        people.sample(3, where=where)
+
+
+def test_texts_for_missing_and_numbers_as_text_are_read():
+    given = given_rows(pl.DataFrame({"sex": ["?", "m", ""], "age": [" 7", "8", "90"]}), Schema.from_dict(PEOPLE))
+
+    assert given.values["sex"].to_list() == [None, "m", None]
+    assert given.values["age"].to_list() == [7, 8, 90]
+
+
+# -------------------------------------------------------------------------------------------------------- support
+
+
+def _naive_weights(model: ReleasedModel, given: dict[str, np.ndarray]) -> np.ndarray:
+    """Return the weight of each atom (columns) given each row of codes (rows), atom by atom."""
+    weights = np.tile(model.weights, (len(next(iter(given.values()))), 1))
+    for name, codes in given.items():
+        size = SCHEMA.field(name).domain.size
+        table = np.stack([dense(model.laws[name], atom, size) for atom in range(model.atoms)])
+        weights *= table[:, codes].T
+    return weights
+
+
+@pytest.mark.parametrize("most_pairs", [10, 2**21])
+@pytest.mark.parametrize("seed", range(6))
+def test_atoms_are_matched_as_a_plain_loop_does(monkeypatch, seed, most_pairs):
+    monkeypatch.setattr(atom_matches, "_MOST_PAIRS", most_pairs)
+    rng = np.random.default_rng(seed)
+    model = random_model(SCHEMA, 30, seed)
+    names = rng.choice([field.name for field in SCHEMA.columns], 2, replace=False)
+    given = {name: rng.integers(0, allowed(SCHEMA.field(name).domain), 300) for name in map(str, names)}
+
+    choice = chosen_atoms(model, given, rng)
+    weights = _naive_weights(model, given)
+
+    totals = weights.sum(axis=1)
+    is_met = totals > 0
+    effective = np.where(is_met, totals**2 / np.where(is_met, np.square(weights).sum(axis=1), 1.0), 0.0)
+    assert choice.effective == pytest.approx(effective)
+    assert choice.shares == pytest.approx(totals / model.weights.sum())
+    assert (weights[np.arange(300), choice.atoms][is_met] > 0).all()
+    assert np.array_equal(np.logical_or.reduce(list(choice.passed.values())), ~is_met)
+
+
+def test_equal_rows_take_each_atom_as_often_as_its_share_to_one():
+    model = random_model(SCHEMA, 30, 3)
+    ages = np.arange(allowed(SCHEMA.field("age").domain))
+    everywhere = _naive_weights(model, {"age": ages})
+    age = int(everywhere.sum(axis=1).argmax())
+    given, weights = {"age": np.full(1000, age)}, everywhere[age]
+
+    counts = np.bincount(chosen_atoms(model, given, np.random.default_rng(1)).atoms, minlength=30)
+
+    assert np.abs(counts - 1000 * weights / weights.sum()).max() < 1 + 1e-9
+
+
+def _points(rows: list[tuple[int, int, int]]) -> tuple[Schema, ReleasedModel]:
+    """Return a model of three columns whose atoms are these points."""
+    limits = {"required": True, "minimum": 0, "maximum": 99}
+    names = ("a", "b", "c")
+    schema = Schema.from_dict({"fields": [{"name": n, "type": "integer", "constraints": limits} for n in names]})
+    codes = np.array(rows)
+    laws = {name: Spans(codes[:, at], codes[:, at] + 1) for at, name in enumerate(names)}
+    return schema, ReleasedModel(weights=np.ones(len(rows)), rows=len(rows), laws=laws)
+
+
+def test_a_code_that_no_atom_has_is_passed_over_and_the_others_still_count():
+    schema, model = _points([(1, 5, 10), (1, 6, 11), (2, 5, 20), (2, 6, 21)])
+    given = {"a": np.array([1, 2, 2]), "b": np.array([77, 5, 77])}
+
+    found = rows_given(model, schema, given, np.random.default_rng(1))
+
+    assert found.support.tolist() == [0, 1, 0]
+    assert found.shares.tolist() == [0, 0.25, 0]
+    assert found.codes["b"].tolist() == [77, 5, 77]
+    assert [code // 10 for code in found.codes["c"]] == [1, 2, 2]
+    assert found.codes["c"][1] == 20
+
+
+def test_chances_too_small_for_a_float_still_tell_atoms_apart():
+    names = [f"x{i}" for i in range(30)]
+    laws: dict[str, Any] = {n: Spans(np.array([0, 0]), np.array([2**50, 2**49])) for n in names}
+    laws["y"] = Indexed(np.array([0, 1], dtype=np.uint8), point_laws([0, 1]))
+    model = ReleasedModel(weights=np.ones(2), rows=2, laws=laws)
+
+    choice = chosen_atoms(model, {n: np.zeros(1000, dtype=np.int64) for n in names}, np.random.default_rng(1))
+
+    assert choice.atoms.sum() == 1000  # 2**30 to 1 for the narrower atom
+    assert choice.effective[0] == pytest.approx(1.0)
+
+
+def test_support_says_how_rows_are_drawn(people):
+    one = people.support({"age": 30})
+    table = people.support([{"age": 30}, {}])
+
+    assert isinstance(one, Support)
+    assert (one.effective_atoms, one.drawn) == (1.0, "atoms")
+    assert 0 < one.share < 0.2
+    assert f"{one.share:.3%} of the rows" in one.text
+    assert table["share"].to_list() == [pytest.approx(one.share), 1.0]
+    assert table.columns == ["effective_atoms", "share", "drawn"]
+
+
+# ------------------------------------------------------------------------------------------------------- warnings
+
+
+def _release(people: Any, rows: list[tuple[int, int, int]]) -> Any:
+    schema, model = _points(rows)
+    return lw.Release(schema=schema, model=model, certificate=people.certificate, noisy=())
+
+
+def test_a_warning_gives_the_number_of_conditions_that_no_atom_matches(people):
+    release = _release(people, [(a, b, 0) for a in range(5) for b in range(5)])
+
+    with pytest.warns(LapwingWarning, match="no atom of the model matches 2 of 3 condition rows"):
+        release.sample(where=pl.DataFrame({"a": [1, 50, 2], "b": [1, 1, 60]}))
+    assert release.support([{"a": 1}, {"a": 50}])["drawn"].to_list() == ["atoms", "nearest"]
+    assert release.support({"a": 50}).drawn == "nothing"
+
+
+def test_a_warning_says_that_many_conditions_have_little_support(people):
+    release = _release(people, [(a, b, 0) for a in range(2) for b in range(60)])
+
+    with pytest.warns(LapwingWarning, match="fewer than 50 effective atoms of the model match each of 2 of 2"):
+        release.sample(where=pl.DataFrame({"b": [1, 2]}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        release.sample(where=pl.DataFrame({"a": [0, 1]}))
+
+
+# ---------------------------------------------------------------------------------------------------------- rules
+
+
+@pytest.fixture(scope="module")
+def tangled():
+    return lw.synthesize(tangled_rows(400), TANGLED, epsilon=20, mechanism="independent", seed=1)
+
+
+@pytest.mark.filterwarnings("ignore::lapwing.errors.LapwingWarning")
+@pytest.mark.parametrize("given", [("cat", "age"), ("c", "end"), ("big", "free"), ("pay", "b", "start")], ids="-".join)
+def test_rows_for_conditions_never_break_a_rule(tangled, given):
+    own = tangled.sample(200, seed=2).select(given)
+    free = lw.Release(
+        schema=Schema.from_dict({"fields": TANGLED["fields"]}),
+        model=tangled.model,
+        certificate=tangled.certificate,
+        noisy=(),
+    )
+
+    rows = tangled.sample(where=own, seed=3)
+
+    assert violations(rows, TANGLED) == [0] * len(TANGLED["rules"])
+    assert rows.select(given).equals(own)
+    if "pay" in given:  # no atom has the numbers of the others, so that what is not held to the rules breaks them
+        assert sum(violations(free.sample(where=own, seed=3), TANGLED)) > 0
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ({"age": 9, "job": True}, "condition row 2 breaks the rule 'when age is at most 14, job is"),
+        ({"a": 9, "b": 8}, "condition row 2 breaks the rule 'a <= b'"),
+        ({"start": date(2020, 3, 1), "end": date(2020, 2, 1)}, "condition row 2 breaks the rule 'start < end'"),
+        ({"b": 20, "c": 3}, "condition row 2: what it gives on b, c goes with no row that keeps the rules"),
+    ],
+)
+def test_a_condition_that_breaks_a_rule_is_refused_by_name_and_number(tangled, row, says):
+    with pytest.raises(ParameterError) as error:
+        tangled.sample(where=[{"free": 1}, row])
+
+    assert says in str(error.value)
