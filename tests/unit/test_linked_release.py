@@ -1,6 +1,7 @@
 """A release of two linked tables: what rows out keep, what it costs, how it is recorded, saved and taken up again."""
 
 import json
+import zipfile
 from fractions import Fraction
 
 import numpy as np
@@ -99,6 +100,24 @@ def test_a_rule_between_parent_and_child_is_kept_in_every_row():
     assert children.join(parents, on="home").filter((pl.col("kind") == "flat") & (pl.col("age") < 50)).height == 0
 
 
+def test_parents_to_whom_rules_leave_no_child_are_not_drawn():
+    rules = [{"never": {"kind": "flat", "age": {"maximum": 50}}}, {"never": {"kind": "flat", "age": {"minimum": 51}}}]
+    found = released({**SCHEMA, "rules": rules}, epsilon=1)
+
+    parents, children = found.sample(500)
+
+    families = children.join(parents, on="home")
+    assert parents.height == 500
+    assert set(families["kind"]) == {"house"}
+
+
+def test_rules_that_leave_nobody_a_child_are_refused_when_the_schema_is_loaded():
+    rules = [{"never": {"age": {"maximum": 50}}}, {"never": {"age": {"minimum": 51}}}]
+
+    with pytest.raises(lw.SchemaError):
+        lw.LinkedSchema.load({**SCHEMA, "rules": rules})
+
+
 def test_keys_that_are_texts_stay_texts_and_a_column_of_both_tables_is_told_apart():
     key, same = {**KEY, "type": "string"}, {**AGE, "name": "kind"}
     schema = {**SCHEMA, "parent": {"fields": [key, KIND]}, "child": {"fields": [key, same, AGE]}}
@@ -171,7 +190,7 @@ def test_the_certificate_says_what_is_kept_and_what_is_not(release):
     told = release.certificate.to_dict()
 
     assert json.loads(release.certificate.to_json()) == told
-    assert len(told["not_kept"]) == 7
+    assert len(told["not_kept"]) == 8
     for sentence in (*told["kept"], *told["not_kept"]):
         assert sentence in release.certificate.text()
     assert any("one of two parts" in warning for warning in release.child.certificate.warnings)
@@ -317,6 +336,40 @@ def test_a_file_of_another_kind_is_refused(release, tmp_path):
         lw.load(tmp_path / "linked.lapwing")
     with pytest.raises(lw.ParameterError, match="kind must be one of"):
         lw.load_linked(tmp_path / "linked.lapwing", "r")
+
+
+def rewritten(path, name, change):
+    """Change one document of a model file."""
+    with zipfile.ZipFile(path) as archive:
+        contents = {each.filename: archive.read(each) for each in archive.infolist()}
+    contents[name] = json.dumps(change(json.loads(contents[name]))).encode()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for each, content in contents.items():
+            archive.writestr(each, content)
+
+
+CHANGES = {
+    "linked.json is a path": ("linked.json", lambda _: "/etc/passwd"),
+    "another key": ("linked.json", lambda tree: {**tree, "count": "others"}),
+    "more children": ("linked.json", lambda tree: {**tree, "maxChildren": 5}),
+    "a cheaper part": ("parent-certificate.json", lambda tree: {**tree, "seed": 99}),
+    "a cheaper whole": ("certificate.json", lambda tree: {**tree, "max_children": 3}),
+    "two of three rows": ("certificate.json", lambda tree: {**tree, "written_rows": [1, 2, 3]}),
+    "no format": ("certificate.json", lambda tree: {**tree, "format": 2}),
+    "another kind": ("manifest.json", lambda tree: {**tree, "kind": "lapwing release"}),
+    "parts exchanged": ("certificate.json", lambda tree: {**tree, "parent": tree["child"], "child": tree["parent"]}),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_model_file_whose_parts_do_not_belong_together_is_refused(what, release, tmp_path):
+    release.save(tmp_path / "m.lapwing")
+    rewritten(tmp_path / "m.lapwing", *CHANGES[what])
+
+    with pytest.raises(lw.DataError, match="not a Lapwing model file") as refused:
+        lw.load_linked(tmp_path / "m.lapwing")
+
+    assert "passwd" not in str(refused.value)
 
 
 def test_link_writes_both_tables_model_and_certificate(tmp_path):

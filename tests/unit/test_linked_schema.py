@@ -103,6 +103,19 @@ def test_a_key_that_is_not_there_is_named(key):
         lw.LinkedSchema.load(source)
 
 
+def test_a_dependency_whose_values_are_not_public_is_kept_by_the_model_of_its_table():
+    rooms = {**SIZE, "name": "rooms"}
+    source = described(parent=(KEY, SIZE, rooms), rules=[{"determines": ["rooms"], "column": "children"}])
+    source["parent"]["rules"] = [{"determines": ["size"], "column": "rooms"}]
+
+    linked = lw.LinkedSchema.load(source)
+
+    assert len(linked.counted.rules) == 2
+    assert linked.joined.rules == ()
+    with pytest.raises(lw.SchemaError, match="lets children determine"):
+        lw.LinkedSchema.load(described(rules=[{"determines": ["flag"], "column": "size"}]))
+
+
 def test_a_rule_of_parents_that_names_a_column_of_both_tables_is_refused():
     rules = [{"order": ["children", "parent.size"]}]
 

@@ -14,6 +14,7 @@ from lapwing.release.files import SavedRelease
 from lapwing.release.linked_certificate import LinkedCertificate
 from lapwing.release.linked_files import SavedLinked, save_linked
 from lapwing.release.linked_files import load_linked as read_linked
+from lapwing.sample.childless import childless
 from lapwing.sample.conditional_rows import rows_given
 from lapwing.sample.rows import sample_codes
 from lapwing.schema.fields import Field
@@ -23,6 +24,8 @@ from lapwing.table.writers import to_frame_kind
 
 if TYPE_CHECKING:
     import polars as pl
+
+_Codes = dict[str, np.ndarray]
 
 _PARENTS: Final = 2**16  # of one chunk
 _CHILDREN: Final = 2**17  # drawn at a time
@@ -117,30 +120,53 @@ class LinkedRelease:
 
         linked = self.schema
         parents_before = children_before = 0
-        for codes in sample_codes(self.parent.model, self.parent.schema, n, rng, chunk=_PARENTS):
+        for drawn_parents in sample_codes(self.parent.model, self.parent.schema, n, rng, chunk=_PARENTS):
+            codes, owners, drawn = self._families(drawn_parents, rng)
             parents = decode(codes, linked.parent, rng, parents_before)
-            owners = np.repeat(np.arange(parents.height), codes[linked.count])
-            drawn = self._children(codes, owners, rng)
             children = decode(drawn, linked.child, rng, children_before)
             keys = parents[linked.key].gather(owners)
             yield parents, children.with_columns(keys)
             parents_before += parents.height
             children_before += children.height
 
-    def _children(
-        self, parents: dict[str, np.ndarray], owners: np.ndarray, rng: np.random.Generator
-    ) -> dict[str, np.ndarray]:
-        """Draw one child for each owner, given its columns: codes of the child's own columns."""
+    def _families(self, parents: _Codes, rng: np.random.Generator) -> tuple[_Codes, np.ndarray, _Codes]:
+        """Return codes of parents, the owner of each child, and codes of children."""
+        owners = _owners(parents, self.schema.count)
+        try:
+            return parents, owners, self._children(parents, owners, rng)
+        except ParameterError:
+            # Rules may leave a parent no child. Each such search takes long, so it is made only then.
+            lost = childless(self.child.schema, self._given(parents)) & (parents[self.schema.count] > 0)
+            if not lost.any() or lost.all():
+                raise
+        # From the parents' law given that there can be such a family.
+        chosen = np.where(lost, rng.choice(np.flatnonzero(~lost), lost.size), np.arange(lost.size))
+        again = {name: codes[chosen] for name, codes in parents.items()}
+        owners = _owners(again, self.schema.count)
+        return again, owners, self._children(again, owners, rng)
+
+    def _given(self, parents: _Codes) -> _Codes:
+        """Return codes of parents under the names of the child model."""
         names = self.schema.joined_names
+        return {names[name]: codes for name, codes in parents.items()}
+
+    def _children(self, parents: _Codes, owners: np.ndarray, rng: np.random.Generator) -> _Codes:
+        """Draw one child for each owner, given its columns: codes of the child's own columns."""
+        given = self._given(parents)
         own: list[Field] = [field for field in self.schema.child.fields if not field.identifier]
         parts: dict[str, list[np.ndarray]] = {field.name: [np.empty(0, field.domain.dtype)] for field in own}
         for start in range(0, owners.size, _CHILDREN):
             rows = owners[start : start + _CHILDREN]
-            given = {names[name]: codes[rows] for name, codes in parents.items()}
-            drawn = rows_given(self.child.model, self.child.schema, given, rng).codes
+            part = {name: codes[rows] for name, codes in given.items()}
+            drawn = rows_given(self.child.model, self.child.schema, part, rng).codes
             for name, found in parts.items():
                 found.append(drawn[name])
         return {name: np.concatenate(found) for name, found in parts.items()}
+
+
+def _owners(parents: _Codes, count: str) -> np.ndarray:
+    """Return the place of each child's parent."""
+    return np.repeat(np.arange(parents[count].size), parents[count])
 
 
 def load_linked(path: str | Path, kind: Kind = "path") -> LinkedRelease:

@@ -111,6 +111,8 @@ class LinkedCertificate:
             f"{self.max_children}",
             "totals over the children of a parent, such as a sum of incomes, agree with no column of the parent "
             "unless each child does",
+            "public tables of the child schema hold in the child model; rows follow their parents, and come only near "
+            "them",
             "child rows whose key has no parent row, further parent rows of a key, and the values of all identifiers "
             "are not used",
             "a third table, such as the children of children, is no part of this release",

@@ -10,7 +10,7 @@ from lapwing.schema.fields import Field
 from lapwing.schema.parsing import check_object
 from lapwing.schema.reading import read_json
 from lapwing.schema.rule_reading import rules_from
-from lapwing.schema.rules import Rule
+from lapwing.schema.rules import Determines, Rule
 from lapwing.schema.scalars import quote, whole_number
 from lapwing.schema.schemas import PrivacyUnit, Schema
 
@@ -114,14 +114,16 @@ class LinkedSchema:
             field if names[field.name] == field.name else replace(field, name=names[field.name])
             for field in self._given
         )
-        # Rules of parents tell the child model for nothing what it would else be asked about.
+        # Rules of parents tell the child model for nothing what it would else be asked about. A dependency without its
+        # values stays with the parents: their model alone says what goes with what.
         same = {name for name, called in names.items() if name == called}
-        of_parents = tuple(rule for rule in self.parent.rules if same.issuperset(rule.columns))
+        of_parents = [rule for rule in self.parent.rules if same.issuperset(rule.columns) and not _has_own_map(rule)]
+        of_both = [rule for rule in self.rules if self._is_of_child(rule) or not _has_own_map(rule)]
         return replace(
             self.child,
             fields=(*self.child.fields, *given),
             privacy_unit=PrivacyUnit(self.key, self.max_children),
-            rules=(*self.child.rules, *of_parents, *self.rules),
+            rules=(*self.child.rules, *of_parents, *of_both),
         )
 
     @property
@@ -140,8 +142,14 @@ class LinkedSchema:
         return any(field.name in rule.columns for field in self.child.fields)
 
     def _check_rules(self) -> None:
-        """Refuse a rule of parents alone that names a column otherwise than the parent table does."""
+        """Refuse rules that could not be kept by parents first and by their children then."""
+        own = {field.name for field in self.child.fields}
         for rule in self.rules:
+            if _has_own_map(rule) and own.intersection(rule.columns[:-1]) and rule.columns[-1] not in own:
+                raise SchemaError(
+                    f"the rule {quote(rule.text)} lets children determine a column of their parent, which is drawn "
+                    "first; list its values, or turn it round"
+                )
             renamed = [name for name, called in self.joined_names.items() if name != called and called in rule.columns]
             if renamed and not self._is_of_child(rule):
                 raise SchemaError(
@@ -210,6 +218,11 @@ class LinkedSchema:
             "child": self.child.to_dict(),
             "rules": [rule.to_dict() for rule in self.rules],
         }
+
+
+def _has_own_map(rule: Rule) -> bool:
+    """Return whether a rule is a dependency whose values are not public: each model has its own."""
+    return isinstance(rule, Determines) and not rule.values
 
 
 def _check_part(what: str, part: object, key: object) -> None:
