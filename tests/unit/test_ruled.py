@@ -1,0 +1,195 @@
+"""Models held to rules: what changes, by how much, and what stays as it was."""
+
+import numpy as np
+import pytest
+
+from helpers.ruled_tables import TANGLED
+from lapwing.release.laws import laws_from_probabilities
+from lapwing.release.model import Indexed, ReleasedModel, narrow
+from lapwing.sample.fixed_maps import KnownTuples, fixed_map
+from lapwing.sample.marginals import marginal
+from lapwing.sample.pinned import points
+from lapwing.sample.rule_keeping import kept_components, rule_components
+from lapwing.sample.rule_repair import Pool, repaired
+from lapwing.sample.ruled import ruled
+from lapwing.schema.groupings import identity
+from lapwing.schema.schemas import Schema
+
+FLAGS = [{"name": name, "type": "boolean", "constraints": {"required": True}} for name in ("child", "work", "other")]
+DIGITS = [
+    {"name": name, "type": "integer", "constraints": {"minimum": 0, "maximum": most, "required": True}}
+    for name, most in (("a", 9), ("b", 9), ("c", 18))
+]
+
+
+def independent(schema: Schema, laws: dict[str, list[float]], rows: int = 1000) -> ReleasedModel:
+    """Return one atom with these laws on the first codes of each column."""
+    own = {
+        name: Indexed(
+            np.zeros(1, dtype=np.uint8),
+            laws_from_probabilities(np.arange(len(law)), np.arange(1, len(law) + 1), np.array(law)),
+        )
+        for name, law in laws.items()
+    }
+    return ReleasedModel(weights=np.ones(1), rows=rows, laws=own)
+
+
+def shares(model: ReleasedModel, schema: Schema, name: str) -> np.ndarray:
+    """Return the one-way law of a column."""
+    return marginal(model, [name], [identity(schema.field(name).domain)]) / model.rows
+
+
+def test_rows_exchange_codes_so_that_one_way_laws_stay():
+    schema = Schema.from_dict({"fields": FLAGS, "rules": [{"never": {"child": True, "work": True}}]})
+    model = independent(schema, {"child": [0.75, 0.25], "work": [0.5, 0.5], "other": [0.9, 0.1]})
+
+    found = ruled(model, schema, np.random.default_rng(1))
+
+    for name in model.laws:
+        assert shares(found.model, schema, name) == pytest.approx(shares(model, schema, name), abs=1e-9)
+    assert found.by_rule == pytest.approx((0.125,), abs=0.01)
+    assert found.moved == pytest.approx(0.25, abs=0.02)  # each broken row, and the one that it exchanged with
+
+
+def test_where_exchanges_do_not_suffice_the_effect_gives_way_and_the_cause_stays():
+    schema = Schema.from_dict(
+        {"fields": FLAGS, "rules": [{"when": {"child": True}, "then": {"work": False}}]},
+    )
+    model = independent(schema, {"child": [0.25, 0.75], "work": [0.25, 0.75], "other": [0.9, 0.1]})
+
+    found = ruled(model, schema, np.random.default_rng(1)).model
+
+    assert shares(found, schema, "child")[1] == pytest.approx(0.75, abs=2e-3)  # 20 draws of work may all be true
+    assert shares(found, schema, "work")[1] == pytest.approx(0.25, abs=1e-3)  # all that can work do
+
+
+def test_columns_outside_rules_keep_their_laws_and_their_weights():
+    schema = Schema.load(TANGLED)
+    rng = np.random.default_rng(4)
+    laws = {}
+    for field in schema.columns:
+        edges = np.unique(np.concatenate(([0], rng.integers(1, field.domain.values, 5), [field.domain.values])))
+        table = laws_from_probabilities(edges[:-1], edges[1:], rng.dirichlet(np.ones(edges.size - 1), size=7))
+        laws[field.name] = Indexed(narrow(rng.integers(0, 7, 40)), table)
+    model = ReleasedModel(weights=rng.random(40), rows=500, laws=laws)
+
+    found = ruled(model, schema, np.random.default_rng(2)).model
+
+    assert shares(found, schema, "free") == pytest.approx(shares(model, schema, "free"), abs=1e-12)
+    assert found.weights.sum() == pytest.approx(model.weights.sum())
+    codes = points(found, list(laws)[:-1])
+    (one, two) = rule_components(schema)
+    for component in (one, two):
+        assert not component.fixed(codes, found.weights).broken(codes).any()
+
+
+def test_a_sum_is_added_up_and_its_terms_stay():
+    schema = Schema.from_dict({"fields": DIGITS, "rules": [{"sum": ["a", "b"], "equals": "c"}]})
+    model = independent(schema, {"a": [0.1] * 10, "b": [0.05, 0.95], "c": [0.5, 0.5]})
+
+    found = ruled(model, schema, np.random.default_rng(1)).model
+
+    codes = points(found, ["a", "b", "c"])
+    assert (codes["a"] + codes["b"] == codes["c"]).all()
+    for name in ("a", "b"):
+        assert shares(found, schema, name) == pytest.approx(shares(model, schema, name), abs=1e-9)
+
+
+def test_a_model_that_keeps_the_rules_is_left_alone():
+    schema = Schema.from_dict({"fields": FLAGS, "rules": [{"never": {"child": True, "work": True}}]})
+    model = independent(schema, {"child": [0.75, 0.25], "work": [0.5, 0.5], "other": [0.9, 0.1]})
+    first = ruled(model, schema, np.random.default_rng(1)).model
+
+    again = ruled(first, schema, np.random.default_rng(9))
+
+    assert again.moved == 0
+    assert again.by_rule == (0.0,)
+    assert again.model.atoms == first.atoms
+    assert (again.model.laws["work"].starts == first.laws["work"].starts).all()
+
+
+def test_a_model_of_broken_rows_only_takes_a_row_that_keeps_the_rules():
+    rules = [{"sum": ["a", "b"], "equals": "c"}, {"never": {"a": {"minimum": 1}}}, {"never": {"b": {"maximum": 8}}}]
+    schema = Schema.from_dict({"fields": DIGITS, "rules": rules})
+    model = independent(schema, {"a": [0.0, 1.0], "b": [1.0], "c": [1.0]})
+
+    found = ruled(model, schema, np.random.default_rng(1))
+
+    assert {name: set(codes.tolist()) for name, codes in points(found.model, ["a", "b", "c"]).items()} == {
+        "a": {0},
+        "b": {9},
+        "c": {9},
+    }
+    assert found.moved == 1
+
+
+def test_the_same_generator_gives_the_same_model():
+    schema = Schema.from_dict({"fields": FLAGS, "rules": [{"determines": ["child"], "column": "work"}]})
+    model = independent(schema, {"child": [0.75, 0.25], "work": [0.5, 0.5], "other": [0.9, 0.1]})
+
+    one, two = (ruled(model, schema, np.random.default_rng(3)).model for _ in range(2))
+
+    assert (one.laws["work"].starts == two.laws["work"].starts).all()
+
+
+def test_more_than_half_of_a_determinant_settles_its_value():
+    codes = {"town": np.array([0, 0, 0, 1, 1, 2]), "county": np.array([4, 4, 7, 7, 7, 4])}
+
+    found = fixed_map(("town",), "county", codes, np.ones(6), one_to_one=False)
+
+    assert found.value({"town": np.array([0, 1, 2, 3])}).tolist() == [4, 7, 4, -1]
+
+
+def test_determinants_about_which_a_model_says_nothing_share_the_values_out():
+    town, county = np.meshgrid(np.arange(8), np.arange(4))
+    codes = {"town": town.reshape(-1), "county": county.reshape(-1)}
+
+    found = fixed_map(("town",), "county", codes, np.ones(32), one_to_one=False)
+
+    # The commonest alone would send all towns to one county.
+    assert np.bincount(found.values).tolist() == [2, 2, 2, 2]
+
+
+def test_columns_that_determine_each_other_are_matched_one_to_one():
+    codes = {"name": np.array([0, 0, 1, 1, 2]), "number": np.array([0, 1, 0, 1, 0])}
+
+    found = fixed_map(("name",), "number", codes, np.array([5.0, 1, 4, 2, 1]), one_to_one=True)
+
+    assert found.values[:2].tolist() == [0, 1]
+
+
+def test_tuples_are_known_exactly():
+    rng = np.random.default_rng(5)
+    seen, asked = rng.integers(0, 6, (4, 200)), rng.integers(0, 7, (4, 2000))
+
+    numbers = KnownTuples.of(list(seen)).find(list(asked))
+
+    known = set(map(tuple, seen.T.tolist()))
+    assert [each >= 0 for each in numbers.tolist()] == [tuple(row) in known for row in asked.T.tolist()]
+    assert len(
+        {(number, tuple(row)) for number, row in zip(numbers, asked.T.tolist(), strict=True) if number >= 0}
+    ) == (len(set(numbers[numbers >= 0].tolist())))
+
+
+def test_fixed_columns_stay_when_rows_are_repaired():
+    schema = Schema.from_dict({"fields": DIGITS, "rules": [{"sum": ["a", "b"], "equals": "c"}]})
+    (component,) = rule_components(schema)
+    rng = np.random.default_rng(6)
+    codes = {"a": rng.integers(0, 10, 500), "b": rng.integers(0, 10, 500), "c": rng.integers(0, 19, 500)}
+    pool = Pool({name: np.zeros(0, dtype=np.int64) for name in codes}, np.zeros(0))
+
+    found, is_lost = repaired(component, codes, pool, rng, fixed={"a", "c"})
+
+    assert (found["a"] == codes["a"]).all()
+    assert (found["c"] == codes["c"]).all()
+    can = (codes["c"] >= codes["a"]) & (codes["c"] - codes["a"] <= 9)
+    assert (is_lost == ~can).all()
+    assert (found["b"][can] == (codes["c"] - codes["a"])[can]).all()
+
+
+def test_a_model_that_was_not_ruled_holds_rows_to_nothing():
+    schema = Schema.from_dict({"fields": FLAGS, "rules": [{"never": {"child": True, "work": True}}]})
+    model = independent(schema, {"child": [0.75, 0.25], "work": [0.5, 0.5], "other": [0.9, 0.1]})
+
+    assert kept_components(model, schema) == ()
+    assert len(kept_components(ruled(model, schema, np.random.default_rng(1)).model, schema)) == 1
