@@ -1,7 +1,7 @@
 """Runs of codes narrowed to what rules leave possible: constraint propagation. Public rules and domains only."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -20,7 +20,9 @@ _MOST_ROUNDS: Final = 8
 """Where rules narrow each other by a code at a time, splitting decides sooner."""
 
 
-def narrowed(rules: Sequence[CodedRule], domains: Domains) -> dict[str, Runs] | None:
+def narrowed(
+    rules: Sequence[CodedRule], domains: Domains, changed: Iterable[str] | None = None
+) -> dict[str, Runs] | None:
     """Return domains without codes that rules leave impossible; None where a column has none left.
 
     Parameters
@@ -29,6 +31,8 @@ def narrowed(rules: Sequence[CodedRule], domains: Domains) -> dict[str, Runs] | 
         Dependencies without a map restrict no row by itself, and are passed over.
     domains : mapping of column to runs
         Of all columns of the rules.
+    changed : iterable of str or None
+        Columns that may have become narrower since the rules were last looked at; all where it is None.
 
     Returns
     -------
@@ -50,20 +54,28 @@ def narrowed(rules: Sequence[CodedRule], domains: Domains) -> dict[str, Runs] | 
     found = dict(domains)
     if _has_strict_circle(rules, found):
         return None
+    waiting = set(domains if changed is None else changed)
     for _ in range(_MOST_ROUNDS):
-        before = {name: codes_in(runs) for name, runs in found.items()}
-        for rule in rules:
-            if isinstance(rule, CombinationRule):
-                found.update(_by_combinations(rule, found))
-            elif isinstance(rule, OrderPair):
-                found.update(_by_order(rule, found))
-            elif isinstance(rule, ExactSum):
-                found.update(_by_sum(rule, found))
+        touched = [rule for rule in rules if not waiting.isdisjoint(rule.columns)]
+        waiting = set()
+        for rule in touched:
+            before = {name: codes_in(found[name]) for name in rule.columns}
+            found.update(_by_rule(rule, found))
             if any(not len(found[name]) for name in rule.columns):
                 return None
-        if before == {name: codes_in(runs) for name, runs in found.items()}:
+            waiting.update(name for name, codes in before.items() if codes_in(found[name]) < codes)
+        if not waiting:
             break
     return found
+
+
+def _by_rule(rule: CodedRule, domains: Domains) -> dict[str, Runs]:
+    """Return the columns of a rule, or those that it narrows."""
+    if isinstance(rule, CombinationRule):
+        return _by_combinations(rule, domains)
+    if isinstance(rule, OrderPair):
+        return _by_order(rule, domains)
+    return _by_sum(rule, domains) if isinstance(rule, ExactSum) else {}
 
 
 def codes_in(runs: Runs) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -30,14 +31,15 @@ def named_columns(rules: Sequence[Rule]) -> list[tuple[str, str]]:
     return [(name, f"rule {number} ({rule.text})") for number, rule in enumerate(rules, 1) for name in rule.columns]
 
 
-def checked_rules(fields: Sequence[Field], rules: Sequence[Rule]) -> tuple[CodedRule, ...]:
+@lru_cache(maxsize=8)
+def checked_rules(fields: tuple[Field, ...], rules: tuple[Rule, ...]) -> tuple[CodedRule, ...]:
     """Return rules on codes, after a look whether any row can keep them all.
 
     Parameters
     ----------
-    fields : sequence of Field
+    fields : tuple of Field
         The modelled fields of a table, with domains; every column of the rules is among them.
-    rules : sequence of Rule
+    rules : tuple of Rule
 
     Returns
     -------
@@ -50,7 +52,8 @@ def checked_rules(fields: Sequence[Field], rules: Sequence[Rule]) -> tuple[Coded
 
     Notes
     -----
-    The search is bounded. Where its bounds are met before it finds a row or that there is none, the rules are taken.
+    Kept for the last few tables, as schemas are copied often. The search is bounded. Where its bounds are met before it
+    finds a row or that there is none, the rules are taken.
     """
     found = coded(fields, rules)
     domains = _domains(fields, {name for rule in found for name in rule.columns})
@@ -185,11 +188,11 @@ def _searched(
     puts_reserved_first: bool,
 ) -> _Outcome:
     """Narrow, split, and go on with the first part, depth first."""
-    waiting = [dict(domains)]
+    waiting: list[tuple[dict[str, Runs], list[str] | None]] = [(dict(domains), None)]
     for _ in range(nodes):
         if not waiting:
             return _Outcome(None, is_hopeless=True)
-        found = narrowed(rules, waiting.pop())
+        found = narrowed(rules, *waiting.pop())
         if found is None:
             continue
         sizes = {name: codes_in(runs) for name, runs in found.items()}
@@ -203,7 +206,7 @@ def _searched(
         parts = list(_parts(found[name], values.get(name, 0)))
         if puts_reserved_first and values.get(name, 0):
             parts.sort(key=lambda part: int(part[0, 0]) < values[name])
-        waiting.extend({**found, name: part} for part in reversed(parts))
+        waiting.extend(({**found, name: part}, [name]) for part in reversed(parts))
     return _Outcome(None, is_hopeless=not waiting)
 
 

@@ -212,7 +212,7 @@ class Schema:
                 )
             _ = field.domain
         if self._coded_rules is None:
-            object.__setattr__(self, "_coded_rules", checked_rules(self.columns, self.rules))
+            object.__setattr__(self, "_coded_rules", checked_rules(self.columns, self.rules) if self.rules else ())
         check_public_tables(self)
 
     def check_answered(self, what: str = "the schema") -> None:

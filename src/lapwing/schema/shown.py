@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from lapwing.schema.checks import code_number
 from lapwing.schema.fields import Field
+from lapwing.schema.ranges import Range
 from lapwing.schema.scalars import MICROSECONDS
 from lapwing.schema.values import exact_cells
 
@@ -33,6 +34,8 @@ class Shown:
         A modelled field.
     values : int
         Its regular codes.
+    grid : Range or None
+        Where they lie, if the field is no list.
     listed : ndarray or None
         The number of each code, where the field is a list; of texts and booleans their place in it.
     exact : ndarray of int64, shape (cells,)
@@ -49,6 +52,7 @@ class Shown:
 
     field: Field
     values: int
+    grid: Range | None
     listed: Numbers | None
     exact: Codes
     numbers: npt.NDArray[np.float64]
@@ -69,11 +73,11 @@ class Shown:
         -------
         least, most : ndarrays of int64 or float64, shape (n,)
         """
-        field = self.field
+        field, grid = self.field, self.grid
         if self.listed is not None:
             found = self.listed[codes]
             return found, found
-        grid = field.range
+        assert grid is not None
         numbers: Numbers
         if grid.calendar is not None:
             numbers = grid.calendar.starts(codes)
@@ -110,6 +114,7 @@ def shown(field: Field) -> Shown:
     return Shown(
         field=field,
         values=field.domain.values,
+        grid=None if field.is_categorical else field.range,
         listed=listed,
         exact=cells,
         numbers=np.array([exact[cell] for cell in cells.tolist()], dtype=np.float64),
