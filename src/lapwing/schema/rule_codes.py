@@ -2,17 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from lapwing.schema.fields import Field
 from lapwing.schema.groupings import Grouping
 from lapwing.schema.rule_comparisons import Boxes, ExactSum, OrderPair
 from lapwing.schema.rules import Determines, Implies, Rule, Sum
-
-if TYPE_CHECKING:
-    from lapwing.schema.schemas import Schema
 
 __all__ = [
     "Boxes",
@@ -22,6 +20,7 @@ __all__ = [
     "DependencyRule",
     "ExactSum",
     "OrderPair",
+    "RuledSchema",
     "coded_rules",
     "components",
 ]
@@ -138,7 +137,20 @@ ComparisonRule = OrderPair | ExactSum
 CodedRule = CombinationRule | OrderPair | ExactSum | DependencyRule
 
 
-def coded_rules(schema: "Schema") -> tuple[CodedRule, ...]:
+class RuledSchema(Protocol):
+    """What rules need of a `lapwing.schema.schemas.Schema`, which imports this module and not the other way round."""
+
+    @property
+    def coded_rules(self) -> tuple[CodedRule, ...]:
+        """The rules on the codes of the columns."""
+        ...
+
+    def field(self, name: str) -> Field:
+        """Return the field of a name."""
+        ...
+
+
+def coded_rules(schema: RuledSchema) -> tuple[CodedRule, ...]:
     """Return the rules of a schema on the codes of its columns, in the order of its rules.
 
     Parameters

@@ -3,20 +3,17 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
-from lapwing.schema.rule_codes import CodedRule, CombinationRule, DependencyRule, components
+from lapwing.schema.rule_codes import CodedRule, CombinationRule, DependencyRule, RuledSchema, components
 from lapwing.schema.rule_coding import coded
 from lapwing.schema.rule_narrowing import Domains, Runs, below, codes_in, from_on, meet, narrowed
 from lapwing.schema.rules import Rule
-
-if TYPE_CHECKING:
-    from lapwing.schema.schemas import Schema
 
 __all__ = ["checked_rules", "completed", "is_impossible", "named_columns"]
 
@@ -65,7 +62,7 @@ def checked_rules(fields: tuple[Field, ...], rules: tuple[Rule, ...]) -> tuple[C
 
 
 def completed(
-    schema: "Schema", fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]
+    schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]
 ) -> dict[str, int] | None:
     """Return one row of codes that keeps all rules.
 
@@ -100,7 +97,7 @@ def completed(
     return None if row is None else {name: row[name] for name in component}
 
 
-def is_impossible(schema: "Schema", fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]) -> bool:
+def is_impossible(schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]) -> bool:
     """Return whether certainly no row keeps all rules; False where the bounds of the search were met.
 
     Parameters
@@ -120,7 +117,7 @@ def is_impossible(schema: "Schema", fixed: Mapping[str, npt.NDArray[np.integer]]
     return _outcome(schema, fixed, component).is_hopeless
 
 
-def _outcome(schema: "Schema", fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]) -> "_Outcome":
+def _outcome(schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]) -> "_Outcome":
     """Look for a row of a component within runs of codes."""
     rules = [rule for rule in schema.coded_rules if rule.columns[0] in component]
     domains = _domains([schema.field(name) for name in component], set(component))
