@@ -55,7 +55,13 @@ class PairTables:
         return np.concatenate(found).astype(np.float32)
 
 
-def descended(tables: PairTables, chosen: np.ndarray, free: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def descended(
+    tables: PairTables,
+    chosen: np.ndarray,
+    free: np.ndarray,
+    rng: np.random.Generator,
+    kinds: np.ndarray | None = None,
+) -> np.ndarray:
     """Swap chosen rows for others so that the tables come closer to what is wanted, in L1.
 
     Parameters
@@ -68,6 +74,8 @@ def descended(tables: PairTables, chosen: np.ndarray, free: np.ndarray, rng: np.
         Which candidates may be swapped; the others stay as they are.
     rng : numpy.random.Generator
         Public randomness.
+    kinds : ndarray of integers, shape (c,), optional
+        Candidates change places with those of the same kind only.
 
     Returns
     -------
@@ -108,7 +116,11 @@ def descended(tables: PairTables, chosen: np.ndarray, free: np.ndarray, rng: np.
         at = slice(place, place + batch)
         out, into = cells_of(inside[at]), cells_of(outside[at])
         most = max(1, int(batch * (_FIRST_SHARE * (1 - step / steps) + _LAST_SHARE)))
-        leaves, enters = _paired(_summed(gains[0], out), _summed(gains[1], into), most)
+        leaving, entering = _summed(gains[0], out), _summed(gains[1], into)
+        if kinds is None:
+            leaves, enters = _paired(leaving, entering, most)
+        else:
+            leaves, enters = _paired_alike((leaving, entering), (kinds[inside[at]], kinds[outside[at]]), most)
         touched = np.concatenate((out[:, leaves].reshape(-1), into[:, enters].reshape(-1)))
         np.add.at(rest, touched, np.repeat(np.array([-1, 1], dtype=np.float32), touched.size // 2))
         gains[0][touched], gains[1][touched] = _gains(rest[touched])
@@ -166,3 +178,21 @@ def _paired(leaving: np.ndarray, entering: np.ndarray, most: int) -> tuple[np.nd
     enters = enters[np.argsort(-entering[enters], kind="stable")]
     count = int(np.count_nonzero(leaving[leaves] + entering[enters] > 0))
     return leaves[:count], enters[:count]
+
+
+def _paired_alike(
+    gains: tuple[np.ndarray, np.ndarray], kinds: tuple[np.ndarray, np.ndarray], most: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the positions of the best to leave and to enter, best with best of each kind, as far as pairs gain."""
+    numbers = []
+    for gain, kind in zip(gains, kinds, strict=True):
+        order = np.lexsort((-gain, kind))
+        ordered = kind[order]
+        rank = np.arange(kind.size) - np.searchsorted(ordered, ordered, side="left")
+        number = np.empty(kind.size, dtype=np.int64)
+        number[order] = ordered.astype(np.int64) * kind.size + rank
+        numbers.append(number)
+    _, leaves, enters = np.intersect1d(numbers[0], numbers[1], assume_unique=True, return_indices=True)
+    both = gains[0][leaves] + gains[1][enters]
+    best = np.argsort(-both, kind="stable")[: min(most, int(np.count_nonzero(both > 0)))]
+    return leaves[best], enters[best]

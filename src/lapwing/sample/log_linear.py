@@ -4,7 +4,7 @@ Every column is seen in *groups*: the parts of its base law that all measured ta
 depends on groups only, so inside a group the base law decides.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -181,6 +181,8 @@ class SweptRows:
         The indexed laws of the model, and the laws inside groups.
     kept : tuple of Component
         The rules that the model keeps.
+    held : tuple of str
+        Columns that never move: those of public tables.
     """
 
     model: ReleasedModel
@@ -189,6 +191,7 @@ class SweptRows:
     tables: Mapping[str, Histogram]
     within: Mapping[str, Histogram]
     kept: tuple[Component, ...]
+    held: tuple[str, ...]
 
     @classmethod
     def of(
@@ -198,10 +201,12 @@ class SweptRows:
         ends: np.ndarray,
         tables: Mapping[str, Histogram],
         kept: tuple[Component, ...],
+        *,
+        held: tuple[str, ...] = (),
     ) -> "SweptRows":
         """Prepare the laws inside groups."""
-        within = {name: Histogram.of(column.within) for name, column in part.columns.items()}
-        return cls(model, part, ends, tables, within, kept)
+        within = {name: Histogram.of(column.within) for name, column in part.columns.items() if name not in held}
+        return cls(model, part, ends, tables, within, kept, held)
 
     def codes(self, positions: np.ndarray, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return the codes of the rows with these increasing numbers."""
@@ -213,9 +218,9 @@ class SweptRows:
         is_moved = positions > np.concatenate(([0], self.ends[:-1]))[rows.atoms]
         if is_moved.any():
             start = {name: codes[is_moved] for name, codes in drawn.items()}
-            moved = _moved(self.part, start, 1, rng)
-            codes = {name: draw_indexed(self.within[name], groups, rng) for name, groups in moved.items()}
-            taken_back(self.kept, codes, start)
+            moved = _moved(self.part, start, 1, rng, self.held)
+            codes = dict(start) | {name: draw_indexed(law, moved[name], rng) for name, law in self.within.items()}
+            taken_back(self.kept, codes, start, self.held)
             for name, values in codes.items():
                 drawn[name][is_moved] = values
         return drawn
@@ -260,14 +265,14 @@ def warmed(
 
 
 def _moved(
-    part: GroupedPart, codes: Mapping[str, np.ndarray], sweeps: int, rng: np.random.Generator
+    part: GroupedPart, codes: Mapping[str, np.ndarray], sweeps: int, rng: np.random.Generator, held: Sequence[str] = ()
 ) -> dict[str, np.ndarray]:
-    """Return the groups of rows after Gibbs sweeps that start at their codes."""
-    axes = part.axes
+    """Return the groups of rows after Gibbs sweeps that start at their codes; held columns stay."""
+    axes, fixed = part.axes, [*part.fixed, *(place for place, name in enumerate(codes) if name in held)]
     dtype = np.uint8 if max(axis.base.size for axis in axes) <= 2**8 else np.uint16
     groups = np.stack([_started(part.columns[name], each, rng) for name, each in codes.items()]).astype(dtype)
     for _ in range(sweeps):
-        groups = swept(axes, groups, part.factors, rng, fixed=part.fixed)
+        groups = swept(axes, groups, part.factors, rng, fixed=fixed)
     return dict(zip(codes, groups, strict=True))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from lapwing.errors import LapwingWarning
 from lapwing.release.model import ReleasedModel
-from lapwing.sample.pinned import pinned
+from lapwing.sample.pinned import pinned, taken
 from lapwing.sample.public_atoms import box_of, open_boxes, with_atoms_in
 from lapwing.sample.public_strata import MIXED, atom_cells, atom_groups, strata_of
 from lapwing.schema.public_cells import CodedTable, coded_tables
@@ -129,8 +129,9 @@ def raked_to_public(model: ReleasedModel, schema: Schema, rng: np.random.Generat
             stacklevel=2,
         )
     held = tuple(HeldTable(table.table, *gaps) for table, *gaps in zip(tables, before, after, strict=True))
-    found = ReleasedModel(weights=weights, rows=total, laws=model.laws, log_linear=model.log_linear)
-    return Raked(found, held)
+    atoms = np.flatnonzero(weights)
+    laws = {name: taken(law, atoms) for name, law in model.laws.items()}
+    return Raked(ReleasedModel(weights=weights[atoms], rows=total, laws=laws, log_linear=model.log_linear), held)
 
 
 def _unmixed(model: ReleasedModel, tables: Sequence[CodedTable], rng: np.random.Generator) -> ReleasedModel:

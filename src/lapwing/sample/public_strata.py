@@ -4,11 +4,13 @@ Atoms that lie in the same cell of every table are a *stratum*. Each stratum get
 tables come out with their counts, and its rows are a systematic sample of its atoms.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from lapwing.errors import LapwingWarning
 from lapwing.numerics.whole_margins import Links, rounded, whole_counts
 from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans
 from lapwing.schema.groupings import Grouping
@@ -89,7 +91,7 @@ def atom_groups(law: ColumnLaw, grouping: Grouping) -> np.ndarray:
 
 
 def _run_groups(starts: np.ndarray, stops: np.ndarray, grouping: Grouping) -> np.ndarray:
-    """Return the group of each run of codes, `MIXED` where it has several: pieces side by side are of different ones."""
+    """Return the group of each run of codes, `MIXED` where it has several (neighbouring pieces differ)."""
     edges, _, group = grouping.pieces()
     first, last = (np.searchsorted(edges, codes, side="right") - 1 for codes in (starts, stops - 1))
     return np.asarray(np.where(first == last, group[first], MIXED))
@@ -217,3 +219,32 @@ def stratum_ends(strata: Strata, rows: np.ndarray, weights: np.ndarray, rng: np.
     copies = np.empty_like(ends)
     copies[order] = np.diff(ends, prepend=0)
     return np.cumsum(copies)
+
+
+def public_ends(strata: Strata, weights: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Give every atom a run of row numbers such that public tables come out with their counts.
+
+    Parameters
+    ----------
+    strata, weights, n, rng
+        As for `stratum_rows`.
+
+    Returns
+    -------
+    ndarray of int64, shape (k,)
+        As `row_ends` gives it.
+
+    Warns
+    -----
+    LapwingWarning
+        If the rows miss some counts.
+    """
+    rows, gap = stratum_rows(strata, weights, n, rng)
+    if gap:
+        warnings.warn(
+            f"public tables that overlap cannot all be met by whole rows: the counts of {n} rows are off by {gap} in "
+            "all; the model holds them exactly, and fewer tables come out exactly",
+            LapwingWarning,
+            stacklevel=2,
+        )
+    return stratum_ends(strata, rows, weights, rng)

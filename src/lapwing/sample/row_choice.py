@@ -72,7 +72,11 @@ class _Column:
 
 
 def chosen_rows(
-    model: ReleasedModel, ends: np.ndarray, tables: Mapping[str, Histogram], rng: np.random.Generator
+    model: ReleasedModel,
+    ends: np.ndarray,
+    tables: Mapping[str, Histogram],
+    rng: np.random.Generator,
+    strata: np.ndarray | None = None,
 ) -> ChosenRows | None:
     """Choose rows whose two-way tables are close to the model's.
 
@@ -86,6 +90,8 @@ def chosen_rows(
         The tables of indexed laws.
     rng : numpy.random.Generator
         Public randomness.
+    strata : ndarray of integers, shape (k,), optional
+        Strata of atoms, each of which keeps its number of rows.
 
     Returns
     -------
@@ -111,7 +117,8 @@ def chosen_rows(
         pairs=tuple(pairs),
         targets=np.concatenate([_target(columns[one], columns[two], worth) for one, two in pairs]),
     )
-    chosen = descended(wanted, rank < copies[rows.atoms], rank >= least[rows.atoms], rng)
+    kinds = None if strata is None else strata[rows.atoms]
+    chosen = descended(wanted, rank < copies[rows.atoms], rank >= least[rows.atoms], rng, kinds)
     return ChosenRows({name: codes[chosen] for name, codes in drawn.items()})
 
 

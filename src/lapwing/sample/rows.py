@@ -28,8 +28,10 @@ from lapwing.release.model import Indexed, ReleasedModel
 from lapwing.sample.conditions import FEW_ATOMS, effective_atoms
 from lapwing.sample.draws import AtomRows, Histogram, draw_column, row_ends
 from lapwing.sample.log_linear import SweptRows, grouped, warmed
+from lapwing.sample.public_strata import public_ends, public_strata
 from lapwing.sample.row_choice import chosen_rows
 from lapwing.sample.rule_keeping import kept_components
+from lapwing.schema.public_cells import public_columns
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -176,13 +178,16 @@ def _source(model: ReleasedModel, schema: Schema, n: int, rng: np.random.Generat
     """Return where the rows come from."""
     part = model.log_linear
     kept = () if part is None else kept_components(model, schema)
-    if part is not None and (not is_matched or effective_atoms(model.weights) < FEW_ATOMS):
+    strata = public_strata(model, schema) if is_matched else None
+    is_few = strata is None and effective_atoms(model.weights) < FEW_ATOMS
+    if part is not None and (not is_matched or is_few):
         model = warmed(model, grouped(part, tuple(model.laws)), n, rng, kept)
-    ends = row_ends(model.weights, n, rng)
+    ends = row_ends(model.weights, n, rng) if strata is None else public_ends(strata, model.weights, n, rng)
     tables = {name: Histogram.of(law.laws) for name, law in model.laws.items() if isinstance(law, Indexed)}
     atoms = _AtomSource(model, ends, tables)
     if part is None:
         return atoms
     if n > model.atoms:
-        return SweptRows.of(model, grouped(part, tuple(model.laws)), ends, tables, kept)
-    return chosen_rows(model, ends, tables, rng) or atoms
+        held = () if strata is None else public_columns(schema)
+        return SweptRows.of(model, grouped(part, tuple(model.laws)), ends, tables, kept, held=held)
+    return chosen_rows(model, ends, tables, rng, None if strata is None else strata.own) or atoms

@@ -4,7 +4,7 @@ A dependency without a public map (`DependencyRule`) says nothing of one row by 
 is read off the model's atoms, so that every row that is drawn later is held to the same one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -126,7 +126,9 @@ def kept_components(model: ReleasedModel, schema: Schema) -> tuple[Component, ..
     return tuple(each.fixed(codes, model.weights) for each in found)
 
 
-def taken_back(kept: tuple[Component, ...], codes: dict[str, np.ndarray], start: Codes) -> None:
+def taken_back(
+    kept: tuple[Component, ...], codes: dict[str, np.ndarray], start: Codes, held: Collection[str] = ()
+) -> None:
     """Give rows that break a rule the codes back that they had, of all columns that the rule ties together.
 
     Parameters
@@ -137,12 +139,17 @@ def taken_back(kept: tuple[Component, ...], codes: dict[str, np.ndarray], start:
         Moved rows; changed in place.
     start : mapping of str to ndarray of integers, shape (n,)
         The rows as they were: they keep all rules.
+    held : collection of str
+        Columns that may not move; a row where a rule would move one takes its codes back as well.
     """
     for component in kept:
         for each in component.maps:
             value = each.value(codes)
             codes[each.column] = np.where(value >= 0, value, codes[each.column])
         is_broken = component.broken(codes)
+        for name in component.columns:
+            if name in held:
+                is_broken |= codes[name] != start[name]
         for name in component.columns:
             codes[name] = np.where(is_broken, start[name], codes[name])
 
