@@ -1,46 +1,17 @@
 """A release of two linked tables: what rows out keep, what it costs, how it is recorded, saved and taken up again."""
 
 import json
-import zipfile
 from fractions import Fraction
 
-import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
 import lapwing as lw
-from helpers.command import lapwing
+from helpers.linked_homes import AGE, KEY, KIND, SCHEMA, released, tables
 from lapwing.api import linked as front
 from lapwing.budget.ledger import Ledger
 from lapwing.curator.room import Room
-
-KEY = {"name": "home", "type": "integer", "role": "identifier"}
-ROOMS = {"name": "rooms", "type": "integer", "constraints": {"minimum": 1, "maximum": 9, "required": True}}
-KIND = {"name": "kind", "type": "string", "categories": ["flat", "house"], "constraints": {"required": True}}
-AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99, "required": True}}
-SCHEMA = {
-    "key": "home",
-    "maxChildren": 4,
-    "count": "persons",
-    "parent": {"fields": [KEY, ROOMS, KIND]},
-    "child": {"fields": [KEY, {"name": "person", "type": "string", "role": "identifier"}, AGE]},
-}
-BUDGET = {"epsilon": 50, "delta": "1e-6"}
-
-
-def tables(homes=600):
-    """Return homes, and persons who are old in flats and young in houses; one per room up to 4."""
-    rng = np.random.default_rng(1)
-    rooms, kind = rng.integers(1, 5, homes), rng.integers(2, size=homes)
-    owner = np.repeat(np.arange(homes), rooms)
-    age = np.where(kind[owner] == 0, rng.integers(60, 99, owner.size), rng.integers(0, 30, owner.size))
-    parents = pl.DataFrame({"home": np.arange(homes), "rooms": rooms, "kind": np.array(["flat", "house"])[kind]})
-    return parents, pl.DataFrame({"home": owner, "person": [f"p{at}" for at in range(owner.size)], "age": age})
-
-
-def released(schema=SCHEMA, data=None, **settings):
-    return lw.synthesize_linked(*(data or tables()), schema, **(BUDGET | {"seed": 1} | settings))
 
 
 @pytest.fixture(scope="module")
@@ -309,106 +280,3 @@ def test_no_error_shows_a_private_value(tmp_path):
         released(data=(parents, secret.drop("home")))
 
     assert "canary" not in str(refused.value) + str(found.certificate.to_dict())
-
-
-# ------------------------------------------------------------------------------------------------------------- files
-
-
-def test_a_saved_release_draws_the_same_rows(release, tmp_path):
-    release.save(tmp_path / "m.lapwing")
-
-    loaded = lw.load_linked(tmp_path / "m.lapwing")
-
-    assert loaded.certificate.to_dict() == release.certificate.to_dict()
-    assert loaded.schema == release.schema
-    for one, other in zip(loaded.sample(50, seed=4), release.sample(50, seed=4), strict=True):
-        assert one.equals(other)
-    assert repr(loaded) == repr(release)
-
-
-def test_a_file_of_another_kind_is_refused(release, tmp_path):
-    release.save(tmp_path / "linked.lapwing")
-    release.parent.save(tmp_path / "one.lapwing")
-
-    with pytest.raises(lw.DataError, match="not a Lapwing model file"):
-        lw.load_linked(tmp_path / "one.lapwing")
-    with pytest.raises(lw.DataError, match="not a Lapwing model file"):
-        lw.load(tmp_path / "linked.lapwing")
-    with pytest.raises(lw.ParameterError, match="kind must be one of"):
-        lw.load_linked(tmp_path / "linked.lapwing", "r")
-
-
-def rewritten(path, name, change):
-    """Change one document of a model file."""
-    with zipfile.ZipFile(path) as archive:
-        contents = {each.filename: archive.read(each) for each in archive.infolist()}
-    contents[name] = json.dumps(change(json.loads(contents[name]))).encode()
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for each, content in contents.items():
-            archive.writestr(each, content)
-
-
-CHANGES = {
-    "linked.json is a path": ("linked.json", lambda _: "/etc/passwd"),
-    "another key": ("linked.json", lambda tree: {**tree, "count": "others"}),
-    "more children": ("linked.json", lambda tree: {**tree, "maxChildren": 5}),
-    "a cheaper part": ("parent-certificate.json", lambda tree: {**tree, "seed": 99}),
-    "a cheaper whole": ("certificate.json", lambda tree: {**tree, "max_children": 3}),
-    "two of three rows": ("certificate.json", lambda tree: {**tree, "written_rows": [1, 2, 3]}),
-    "no format": ("certificate.json", lambda tree: {**tree, "format": 2}),
-    "another kind": ("manifest.json", lambda tree: {**tree, "kind": "lapwing release"}),
-    "parts exchanged": ("certificate.json", lambda tree: {**tree, "parent": tree["child"], "child": tree["parent"]}),
-}
-
-
-@pytest.mark.parametrize("what", CHANGES)
-def test_a_model_file_whose_parts_do_not_belong_together_is_refused(what, release, tmp_path):
-    release.save(tmp_path / "m.lapwing")
-    rewritten(tmp_path / "m.lapwing", *CHANGES[what])
-
-    with pytest.raises(lw.DataError, match="not a Lapwing model file") as refused:
-        lw.load_linked(tmp_path / "m.lapwing")
-
-    assert "passwd" not in str(refused.value)
-
-
-def test_link_writes_both_tables_model_and_certificate(tmp_path):
-    parents, children = tables(100)
-    parents.write_parquet(tmp_path / "homes.parquet")
-    children.write_csv(tmp_path / "people.csv")
-    (tmp_path / "L.json").write_text(json.dumps(SCHEMA))
-    inputs = [tmp_path / "homes.parquet", tmp_path / "people.csv", "--schema", tmp_path / "L.json"]
-    output = ["-o", tmp_path / "P.parquet", tmp_path / "C.csv", "--model", tmp_path / "M.lapwing"]
-
-    said = lapwing("link", *inputs, "--epsilon", "9", "--parents", "40", "--seed", "3", *output)
-
-    drawn, people = pl.read_parquet(tmp_path / "P.parquet"), pl.read_csv(tmp_path / "C.csv")
-    told = json.loads((tmp_path / "P.parquet.certificate.json").read_text())
-    assert (said.status, said.out) == (0, "")
-    assert "Not kept: children have no order" in said.err
-    assert told["written_rows"] == [drawn.height, people.height] == [40, people.height]
-    assert drawn.equals(lw.load_linked(tmp_path / "M.lapwing").sample(40, seed=3)[0])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["-o", "p.csv", "c.csv"], "give a budget"),
-        (["-o", "p.csv", "c.txt", "--epsilon", "1"], "must end in .parquet or .csv"),
-        (["-o", "p.csv", "p.csv", "--epsilon", "1"], "give every output a file of its own"),
-        (["-o", "p.csv", "c.csv", "--epsilon", "1", "--parents", "0"], "rows must be at least 1"),
-        (["-o", "p.csv", "c.csv", "--epsilon", "1"], "does not exist"),
-    ],
-    ids=range(5),
-)
-def test_link_refuses_in_one_line(arguments, said, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    done = lapwing("link", "homes.csv", "people.csv", "--schema", "L.json", *arguments)
-
-    assert said in done.error
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_front_door_has_them():
-    assert lw.synthesize_linked is front.synthesize_linked
