@@ -103,6 +103,7 @@ METRICS = _form(
     associations={"anyOf": [{"type": "null"}, _ASSOCIATIONS]},
     subgroups={"type": "array", "items": _SUBGROUP},
     weighted={"type": ["null", "object"]},
+    declared={"type": ["null", "object"]},
     disclosure={"type": ["null", "object"]},
     overlays={"type": "object", "required": ["columns", "maps"]},
     downstream={

@@ -21,6 +21,7 @@ from lapwing.sample.rule_repair import Pool, repaired
 from lapwing.sample.rule_swaps import swapped
 from lapwing.schema.rule_codes import ExactSum, coded_rules, components
 from lapwing.schema.rule_search import completed
+from lapwing.schema.rules import Rule
 from lapwing.schema.schemas import Schema
 
 _MOST_ATOMS = 400_000
@@ -219,9 +220,8 @@ def _witness(component: Component, schema: Schema, count: int) -> dict[str, np.n
 
 def _broken_shares(schema: Schema, codes: Codes, weights: np.ndarray) -> tuple[float, ...]:
     """Return the share of the weight that breaks each rule of a schema."""
-    broken: dict[int, np.ndarray] = {}
-    numbers = {id(rule): number for number, rule in enumerate(schema.rules)}
+    # Rules on codes are made once for all equal schemas: they are found by what they say, and equal ones together.
+    broken: dict[Rule, np.ndarray] = {}
     for each in coded_rules(schema):
-        number = numbers[id(each.rule)]
-        broken[number] = broken.get(number, np.zeros(weights.size, dtype=bool)) | each.broken(codes)
-    return tuple(float(weights[broken[number]].sum() / weights.sum()) for number in range(len(schema.rules)))
+        broken[each.rule] = broken.get(each.rule, np.zeros(weights.size, dtype=bool)) | each.broken(codes)
+    return tuple(float(weights[broken[rule]].sum() / weights.sum()) for rule in schema.rules)
