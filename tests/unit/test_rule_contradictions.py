@@ -22,6 +22,10 @@ CONTRADICTIONS = {
         "rules 2 (never flag is true), 3 (when flag is false, flag2 is true) and 4 (never flag2 is true) contradict "
         "each other",
     ),
+    "twice": (
+        [{"never": {"sex": "f"}}, *2 * [{"never": {"flag": True}}], {"never": {"flag": False}}],
+        "rules 2 (never flag is true) and 4 (never flag is false) contradict each other",
+    ),
     "circle": (
         [{"order": ["a", "b", "c"]}, {"order": ["c", "a"], "strict": True}],
         "rules 1 (a <= b <= c) and 2 (c < a) contradict each other",

@@ -48,7 +48,10 @@ from lapwing.schema.schemas import Schema
         ({"never": {"sex": {"minimum": "f"}}}, 'asks column "sex" for a range, but it has no order; list values'),
         ({"never": {"flag": None}}, 'asks column "flag" for missing, but it is required'),
         ({"never": {"age": 121}}, 'column "age" holds integer values from 0 to 120, got 121'),
-        ({"never": {"age": {"minimum": 500}}}, 'asks column "age" for a range from 500 to 120'),
+        (
+            {"never": {"age": {"minimum": 500}}},
+            'column "age" has no value from 500 to 500; its domain goes from 0 to 120',
+        ),
         ({"order": ["age", "day"]}, 'columns "age" and "day" have types that no order compares'),
         ({"order": ["sex", "age"]}, 'columns "sex" and "age" have types that no order compares'),
         ({"sum": ["age"], "equals": "day"}, 'column "day" has type date; add up integers or numbers'),

@@ -268,8 +268,19 @@ def _between(field: Field, item: Within) -> Between:
     first, last = cast("tuple[object, object]", (field.minimum, field.maximum))
     if field.is_categorical:
         listed = field.categories or (False, True)
-        first, last = listed[0], listed[-1]
-    return Between(first if item.minimum is None else item.minimum, last if item.maximum is None else item.maximum)
+        return Between(
+            listed[0] if item.minimum is None else item.minimum, listed[-1] if item.maximum is None else item.maximum
+        )
+    return Between(
+        _reaching(first, item.maximum, min) if item.minimum is None else item.minimum,
+        _reaching(last, item.minimum, max) if item.maximum is None else item.maximum,
+    )
+
+
+def _reaching(own: object, other: object, further: Callable[..., object]) -> object:
+    """Return the column's own end of a range, or the one that was given where that is beyond: it is refused as such."""
+    is_comparable = isinstance(own, str) == isinstance(other, str)
+    return further(own, other) if is_comparable else own
 
 
 def _touching(field: Field, item: Between) -> _Runs:

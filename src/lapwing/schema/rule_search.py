@@ -137,10 +137,10 @@ def _refuse(own: Sequence[CodedRule], rules: Sequence[Rule], domains: Domains) -
     """Raise an error that names few rules of those that contradict each other: none of them can be left out."""
     left = list(dict.fromkeys(rule.rule for rule in own))
     for candidate in list(left):
-        fewer = [rule for rule in own if rule.rule in left and rule.rule is not candidate]
+        fewer = [rule for rule in own if rule.rule in left and rule.rule != candidate]
         if fewer and _search(fewer, {name: domains[name] for rule in fewer for name in rule.columns}).is_hopeless:
             left.remove(candidate)
-    named = [f"{number} ({rule.text})" for number, rule in enumerate(rules, 1) if rule in left]
+    named = [f"{rules.index(rule) + 1} ({rule.text})" for rule in left]
     if len(left) == 1:
         raise SchemaError(f"rule {named[0]}: no row of the declared values keeps it; change the rule or the columns")
     raise SchemaError(
