@@ -13,8 +13,9 @@ from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.steps import hard_zeros as steps
 from lapwing.mechanisms.steps.candidate_tables import candidates_of, pair_tables
 from lapwing.mechanisms.steps.hard_zeros import MOST_CLASSES, class_groupings, hard_zeros, modelled_rules
-from lapwing.mechanisms.steps.particle_fit import finished, fit_as_model, linked, rule_fit, tree_fit
+from lapwing.mechanisms.steps.particle_fit import finished, fit_as_model, tree_fit
 from lapwing.mechanisms.steps.resolved_columns import one_way_table, resolved_column
+from lapwing.mechanisms.steps.rule_start import linked, rule_fit
 from lapwing.numerics.hard_zeros import DEAD, alive_cells
 from lapwing.schema.groupings import cut, lookup
 from lapwing.schema.rule_codes import coded_rules

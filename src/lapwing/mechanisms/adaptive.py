@@ -26,21 +26,20 @@ from lapwing.mechanisms.steps.candidate_tables import (
     rounded_down,
     triple_tables,
 )
-from lapwing.mechanisms.steps.hard_zeros import bound_counts, class_groupings, hard_zeros
+from lapwing.mechanisms.steps.hard_zeros import class_groupings, hard_zeros
 from lapwing.mechanisms.steps.one_way import known_rows
 from lapwing.mechanisms.steps.particle_fit import (
     Fit,
     finished,
     fit_as_model,
-    linked,
     measured,
     refitted,
-    rule_fit,
     tree_fit,
     with_factor,
 )
 from lapwing.mechanisms.steps.refined_columns import ask_columns
 from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn, resolved_column
+from lapwing.mechanisms.steps.rule_start import bound_counts, linked, rule_fit
 from lapwing.numerics.hard_zeros import HardZeros
 from lapwing.numerics.log_linear import Cells, Factor
 from lapwing.release.curator import Curator
@@ -93,7 +92,7 @@ class Adaptive:
         made when the model no longer moves.
     workload : tuple of str or of tuples of str, default ()
         Columns, or tables given by their columns, that matter more: every second round only tables that contain such a
-        column, or lie within such a table, compete.
+        column, or lie within such a table, compete. The schema's survey weight is such a column by itself.
     target : str or None, default None
         A column whose dependence on the others matters most; the same as this column in ``workload``.
 
@@ -197,11 +196,11 @@ class Adaptive:
         )
         particles = self.particles or particles_for(total, costs, curator.terms)
 
-        asking = _Asking(curator, columns, costs, wanted, hard_zeros(schema, columns))
-        start = rule_fit(columns, records, rng, size=particles, zeros=asking.zeros)
+        start = rule_fit(columns, records, rng, size=particles, zeros=hard_zeros(schema, columns))
         zeros, free = linked(start)
+        asking = _Asking(curator, columns if start is None else start.columns, costs, wanted, zeros)
         edges, left = _tree(asking, left - costs.one_way, records, start, free)
-        fit = tree_fit(columns, edges, records, rng, size=particles, zeros=zeros, free=free)
+        fit = tree_fit(asking.columns, edges, records, rng, size=particles, zeros=zeros, free=free)
         fit = _rounds(asking, fit, left, rng)
         fit = finished(fit, rng, size=costs.atoms(total, particles))
         return fit_as_model(fit, round(total))
@@ -255,7 +254,7 @@ class Adaptive:
     def _wanted(self, schema: Schema) -> _Wanted:
         """Return the columns and tables that matter more, by position; refuse names that the schema lacks."""
         places = {column.name: place for place, column in enumerate(schema.columns)}
-        entries = (*self.workload, *([] if self.target is None else [self.target]))
+        entries = (*self.workload, *(name for name in (self.target, schema.weight) if name is not None))
         named = [name for entry in entries for name in ([entry] if isinstance(entry, str) else entry)]
         unknown = [name for name in named if name not in places]
         if unknown:

@@ -2,11 +2,9 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 
 import numpy as np
 
-from lapwing.mechanisms.steps.particle_fit import Fit
 from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn
 from lapwing.numerics.hard_zeros import HardZeros, alive_cells, hard_factor
 from lapwing.numerics.log_linear import Cells, Factor, table_shape
@@ -95,30 +93,6 @@ def hard_zeros(schema: Schema, columns: Sequence[ResolvedColumn]) -> HardZeros |
         if alive is not None:
             merged[table] = hard_factor(table, alive)
     return HardZeros(axes, tuple(merged.values()), orders) if merged else None
-
-
-def bound_counts(start: Fit | None, pairs: Sequence[Cells]) -> dict[Cells, np.ndarray]:
-    """Return what one-way and public tables and rules say of the pairs of columns that these bind together.
-
-    Parameters
-    ----------
-    start : Fit or None
-        Of one-way tables, public tables and rules; None without rules and public tables.
-    pairs : sequence of tuple of (int, int)
-        Tables.
-
-    Returns
-    -------
-    dict of tuple to ndarray of float64, shape (cells,)
-        Other pairs are left out.
-    """
-    if start is None:
-        return {}
-    bound = [] if start.zeros is None else list(start.zeros.orders)
-    first = len(start.columns)
-    bound += [tuple(column for column, _ in factor.table) for factor in start.factors[first : first + start.public]]
-    together = {frozenset(two) for each in bound for two in combinations(each, 2)}
-    return {table: start.counts([table]) for table in pairs if frozenset(column for column, _ in table) in together}
 
 
 def _classes(groupings: Sequence[Grouping]) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from lapwing.mechanisms.steps.candidate_tables import without_misfits
 from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn
 from lapwing.numerics.gibbs import resampled, swept
-from lapwing.numerics.hard_zeros import HardZeros, alive_cells, links, mended
+from lapwing.numerics.hard_zeros import HardZeros, alive_cells, mended
 from lapwing.numerics.log_linear import Axis, Cells, Cloud, Factor, marginals, misfit, table_shape
 from lapwing.numerics.raking import effective_share, raked
 from lapwing.numerics.tree_start import drawn_from_tree, tree_factors
@@ -118,27 +118,6 @@ def tree_fit(
         groups = mended(zeros, groups, factors, rng)
     cloud, factors, _ = raked(axes, Cloud(groups, np.zeros(size)), factors, total, sweeps=SWEEPS)
     return Fit(columns=columns, cloud=cloud, factors=factors, total=total, zeros=zeros, public=len(public))
-
-
-def rule_fit(
-    columns: tuple[ResolvedColumn, ...],
-    total: float,
-    rng: np.random.Generator,
-    *,
-    size: int,
-    zeros: HardZeros | None,
-    public: Sequence[Factor] = (),
-) -> Fit | None:
-    """Return what one-way tables, public tables and rules say together; None without rules and public tables.
-
-    Parameters
-    ----------
-    columns, total, rng, size, zeros, public
-        As for `tree_fit`.
-    """
-    if zeros is None and not public:
-        return None
-    return tree_fit(columns, (), total, rng, size=size, zeros=zeros, public=public)
 
 
 def measured(
@@ -256,37 +235,6 @@ def finished(fit: Fit, rng: np.random.Generator, *, size: int) -> Fit:
     surest, others = factors[: len(axes) + fit.public], factors[len(axes) + fit.public :]
     cloud, surest, _ = raked(axes, cloud, surest, fit.total, sweeps=SWEEPS, is_shrinking=False)
     return replace(fit, cloud=cloud, factors=(*surest, *others))
-
-
-def linked(start: Fit | None) -> tuple[HardZeros | None, list[Factor]]:
-    """Return pairs of which a rule makes one column a function of the other as edges of a tree that cost nothing.
-
-    Parameters
-    ----------
-    start : Fit or None
-        Of one-way tables and rules; None without rules.
-
-    Returns
-    -------
-    zeros : HardZeros, optional
-        Of the fit, with the theta of these edges, so that a sweep under them keeps one-way tables.
-    edges : list of Factor
-        A forest.
-    """
-    if start is None or start.zeros is None:
-        return None, []
-    zeros, axes = start.zeros, start.axes
-    edges: list[Factor] = []
-    group = list(range(len(axes)))
-    for table in links(zeros):
-        one, two = (group[column] for column, _ in table)
-        if one != two:
-            target = start.counts([table])
-            alive = alive_cells(zeros, table)
-            edges.append(Factor(table=table, target=target, sd=0.0, theta=np.zeros(target.size), alive=alive))
-            group = [one if each == two else each for each in group]
-    free = tuple(replace(edge, alive=None) for edge in tree_factors(axes, edges, start.total))
-    return replace(zeros, factors=(*zeros.factors, *free)), edges
 
 
 def fit_as_model(fit: Fit, rows: int) -> ReleasedModel:

@@ -168,6 +168,22 @@ def resolved_column(
     )
 
 
+def with_masses(column: ResolvedColumn, masses: np.ndarray) -> ResolvedColumn:
+    """Return a column with other masses of its finest groups.
+
+    Parameters
+    ----------
+    column : ResolvedColumn
+    masses : ndarray of float64, shape (g,)
+        Positive, in records.
+    """
+    inside = column.within
+    shares = inside.probabilities * (masses / masses.sum())[inside.law_of_piece]
+    order = np.argsort(inside.starts, kind="stable")
+    base = laws_from_probabilities(inside.starts[order], inside.stops[order], shares[order])
+    return replace(column, axis=Axis(masses, column.axis.levels), base=base)
+
+
 def _masses(table: OneWayTable, field: Field, total: float, floor: float) -> np.ndarray:
     """Take the noise out of a table that was counted value by value; misfits are left out."""
     counts = table.counts if field.domain.missing else table.counts[:-1]
