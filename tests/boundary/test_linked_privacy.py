@@ -4,12 +4,14 @@ Planted bugs in how tables are joined and counted are flagged.
 """
 
 import itertools
+import json
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
 
+import lapwing as lw
 from helpers.linked_runs import (
     SCHEMA,
     audit_linked,
@@ -146,3 +148,38 @@ def test_no_cell_makes_reading_fail_or_shows_in_an_error():
     pair = code_linked(homes, people, SCHEMA)
 
     assert pair.parent.rows <= len(odd)
+
+
+def real_tables(folder, parent, child, key, most):
+    """Return schema, and parents and children of the first keys of a real table."""
+    described = json.loads((folder / "schema.json").read_text())
+    fields = {field["name"]: field for field in described["fields"]}
+    parts = {
+        part: {"fields": [fields[name] for name in (key, *names)]}
+        for part, names in (("parent", parent), ("child", child))
+    }
+    rows = pl.read_parquet(folder / "data.parquet").head(150)
+    schema = lw.LinkedSchema.load({**parts, "key": key, "maxChildren": most})
+    return schema, rows.select(key, *parent), rows.select(key, *child)
+
+
+REAL = {
+    "eusilc": (["hsize", "db040", "eqIncome"], ["age", "rb090", "py010n"], "db030", 3),
+    "mimic-demo-admissions": (["gender", "dob"], ["admittime", "admission_type"], "subject_id", 2),
+}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_no_real_household_or_patient_that_is_left_out_is_flagged(name, shared_data):
+    schema, parents, children = real_tables(shared_data / name, *REAL[name])
+    key = schema.key
+    sizes = children.group_by(key).len().sort("len", key)
+    flagged = []
+
+    for changed, pure in ((sizes[key][-1], True), (sizes[key][0], False)):  # one beyond the limit, and one below it
+        fewer = tuple(table.filter(pl.col(key) != changed) for table in (parents, children))
+        settings = linked_settings(pure=pure, schema=schema)
+        flagged += audit_linked((parents, children), fewer, settings)
+
+    assert sizes["len"][-1] > schema.max_children
+    assert flagged == []

@@ -1,6 +1,7 @@
 """Files of linked tables: saved releases, which strangers may have written, and those of `lapwing link`."""
 
 import json
+import re
 import zipfile
 
 import polars as pl
@@ -10,6 +11,7 @@ import lapwing as lw
 from helpers.command import lapwing
 from helpers.linked_homes import SCHEMA, released, tables
 from lapwing.api import linked as front
+from lapwing.budget.ledger import Ledger
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +113,36 @@ def test_link_refuses_in_one_line(arguments, said, tmp_path, monkeypatch):
 
     assert said in done.error
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_a_paid_release_whose_rows_cannot_be_written_says_how_to_go_on(is_recorded, tmp_path, monkeypatch):
+    for name, table in zip(("homes.csv", "people.csv"), tables(50), strict=True):
+        table.write_csv(tmp_path / name)
+    (tmp_path / "L.json").write_text(json.dumps(SCHEMA))
+    monkeypatch.chdir(tmp_path)
+    command = ["link", "homes.csv", "people.csv", "--schema", "L.json", "-o", "p.csv", "c.csv", "--quiet"]
+    small = ["--rho", "1/9", "--parent-mechanism", "independent", "--child-mechanism", "independent"]
+    if is_recorded:
+        Ledger.create_or_open("b.db").init("d", unit="zcdp", limit=1, relation="add-remove", privacy_unit="home:4")
+        small += ["--ledger", "b.db"]
+
+    with monkeypatch.context() as patch:
+        patch.setattr("lapwing.cli.linked.write_rows", full)
+        said = lapwing(*command, *small).error
+
+    assert "no space left" in said
+    if not is_recorded:
+        assert "running again spends again" in said
+        return
+    paid = Ledger.open("b.db").balance("d").spent
+    transcript = re.search(r"--transcript (\S+) finishes free", said)[1]
+    assert lapwing(*command, *small, "--transcript", transcript).status == 0
+    assert Ledger.open("b.db").balance("d").spent == paid > 0
+
+
+def full(*_):
+    raise lw.DataError("no space left")
 
 
 def test_the_front_door_has_them():

@@ -219,6 +219,7 @@ def _certificate(settings: LinkedSettings, parent: Release, child: Release) -> L
     """Return the certificate of both parts."""
     request, linked = settings.request, settings.linked
     total = parent.certificate.total + child.certificate.total
+    assert total.amount <= request.budget.amount, "each part spends at most its own budget, and these sum to the whole"
     return LinkedCertificate(
         key=linked.key,
         max_children=linked.max_children,

@@ -30,10 +30,6 @@ BothOut = Annotated[
     tuple[Path, Path],
     typer.Option("-o", "--output", metavar="PARENTS CHILDREN", help="Where the rows go: two .parquet or .csv files."),
 ]
-_SPENT = (
-    "the budget is spent; the same command with its --transcript finishes free of charge, without one the answers are "
-    "recorded nowhere"
-)
 
 
 def link(
@@ -128,12 +124,22 @@ def link(
     except LapwingError as error:
         if release is None:
             raise
-        raise DataError(f"{error}; {_SPENT}") from None
+        raise DataError(f"{error}; {_way_out(release, ledger, transcript)}") from None
     for line in release.certificate.text().splitlines():
         say(line)
     for what, path in (("parents", output[0]), ("children", output[1]), ("model", model), ("certificate", told)):
         if path is not None:
             say(f"{what}: {path}")
+
+
+def _way_out(release: "LinkedRelease", ledger: Path | None, transcript: Path | None) -> str:
+    """Say how to go on when the budget is spent and the files could not be written."""
+    entry = release.certificate.ledger
+    if transcript is None and ledger is not None and entry is not None:
+        transcript = Path(f"{ledger}.transcripts") / f"{entry.release_id}.jsonl"
+    if transcript is None:
+        return "the budget is spent and the answers are recorded nowhere: running again spends again"
+    return f"the answers are kept: the same command with --transcript {transcript} finishes free of charge"
 
 
 def _write(
