@@ -14,6 +14,7 @@ from lapwing.mechanisms.steps import hard_zeros as steps
 from lapwing.mechanisms.steps.candidate_tables import candidates_of, pair_tables
 from lapwing.mechanisms.steps.hard_zeros import MOST_CLASSES, class_groupings, hard_zeros, modelled_rules
 from lapwing.mechanisms.steps.particle_fit import finished, fit_as_model, tree_fit
+from lapwing.mechanisms.steps.public_factors import public_factors
 from lapwing.mechanisms.steps.resolved_columns import one_way_table, resolved_column
 from lapwing.mechanisms.steps.rule_start import linked, rule_fit
 from lapwing.numerics.hard_zeros import DEAD, alive_cells
@@ -247,3 +248,52 @@ def test_without_rules_nothing_of_them_is_reached(monkeypatch) -> None:
     assert rule_fit(columns, 5000.0, np.random.default_rng(0), size=10, zeros=None) is None
     assert linked(None) == (None, [])
     assert all(not column.classes for column in columns)
+
+
+AGES = {
+    "columns": ["age"],
+    "cells": [[{"maximum": 14}, 600], [{"minimum": 15, "maximum": 64}, 1900], [{"minimum": 65}, 500]],
+    "source": "register of residents",
+    "provenance": "public",
+}
+KINDS = {
+    "columns": ["kind", "age"],
+    "cells": [
+        [["z", "y"], {"maximum": 14}, 0],
+        [["z", "y"], {"minimum": 15}, 1800],
+        ["x", {"maximum": 14}, 600],
+        ["x", {"minimum": 15}, 600],
+    ],
+    "source": "register of residents",
+    "provenance": "public",
+}
+
+
+@pytest.mark.parametrize(("hold", "most"), [({}, 0.002), ({"hold": "prior", "sd": 0.5}, 0.02)])
+def test_a_public_table_is_a_table_of_the_model_that_no_question_paid_for(hold, most) -> None:
+    schema = Schema.from_dict(PLAIN | {"publicTables": [AGES | hold, KINDS | hold]})
+    columns = columns_of(schema)
+    rng = np.random.default_rng(0)
+
+    public = public_factors(columns, schema, 3000.0)
+    start = rule_fit(columns, 3000.0, rng, size=4000, zeros=None, public=public)
+    fit = finished(tree_fit(start.columns, (), 3000.0, rng, size=4000, public=public), rng, size=8000)
+
+    for factor in public:
+        assert factor.sd == hold.get("sd", 0.0)
+        off = np.abs(fit.counts([factor.table]) - factor.target).sum() / 3000
+        assert off < most
+    assert [factor.table[0][0] for factor in public] == [1, 0]
+    assert public[0].target.tolist() == [600.0, 1900.0, 500.0]
+    # Two kinds that share a cell share its count.
+    assert public[1].target.reshape(-1, 2)[:, 1].sum() == pytest.approx(2400.0)
+
+
+def test_a_public_table_of_too_many_values_is_left_to_the_rows() -> None:
+    years = {"columns": ["age"], "cells": [[year, 10] for year in range(100)]}
+    schema = Schema.from_dict(PLAIN | {"publicTables": [AGES | years]})
+
+    columns = columns_of(schema)
+
+    assert class_groupings(schema) == {}
+    assert public_factors(columns, schema, 1000.0) == []

@@ -37,6 +37,7 @@ from lapwing.mechanisms.steps.particle_fit import (
     tree_fit,
     with_factor,
 )
+from lapwing.mechanisms.steps.public_factors import public_factors
 from lapwing.mechanisms.steps.refined_columns import ask_columns
 from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn, resolved_column
 from lapwing.mechanisms.steps.rule_start import bound_counts, linked, rule_fit
@@ -196,11 +197,12 @@ class Adaptive:
         )
         particles = self.particles or particles_for(total, costs, curator.terms)
 
-        start = rule_fit(columns, records, rng, size=particles, zeros=hard_zeros(schema, columns))
+        public = public_factors(columns, schema, records)
+        start = rule_fit(columns, records, rng, size=particles, zeros=hard_zeros(schema, columns), public=public)
         zeros, free = linked(start)
         asking = _Asking(curator, columns if start is None else start.columns, costs, wanted, zeros)
         edges, left = _tree(asking, left - costs.one_way, records, start, free)
-        fit = tree_fit(asking.columns, edges, records, rng, size=particles, zeros=zeros, free=free)
+        fit = tree_fit(asking.columns, edges, records, rng, size=particles, zeros=zeros, free=free, public=public)
         fit = _rounds(asking, fit, left, rng)
         fit = finished(fit, rng, size=costs.atoms(total, particles))
         return fit_as_model(fit, round(total))

@@ -9,6 +9,7 @@ from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn
 from lapwing.numerics.hard_zeros import HardZeros, alive_cells, hard_factor
 from lapwing.numerics.log_linear import Cells, Factor, table_shape
 from lapwing.schema.groupings import Grouping
+from lapwing.schema.public_cells import coded_tables
 from lapwing.schema.rule_codes import CombinationRule, ComparisonRule, DependencyRule, coded_rules, components
 from lapwing.schema.schemas import Schema
 
@@ -47,17 +48,29 @@ def modelled_rules(schema: Schema) -> tuple[CombinationRule | ComparisonRule, ..
 
 
 def class_groupings(schema: Schema) -> Mapping[str, tuple[Grouping, ...]]:
-    """Return for each column that a rule names the maps which its groups must refine.
+    """Return for each column that a rule or a public table names the maps which its groups must refine.
 
     Parameters
     ----------
     schema : Schema
         Of the release.
+
+    Returns
+    -------
+    mapping of str to tuple of Grouping
+        Those of `modelled_rules`, and of public tables as far as there is room for them.
     """
     found: dict[str, dict[Grouping, None]] = {}
     for rule in modelled_rules(schema):
         if isinstance(rule, CombinationRule):
             for name, grouping in zip(rule.columns, rule.groupings, strict=True):
+                found.setdefault(name, {})[grouping] = None
+    for table in (*coded_tables(schema), *coded_tables(schema, "prior")):
+        pairs = list(zip(table.columns, table.groupings, strict=True))
+        if table.cell.size <= MOST_TABLE and all(
+            _classes([*found.get(name, {}), grouping]) <= MOST_CLASSES for name, grouping in pairs
+        ):
+            for name, grouping in pairs:
                 found.setdefault(name, {})[grouping] = None
     return {name: tuple(each) for name, each in found.items()}
 
