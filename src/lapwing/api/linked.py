@@ -142,8 +142,8 @@ def _run(data: tuple[object, object], settings: LinkedSettings, book: Book) -> L
     for part, known in zip((settings.parent, settings.child), terms, strict=True):
         check_mechanism(part.mechanism, part.schema, part.request.budget, known)
     sink, records, recorded = book.begin(fresh, settings, terms[1])
-    first = _answers_of_parent(settings.parent, terms[0], recorded)
     with closing(sink):
+        first = _answers_of_parent(settings.parent, terms[0], recorded)
         known_answers = (recorded[:first], recorded[first:])
         parent, child = (
             _released(source, part, known, (settings, sink, records), answers)
