@@ -19,6 +19,7 @@ DOCS = sorted((ROOT / "docs").rglob("*.md"))
 RUN = [
     "quickstart.md",
     "after-the-release.md",
+    "conditions.md",
     "croissant.md",
     "adaptive.md",
     "schema.md",
