@@ -30,6 +30,7 @@ RUN = [
     "report.md",
     "bought-evaluation.md",
     "people-with-many-rows.md",
+    "survey-weights.md",
     "linked-tables.md",
     "psmm.md",
     "kd-tree.md",

@@ -78,12 +78,10 @@ def _weight_ends(weight: Field, grouping: Grouping) -> tuple[np.ndarray, np.ndar
     starts, stops, group = (np.asarray(each) for each in grouping.pieces())
     is_regular = starts < found.values
     first, last = starts[is_regular], np.minimum(stops[is_regular], found.values) - 1
-    if found.step is None:
-        # Codes are cells of a continuous range; one more on either side, as their ends are rounded.
-        width = (found.hi - found.lo) / found.values
-        low, high = found.lo + (first - 1) * width, found.lo + (last + 2) * width
-    else:
-        low, high = (found.lo + each * float(found.step) for each in (first, last))
+    # Without steps, codes are cells of a continuous range; one more on either side, as their ends are rounded.
+    step = (found.hi - found.lo) / found.values if found.step is None else float(found.step)
+    below, above = (1, 2) if found.step is None else (0, 0)
+    low, high = found.lo + (first - below) * step, found.lo + (last + above) * step
     least, most = np.full(grouping.groups, np.inf), np.zeros(grouping.groups)
     np.minimum.at(least, group[is_regular], np.clip(low, found.lo, found.hi))
     np.maximum.at(most, group[is_regular], np.clip(high, found.lo, found.hi))
@@ -110,4 +108,9 @@ def _ends(
     )
     lower = np.floor(sums @ least - below[places.reshape(-1)])
     upper = np.ceil(sums @ most + above[places.reshape(-1)])
-    return tuple(np.clip(each, -_LARGEST, _LARGEST).astype(np.int64) for each in (lower, upper))  # type: ignore[return-value]
+    return _whole(lower), _whole(upper)
+
+
+def _whole(ends: np.ndarray) -> np.ndarray:
+    """Return whole ends as int64, cut where they say nothing."""
+    return np.clip(ends, -_LARGEST, _LARGEST).astype(np.int64)
