@@ -9,6 +9,8 @@ import pytest
 from lapwing.numerics.refinement import (
     EMPTY_DEVIATIONS,
     EVEN_DEVIATIONS,
+    FAR_DEVIATIONS,
+    NEAR_SPREADS,
     SPLITS,
     Counted,
     least_squares_counts,
@@ -65,15 +67,32 @@ def test_the_whole_system_notices_a_wrong_weight() -> None:
 
 
 def naive_masses(stages, codes, total):
-    """Return the mean over all trees, each walked by recursion."""
+    """Return the mean over all trees, each walked by recursion, with what is far told by a first pass."""
+    sure = naive_pass(stages, codes, total, [4.0] * (stages[-1].starts.size + 1))
+    return naive_pass(stages, codes, total, naive_empty(sure, [*stages[-1].starts.tolist(), codes]))
+
+
+def naive_pass(stages, codes, total, empty):
+    """Return the mean over all trees of one pass."""
     estimates = naive_least_squares(stages).tolist()
-    trees = [
-        naive_tree(stages, codes, estimates, number, (0, len(estimates)), total, 0) for number in range(len(SPLITS))
-    ]
+    whole = (0, len(estimates))
+    trees = [naive_tree(stages, codes, estimates, number, whole, total, 0, empty) for number in range(len(SPLITS))]
     return np.mean(trees, axis=0)
 
 
-def naive_tree(stages, codes, estimates, number, part, mass, depth):
+def naive_empty(masses, edges):
+    """Return what counts as empty for a half that ends at each edge: more by the distance in standard deviations."""
+    cells = list(zip(edges[:-1], edges[1:], masses.tolist(), strict=True))
+    total = sum(mass for _, _, mass in cells)
+    mean = sum(mass * (start + stop) / 2 for start, stop, mass in cells) / total
+    # The second moment of a uniform law from start to stop about the mean.
+    second = [((stop - mean) ** 3 - (start - mean) ** 3) / (3 * (stop - start)) for start, stop, _ in cells]
+    spread = math.sqrt(sum(mass * each for (_, _, mass), each in zip(cells, second, strict=True)) / total)
+    near = NEAR_SPREADS * max(spread, 1.0)
+    return [EMPTY_DEVIATIONS + FAR_DEVIATIONS * math.log2(max(abs(edge - mean) / near, 1.0)) for edge in edges]
+
+
+def naive_tree(stages, codes, estimates, number, part, mass, depth, empty):
     """Return the masses of the cells of one part, which has this mass, in one tree."""
     first, last = part
     if last - first == 1:
@@ -82,14 +101,14 @@ def naive_tree(stages, codes, estimates, number, part, mass, depth):
     middle = first + min(max(1, round(share * (last - first))), last - first - 1)
     left, right = sum(estimates[first:middle]), sum(estimates[middle:last])
     noise = [naive_noise(stages, codes, *half) for half in ((first, middle), (middle, last))]
-    given = naive_share(stages, codes, (first, middle, last), mass, (left, right), noise)
+    given = naive_share(stages, codes, (first, middle, last), mass, (left, right), noise, (empty[first], empty[last]))
     return [
-        *naive_tree(stages, codes, estimates, number, (first, middle), given, depth + 1),
-        *naive_tree(stages, codes, estimates, number, (middle, last), mass - given, depth + 1),
+        *naive_tree(stages, codes, estimates, number, (first, middle), given, depth + 1, empty),
+        *naive_tree(stages, codes, estimates, number, (middle, last), mass - given, depth + 1, empty),
     ]
 
 
-def naive_share(stages, codes, places, mass, estimates, noise):
+def naive_share(stages, codes, places, mass, estimates, noise, empty):
     """Return the mass of the left half."""
     edges = [*stages[-1].starts.tolist(), codes]
     start, cut, stop = (edges[place] for place in places)
@@ -98,8 +117,9 @@ def naive_share(stages, codes, places, mass, estimates, noise):
     both = math.sqrt(noise[0] ** 2 + noise[1] ** 2)
     if 2 * abs(nearest - even) < EVEN_DEVIATIONS * both:
         return even
-    if mass > EMPTY_DEVIATIONS * both and min(estimates) < EMPTY_DEVIATIONS * noise[estimates.index(min(estimates))]:
-        return mass if estimates[1] < estimates[0] else 0.0
+    lesser = estimates.index(min(estimates))
+    if mass > min(empty) * both and estimates[lesser] < empty[lesser] * noise[lesser]:
+        return 0.0 if lesser == 0 else mass
     return nearest
 
 
@@ -126,9 +146,10 @@ def test_masses_are_those_of_trees_walked_cell_by_cell(seed, stages, total) -> N
 def test_the_slow_trees_notice_a_tree_that_is_left_out(number) -> None:
     made, codes = staged(4)
     whole = naive_masses(made, codes, 5000.0)
+    empty = naive_empty(naive_pass(made, codes, 5000.0, [4.0] * (made[-1].starts.size + 1)), [*made[-1].starts, codes])
 
     estimates = naive_least_squares(made).tolist()
-    alone = naive_tree(made, codes, estimates, number, (0, len(estimates)), 5000.0, 0)
+    alone = naive_tree(made, codes, estimates, number, (0, len(estimates)), 5000.0, 0, empty)
 
     less = (whole * len(SPLITS) - np.array(alone)) / (len(SPLITS) - 1)
     assert np.abs(less - settled_masses(made, codes, 5000.0)).max() > 1

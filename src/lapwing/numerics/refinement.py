@@ -13,14 +13,22 @@ import numpy as np
 
 from lapwing.numerics.simplex import project_to_simplex
 
-EMPTY_DEVIATIONS = 2.0
+EMPTY_DEVIATIONS = 1.9
 """A half with fewer rows than so many standard deviations of its noise, beside a fuller one, is taken to be empty."""
+
+FAR_DEVIATIONS = 0.2
+"""So many more for each doubling of the distance at which the half ends, beyond `NEAR_SPREADS`."""
+
+NEAR_SPREADS = 4.0
+"""Distance from the mean, in standard deviations of the column, up to which a half is not far."""
 
 EVEN_DEVIATIONS = 1.5
 """Halves closer to an even spread than so many standard deviations of the noise are taken to be spread evenly."""
 
 SPLITS = (0.5, 0.38, 0.62, 0.45, 0.55, 0.33, 0.67, 0.42)
 """Where the trees over the cells divide them: one tree for each, and their mean counts."""
+
+_SURE_DEVIATIONS = 4.0  # a half with more rows than that is not noise: what the spread of a column is taken from
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,8 +72,10 @@ def settled_masses(stages: Sequence[Counted], codes: int, total: float) -> np.nd
     Weighted least squares over all partitions says how much is in each finest cell (`least_squares_counts`). Then mass
     is handed down binary trees over the finest cells: a part gets what the estimates say, unless the noise explains
     all of it, when it gets nothing (a far and empty part of the domain would else keep rows that ruin means), or the
-    noise explains the difference to an even spread, when it gets that. The mean over trees that divide at different
-    places is smoother and nearer to the truth than one tree. Time ``O(k)`` per tree.
+    noise explains the difference to an even spread, when it gets that. The farther out a part ends, the more it takes
+    to be more than noise: what is far is told by a first pass, in which only what stands out clearly has rows. The
+    mean over trees that divide at different places is smoother and nearer to the truth than one tree. Time ``O(k)`` per
+    tree.
 
     References
     ----------
@@ -77,27 +87,13 @@ def settled_masses(stages: Sequence[Counted], codes: int, total: float) -> np.nd
     >>> settled_masses([counted], 40, 100.0).tolist()
     [100.0, 0.0, 0.0, 0.0]
     """
-    starts = stages[-1].starts
-    estimates = np.concatenate(([0.0], np.cumsum(least_squares_counts(stages)))).tolist()
-    places = np.append(starts, codes).astype(np.float64).tolist()
-    coverings = _coverings(stages, codes)
-    masses = np.zeros(starts.size)
-    for number in range(len(SPLITS)):
-        waiting = [(0, starts.size, total, 0)]
-        while waiting:
-            first, last, mass, depth = waiting.pop()
-            if last - first == 1 or mass <= 0.0:
-                masses[first] += mass
-                continue
-            # Every other level divides from the other end of the list, so that no tree leans to one side.
-            share = SPLITS[number if depth % 2 else -number]
-            middle = first + min(max(1, round(share * (last - first))), last - first - 1)
-            halves = estimates[middle] - estimates[first], estimates[last] - estimates[middle]
-            deviations = _deviation(coverings, first, middle), _deviation(coverings, middle, last)
-            even = mass * (places[middle] - places[first]) / (places[last] - places[first])
-            given = _left_share(mass, halves, deviations, even)
-            waiting += [(first, middle, given, depth + 1), (middle, last, mass - given, depth + 1)]
-    return masses / len(SPLITS)
+    found = _Handing(
+        estimates=np.concatenate(([0.0], np.cumsum(least_squares_counts(stages)))).tolist(),
+        places=np.append(stages[-1].starts, codes).astype(np.float64).tolist(),
+        coverings=_coverings(stages, codes),
+    )
+    sure = _handed_down(found, total, [_SURE_DEVIATIONS] * len(found.places))
+    return _handed_down(found, total, _empty_deviations(sure, np.array(found.places)))
 
 
 def branch_masses(stages: Sequence[Counted], total: float) -> np.ndarray:
@@ -211,6 +207,50 @@ class _Covering:
     variance: float
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Handing:
+    """What mass is handed down by: sums of the estimates up to each end of a cell, the ends, and the noise."""
+
+    estimates: list[float]
+    places: list[float]
+    coverings: list[_Covering]
+
+
+def _empty_deviations(masses: np.ndarray, places: np.ndarray) -> list[float]:
+    """Return what counts as empty for a half that ends at each place, away from the mean of some masses.
+
+    A row misplaced far out moves the mean most, and noise has the more halves to err in the farther out they go.
+    """
+    middles, widths, total = (places[1:] + places[:-1]) / 2, np.diff(places), max(float(masses.sum()), 1e-9)
+    mean = float((masses * middles).sum()) / total
+    spread = math.sqrt(float((masses * (np.square(middles - mean) + np.square(widths) / 12)).sum()) / total)
+    doublings = np.log2(np.maximum(np.abs(places - mean) / (NEAR_SPREADS * max(spread, 1.0)), 1.0))
+    return list((EMPTY_DEVIATIONS + FAR_DEVIATIONS * doublings).tolist())
+
+
+def _handed_down(found: _Handing, total: float, empty: Sequence[float]) -> np.ndarray:
+    """Return the mean masses of the finest cells over all trees."""
+    estimates, places, coverings = found.estimates, found.places, found.coverings
+    cells = len(places) - 1
+    masses = np.zeros(cells)
+    for number in range(len(SPLITS)):
+        waiting = [(0, cells, total, 0)]
+        while waiting:
+            first, last, mass, depth = waiting.pop()
+            if last - first == 1 or mass <= 0.0:
+                masses[first] += mass
+                continue
+            # Every other level divides from the other end of the list, so that no tree leans to one side.
+            share = SPLITS[number if depth % 2 else -number]
+            middle = first + min(max(1, round(share * (last - first))), last - first - 1)
+            halves = estimates[middle] - estimates[first], estimates[last] - estimates[middle]
+            deviations = _deviation(coverings, first, middle), _deviation(coverings, middle, last)
+            even = mass * (places[middle] - places[first]) / (places[last] - places[first])
+            given = _left_share(mass, halves, deviations, even, empty=(empty[first], empty[last]))
+            waiting += [(first, middle, given, depth + 1), (middle, last, mass - given, depth + 1)]
+    return masses / len(SPLITS)
+
+
 def _coverings(stages: Sequence[Counted], codes: int) -> list[_Covering]:
     finest = np.append(stages[-1].starts, codes)
     return [
@@ -229,17 +269,24 @@ def _deviation(coverings: Sequence[_Covering], first: int, last: int) -> float:
     return 1 / math.sqrt(sum(precisions))
 
 
-def _left_share(mass: float, halves: tuple[float, float], deviations: tuple[float, float], even: float) -> float:
+def _left_share(
+    mass: float,
+    halves: tuple[float, float],
+    deviations: tuple[float, float],
+    even: float,
+    *,
+    empty: tuple[float, float],
+) -> float:
     """Return how much of a mass the left half gets."""
     (left, right), (left_sd, right_sd) = halves, deviations
     given = min(max((mass + left - right) / 2, 0.0), mass)
     deviation = math.hypot(left_sd, right_sd)
     if abs(2 * given - 2 * even) < EVEN_DEVIATIONS * deviation:
         return even
-    if mass > EMPTY_DEVIATIONS * deviation:
-        if right < min(EMPTY_DEVIATIONS * right_sd, left):
+    if mass > min(empty) * deviation:
+        if right < min(empty[1] * right_sd, left):
             return mass
-        if left < min(EMPTY_DEVIATIONS * left_sd, right):
+        if left < min(empty[0] * left_sd, right):
             return 0.0
     return given
 
