@@ -163,6 +163,21 @@ def test_an_assumed_rule_is_told_apart():
     )
 
 
+def test_a_number_without_resolution_that_is_determined_is_shown_as_one_number():
+    fields = [
+        {"name": "area", "type": "string", "categories": ["n", "s", "w"]},
+        {"name": "density", "type": "number", "constraints": {"minimum": 0, "maximum": 1e5}},
+    ]
+    schema = {"fields": fields, "rules": [{"determines": ["area"], "column": "density"}]}
+    data = pl.DataFrame({"area": ["n", "s", "w"] * 40, "density": [10.5, 2000.25, 99.0] * 40})
+    release = lw.synthesize(data, schema, epsilon=5, mechanism="adaptive", seed=1)
+
+    frame = pl.concat([release.sample(300, seed=1), release.sample(5000, seed=2)])
+
+    assert violations(frame, schema) == [0]
+    assert frame["density"].n_unique() <= 4
+
+
 def test_a_schema_without_rules_changes_nothing():
     plain = {"fields": TANGLED["fields"]}
     release = lw.synthesize(tangled_rows(100), plain, epsilon=1, mechanism="independent", seed=2)

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from lapwing.schema.fields import Field
+from lapwing.schema.rules import Determines
 from lapwing.schema.scalars import parse_date, parse_datetime
 from lapwing.schema.schemas import Schema
 from lapwing.schema.shown import multiples
@@ -45,7 +46,8 @@ def decode(
     polars DataFrame
         All fields in the schema's order: integers as Int64, numbers as Float64 (within the bounds; minimum, maximum
         and zero exactly in the cells that hold them), categories in their own type, Boolean, Date, Datetime in
-        microseconds (where their week, month, hour or the like begins). Identifiers are fresh numbers from
+        microseconds (where their week, month, hour or the like begins). A number that a rule determines lies in the
+        middle of its cell, so that equal codes show equal numbers. Identifiers are fresh numbers from
         ``first_row + 1``, as text where the field is a string. Missing is null.
 
     Examples
@@ -55,8 +57,11 @@ def decode(
     ['m', None, 'f']
     """
     rows = len(codes[schema.columns[0].name])
+    determined = {rule.column for rule in schema.rules if isinstance(rule, Determines)}
     columns = [
-        _fresh_numbers(field, first_row, rows) if field.identifier else _released(field, codes[field.name], rng)
+        _fresh_numbers(field, first_row, rows)
+        if field.identifier
+        else _released(field, codes[field.name], None if field.name in determined else rng)
         for field in schema.fields
     ]
     return pl.DataFrame(columns)
@@ -92,7 +97,7 @@ def decoded_column(field: Field, codes: np.ndarray, rng: np.random.Generator | N
     return (column.set(pl.Series(is_last), None) if is_last.any() else column).alias(field.name)
 
 
-def _released(field: Field, codes: np.ndarray, rng: np.random.Generator) -> pl.Series:
+def _released(field: Field, codes: np.ndarray, rng: np.random.Generator | None) -> pl.Series:
     domain = field.domain
     assert domain.missing or not (codes == domain.last).any(), "a released model never holds the misfit code"
     return decoded_column(field, codes, rng)
