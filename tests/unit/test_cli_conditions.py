@@ -17,6 +17,7 @@ SCHEMA = Schema.from_dict(
             {"name": "sex", "type": "string", "categories": ["Female", "Male"]},
             {"name": "size", "type": "string", "categories": ["", "a..b", "c"], "categoriesOrdered": True},
             {"name": "smokes", "type": "boolean"},
+            {"name": "code", "type": "string", "categories": ["a", "b", "a,b", "c"]},
             {"name": "day", "type": "date", "constraints": {"minimum": "2020-01-01", "maximum": "2020-12-31"}},
         ]
     }
@@ -35,6 +36,11 @@ SCHEMA = Schema.from_dict(
         ("size=a..b", "a..b"),
         ("smokes=TRUE", True),
         ("smokes=", None),
+        ("sex=Male,Female", ["Male", "Female"]),
+        ("sex=Male,", ["Male", None]),
+        ("age=3,30..40,-1", [3, Between(30, 40), -1]),
+        ("code=a,b", "a,b"),
+        ("code=a,c", ["a", "c"]),
         ("day=", None),
         ("day=2020-02-01..2020-02-29", Between("2020-02-01", "2020-02-29")),
     ],
@@ -48,10 +54,14 @@ def test_a_text_is_a_value_a_range_or_missing(text, wanted):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("gender=f", 'no column "gender"; columns: age, sex, size, smokes, day'),
-        ("id=3", 'column "id" is an identifier and cannot be conditioned on; columns: age, sex, size, smokes, day'),
+        ("gender=f", 'no column "gender"; columns: age, sex, size, smokes, code, day'),
+        (
+            "id=3",
+            'column "id" is an identifier and cannot be conditioned on; columns: age, sex, size, smokes, code, day',
+        ),
         ("sex=FEMALE", "where: 'FEMALE' is no category of column 'sex'; did you mean Female or Male?"),
         ("sex=x", "where: 'x' is no category of column 'sex'; see the schema for its categories"),
+        ("sex=Male,x", "where: 'x' is no category of column 'sex'; see the schema for its categories"),
         ("age=30..", "where: a range needs both ends, got age=30..; write A..B"),
         ("day=..2020-02-01", "where: a range needs both ends, got day=..2020-02-01; write A..B"),
         ("age=old", "where: column 'age' holds numbers, got 'old'; write a number or a range a..b"),

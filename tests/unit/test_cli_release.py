@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -247,6 +248,47 @@ def test_sample_draws_rows_that_match(model):
     assert rows.height == 50
     assert set(rows["sex"]) == {"f"}
     assert rows["age"].is_between(30, 40).all()
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_sample_gives_one_row_for_each_condition_of_a_file(model, ending):
+    wanted = pl.DataFrame({"age": [30, 40, 50], "sex": ["f", "m", "f"]})
+    wanted.write_csv("c.csv") if ending == "csv" else wanted.write_parquet("c.parquet")
+
+    said = lapwing("sample", model, "--where-file", f"c.{ending}", "-o", "more.parquet")
+
+    assert said.status == 0, said.err
+    assert pl.read_parquet("more.parquet").select("age", "sex").equals(wanted)
+    assert re.search(r"support of 3 condition rows, [0-9.]+ effective atoms on average: ", said.err)
+
+
+def test_sample_says_the_support_of_a_condition(model):
+    said = lapwing("sample", model, "--rows", "3", "--where", "sex=f", "-o", "more.csv")
+
+    assert re.search(r"support: [0-9.]+ effective atoms, [0-9.]+% of the rows; rows are drawn ", said.err)
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ([], "sample needs a number of rows; give --rows N, or conditions with --where-file FILE"),
+        (
+            ["--where-file", "c.csv", "--rows", "3"],
+            "--where-file gives one row for each of its conditions; leave --rows",
+        ),
+        (["--where-file", "c.csv", "--where", "sex=f"], "leave --where out"),
+        (["--where-file", "c.csv"], 'condition row 2: column "age"'),
+        (["--where-file", "none.csv"], "none.csv"),
+    ],
+)
+def test_files_of_conditions_that_do_not_fit_are_refused(model, more, says):
+    Path("c.csv").write_text("age,sex\n30,f\nold,m\n")
+
+    said = lapwing("sample", model, "-o", "a.csv", *more)
+
+    assert said.status == 1
+    assert says in said.error
+    assert not Path("a.csv").exists()
 
 
 def test_sample_with_a_seed_is_repeatable(model):
