@@ -79,7 +79,7 @@ MORE = {
     "answers": "--quiet",
     "sample": "--where-file --quiet",
     "report": "--quiet",
-    "query": "--groups --confidence",
+    "query": "--groups --confidence --weighted",
     "evaluate": "--target --by --test --epsilon --delta --rho --neighbours --expected-rows --ledger --dataset "
     "--transcript --seed --quiet",
     "anonymize": "--partition --no-improve --draw --categories --rows --seed --quiet",

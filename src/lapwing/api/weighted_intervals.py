@@ -113,4 +113,4 @@ def _ends(
 
 def _whole(ends: np.ndarray) -> np.ndarray:
     """Return whole ends as int64, cut where they say nothing."""
-    return np.clip(ends, -_LARGEST, _LARGEST).astype(np.int64)
+    return np.asarray(np.clip(ends, -_LARGEST, _LARGEST), dtype=np.int64)
