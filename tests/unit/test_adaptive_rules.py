@@ -8,19 +8,24 @@ import pytest
 
 import lapwing as lw
 from helpers.resolved import FIELDS, answer_of, column_of, dense_laws
+from lapwing.api.generators import generator
 from lapwing.budget.budget import Budget
 from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.steps import hard_zeros as steps
-from lapwing.mechanisms.steps.candidate_tables import candidates_of, pair_tables
+from lapwing.mechanisms.steps.candidate_tables import candidates_of, measurement, pair_tables, without_misfits
 from lapwing.mechanisms.steps.hard_zeros import MOST_CLASSES, class_groupings, hard_zeros, modelled_rules
-from lapwing.mechanisms.steps.particle_fit import finished, fit_as_model, tree_fit
+from lapwing.mechanisms.steps.particle_fit import finished, fit_as_model, measured, tree_fit
 from lapwing.mechanisms.steps.public_factors import public_factors
 from lapwing.mechanisms.steps.resolved_columns import one_way_table, resolved_column
 from lapwing.mechanisms.steps.rule_start import linked, rule_fit
 from lapwing.numerics.hard_zeros import DEAD, alive_cells
+from lapwing.release.noise_law import NoiseLaw
+from lapwing.release.questions import NoisyCounts
+from lapwing.release.replay import ReplayCurator
 from lapwing.schema.groupings import cut, lookup
 from lapwing.schema.rule_codes import coded_rules
 from lapwing.schema.schemas import Schema
+from mechanism_checks import run, settings_for
 
 RULES = [
     {"when": {"age": {"maximum": 14}}, "then": {"job": "none", "income": None}},
@@ -297,3 +302,58 @@ def test_a_public_table_of_too_many_values_is_left_to_the_rows() -> None:
 
     assert class_groupings(schema) == {}
     assert public_factors(columns, schema, 1000.0) == []
+
+
+@pytest.mark.parametrize("rows", [0, 1, 30])
+def test_few_rows_and_particles_with_rules_and_public_tables_make_a_model(rows) -> None:
+    schema = Schema.from_dict(PLAIN | {"rules": RULES, "publicTables": [AGES | {"hold": "prior", "sd": 9.0}]})
+
+    release = lw.synthesize(people(max(rows, 1)).head(rows), schema, epsilon=1.0, seed=1, mechanism=Adaptive.small())
+
+    release.model.validate(schema)
+
+
+@pytest.mark.parametrize("pure", [True, False])
+def test_answers_alone_give_the_same_model_with_rules_and_public_tables(pure) -> None:
+    schema = Schema.from_dict(PLAIN | {"rules": RULES, "publicTables": [AGES | {"hold": "prior", "sd": 9.0}]})
+    settings = settings_for(Adaptive.small(), schema, "add-remove", pure=pure, times=1000)
+    release, terms = run(settings, people(60))
+    curator = ReplayCurator(terms, release.noisy)
+
+    first, second = (
+        settings.mechanism.run(each, schema, settings.request.budget, generator(settings.seed, "fit"))
+        for each in (curator, ReplayCurator(terms, release.noisy))
+    )
+
+    assert curator.is_exhausted
+    np.testing.assert_array_equal(first.weights, second.weights)
+    assert len(first.log_linear.thetas) > len(schema.columns)
+
+
+def test_what_noise_put_in_dead_cells_is_thrown_away_and_the_rest_kept() -> None:
+    columns = columns_of(RULED)
+    zeros = hard_zeros(RULED, columns)
+    table = ((0, 0), (2, 0))
+    question = measurement(columns, table, Budget.zcdp(Fraction(1, 2)))
+    shape = tuple(grouping.groups for grouping in question.groupings)
+    counts = np.arange(1, 1 + int(np.prod(shape))).reshape(shape)
+
+    factor = measured(columns, table, NoisyCounts(question, counts, NoiseLaw("gaussian", Fraction(1))), None, zeros)
+
+    alive = alive_cells(zeros, table)
+    assert factor.alive is alive
+    assert int(alive.sum()) == 4
+    np.testing.assert_array_equal(factor.target, np.where(alive, without_misfits(columns, table, counts), 0.0))
+
+
+def test_noise_in_dead_cells_alone_tells_nothing_new() -> None:
+    columns = columns_of(RULED)
+    zeros = hard_zeros(RULED, columns)
+    table = ((0, 0), (2, 0))
+    question = measurement(columns, table, Budget.zcdp(Fraction(1, 2)))
+    shape = tuple(grouping.groups for grouping in question.groupings)
+    answer = NoisyCounts(question, np.full(shape, 10**6), NoiseLaw("gaussian", Fraction(1)))
+    expected = np.where(alive_cells(zeros, table), 1e6 + 0.5, 0.0)
+
+    assert measured(columns, table, answer, expected, zeros).target is expected
+    assert measured(columns, table, answer, expected).target is not expected

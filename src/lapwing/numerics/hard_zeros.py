@@ -69,7 +69,7 @@ def hard_factor(table: Cells, alive: np.ndarray) -> Factor:
     return Factor(table=table, target=np.zeros(flat.size), sd=0.0, theta=np.where(flat, 0.0, DEAD))
 
 
-@lru_cache(maxsize=2**12)
+@lru_cache(maxsize=2**15)
 def alive_cells(zeros: HardZeros, table: Cells) -> np.ndarray | None:
     """Return the cells of a table that can hold rows, as far as each hard factor tells.
 
