@@ -1,8 +1,6 @@
 """What rules cost and buy on five real tables: ``python bench/rules.py error``, ``conditions`` and ``totals``.
 
-    python bench/rules.py error [--only NAME ...] [--epsilon 1] [--runs 2] [-o OUT.csv]
-    python bench/rules.py conditions [--only NAME ...] [-o OUT.csv]
-    python bench/rules.py totals [--only NAME ...] [-o OUT.csv]
+    python bench/rules.py error|conditions|totals [--only NAME ...] [--epsilon 1] [--runs 1] [-o OUT.csv]
 
 The rules and public tables of each table stand in ``bench/rules``; the public tables count the rows of the published
 files themselves, in the place of an official total. The mechanism is the default one.
@@ -40,6 +38,7 @@ from lapwing.api.release import Release
 from lapwing.evaluate.reference_rows import bootstrap_rows
 from lapwing.evaluate.rules import compare_declared
 from lapwing.evaluate.variation import choose_tables, compare_tables, compared_cells
+from lapwing.release.kept_rules import MOVED
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import code_table
 
@@ -187,7 +186,7 @@ def released(name: str, schema: Schema, epsilon: str, delta: str | None, run: in
 
 def moved(release: Release) -> object:
     """Return the share of the model's weight that rules changed after the mechanism's run; nothing without rules."""
-    return release.certificate.to_dict().get("rulesMoved", "")
+    return next((each.value for each in release.certificate.accuracy if each.kind == MOVED), "")
 
 
 def coded(data: pl.DataFrame, schema: Schema) -> Codes:

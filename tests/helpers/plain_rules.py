@@ -83,40 +83,37 @@ def _sum(table: Rows, rule: dict[str, Any], fields: Fields) -> pl.Expr:
 def _determines(table: Rows, rule: dict[str, Any], fields: Fields) -> pl.Expr:
     """Return where the value is not the one of its determinants: the listed one, or else the commonest."""
     names, name = rule["determines"], rule["column"]
-    is_listed, is_wrong = (pl.repeat(value=False, n=pl.len()) for _ in range(2))
-    for *keys, value in rule.get("values", []):
-        found = pl.all_horizontal([_matches(table, key, each, fields) for key, each in zip(names, keys, strict=True)])
-        is_listed, is_wrong = is_listed | found, is_wrong | (found & ~_matches(table, name, value, fields))
-    rest = table.filter(~is_listed)
-    every = rest.group_by(names).agg(pl.len().alias("_all"))
-    most = rest.group_by([*names, name]).agg(pl.len().alias("_same")).group_by(names).agg(pl.col("_same").max())
+    if "values" in rule:
+        found = [
+            (_all_match(table, dict(zip(names, keys, strict=True)), fields), value) for *keys, value in rule["values"]
+        ]
+        return pl.any_horizontal([is_listed & ~_matches(table, name, value, fields) for is_listed, value in found])
+    every = table.group_by(names).agg(pl.len().alias("_all"))
+    most = table.group_by([*names, name]).agg(pl.len().alias("_same")).group_by(names).agg(pl.col("_same").max())
     # So many rows are not of the commonest value, whichever of equally common ones that is.
-    odd = every.join(most, on=names, nulls_equal=True).select((pl.col("_all") - pl.col("_same")).sum()).item() or 0
-    return is_wrong | (~is_listed & ((~is_listed).cum_sum() <= odd))
+    odd = every.join(most, on=names, nulls_equal=True).select((pl.col("_all") - pl.col("_same")).sum()).item()
+    return pl.int_range(pl.len()) < odd
+
+
+def _all_match(table: Rows, conditions: dict[str, Any], fields: Fields) -> pl.Expr:
+    """Return where a row is as all conditions want."""
+    return pl.all_horizontal([_matches(table, name, wanted, fields) for name, wanted in conditions.items()])
 
 
 def _implies(table: Rows, rule: dict[str, Any], fields: Fields) -> pl.Expr:
     """Return where a row matches what is asked, and not what follows."""
-    when, then = (
-        pl.all_horizontal([_matches(table, name, wanted, fields) for name, wanted in rule[part].items()])
-        for part in ("when", "then")
-    )
-    return when & ~then
+    return _all_match(table, rule["when"], fields) & ~_all_match(table, rule["then"], fields)
 
 
 def _never(table: Rows, rule: dict[str, Any], fields: Fields) -> pl.Expr:
     """Return where a row matches what no row may."""
-    return pl.all_horizontal([_matches(table, name, wanted, fields) for name, wanted in rule["never"].items()])
+    return _all_match(table, rule["never"], fields)
 
 
 def _allowed(table: Rows, rule: dict[str, Any], fields: Fields) -> pl.Expr:
     """Return where a row matches none of the combinations."""
-    names = rule["allowed"]
-    rows = [
-        pl.all_horizontal([_matches(table, name, wanted, fields) for name, wanted in zip(names, row, strict=True)])
-        for row in rule["rows"]
-    ]
-    return ~pl.any_horizontal(rows)
+    rows = [dict(zip(rule["allowed"], row, strict=True)) for row in rule["rows"]]
+    return ~pl.any_horizontal([_all_match(table, row, fields) for row in rows])
 
 
 _KINDS = {
