@@ -14,8 +14,8 @@ from helpers.models import allowed, dense, random_model, small_schema
 from helpers.ruled_tables import TANGLED, tangled_rows, violations
 from lapwing.api.conditional import Support
 from lapwing.errors import DataError, LapwingWarning, ParameterError
-from lapwing.release.laws import point_laws
-from lapwing.release.model import Indexed, ReleasedModel, Spans
+from lapwing.release.laws import point_laws, uniform_law
+from lapwing.release.model import Indexed, LogLinear, ReleasedModel, Spans
 from lapwing.sample import atom_matches
 from lapwing.sample.atom_matches import chosen_atoms
 from lapwing.sample.conditional_rows import rows_given
@@ -235,6 +235,20 @@ def test_a_code_that_no_atom_has_is_passed_over_and_the_others_still_count():
     assert found.codes["c"][1] == 20
 
 
+def test_columns_that_match_keep_their_say_where_another_is_passed_over():
+    laws = {
+        "a": Spans(np.array([0, 0]), np.array([1, 2])),
+        "b": Spans(np.array([5, 6]), np.array([6, 7])),
+    }
+    model = ReleasedModel(weights=np.ones(2), rows=2, laws=laws)
+    given = {"a": np.zeros(9000, dtype=np.int64), "b": np.full(9000, 50)}
+
+    choice = chosen_atoms(model, given, np.random.default_rng(1))
+
+    assert choice.passed["b"].all()
+    assert np.bincount(choice.atoms).tolist() == [6000, 3000]
+
+
 def test_chances_too_small_for_a_float_still_tell_atoms_apart():
     names = [f"x{i}" for i in range(30)]
     laws: dict[str, Any] = {n: Spans(np.array([0, 0]), np.array([2**50, 2**49])) for n in names}
@@ -320,6 +334,25 @@ def test_where_no_atom_matches_the_columns_that_are_not_given_give_way(tangled):
     assert violations(rows, TANGLED) == [0] * len(TANGLED["rules"])
     assert rows.select("pay", "start").equals(own)
     assert sum(violations(loose.sample(where=own, seed=3), TANGLED)) > 0
+
+
+def test_sweeps_that_break_a_rule_are_taken_back():
+    limits = {"required": True, "minimum": 0, "maximum": 9}
+    fields = [{"name": name, "type": "integer", "constraints": limits} for name in ("low", "high", "free")]
+    schema = Schema.from_dict({"fields": fields, "rules": [{"order": ["low", "high"]}]})
+    low, high = np.triu_indices(10)
+    laws = {"low": Spans(low, low + 1), "high": Spans(high, high + 1), "free": Spans(low, low + 1)}
+    base = {field.name: uniform_law(field.domain) for field in schema.columns}
+    part = LogLinear(tables=(), groupings=(), thetas=(), base=base)
+    model = ReleasedModel(weights=np.ones(low.size), rows=50, laws=laws, log_linear=part)
+    pairs = np.stack((np.repeat(np.arange(10), 10), np.tile(np.arange(10), 10)))
+    given = {"low": np.tile(pairs[0], 10), "free": np.tile(pairs[1], 10)}
+
+    codes = rows_given(model, schema, given, np.random.default_rng(1)).codes
+
+    assert (codes["low"] <= codes["high"]).all()
+    assert all(np.array_equal(codes[name], each) for name, each in given.items())
+    assert len(set(codes["free"].tolist())) == 10
 
 
 @pytest.mark.parametrize(
