@@ -4,6 +4,7 @@
 runs them over every registered mechanism, and over planted mechanisms that break one promise each.
 """
 
+import dataclasses
 import itertools
 from collections.abc import Callable
 from fractions import Fraction
@@ -23,6 +24,7 @@ from lapwing.noise.bits import SystemBits
 from lapwing.release.replay import ReplayCurator
 from lapwing.release.terms import Terms
 from lapwing.release.transcript import NoTranscript
+from lapwing.schema.rule_reading import rules_from
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import code_table
 
@@ -183,10 +185,33 @@ def check_record_and_replay_finds_nothing(make: Make) -> None:
             assert flags == ()
 
 
+RULES = [
+    {"determines": ["kind"], "column": "flag"},
+    {"when": {"kind": "a"}, "then": {"size": {"minimum": 0}}},
+    {"never": {"age": {"maximum": 14}, "kind": "b"}},
+]
+
+
+def check_rules_look_at_no_row(make: Make) -> None:
+    """Audit neighbours under a schema with rules: what keeps the rules sees released numbers only."""
+    schema = Schema.load(SCHEMAS.get(make().name, (MIXED,))[0])
+    for relation in make().relations:
+        settings = settings_for(make(), schema, relation, pure=True)
+        names = {column.name for column in settings.schema.columns}
+        rules = [rule for rule in rules_from(RULES) if names.issuperset(rule.columns)]
+        ruled = dataclasses.replace(settings, schema=dataclasses.replace(settings.schema, rules=tuple(rules)))
+        data = table(40, ruled.schema)
+        odd = data.slice(4, 1)
+        neighbour = pl.concat([odd, data.slice(1)]) if settings.relation == "replace-one" else data.slice(1)
+
+        assert audit_pair(data, neighbour, ruled) == ()
+
+
 MECHANISM_CHECKS = (
     check_spends_at_most_its_budget,
     check_rows_fit_the_schema,
     check_the_default_number_of_rows_is_valid,
     check_answers_alone_reproduce_the_release,
     check_record_and_replay_finds_nothing,
+    check_rules_look_at_no_row,
 )

@@ -134,7 +134,8 @@ def _chosen(row: np.ndarray, value: np.ndarray, mass: np.ndarray, *, is_unique: 
     if not is_unique:
         is_sure = mass > own[row] / 2
         chosen[row[is_sure]] = value[is_sure]
-    is_open = chosen[row] < 0
+    # A value that has less room than half of the row has is not for it, except as a last resort.
+    is_open = (chosen[row] < 0) & (is_unique | (own[row] / 2 <= room[value]))
     for _ in range(_MOST_ROUNDS):
         offers = np.flatnonzero(is_open)
         if not offers.size:
