@@ -13,7 +13,7 @@ from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, 
 from lapwing.sample.ragged import distinct_pairs, ranks
 
 _MOST_PAIRS = 2**21
-"""Most pairs of nodes that one block of conditions may have at a time (about 150 MB)."""
+"""Most pairs of nodes that one block of conditions looks at together, where it holds more than one condition."""
 
 _BLOCK = 2**13
 
@@ -242,9 +242,10 @@ def _joined(columns: Sequence[_Met], atoms: _Tree, rows: _Tree, block: tuple[int
             return None
         pair = np.repeat(np.arange(counts.size), counts)
         row = begin[pair] + ranks(counts)
-        found = _next_level(column, atoms, level, (row, sign[row], pairs.atoms[pair], pairs.logs[pair]))
-        if found[0].size > _MOST_PAIRS and not is_one:
+        wanted = (row, sign[row], pairs.atoms[pair], pairs.logs[pair])
+        if _looks(column, atoms, level, wanted) > _MOST_PAIRS and not is_one:
             return None
+        found = _next_level(column, atoms, level, wanted)
         is_met = np.bincount(found[0], minlength=high - low) > 0
         left = np.flatnonzero(~is_met[row])
         child, of = _children(atoms, level, pairs.atoms[pair][left])
@@ -256,6 +257,14 @@ def _joined(columns: Sequence[_Met], atoms: _Tree, rows: _Tree, block: tuple[int
         )
         before = low
     return pairs
+
+
+def _looks(column: _Met, atoms: _Tree, level: int, pairs: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]) -> int:
+    """Return how many pairs of a sign and a law `_next_level` will look at."""
+    _, sign, node, _ = pairs
+    laws = column.offsets[sign + 1] - column.offsets[sign]
+    below = atoms.children[level][node + 1] - atoms.children[level][node]
+    return int(min(laws.sum(), below.sum()))
 
 
 def _next_level(
