@@ -25,6 +25,13 @@ WHERE = {
     "nycflights13": {"month": [2, 4], "day": lw.between(25, 31)},
     "census-kdd": {"age": lw.between(10, 20)},
 }
+GIVEN = {
+    "nist-ma2019": ("AGEP", "MSP", "NOC"),
+    "eusilc": ("age", "hsize"),
+    "mimic-demo-admissions": ("admittime", "hospital_expire_flag"),
+    "nycflights13": ("month", "day", "hour"),
+    "census-kdd": ("age", "education"),
+}
 MECHANISMS = ("Adaptive", "Independent", "PMM", "Grid", "KDTree", "Microaggregation", "LinearStatistics")
 FEW, MANY = 3, 30_000
 """Rows below and above the number of atoms of every model here."""
@@ -81,6 +88,17 @@ def test_rows_that_match_a_condition_keep_the_rules(name, shared_data):
     assert broken(rows, shared_data, name) == {}
 
 
+@pytest.mark.parametrize("name", only("nist-ma2019"))
+def test_rows_for_condition_rows_keep_the_rules(name, shared_data):
+    release = released(shared_data, name, "Adaptive", columns=COLUMNS[name])
+    given = pl.read_parquet(shared_data / name / "data.parquet").select(GIVEN[name]).tail(1500)
+
+    rows = release.sample(where=given, seed=4)
+
+    assert rows.select(given.columns).equals(given.cast(rows.select(given.columns).schema))
+    assert broken(rows, shared_data, name) == {}
+
+
 @pytest.mark.parametrize("name", only("eusilc"))
 def test_rows_of_a_saved_release_keep_the_rules(name, shared_data, tmp_path):
     release = released(shared_data, name, "PMM", columns=COLUMNS[name])
@@ -105,6 +123,21 @@ def test_replicates_keep_the_rules(name, shared_data):
 
     for rows in release.replicates(4, rows=500, seed=2).frames():
         assert broken(rows, shared_data, name) == {}
+
+
+@pytest.mark.parametrize("name", only("nist-ma2019"))
+def test_rows_hold_a_public_total_and_the_rules_at_once(name, shared_data):
+    (public,) = declared(name)["publicTables"]
+    columns = {*COLUMNS[name], *public["columns"]}
+    schema = schema_of(shared_data, name, columns, publicTables=[public])
+    data = pl.read_parquet(shared_data / name / "data.parquet").head(1000)
+    release = lw.synthesize(data, schema, epsilon=1, seed=1)
+
+    rows = release.sample(sum(cell[-1] for cell in public["cells"]))
+
+    counts = {tuple(key): count for *key, count in rows.group_by(public["columns"]).len().rows()}
+    assert counts == {tuple(key): count for *key, count in public["cells"] if count}
+    assert broken(rows, shared_data, name) == {}
 
 
 def test_small_whole_tables_keep_all_of_their_rules(shared_data):
