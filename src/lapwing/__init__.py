@@ -40,6 +40,7 @@ __all__ = [  # noqa: RUF022 - sorted as Python sorts
     "ParameterError",
     "Plan",
     "PrivateSampling",
+    "PublicTable",
     "Release",
     "Schema",
     "SchemaError",

@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from lapwing.api.generators import generator
 from lapwing.release.certificate import Certificate, Statement
 from lapwing.release.kept_rules import MOVED, KeptRule
+from lapwing.release.kept_tables import OFF, KeptTable
 from lapwing.release.model import ReleasedModel
+from lapwing.sample.public_margins import HELD, Raked, raked_to_public
 from lapwing.sample.ruled import Ruled, ruled
 from lapwing.schema.schemas import Schema
 
@@ -22,6 +24,8 @@ class Finished:
         What rows are drawn from.
     rules : tuple of KeptRule
         The rules of the schema, all of which it keeps.
+    public_tables : tuple of KeptTable
+        The public tables of the schema; it holds those that are exact.
     statements : tuple of Statement
         What finishing changed.
     warnings : tuple of str
@@ -30,6 +34,7 @@ class Finished:
 
     model: ReleasedModel
     rules: tuple[KeptRule, ...] = ()
+    public_tables: tuple[KeptTable, ...] = ()
     statements: tuple[Statement, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -38,6 +43,8 @@ class Finished:
         return replace(
             certificate,
             rules=self.rules,
+            public_tables=self.public_tables,
+            released_rows=self.model.rows,
             accuracy=(*certificate.accuracy, *self.statements),
             warnings=(*certificate.warnings, *self.warnings),
         )
@@ -51,23 +58,23 @@ def finished_model(model: ReleasedModel, schema: Schema, seed: int) -> Finished:
     model : ReleasedModel
         As the mechanism made it.
     schema : Schema
-        With its rules.
+        With its rules and public tables.
     seed : int
         Of the public generator.
 
     Returns
     -------
     Finished
-        The model as it is where the schema has no rules.
+        The model as it is where the schema has neither rules nor exact public tables.
 
     Notes
     -----
     Guarantee: post-processing of released numbers; costs no budget. The same model, schema and seed give the same
     result.
     """
-    if not schema.rules:
-        return Finished(model=model)
-    found = ruled(model, schema, generator(seed, "finish"))
+    rng = generator(seed, "finish")
+    found = ruled(model, schema, rng)
+    raked = raked_to_public(found.model, schema, rng)
     rules = tuple(
         KeptRule(
             text=rule.text,
@@ -77,7 +84,52 @@ def finished_model(model: ReleasedModel, schema: Schema, seed: int) -> Finished:
         )
         for rule, broke in zip(schema.rules, found.by_rule, strict=True)
     )
-    return Finished(model=found.model, rules=rules, statements=(_statement(found),), warnings=_warnings(found))
+    return Finished(
+        model=raked.model,
+        rules=rules,
+        public_tables=_kept_tables(schema, raked),
+        statements=((_statement(found),) if schema.rules else ()) + _raked_statements(raked),
+        warnings=(*_warnings(found), *_raked_warnings(raked)),
+    )
+
+
+def _kept_tables(schema: Schema, raked: Raked) -> tuple[KeptTable, ...]:
+    """Say how each public table is held."""
+    before = {id(each.table): each.before for each in raked.tables}
+    return tuple(
+        KeptTable(
+            columns=table.columns,
+            source=table.source,
+            cells=len(table.cells),
+            total=table.total,
+            hold=table.hold,
+            before=before.get(id(table)),
+        )
+        for table in schema.public_tables
+    )
+
+
+def _raked_statements(raked: Raked) -> tuple[Statement, ...]:
+    """Say how far the public tables can have moved anything."""
+    return tuple(
+        Statement(
+            kind=OFF,
+            text=f"share of the weight of the mechanism's model that had to move between the cells of the public table "
+            f"of {', '.join(each.table.columns)}; what is stated of the mechanism's errors is of its model before",
+            value=each.before,
+        )
+        for each in raked.tables
+    )
+
+
+def _raked_warnings(raked: Raked) -> tuple[str, ...]:
+    """Say where public tables are not held, because they or the rules contradict each other."""
+    return tuple(
+        f"the public table of {', '.join(each.table.columns)} is not held: {each.after:.2g} of the rows would have to "
+        "be in two places; check whether the public tables are of one population, and go together with the rules"
+        for each in raked.tables
+        if each.after > HELD
+    )
 
 
 def _statement(found: Ruled) -> Statement:

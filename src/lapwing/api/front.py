@@ -8,6 +8,7 @@ from lapwing.api.evaluate import evaluate
 from lapwing.api.linked import synthesize_linked
 from lapwing.api.linked_release import LinkedRelease, load_linked
 from lapwing.api.plan import Plan, plan
+from lapwing.api.public_tables import PublicTable
 from lapwing.api.release import Release, load
 from lapwing.api.schema_draft import Schema
 from lapwing.api.synthesize import resume, synthesize
@@ -39,6 +40,7 @@ __all__ = [
     "Microaggregation",
     "Plan",
     "PrivateSampling",
+    "PublicTable",
     "Release",
     "Schema",
     "Synthesizer",

@@ -199,6 +199,7 @@ def plan(
     rho: Number | None = None,
     mechanism: object = None,
     neighbours: str = "add-remove",
+    public_tables: object = None,
 ) -> Plan:
     """Say what a release would cost and how exact it would be, before any row is read.
 
@@ -208,7 +209,7 @@ def plan(
         Everything public about the table.
     expected_rows : int, at least 1
         A public guess of the number of rows, made without the data.
-    epsilon, delta, rho, mechanism, neighbours
+    epsilon, delta, rho, mechanism, neighbours, public_tables
         As for `lapwing.synthesize`.
 
     Returns
@@ -242,6 +243,7 @@ def plan(
         neighbours=neighbours,
         expected_rows=expected_rows,
         seed=_SEED,
+        public_tables=public_tables,
     )
     terms = expected_terms(settings.relation, settings.schema.max_rows, expected_rows)
     found = planned(settings, terms)

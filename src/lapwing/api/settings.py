@@ -7,10 +7,12 @@ from typing import Any, cast
 
 from lapwing.api.generators import checked_seed, fresh_seed
 from lapwing.api.public_points import with_public_points
+from lapwing.api.public_tables import check_priors, with_public_tables
 from lapwing.budget.budget import BudgetRequest, Number, read_request
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.mechanisms.registry import Mechanism, default_mechanism, make_mechanism, settings_of
 from lapwing.release.terms import Relation, Terms
+from lapwing.schema.public_cells import public_total
 from lapwing.schema.schemas import Schema
 
 
@@ -95,11 +97,15 @@ def read_settings(
     neighbours: str,
     expected_rows: int | None,
     seed: int | None,
+    public_tables: object = None,
 ) -> Settings:
     """Check the settings of `lapwing.synthesize`; see there for their meaning."""
     request = read_request(epsilon=epsilon, delta=delta, rho=rho)
-    checked = usable_schema(schema)
+    checked = with_public_tables(usable_schema(schema), public_tables)
     chosen = usable_mechanism(mechanism, checked)
+    check_priors(checked, chosen)
+    if expected_rows is None:
+        expected_rows = public_total(checked)
     relation = checked_relation(neighbours, chosen)
     if expected_rows is not None and (isinstance(expected_rows, bool) or not isinstance(expected_rows, int)):
         raise ParameterError(f"expected_rows must be a whole number, got {expected_rows!r}; give a public guess")

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from lapwing.api.public_points import refuse_private_points
+from lapwing.api.public_tables import refuse_private_tables
 from lapwing.api.records import AccountedSink, Records, new_records, open_sink
 from lapwing.api.release import Release
 from lapwing.api.running import run_release
@@ -38,6 +39,7 @@ def synthesize(
     dataset: str | None = None,
     transcript: object = None,
     seed: int | None = None,
+    public_tables: object = None,
 ) -> Release:
     """Turn a private table into a differentially private release.
 
@@ -67,6 +69,9 @@ def synthesize(
         Where each answer is made durable; `resume` continues from it. With a ledger it is kept in any case.
     seed : int, optional
         Of the public generator that draws rows from the released model. Noise has no seed.
+    public_tables : PublicTable, mapping or path, or list of those, optional
+        Cross-tables that are public besides those of the schema, such as official totals: rows out hold them exactly,
+        or the model leans on them. They cost no budget. The total of an exact one is the number of rows out.
 
     Returns
     -------
@@ -92,6 +97,7 @@ def synthesize(
     ['flag']
     """
     refuse_private_points(mechanism, data)
+    refuse_private_tables(public_tables, data)
     settings = read_settings(
         schema,
         epsilon=epsilon,
@@ -101,6 +107,7 @@ def synthesize(
         neighbours=neighbours,
         expected_rows=expected_rows,
         seed=seed,
+        public_tables=public_tables,
     )
     records = new_records(ledger, dataset, transcript)
     kind = open_table(data, settings.schema).kind

@@ -5,7 +5,17 @@ from typing import Annotated
 import typer
 
 from lapwing.cli.options import SchemaFile, whole
-from lapwing.cli.synthesize import Delta, Epsilon, MechanismName, Neighbours, Rho, Settings, mechanism_with
+from lapwing.cli.synthesize import (
+    Delta,
+    Epsilon,
+    MechanismName,
+    Neighbours,
+    PublicSource,
+    PublicTableFiles,
+    Rho,
+    Settings,
+    mechanism_with,
+)
 
 Rows = Annotated[
     int,
@@ -28,12 +38,15 @@ def plan(
     mechanism: MechanismName = None,
     neighbours: Neighbours = "add-remove",
     settings: Settings = [],  # noqa: B006 - typer reads the default and passes a new list
+    public_table: PublicTableFiles = [],  # noqa: B006 - likewise
+    public_source: PublicSource = None,
 ) -> None:
     """Show cost, expected error, time and memory before any row is read."""
     if epsilon is None and rho is None:
         raise typer.BadParameter("give a budget: --epsilon E (with --delta D or alone), or --rho R", context)
 
     from lapwing.api.plan import plan as plan_of  # noqa: PLC0415
+    from lapwing.api.public_tables import read_public_tables  # noqa: PLC0415
     from lapwing.api.settings import usable_schema  # noqa: PLC0415
 
     checked = usable_schema(schema)
@@ -46,5 +59,6 @@ def plan(
         rho=rho,
         mechanism=chosen,
         neighbours=neighbours,
+        public_tables=[each for path in public_table for each in read_public_tables(path, public_source)],
     )
     print(planned.text(), end="")

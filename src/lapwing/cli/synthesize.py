@@ -67,6 +67,18 @@ TranscriptFile = Annotated[
     Path | None,
     typer.Option("--transcript", metavar="T", help="New file that keeps every answer, for `lapwing resume`."),
 ]
+PublicTableFiles = Annotated[
+    list[Path],
+    typer.Option(
+        "--public-table",
+        metavar="FILE",
+        help="A public cross-table that rows hold: JSON as in the schema, or CSV with a column count. Repeat for more.",
+    ),
+]
+PublicSource = Annotated[
+    str | None,
+    typer.Option("--public-source", metavar="TEXT", help="Who published the CSV files of --public-table."),
+]
 Settings = Annotated[
     list[str], typer.Option("--set", metavar="KEY=VALUE", help="A setting of the mechanism; repeat for more.")
 ]
@@ -89,6 +101,8 @@ def synthesize(
     transcript: TranscriptFile = None,
     seed: Seed = None,
     settings: Settings = [],  # noqa: B006 - typer reads the default and passes a new list
+    public_table: PublicTableFiles = [],  # noqa: B006 - likewise
+    public_source: PublicSource = None,
     model: ModelOut = None,
     certificate: CertificateOut = None,
     no_certificate: NoCertificate = False,
@@ -103,11 +117,14 @@ def synthesize(
     check_rows(rows)
     targets = read_targets(output, model, certificate, no_certificate=no_certificate, croissant=croissant)
 
+    from lapwing.api.public_tables import read_public_tables, refuse_private_tables  # noqa: PLC0415
     from lapwing.api.settings import usable_schema  # noqa: PLC0415
     from lapwing.api.synthesize import synthesize as release_of  # noqa: PLC0415
 
     checked = usable_schema(schema)
     chosen = mechanism_with(mechanism, settings, checked)
+    refuse_private_tables(public_table, data)
+    tables = [each for path in public_table for each in read_public_tables(path, public_source)]
     release = produce(
         lambda: release_of(
             data,
@@ -122,9 +139,10 @@ def synthesize(
             dataset=dataset,
             transcript=transcript,
             seed=seed,
+            public_tables=tables,
         ),
         targets,
-        [data, schema, ledger, transcript],
+        [data, schema, ledger, transcript, *public_table],
         rows=rows,
         seed=None,
         way_out=lambda release: resume_line(_transcript(release, ledger, transcript), data, output),

@@ -15,6 +15,7 @@ from lapwing.errors import ParameterError, SchemaError
 from lapwing.release.cost_lines import CostLine, budget_from_dict, budget_to_dict, counted_lines
 from lapwing.release.domain_cost import Together, pairs_to_dict, purchase_lines, together, told_pairs
 from lapwing.release.kept_rules import KeptRule, kept_rules_from, rule_lines
+from lapwing.release.kept_tables import KeptTable, kept_tables_from, table_lines
 from lapwing.release.plain import rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.release.protection import ROW, origin_lines, protection_lines, unit_field
 from lapwing.release.terms import Relation, Terms
@@ -129,6 +130,8 @@ class Certificate:
         What bounds and lists of the schema cost that were bought before; no part of ``total``.
     rules : tuple of KeptRule
         The rules of the schema, which every row out keeps.
+    public_tables : tuple of KeptTable
+        The public tables of the schema, and how they are held.
 
     Raises
     ------
@@ -162,6 +165,7 @@ class Certificate:
     warnings: tuple[str, ...] = ()
     purchases: tuple[Purchase, ...] = ()
     rules: tuple[KeptRule, ...] = ()
+    public_tables: tuple[KeptTable, ...] = ()
 
     def __post_init__(self) -> None:
         Terms(
@@ -236,7 +240,7 @@ class Certificate:
         if self.mechanism != DOMAIN:
             lines.append(f"{counted} {self.released_rows} rows, {self._source_of_rows()}.")
         lines += [f"Certified error: {each.value:.3g}; {each.text}." for each in self.accuracy if each.is_headline]
-        lines += rule_lines(self.rules)
+        lines += [*rule_lines(self.rules), *table_lines(self.public_tables)]
         if self.ledger is None:
             lines.append("Recorded in no ledger.")
         else:
@@ -252,6 +256,8 @@ class Certificate:
     def _source_of_rows(self) -> str:
         """Say why the number of rows may be shown."""
         field = unit_field(self.privacy_unit)
+        if any(table.hold == "exact" for table in self.public_tables):
+            return "a public number: the total of the public tables"
         if self.public_rows is None and self.mechanism == EVALUATION and self.expected_rows is not None:
             return "a public guess"
         if self.public_rows is None:
@@ -303,6 +309,7 @@ class Certificate:
             "ledger": ledger,
             "assumed": list(self.assumed),
             "rules": [rule.to_dict() for rule in self.rules],
+            "public_tables": [table.to_dict() for table in self.public_tables],
             "accuracy": [statement.to_dict() for statement in self.accuracy],
             "warnings": list(self.warnings),
             "costs": [line.to_dict() for line in self.lines],
@@ -342,6 +349,7 @@ class Certificate:
             delta=Fraction(0) if delta is None else read_rational(delta),
             purchases=_purchases_from(values),
             rules=kept_rules_from(values),
+            public_tables=kept_tables_from(values),
             ledger=None if ledger is None else _entry_from_dict(ledger),
             assumed=assumed,
             accuracy=tuple(_statement_from_dict(entry) for entry in read_list(values, "accuracy", dict)),

@@ -5,14 +5,12 @@ keeps, inside each set of cells, all that the mechanism learned. A cell that has
 are like others in everything else.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from lapwing.errors import LapwingWarning
 from lapwing.release.model import ReleasedModel
 from lapwing.sample.pinned import pinned, taken
 from lapwing.sample.public_atoms import box_of, open_boxes, with_atoms_in
@@ -25,7 +23,7 @@ _MOST_ATOMS: Final = 400_000
 _LEAST_ATOMS: Final = 20_000
 _SWEEPS: Final = 2_000
 _TOLERANCE: Final = 1e-10
-_HELD: Final = 1e-9
+HELD: Final = 1e-9
 """How far a count of a raked model may be from the table's, as a share of all rows."""
 
 _FEW_ROWS: Final = 0.01
@@ -43,7 +41,7 @@ class HeldTable:
     before : float
         Share of the weight that had to move between its cells against the model before, from 0 to 1.
     after : float
-        The same of the model that is released: rounding, unless the tables contradict each other.
+        The same of the model that is released: at most `HELD`, unless the tables contradict each other.
     """
 
     table: PublicTable
@@ -83,12 +81,8 @@ def raked_to_public(model: ReleasedModel, schema: Schema, rng: np.random.Generat
     -------
     Raked
         The model as it is, where no public table is exact. Otherwise every atom lies in one cell of each table; columns
-        whose laws lay in several are pinned (`pinned`).
-
-    Warns
-    -----
-    LapwingWarning
-        If tables that overlap cannot all be held: they contradict each other, or a rule.
+        whose laws lay in several are pinned (`pinned`). Tables that contradict each other or a rule, unseen when the
+        schema was read, are held one after another, so that the last one is held whole.
 
     Notes
     -----
@@ -116,18 +110,11 @@ def raked_to_public(model: ReleasedModel, schema: Schema, rng: np.random.Generat
     if boxes:
         model = with_atoms_in(model, schema, boxes, _FEW_ROWS / total * float(model.weights.sum()), rng)
     weights, after = _raked(model, tables)
-    if max(after) > _HELD:
+    if max(after) > HELD:
         boxes = open_boxes(model, tables, rng)
         if boxes:
             model = with_atoms_in(model, schema, boxes, _FEW_ROWS / total * float(model.weights.sum()), rng)
             weights, after = _raked(model, tables)
-    if max(after) > _HELD:
-        warnings.warn(
-            f"the public tables cannot all be held: {max(after):.2g} of the rows would have to be in two places; check "
-            "whether they are of one population, and go together with the rules",
-            LapwingWarning,
-            stacklevel=2,
-        )
     held = tuple(HeldTable(table.table, *gaps) for table, *gaps in zip(tables, before, after, strict=True))
     atoms = np.flatnonzero(weights)
     laws = {name: taken(law, atoms) for name, law in model.laws.items()}

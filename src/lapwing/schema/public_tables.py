@@ -1,9 +1,9 @@
 """Tables that are public about a population: official totals, which a release holds exactly or leans on."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, Literal, cast
 
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import is_encodable
@@ -72,9 +72,12 @@ class PublicTable:
     cells: tuple[tuple[Any, ...], ...]
     source: str
     provenance: str
-    hold: str = "exact"
+    hold: Literal["exact", "prior"] = "exact"
     sd: float | None = None
     complete: bool = False
+
+    from_frame: ClassVar[Callable[..., "PublicTable"]]
+    """Return the public table that a frame holds; attached by the front door, as this layer never sees frames."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", _columns(self.columns))
