@@ -8,7 +8,7 @@ from lapwing.numerics.log_linear import Axis, Cloud, Factor, cells_of
 from lapwing.numerics.quasi_newton import smallest
 
 STIFFNESS = 0.1
-"""How much the entropy counts, in records, beside squares of deviations in units of their noise: little."""
+"""How far the entropy may pull a count where theta is 1, in standard deviations of a typical table's noise."""
 
 _LEAST_RIDGE = 1e-6
 _PRECISION = 1e-5
@@ -32,9 +32,9 @@ def reconciled(axes: Sequence[Axis], cloud: Cloud, factors: Sequence[Factor], to
     Returns
     -------
     Cloud
-        The same particles, new weights ``w``: the smallest ``0.1 n KL(w | before) + sum (table(w) - target)**2 / (2
-        sd**2)``, found by its dual. Of tables that say the same thing differently, that is the mean weighted by
-        precision. Raking would end at the last of them.
+        The same particles, new weights ``w``: the smallest ``s n KL(w | before) + sum (table(w) - target)**2 / (2
+        sd**2)`` for a small s, found by its dual. Of tables that say the same thing differently, that is the mean
+        weighted by precision. Raking would end at the last of them.
 
     Notes
     -----
@@ -48,8 +48,9 @@ def reconciled(axes: Sequence[Axis], cloud: Cloud, factors: Sequence[Factor], to
         reached = np.where(np.bincount(cell, minlength=factor.target.size) > 0, np.maximum(factor.target, 0.0), 0.0)
         targets.append(reached * (total / max(float(reached.sum()), np.finfo(np.float64).tiny)))
     target = np.concatenate(targets)
+    stiffness = STIFFNESS / max(1.0, float(np.median([factor.sd for factor in factors])))
     ridge = np.concatenate(
-        [np.full(factor.target.size, STIFFNESS * factor.sd**2 + _LEAST_RIDGE * total) for factor in factors]
+        [np.full(factor.target.size, stiffness * factor.sd**2 + _LEAST_RIDGE * total) for factor in factors]
     )
 
     def logs(theta: np.ndarray) -> np.ndarray:

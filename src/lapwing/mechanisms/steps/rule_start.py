@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from lapwing.mechanisms.steps.particle_fit import Fit, tree_fit
+from lapwing.mechanisms.steps.particle_fit import Fit, refitted, tree_fit
 from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn, with_masses
 from lapwing.numerics.hard_zeros import HardZeros, alive_cells, links
 from lapwing.numerics.log_linear import Cells, Factor
@@ -14,6 +14,7 @@ from lapwing.numerics.reconciled import reconciled
 from lapwing.numerics.tree_start import tree_factors
 
 _LEAST_MASS = 0.3
+_REFRESHES = 3
 
 
 def rule_fit(
@@ -41,6 +42,8 @@ def rule_fit(
     if zeros is None and not public:
         return None
     fit = tree_fit(columns, (), total, rng, size=size, zeros=zeros, public=public)
+    for _ in range(_REFRESHES):  # so that enough particles carry the weight
+        fit = refitted(fit, rng, is_due=True)
     cloud, axes, changed = fit.cloud, fit.axes, list(columns)
     for bound in bound_sets(fit):
         known = [factor for factor in fit.factors if {column for column, _ in factor.table} <= set(bound)]
