@@ -265,9 +265,8 @@ KINDS = {
     "columns": ["kind", "age"],
     "cells": [
         [["z", "y"], {"maximum": 14}, 0],
-        [["z", "y"], {"minimum": 15}, 1800],
         ["x", {"maximum": 14}, 600],
-        ["x", {"minimum": 15}, 600],
+        [["z", "y", "x"], {"minimum": 15}, 2400],
     ],
     "source": "register of residents",
     "provenance": "public",
@@ -290,7 +289,7 @@ def test_a_public_table_is_a_table_of_the_model_that_no_question_paid_for(hold, 
         assert off < most
     assert [factor.table[0][0] for factor in public] == [1, 0]
     assert public[0].target.tolist() == [600.0, 1900.0, 500.0]
-    # Two kinds that share a cell share its count.
+    # Kinds that share a cell share its count.
     assert public[1].target.reshape(-1, 2)[:, 1].sum() == pytest.approx(2400.0)
 
 

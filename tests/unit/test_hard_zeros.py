@@ -120,6 +120,7 @@ def test_noise_in_dead_cells_moves_no_weight() -> None:
     _, (quiet,), _ = raked(axes, Cloud(groups, np.zeros(3000)), [replace(known, alive=alive)], total, sweeps=3)
     cloud, (same,), _ = raked(axes, Cloud(groups, np.zeros(3000)), [replace(loud, alive=alive)], total, sweeps=3)
 
+    assert np.abs(quiet.theta[alive]).max() > 0.1
     np.testing.assert_array_equal(quiet.theta[alive], same.theta[alive])
     assert not same.theta[~alive].any()
     assert cloud.weights(total).sum() == pytest.approx(total)
