@@ -30,22 +30,6 @@ _MOST_BOXES: Final = 4096
 _CODE_TYPES: Final = (np.uint8, np.uint16, np.uint32, np.int64)
 
 
-def box_of(table: CodedTable, cell: int) -> Box:
-    """Return the codes that one cell of a public table holds, column by column."""
-    places = np.argwhere(table.cell == cell)
-    return {
-        name: _runs_of(grouping, np.unique(own))
-        for name, grouping, own in zip(table.columns, table.groupings, places.T, strict=True)
-    }
-
-
-def _runs_of(grouping: Grouping, groups: np.ndarray) -> np.ndarray:
-    """Return the runs of codes of some groups."""
-    starts, stops, own = grouping.pieces()
-    kept = np.isin(own, groups)
-    return np.stack([starts[kept], stops[kept]], axis=1)
-
-
 def open_boxes(model: ReleasedModel, tables: Sequence[CodedTable], rng: np.random.Generator) -> list[Box]:
     """Return the combinations of public columns that all tables allow and no atom has.
 

@@ -13,9 +13,10 @@ import numpy as np
 
 from lapwing.release.model import ReleasedModel
 from lapwing.sample.pinned import pinned, taken
-from lapwing.sample.public_atoms import box_of, open_boxes, with_atoms_in
+from lapwing.sample.public_atoms import open_boxes, with_atoms_in
 from lapwing.sample.public_strata import MIXED, atom_cells, atom_groups, strata_of
 from lapwing.schema.public_cells import CodedTable, coded_tables
+from lapwing.schema.public_rules import cell_runs
 from lapwing.schema.public_tables import PublicTable
 from lapwing.schema.schemas import Schema
 
@@ -103,7 +104,7 @@ def raked_to_public(model: ReleasedModel, schema: Schema, rng: np.random.Generat
     cells = [atom_cells(model, table) for table in tables]
     before = [_distance(own, model.weights, table) for own, table in zip(cells, tables, strict=True)]
     boxes = [
-        box_of(table, int(cell))
+        cell_runs(table, int(cell))
         for table, own in zip(tables, cells, strict=True)
         for cell in np.flatnonzero((np.bincount(own[own >= 0], minlength=table.counts.size) == 0) & (table.counts > 0))
     ]

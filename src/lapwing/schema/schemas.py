@@ -15,6 +15,7 @@ from lapwing.schema import parsing
 from lapwing.schema.checks import check_questions, repeated
 from lapwing.schema.fields import Field
 from lapwing.schema.public_cells import check_public_tables
+from lapwing.schema.public_rules import check_public_rules
 from lapwing.schema.public_tables import PublicTable, public_tables_from
 from lapwing.schema.purchases import Purchase, purchases_from
 from lapwing.schema.reading import read_json
@@ -214,6 +215,7 @@ class Schema:
         if self._coded_rules is None:
             object.__setattr__(self, "_coded_rules", checked_rules(self.columns, self.rules) if self.rules else ())
         check_public_tables(self)
+        check_public_rules(self)
 
     def check_answered(self, what: str = "the schema") -> None:
         """Check that its owner has answered all questions; a SchemaError that names the first that is open."""
