@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final, Literal, cast
 
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import is_encodable
-from lapwing.schema.scalars import finite_number, quote, whole_number
+from lapwing.schema.scalars import finite_number, quote, visible, whole_number
 from lapwing.schema.wanted import Between
 
 HOLDS: Final = ("exact", "prior")
@@ -19,6 +19,7 @@ MOST_CELLS: Final = 2**16
 
 _MOST_ROWS: Final = 2**53
 _LONGEST: Final = 1_000
+_SHOWN: Final = 80
 _PUBLIC: Final = "public"
 _COUNT: Final = "count"
 _KEYS: Final = frozenset({"columns", "cells", "source", "provenance", "hold", "sd", "complete"})
@@ -233,6 +234,7 @@ def _plain(condition: Condition) -> object:
 def _text(value: object) -> str:
     """Return a public value from a file in a message."""
     try:
-        return quote(json.dumps(value, ensure_ascii=False))
+        text = visible(json.dumps(value, ensure_ascii=False))
     except (TypeError, ValueError):
         return quote(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
