@@ -71,8 +71,8 @@ MORE = {
     "schema convert": "--table --quiet",
     "schema learn": "--rho --dictionary --quantile --neighbours --ledger --dataset --transcript --certificate "
     "--no-certificate --quiet",
-    "plan": "--rho --neighbours --set",
-    "synthesize": "--croissant --quiet",
+    "plan": "--rho --neighbours --set --public-table --public-source",
+    "synthesize": "--croissant --quiet --public-table --public-source",
     "link": "--rho --parent-share --parent-mechanism --child-mechanism --parents --expected-parents "
     "--expected-children --transcript --seed --certificate --no-certificate --quiet",
     "resume": "-o --rows --model --certificate --no-certificate --croissant --seed --quiet",
@@ -109,6 +109,7 @@ NAMES = {
     "ParameterError",
     "Plan",
     "PrivateSampling",
+    "PublicTable",
     "Release",
     "Schema",
     "SchemaError",
@@ -139,6 +140,7 @@ SYNTHESIZE = [
     "dataset",
     "transcript",
     "seed",
+    "public_tables",
 ]
 
 

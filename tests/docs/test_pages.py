@@ -24,6 +24,7 @@ RUN = [
     "adaptive.md",
     "schema.md",
     "rules.md",
+    "public-totals.md",
     "foreign.md",
     "learn.md",
     "evaluate.md",
