@@ -140,7 +140,6 @@ SYNTHESIZE = [
     "dataset",
     "transcript",
     "seed",
-    "public_tables",
 ]
 
 
@@ -219,7 +218,7 @@ def test_evaluate_takes_the_settings_of_the_design_and_few_more():
 
 
 def test_synthesize_takes_the_settings_of_the_design():
-    assert list(inspect.signature(lw.synthesize).parameters) == SYNTHESIZE
+    assert list(inspect.signature(lw.synthesize).parameters) == [*SYNTHESIZE, "public_tables"]
 
 
 def test_linked_tables_take_the_settings_of_one_and_those_of_two():

@@ -95,7 +95,7 @@ def finished_model(model: ReleasedModel, schema: Schema, seed: int) -> Finished:
 
 def _kept_tables(schema: Schema, raked: Raked) -> tuple[KeptTable, ...]:
     """Say how each public table is held."""
-    before = {id(each.table): each.before for each in raked.tables}
+    held = iter(raked.tables)  # the exact ones, in the schema's order
     return tuple(
         KeptTable(
             columns=table.columns,
@@ -103,7 +103,7 @@ def _kept_tables(schema: Schema, raked: Raked) -> tuple[KeptTable, ...]:
             cells=len(table.cells),
             total=table.total,
             hold=table.hold,
-            before=before.get(id(table)),
+            before=next(held).before if table.hold == "exact" else None,
         )
         for table in schema.public_tables
     )
