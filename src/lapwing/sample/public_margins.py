@@ -112,9 +112,9 @@ def raked_to_public(model: ReleasedModel, schema: Schema, rng: np.random.Generat
         model = with_atoms_in(model, schema, boxes, _FEW_ROWS / total * float(model.weights.sum()), rng)
     weights, after = _raked(model, tables)
     if max(after) > HELD:
-        boxes = open_boxes(model, tables, rng)
-        if boxes:
-            model = with_atoms_in(model, schema, boxes, _FEW_ROWS / total * float(model.weights.sum()), rng)
+        joint = open_boxes(model, tables, rng)
+        if joint:
+            model = with_atoms_in(model, schema, joint, _FEW_ROWS / total * float(model.weights.sum()), rng)
             weights, after = _raked(model, tables)
     held = tuple(HeldTable(table.table, *gaps) for table, *gaps in zip(tables, before, after, strict=True))
     atoms = np.flatnonzero(weights)

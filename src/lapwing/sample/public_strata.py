@@ -22,9 +22,6 @@ MIXED = -2
 
 _TRIES = 8
 
-NOWHERE = -1
-"""In the place of the cell of an atom that lies where the table says that nobody is."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strata:
@@ -35,7 +32,7 @@ class Strata:
     own : ndarray of intp, shape (k,)
         The stratum of each atom.
     cells : ndarray of intp, shape (tables, strata)
-        The cell of each stratum in each table, `NOWHERE` among them.
+        The cell of each stratum in each table, as `atom_cells` gives it.
     """
 
     own: np.ndarray
@@ -64,7 +61,7 @@ def atom_cells(model: ReleasedModel, table: CodedTable) -> np.ndarray:
     Returns
     -------
     ndarray of intp, shape (k,)
-        `NOWHERE` where nobody can be, `MIXED` where the atom lies in more than one group of a column.
+        -1 where nobody can be, `MIXED` where the atom lies in more than one group of a column.
     """
     groups = [atom_groups(model.laws[name], each) for name, each in zip(table.columns, table.groupings, strict=True)]
     found = table.cell[tuple(np.maximum(each, 0) for each in groups)]
