@@ -38,8 +38,8 @@ PEOPLE = {
 }
 GIVEN = {
     "height": [1.2345678901234567, -1.0, None, 2.5],
-    "day": [date(2020, 5, 6), None, date(2020, 1, 1), date(2020, 12, 31)],
-    "at": [datetime(2020, 5, 6, 7, 8, 9, 123456), None, datetime(2020, 1, 1), datetime(2020, 12, 31)],
+    "day": [date(2020, 5, 6), None, date(2020, 1, 1), date(2020, 12, 30)],
+    "at": [datetime(2020, 5, 6, 7, 8, 9), None, datetime(2020, 1, 1), datetime(2020, 12, 31)],
     "sex": ["m", None, "f", "m"],
     "smokes": [True, False, None, True],
 }
@@ -262,12 +262,12 @@ def test_chances_too_small_for_a_float_still_tell_atoms_apart():
 
 
 def test_support_says_how_rows_are_drawn(people):
-    one = people.support({"age": 30})
-    table = people.support([{"age": 30}, {}])
+    one = people.support({"sex": "f"})
+    table = people.support([{"sex": "f"}, {}])
 
     assert isinstance(one, Support)
     assert (one.effective_atoms, one.drawn) == (1.0, "atoms")
-    assert 0 < one.share < 0.2
+    assert 0.2 < one.share < 0.8
     assert f"{one.share:.3%} of the rows" in one.text
     assert table["share"].to_list() == [pytest.approx(one.share), 1.0]
     assert table.columns == ["effective_atoms", "share", "drawn"]

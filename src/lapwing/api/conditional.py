@@ -85,12 +85,34 @@ def conditional_frames(
     return _given_frames(model, schema, conditions, rng)
 
 
+def with_index_of(where: Where, frame: Any) -> Any:  # noqa: ANN401 - a frame of any kind
+    """Return rows out with the index of the conditions that they stand for, where both are pandas frames.
+
+    Parameters
+    ----------
+    where
+        As for `Release.sample`.
+    frame : frame
+        One row for each condition row.
+
+    Returns
+    -------
+    frame
+        As it is where one of the two has no index.
+    """
+    if isinstance(where, Mapping | list | tuple) or not (hasattr(where, "iloc") and hasattr(frame, "iloc")):
+        return frame
+    return frame.set_axis(where.index, axis=0)
+
+
 def support_of(model: ReleasedModel, schema: Schema, where: Where) -> "Support | pl.DataFrame":
     """Return the support of a condition, or of each row of a table of them; see `Release.support`."""
     has_part = model.log_linear is not None
     if isinstance(where, Mapping | str):
         atoms, share = support(model, schema, cast("Mapping[str, object]", where))
         is_few = has_part and atoms < FEW_ATOMS
+        if not atoms and has_part and not _has_rows(model, schema, cast("Mapping[str, object]", where)):
+            return Support(atoms, share, "nothing")
         return Support(atoms, share, "sweeps" if is_few else "atoms" if atoms else "nothing")
     import polars as pl  # noqa: PLC0415 - it takes a quarter of a second to import
 
@@ -105,6 +127,15 @@ def support_of(model: ReleasedModel, schema: Schema, where: Where) -> "Support |
     few, none = ("sweeps", "sweeps") if has_part else ("atoms", "nearest")
     drawn = np.where(effective == 0, none, np.where(effective < FEW_ATOMS, few, "atoms"))
     return pl.DataFrame({"effective_atoms": effective, "share": shares, "drawn": drawn.tolist()})
+
+
+def _has_rows(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> bool:
+    """Return whether a condition that no atom meets leaves rows all the same: rules may forbid them."""
+    try:
+        conditioned(model, schema, where)
+    except ParameterError:
+        return False
+    return True
 
 
 def _read(where: Where, schema: Schema) -> "Conditions":

@@ -10,7 +10,7 @@ from lapwing.api.accuracy_conditions import Condition
 from lapwing.api.accuracy_queries import count_accuracy, table_accuracy
 from lapwing.api.answers import answer_table, answers_in_one_frame, table_name
 from lapwing.api.certified import certified_table
-from lapwing.api.conditional import Support, Where, conditional_frames, support_of
+from lapwing.api.conditional import Support, Where, conditional_frames, support_of, with_index_of
 from lapwing.api.croissant import write_croissant
 from lapwing.api.generators import checked_seed, fresh_seed, generator
 from lapwing.api.queries import Groups, checked_failure, query_table, weighted_query_table
@@ -91,7 +91,8 @@ class Release:
             Of the public generator; by default the release's own seed, else a fresh one.
         where : mapping of column to value, list of values or `lw.between`; or frame; or list of mappings; optional
             Only rows that match, drawn from the model given the condition. With a frame (pandas, Polars, PyArrow) or a
-            list, one row for each row of it, in its order, whose values stay as given; null is missing.
+            list, one row for each row of it, in its order and under its pandas index, whose values stay as given; null
+            is missing, and a column with a resolution shows the step that a value is counted as.
 
         Returns
         -------
@@ -106,7 +107,7 @@ class Release:
         import polars as pl  # noqa: PLC0415
 
         frames = list(self.frames(n, seed=seed, where=where))
-        return to_frame_kind(pl.concat(frames), self.kind)
+        return with_index_of(where, to_frame_kind(pl.concat(frames), self.kind))
 
     def frames(self, n: int | None = None, *, seed: int | None = None, where: Where = None) -> Iterator["pl.DataFrame"]:
         """Draw the rows of `sample` in chunks of Polars frames; at least one frame, empty when ``n`` is 0."""
@@ -135,7 +136,7 @@ class Release:
             If a condition does not fit.
         """
         found = support_of(self.model, self.schema, where)
-        return found if isinstance(found, Support) else to_frame_kind(found, self.kind)
+        return found if isinstance(found, Support) else with_index_of(where, to_frame_kind(found, self.kind))
 
     def query(
         self,

@@ -13,26 +13,21 @@ import polars as pl
 
 from lapwing.errors import DataError, ParameterError
 from lapwing.schema.fields import Field
+from lapwing.schema.rules import Determines
 from lapwing.schema.scalars import category_key, quote
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values import special_numbers
+from lapwing.schema.values import special_numbers, step
 from lapwing.table.cells import RawColumn, Texts, Times
 from lapwing.table.codec import encode
 from lapwing.table.decode import decoded_column
 from lapwing.table.files import find_files, open_file
+from lapwing.table.guard import guarded
 from lapwing.table.parsing import DAY_MICROSECONDS, read_numbers, read_reals, read_times
 from lapwing.table.readers import open_table
 
 _ROWS: Final = 2**20
 
 _WAY_OUT: Final = "name a value in its domain"
-
-_TYPES: Final[dict[str, Any]] = {
-    "integer": pl.Int64,
-    "number": pl.Float64,
-    "date": pl.Date,
-    "datetime": pl.Datetime("us"),
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +39,7 @@ class GivenRows:
     codes : mapping of str to ndarray of integers, shape (n,)
         Of each given column, inside its domain.
     values : polars DataFrame
-        The values as given, in the types of rows out; null is missing.
+        What rows out show for them, in their types; null is missing.
     """
 
     codes: Mapping[str, np.ndarray]
@@ -81,7 +76,9 @@ def given_rows(
 
     Notes
     -----
-    A number or date of a column with a resolution stands for the code that the codec gives it, and stays as given.
+    A value of a column with a resolution becomes the step that the codec counts it as, as rows out show it: what lies
+    between two steps would be on no side of a rule that the steps keep. Numbers without resolution stay as given to the
+    last digit, unless a rule determines them: then equal codes must show equal numbers, the middle of their cell.
 
     Examples
     --------
@@ -100,16 +97,19 @@ def given_rows(
     reader = open_table(data, Schema(fields=tuple(known[name] for name in names)))
     parts = list(reader.chunks(names, _ROWS))
     called = np.arange(1, 1 + sum(len(part[names[0]]) for part in parts)) if numbers is None else np.array(numbers)
+    determined = {rule.column for rule in schema.rules if isinstance(rule, Determines)}
     codes, values = {}, []
     for name in names:
         field, first = known[name], 0
-        none = np.empty(0, dtype=field.domain.dtype)
-        pieces = [(none, decoded_column(field, none))]
+        pieces = [(np.empty(0, dtype=field.domain.dtype), np.empty(0))]
         for part in parts:
             pieces.append(_given(field, part[name], called[first:]))
             first += len(part[name])
         codes[name] = np.concatenate([code for code, _ in pieces])
-        values.append(pl.concat([value for _, value in pieces]))
+        shown = decoded_column(field, codes[name])
+        if not field.is_categorical and field.type == "number" and step(field) is None and name not in determined:
+            shown = pl.Series(np.concatenate([numbers for _, numbers in pieces])).set(shown.is_null(), None)
+        values.append(shown.alias(name))
     return GivenRows(codes, pl.DataFrame(values))
 
 
@@ -156,6 +156,8 @@ def _names(data: Any) -> list[str]:  # noqa: ANN401 - see `given_rows`
     """Return the column names of a table."""
     if isinstance(data, str | os.PathLike):
         return open_file(find_files(data)[0]).names
+    if isinstance(data, pl.LazyFrame):
+        return guarded("the lazy frame cannot be run", data.collect_schema).names()
     if hasattr(data, "schema") and hasattr(data.schema, "names") and not callable(data.schema.names):
         return list(map(str, data.schema.names))
     if hasattr(data, "columns"):
@@ -163,8 +165,8 @@ def _names(data: Any) -> list[str]:  # noqa: ANN401 - see `given_rows`
     raise DataError(f"where is of type {type(data).__name__}: neither a mapping, nor a list of them, nor a table")
 
 
-def _given(field: Field, cells: RawColumn, called: np.ndarray) -> tuple[np.ndarray, pl.Series]:
-    """Return codes and values of one column, all of which must lie in its domain; rows are called by these numbers."""
+def _given(field: Field, cells: RawColumn, called: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return codes and numbers of one column, all of which must lie in its domain; rows are called by these numbers."""
     codes = encode(cells, field)
     is_last = codes == field.domain.last
     is_bad = is_last & ~_is_blank(field, cells) if field.domain.missing else is_last
@@ -177,9 +179,7 @@ def _given(field: Field, cells: RawColumn, called: np.ndarray) -> tuple[np.ndarr
     if is_bad.any():
         bad = int(np.flatnonzero(is_bad)[0])
         raise ParameterError(f"condition row {called[bad]}: {_rule(field)}, got {_shown(cells, bad)}; {_WAY_OUT}")
-    if field.is_categorical:
-        return codes, decoded_column(field, codes).alias(field.name)
-    return codes, _as_out(field, numbers, is_last)
+    return codes, numbers
 
 
 def _rule(field: Field) -> str:
@@ -238,15 +238,6 @@ def _reals(cells: Texts, is_integer: bool) -> np.ndarray:
         return read_reals(cells.values)
     read = read_numbers(cells.values)
     return read.integers if read.is_integer.all() else np.where(read.is_integer, read.integers, read.reals)
-
-
-def _as_out(field: Field, numbers: np.ndarray, is_missing: np.ndarray) -> pl.Series:
-    """Return numbers of a column in the type of rows out."""
-    column = pl.Series(field.name, np.where(is_missing, 0, numbers), strict=False)
-    if field.type == "date":
-        column = column.cast(pl.Int32)
-    shown = column.cast(_TYPES[field.type])
-    return shown.set(pl.Series(is_missing), None) if is_missing.any() else shown
 
 
 def _shown(cells: RawColumn, at: int) -> str:
