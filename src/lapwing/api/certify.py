@@ -14,6 +14,7 @@ from lapwing.mechanisms.grid import KEPT_SHARE
 from lapwing.mechanisms.linear_statistics import CONDITION_NUMBER, EFFECTIVE_POINTS
 from lapwing.mechanisms.registry import accuracy_statements, assumptions, settings_of
 from lapwing.release.certificate import CERTIFIED, Certificate, CostLine, LedgerEntry, Statement
+from lapwing.release.contrary_rules import SURE_DEVIATIONS, broken_at_least
 from lapwing.release.domain_cost import other_terms_warnings, pairs_at, untold_warnings
 from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.model import ReleasedModel
@@ -26,7 +27,7 @@ from lapwing.release.version import VERSION
 from lapwing.sample.conditions import FEW_ATOMS
 
 _MISFIT_SHARE, _MISSING_SHARE = 0.05, 0.95
-_SURE_DEVIATIONS = 4
+_BROKEN_SHARE = 0.03
 _FEW_KEPT = 0.5
 _EVEN = 2.0  # weights with a smaller condition number than this are nearly even
 _WEAK_EPSILON = 10
@@ -87,6 +88,7 @@ def certify(
         warnings=(
             *_noise_warnings(answers, model, terms),
             *_misfit_warnings(settings, answers),
+            *_contrary_warnings(settings, answers),
             *promise_warnings(total, epsilons),
             *untold_warnings(bought, settings.schema.purchases),
             *other_terms_warnings(modelled, settings.schema.purchases, terms.relation, settings.schema.unit_label),
@@ -267,8 +269,18 @@ def _misfit_warnings(settings: Settings, answers: Sequence[Answer]) -> tuple[str
     return tuple(found.values())
 
 
+def _contrary_warnings(settings: Settings, answers: Sequence[Answer]) -> tuple[str, ...]:
+    """Say which rules the noisy counts show to be broken: rows out keep them, and do not stand for the rows then."""
+    return tuple(
+        f"rule {text!r}: at least about {share:.0%} of the rows break it, by the noisy counts, and rows out, which all "
+        "keep it, misstate them; look with `lapwing schema check` and leave the rule out or mend it"
+        for text, share in broken_at_least(settings.schema, answers).items()
+        if share > _BROKEN_SHARE
+    )
+
+
 def _surely_last(answer: NoisyCounts) -> float:
     """Return the share of missing cells or misfits, less what noise explains: four standard deviations."""
-    sure = _SURE_DEVIATIONS * answer.noise.sd
+    sure = SURE_DEVIATIONS * answer.noise.sd
     most = float(answer.counts.sum()) + sure * math.sqrt(answer.counts.size)
     return (float(answer.counts[-1]) - sure) / max(most, 1.0)
