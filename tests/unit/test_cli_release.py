@@ -1,9 +1,7 @@
-"""synthesize, resume, sample, query, answers, demo: files, notes and refusals."""
+"""synthesize, resume, query, answers, demo: files, notes and refusals."""
 
-import datetime as dt
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,39 +10,21 @@ import polars as pl
 import pytest
 
 from helpers.command import lapwing
+from helpers.small_people import made_model, synthesize, write_people
 from lapwing.budget.budget import requested_budget
-
-SCHEMA = {
-    "fields": [
-        {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99, "required": True}},
-        {"name": "sex", "type": "string", "categories": ["f", "m"], "constraints": {"required": True}},
-        {"name": "day", "type": "date", "constraints": {"minimum": "2020-01-01", "maximum": "2020-12-31"}},
-    ]
-}
 
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """Work in a folder with a table and its schema."""
     monkeypatch.chdir(tmp_path)
-    Path("s.json").write_text(json.dumps(SCHEMA))
-    table = pl.DataFrame({"age": [value % 90 for value in range(400)], "sex": ["f", "m"] * 200})
-    days = pl.date_range(dt.date(2020, 1, 1), dt.date(2020, 12, 31), eager=True).gather(
-        [row % 366 for row in range(400)]
-    )
-    table.with_columns(day=days).write_parquet("data.parquet")
+    write_people()
     return tmp_path
-
-
-def synthesize(*more, epsilon="2", out="out.csv"):
-    return lapwing("synthesize", "data.parquet", "--schema", "s.json", "--epsilon", epsilon, "-o", out, *more)
 
 
 @pytest.fixture
 def model(place):
-    said = synthesize("--model", "m.lapwing", "--seed", "1", "--quiet", epsilon="50")
-    assert said.status == 0, said.err
-    return place / "m.lapwing"
+    return made_model(place)
 
 
 def names(folder):
@@ -238,98 +218,6 @@ def test_resume_finishes_a_release_without_paying_twice(place):
     assert Path("again.csv").read_bytes() == Path("out.csv").read_bytes()
     assert Path("again.lapwing").read_bytes() == Path("m.lapwing").read_bytes()
     assert "epsilon 2" in next(line for line in lapwing("ledger", "show").out.splitlines() if line.startswith("spent"))
-
-
-def test_sample_draws_rows_that_match(model):
-    said = lapwing(*f"sample {model} --rows 50 --seed 4 --where sex=f --where age=30..40 -o more.parquet".split())
-
-    assert (said.status, said.out) == (0, "")
-    rows = pl.read_parquet("more.parquet")
-    assert rows.height == 50
-    assert set(rows["sex"]) == {"f"}
-    assert rows["age"].is_between(30, 40).all()
-
-
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_sample_gives_one_row_for_each_condition_of_a_file(model, ending):
-    wanted = pl.DataFrame({"age": [30, 40, 50], "sex": ["f", "m", "f"]})
-    wanted.write_csv("c.csv") if ending == "csv" else wanted.write_parquet("c.parquet")
-
-    said = lapwing("sample", model, "--where-file", f"c.{ending}", "-o", "more.parquet")
-
-    assert said.status == 0, said.err
-    assert pl.read_parquet("more.parquet").select("age", "sex").equals(wanted)
-    assert re.search(r"support of 3 condition rows, [0-9.]+ effective atoms on average: ", said.err)
-
-
-def test_sample_says_the_support_of_a_condition(model):
-    said = lapwing("sample", model, "--rows", "3", "--where", "sex=f", "-o", "more.csv")
-
-    assert re.search(r"support: [0-9.]+ effective atoms, [0-9.]+% of the rows; rows are drawn ", said.err)
-
-
-@pytest.mark.parametrize(
-    ("more", "says"),
-    [
-        ([], "sample needs a number of rows; give --rows N, or conditions with --where-file FILE"),
-        (
-            ["--where-file", "c.csv", "--rows", "3"],
-            "--where-file gives one row for each of its conditions; leave --rows",
-        ),
-        (["--where-file", "c.csv", "--where", "sex=f"], "leave --where out"),
-        (["--where-file", "c.csv"], 'condition row 2: column "age"'),
-        (["--where-file", "none.csv"], "none.csv"),
-    ],
-)
-def test_files_of_conditions_that_do_not_fit_are_refused(model, more, says):
-    Path("c.csv").write_text("age,sex\n30,f\nold,m\n")
-
-    said = lapwing("sample", model, "-o", "a.csv", *more)
-
-    assert said.status == 1
-    assert says in said.error
-    assert not Path("a.csv").exists()
-
-
-def test_sample_with_a_seed_is_repeatable(model):
-    for out in ("a.csv", "b.csv"):
-        assert lapwing("sample", model, "--rows", "20", "--seed", "9", "-o", out).status == 0
-
-    assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes()
-
-
-def test_a_date_range_is_a_condition_too(model):
-    said = lapwing("sample", model, "--rows", "5", "--where", "day=2020-03-01..2020-03-31", "-o", "a.csv")
-
-    assert said.status == 0, said.err
-    assert pl.read_csv("a.csv")["day"].str.starts_with("2020-03").all()
-
-
-@pytest.mark.parametrize(
-    ("more", "says"),
-    [
-        (["--rows", "0"], "rows must be at least 1"),
-        (["-o", "a.txt"], "must end in"),
-        (["--where", "sex"], "col=value"),
-        (["--where", "sex=x"], "no category of column 'sex'"),
-        (["--where", "sex=FF"], "did you mean f?"),
-        (["--where", "height=3"], 'no column "height"; columns: age, sex, day'),
-        (["--where", "age=30.."], "a range needs both ends, got age=30..;"),
-        (["--where", "day=..2020-05-01"], "a range needs both ends"),
-        (["--where", "sex="], "missing, but it is required"),
-        (["--where", "age=old"], "holds numbers"),
-        (["--where", "age=1", "--where", "age=2"], "twice"),
-        (["-o", "m.lapwing.csv", "--seed", "-1"], "seed must be"),
-    ],
-)
-def test_refused_samples_leave_no_file(model, more, says):
-    before = names(model.parent)
-
-    said = lapwing("sample", model, "--rows", "5", "-o", "a.csv", *more)
-
-    assert said.status == 1
-    assert says in said.error
-    assert names(model.parent) == before
 
 
 def test_answers_writes_every_noisy_table_and_an_index(model):
