@@ -73,18 +73,32 @@ def test_columns_that_may_be_missing_make_an_order_in_a_circle_possible() -> Non
     assert row["day"] == schema.field("day").domain.last or row["week"] == schema.field("week").domain.last
 
 
-def test_a_search_without_an_end_is_given_up_and_the_rules_are_taken() -> None:
+def test_rules_that_a_search_cannot_decide_are_refused_when_the_schema_is_read() -> None:
     # A sum that is odd and a difference that is even: neither rule sees that by itself.
     fields = [
-        *(bounded(name, 0, 10**9) for name in ("a", "b")),
+        *(bounded(name, 0, 10**9) for name in ("a", "b", "e", "f")),
         bounded("c", 1, 10**9 + 1, resolution=2),
         bounded("d", 0, 10**9, resolution=2),
     ]
-    rules = [{"sum": ["a", "b"], "equals": "c"}, {"sum": {"a": 1, "b": -1}, "equals": "d"}]
+    rules = [
+        {"order": ["e", "f"]},
+        {"sum": ["a", "b"], "equals": "c"},
+        {"sum": {"a": 1, "b": -1}, "equals": "d"},
+    ]
 
+    with pytest.raises(SchemaError, match=r"^rules 2, 3: no row was found that keeps them all, nor that there is none"):
+        Schema.from_dict({"fields": fields, "rules": rules})
+
+
+def test_a_row_is_found_again_whatever_the_order_in_which_columns_are_asked_for() -> None:
+    fields = [bounded(name, 0, 10**6) for name in "abc"]
+    rules = [{"sum": ["a", "b"], "equals": "c"}, {"never": {"c": {"maximum": 17}}}]
     schema = Schema.from_dict({"fields": fields, "rules": rules})
 
-    assert completed(schema, {}, ("a", "b", "c", "d")) is None
+    found = [completed(schema, {}, tuple(names)) for names in ("abc", "bac", "cba")]
+
+    assert found[0] is not None
+    assert found[0] == found[1] == found[2]
 
 
 def test_steps_that_never_meet_a_sum_are_a_contradiction() -> None:

@@ -176,6 +176,33 @@ def test_a_number_without_resolution_that_is_determined_is_shown_as_one_number()
 
     assert violations(frame, schema) == [0]
     assert frame["density"].n_unique() <= 4
+    # No two cells of it are equal beforehand, which says nothing about how well the mechanism did.
+    (moved,) = [each for each in release.certificate.accuracy if each.kind == MOVED]
+    assert moved.value < 0.1
+    assert "none of density is counted" in moved.text
+    assert [line for line in release.certificate.warnings if "rule" in line] == [
+        "rule 'area determines density': density has no resolution, so that no two of its values are equal in the "
+        'model, and which goes with what is a guess; give it a resolution, or list "values" that are public'
+    ]
+
+
+def test_a_certificate_says_that_a_map_is_a_guess_and_names_no_mechanism():
+    few = [f"c{place}" for place in range(50)]
+    fields = [{"name": name, "type": "string", "categories": few} for name in ("code", "group")]
+    rules = [{"determines": ["code"], "column": "group"}]
+    data = pl.DataFrame({"code": few * 4, "group": [few[(place * 7) % 50] for place in range(50)] * 4})
+    guessed = lw.synthesize(data, {"fields": fields, "rules": rules}, epsilon=0.5, mechanism="independent", seed=1)
+    rules[0]["values"] = [[few[place], few[(place * 7) % 50]] for place in range(50)]
+    listed = lw.synthesize(data, {"fields": fields, "rules": rules}, epsilon=0.5, mechanism="independent", seed=1)
+
+    said, not_said = (
+        [line for line in release.certificate.warnings if "is a guess" in line] for release in (guessed, listed)
+    )
+
+    assert len(said) == 1
+    assert said[0].startswith("rule 'code determines group': 9")
+    assert not_said == []
+    assert "adaptive" not in "".join(guessed.certificate.warnings)
 
 
 def test_a_schema_without_rules_changes_nothing():

@@ -9,9 +9,11 @@ from lapwing.release.kept_tables import OFF, KeptTable
 from lapwing.release.model import ReleasedModel
 from lapwing.sample.public_margins import HELD, Raked, raked_to_public
 from lapwing.sample.ruled import Ruled, ruled
+from lapwing.schema.rules import Determines
 from lapwing.schema.schemas import Schema
 
 _MUCH = 0.5
+_GUESSED = 0.25  # of the weight, beside the value that its determinants got
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -89,7 +91,7 @@ def finished_model(model: ReleasedModel, schema: Schema, seed: int) -> Finished:
         rules=rules,
         public_tables=_kept_tables(schema, raked),
         statements=((_statement(found),) if schema.rules else ()) + _raked_statements(raked),
-        warnings=(*_warnings(found), *_raked_warnings(raked)),
+        warnings=(*_warnings(found), *_map_warnings(found, schema), *_raked_warnings(raked)),
     )
 
 
@@ -134,11 +136,12 @@ def _raked_warnings(raked: Raked) -> tuple[str, ...]:
 
 def _statement(found: Ruled) -> Statement:
     """Say how far keeping the rules can have moved anything."""
+    endless = f", and none of {', '.join(found.endless)} is counted: no two of its values were equal before"
     return Statement(
         kind=MOVED,
         text=f"of the weight of the model's {found.model.atoms} atoms, each with one value of each column that a rule "
         "names, this share had to change to keep the rules: no share of the rows moved by more; what is stated of the "
-        "mechanism's errors is stated of its model before",
+        "mechanism's errors is stated of its model before" + endless * bool(found.endless),
         value=found.moved,
     )
 
@@ -148,6 +151,25 @@ def _warnings(found: Ruled) -> tuple[str, ...]:
     if found.moved <= _MUCH:
         return ()
     return (
-        f"{found.moved:.0%} of the model's weight had to change to keep the rules: the mechanism knew little of what "
-        "they tie together; use more budget, or a mechanism such as adaptive that measures these columns together",
+        f"{found.moved:.0%} of the model's weight had to change to keep the rules: the model knew little of what they "
+        "tie together; use more budget, fewer columns, or a mechanism that measures the columns of a rule together",
     )
+
+
+def _map_warnings(found: Ruled, schema: Schema) -> tuple[str, ...]:
+    """Say where a map that nobody listed is the model's guess."""
+    said = []
+    for rule, broke in zip(schema.rules, found.by_rule, strict=True):
+        if not isinstance(rule, Determines) or rule.values:
+            continue
+        if rule.column in found.endless:
+            said.append(
+                f"rule {rule.text!r}: {rule.column} has no resolution, so that no two of its values are equal in the "
+                'model, and which goes with what is a guess; give it a resolution, or list "values" that are public'
+            )
+        elif broke > _GUESSED:
+            said.append(
+                f"rule {rule.text!r}: {broke:.0%} of the model's weight had another value than the one that it got, so "
+                'that which goes with what is a guess; list "values" that are public, or let a coarser column determine'
+            )
+    return tuple(said)

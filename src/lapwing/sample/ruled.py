@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lapwing.errors import SchemaError
 from lapwing.release.model import Indexed, ReleasedModel
 from lapwing.sample.draws import AtomRows, Histogram, draw_column
 from lapwing.sample.pinned import is_point, pinned, points, split, taken, with_points
@@ -38,15 +37,20 @@ class Ruled:
     model : ReleasedModel
         Each column that a rule names is a point in each atom.
     moved : float
-        Share of the weight whose codes had to change against the mechanism's model, from 0 to 1.
+        Share of the weight whose codes had to change against the mechanism's model, from 0 to 1; ``endless`` columns
+        are left out.
     by_rule : tuple of float
         Per rule of the schema the share of the weight that broke it before; for a dependency, what was not of the
         commonest value of its determinants.
+    endless : tuple of str
+        Columns without resolution that others determine, without a public map: hardly two of their values were equal
+        before, so that nearly all had to change.
     """
 
     model: ReleasedModel
     moved: float
     by_rule: tuple[float, ...]
+    endless: tuple[str, ...] = ()
 
 
 def ruled(model: ReleasedModel, schema: Schema, rng: np.random.Generator) -> Ruled:
@@ -66,11 +70,6 @@ def ruled(model: ReleasedModel, schema: Schema, rng: np.random.Generator) -> Rul
     Ruled
         The model as it is, where the schema has no rules. Otherwise of about ``2 * rows`` atoms, 20,000 at least and
         400,000 at most, or as many as it had. Columns that no rule names keep their laws and their weights.
-
-    Raises
-    ------
-    SchemaError
-        If rows that keep all rules are to be had by a search only, and it finds none.
 
     Notes
     -----
@@ -92,9 +91,19 @@ def ruled(model: ReleasedModel, schema: Schema, rng: np.random.Generator) -> Rul
     for component in found:
         own = {name: start[name] for name in component.columns}
         codes |= _kept(component, own, _Atoms(model, origin, weights), schema, rng)
-    is_moved = np.logical_or.reduce([codes[name] != start[name] for name in names])
+    endless = tuple(
+        dict.fromkeys(
+            rule.column
+            for component in found
+            for rule in component.dependencies
+            if schema.field(rule.column).domain.continuous
+        )
+    )
+    is_moved = np.zeros(weights.size, dtype=bool)
+    for name in set(names).difference(endless):
+        is_moved |= codes[name] != start[name]
     moved = float(weights[is_moved].sum() / weights.sum())
-    return Ruled(with_points(wide, codes), moved, by_rule)
+    return Ruled(with_points(wide, codes), moved, by_rule, endless)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -210,11 +219,7 @@ def _pool(codes: Codes, weights: np.ndarray, is_kept: np.ndarray) -> Pool:
 def _witness(component: Component, schema: Schema, count: int) -> dict[str, np.ndarray]:
     """Return one row that keeps all rules, again and again."""
     row = completed(schema, {}, component.columns)
-    if row is None:
-        raise SchemaError(
-            f"no row was found that keeps all rules on {', '.join(component.columns)}; make them simpler, or list the "
-            "allowed combinations"
-        )
+    assert row is not None, "a schema whose rules leave no row that is found is refused when it is read"
     return {name: np.full(count, row[name], dtype=np.int64) for name in component.columns}
 
 

@@ -45,19 +45,27 @@ def checked_rules(fields: tuple[Field, ...], rules: tuple[Rule, ...]) -> tuple[C
     Raises
     ------
     SchemaError
-        As `lapwing.schema.rule_coding.coded`; and where no row keeps all rules, naming few that contradict each other.
+        As `lapwing.schema.rule_coding.coded`; where no row keeps all rules, naming few that contradict each other; and
+        where the search meets its bounds before it finds a row, as a release could fail after its budget is spent.
 
     Notes
     -----
-    Kept for the last few tables, as schemas are copied often. The search is bounded. Where its bounds are met before it
-    finds a row or that there is none, the rules are taken.
+    Kept for the last few tables, as schemas are copied often. `completed`, asked for a row of a whole component with
+    nothing fixed, makes the same search again, and so finds one.
     """
     found = coded(fields, rules)
     domains = _domains(fields, {name for rule in found for name in rule.columns})
     for names in components(found):
         own = [rule for rule in found if rule.columns[0] in names]
-        if _search(own, {name: domains[name] for name in names}).is_hopeless:
+        outcome = _search(own, {name: domains[name] for name in names})
+        if outcome.is_hopeless:
             _refuse(own, rules, domains)
+        if outcome.row is None:
+            numbers = sorted({rules.index(rule.rule) + 1 for rule in own})
+            raise SchemaError(
+                f"rules {', '.join(map(str, numbers))}: no row was found that keeps them all, nor that there is none; "
+                "make them simpler, or list the allowed combinations"
+            )
     return found
 
 
@@ -120,7 +128,9 @@ def is_impossible(schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.intege
 def _outcome(schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]) -> "_Outcome":
     """Look for a row of a component within runs of codes."""
     rules = [rule for rule in schema.coded_rules if rule.columns[0] in component]
-    domains = _domains([schema.field(name) for name in component], set(component))
+    # In the order in which the rules were checked, so that the search goes the same way.
+    ordered = [name for names in components(rules) for name in names]
+    domains = _domains([schema.field(name) for name in ordered], set(component))
     for name, runs in fixed.items():
         if name in domains:
             domains[name] = meet(domains[name], np.asarray(runs, dtype=np.int64).reshape(-1, 2))
