@@ -26,7 +26,12 @@ from lapwing.schema.schemas import Schema
         ({"never": {"age": {"max": 3}}}, 'rule 1: never: "age": unknown key "max"; did you mean "maximum"?'),
         ({"description": "x"}, "rule 1 says nothing; write exactly one of the keys order, sum, determines"),
         ({"order": ["age", "pay"], "never": {"age": 1}}, "rule 1 has order and never; write exactly one"),
-        ({"order": ["age"]}, "rule 1: order must be a list of at least 2 columns"),
+        ({"order": ["age"]}, "rule 1: order must be a list of at least 2 columns, got a list of 1"),
+        ({"order": []}, "rule 1: order must be a list of at least 2 columns, got an empty list"),
+        (
+            {"when": {"age": 1}, "then": {"sex": []}},
+            'then: "sex" must be a list of at least one entry, got an empty list',
+        ),
         ({"order": ["age", "age"]}, 'rule 1: order: column "age" stands twice'),
         (
             {"sum": {"age": 1.5}, "equals": "pay"},
@@ -44,8 +49,14 @@ from lapwing.schema.schemas import Schema
             'rule 1 (age <= pya): no field is called "pya"; close matches or first names are "pay"',
         ),
         ({"order": ["age", "id"]}, 'rule 1 (age <= id): column "id" is an identifier, which is not modelled'),
-        ({"never": {"sex": "x"}}, 'rule 1 (never sex is x): column "sex" is one of its categories, got "x"'),
+        ({"never": {"sex": "x"}}, 'rule 1 (never sex is x): column "sex" must be one of its categories, got "x"'),
         ({"never": {"sex": {"minimum": "f"}}}, 'asks column "sex" for a range, but it has no order; list values'),
+        ({"never": {"sex": "F"}}, 'column "sex" must be one of its categories, got "F"; did you mean "f"?'),
+        ({"never": {"age": {"maximum": "14"}}}, 'got "14" as the upper end of a range; write a number'),
+        (
+            {"never": {"day": {"minimum": "2020-13-01"}}},
+            'got "2020-13-01" as the lower end of a range; write a day such as 2020-01-31',
+        ),
         ({"never": {"flag": None}}, 'asks column "flag" for missing, but it is required'),
         ({"never": {"age": 121}}, 'column "age" holds integer values from 0 to 120, got 121'),
         (

@@ -1,12 +1,12 @@
 """`--where col=value`, `col=a,b`, `col=a..b` and `col=`, and `--where-file`: conditions on released rows."""
 
-import difflib
 import itertools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lapwing.errors import ParameterError
+from lapwing.schema.nearest import nearest
 from lapwing.schema.scalars import category_key, is_finite_number, quote
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ _DRAWN = {
     "nearest": "atoms that match in some columns",
 }
 _LISTED = 40
-_COMPARED = 10_000  # of a longer list, to answer at once
 
 
 def read_conditions(texts: Sequence[str], schema: "Schema") -> dict[str, object] | None:
@@ -139,9 +138,6 @@ def _value(field: "Field", text: str) -> "Scalar":
 
 
 def _nearest(text: str, known: Iterable[str]) -> str:
-    """Return a question about the nearest categories, whatever their case, or where to find them."""
-    folded = {name.casefold(): name for name in itertools.islice(known, _COMPARED)}
-    near = difflib.get_close_matches(text.casefold(), folded)
-    return (
-        f"did you mean {' or '.join(folded[name] for name in near)}?" if near else "see the schema for its categories"
-    )
+    """Return a question about the nearest categories, or where to find them."""
+    near = nearest(text, known)
+    return f"did you mean {' or '.join(near)}?" if near else "see the schema for its categories"

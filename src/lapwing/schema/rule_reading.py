@@ -181,8 +181,15 @@ _READERS: Final[dict[str, Callable[[Mapping[str, Any], str], _Maker]]] = {
 def _list(value: object, where: str) -> Sequence[Any]:
     """Return a list that is not empty."""
     if not isinstance(value, list | tuple) or not value:
-        raise SchemaError(f"{where} must be a list of at least one entry, got {quote(value)}")
+        raise SchemaError(f"{where} must be a list of at least one entry, got {_got(value)}")
     return value
+
+
+def _got(value: object) -> str:
+    """Return what stands where a longer list should."""
+    if not isinstance(value, list | tuple):
+        return quote(value)
+    return f"a list of {len(value)}" if value else "an empty list"
 
 
 def _name(value: object, where: str) -> str:
@@ -196,7 +203,7 @@ def _names(value: object, where: str, least: int = 1) -> tuple[str, ...]:
     """Return distinct names of columns."""
     listed = [value] if isinstance(value, str) and least == 1 else value
     if not isinstance(listed, list | tuple) or len(listed) < least:
-        raise SchemaError(f"{where} must be a list of at least {least} columns, got {quote(value)}")
+        raise SchemaError(f"{where} must be a list of at least {least} column{'s' * (least > 1)}, got {_got(value)}")
     names = tuple(_name(name, where) for name in listed)
     _check_distinct(names, where)
     return names

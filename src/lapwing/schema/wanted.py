@@ -1,7 +1,7 @@
 """What a condition on one column asks for, as runs of codes. Public values only; no row comes here."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
@@ -12,6 +12,7 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.schema.domains import Domain
 from lapwing.schema.fields import Field
+from lapwing.schema.nearest import nearest
 from lapwing.schema.ranges import Range
 from lapwing.schema.scalars import (
     MICROSECONDS,
@@ -24,6 +25,12 @@ from lapwing.schema.scalars import (
 from lapwing.schema.values import category_positions, exact_cells, special_codes, stand_in
 
 _CELLS = 2**32
+_FORMS = {
+    "integer": "a number",
+    "number": "a number",
+    "date": "a day such as 2020-01-31",
+    "datetime": "a moment such as 2020-01-31T13:45:00",
+}
 _NAMES_OF_MISSING = ("NAType", "NaTType")  # of pandas, which this package does not need
 
 
@@ -120,6 +127,10 @@ def _merged(runs: Iterable[tuple[int, int]]) -> np.ndarray:
 def _run(codes: "_Listed | _Axis", domain: Domain, item: object) -> tuple[int, int]:
     """Return the run of codes of one value or range."""
     name = quote(codes.field.name)
+    if isinstance(item, Mapping):
+        low, high = item.get("minimum", "low"), item.get("maximum", "high")
+        hint = f", or for a range write lw.between({low}, {high})" if domain.ordered else ""
+        raise ParameterError(f"where asks column {name} for an object; name a value{hint}")
     if isinstance(item, Between):
         if not domain.ordered:
             raise ParameterError(f"where asks column {name} for a range, but it has no order; list values")
@@ -178,9 +189,15 @@ def _listed(codes: _Listed, value: object) -> int:
     if key not in codes.positions:
         kind = "true or false" if field.categories is None else "one of its categories"
         shown_as = None if key is None else stand_in(field, str(key))
-        way_out = "see the schema" if shown_as is None else f"it is counted under {quote(shown_as)}: ask for that"
-        raise ParameterError(f"where: column {quote(field.name)} is {kind}, got {_shown(value)}; {way_out}")
+        way_out = _meant(codes, key) if shown_as is None else f"it is counted under {quote(shown_as)}: ask for that"
+        raise ParameterError(f"where: column {quote(field.name)} must be {kind}, got {_shown(value)}; {way_out}")
     return codes.positions[key]
+
+
+def _meant(codes: _Listed, key: object) -> str:
+    """Return a question about the nearest categories, or where to find them."""
+    near = nearest(key, codes.positions) if isinstance(key, str) and codes.field.type == "string" else []
+    return f"did you mean {' or '.join(map(quote, near))}?" if near else "see the schema"
 
 
 def _listed_range(codes: _Listed, item: Between) -> tuple[int, int]:
@@ -268,9 +285,11 @@ def _code(axis: _Axis, value: object) -> int:
     if number is not None and number in axis.specials:
         return axis.specials[number]
     if number is None or not _is_inside(axis, number):
+        is_misspelt = number is None and field.type in ("date", "datetime")
+        way_out = f"write {_FORMS[field.type]}" if is_misspelt else "name a value in its domain"
         raise ParameterError(
             f"where: column {quote(field.name)} holds {field.type} values from {field.minimum} to {field.maximum}, "
-            f"got {_shown(value)}; name a value in its domain"
+            f"got {_shown(value)}; {way_out}"
         )
     if axis.is_continuous:
         return axis.found.cell(float(number))
@@ -289,11 +308,15 @@ def _range(axis: _Axis, item: Between) -> tuple[int, int]:
     """Return the run of codes whose values lie in a range."""
     field = axis.field
     low, high = _number(field, item.low), _number(field, item.high)
-    if low is None or high is None:
-        raise ParameterError(
-            f"where: column {quote(field.name)} holds {field.type} values, got a range from {_shown(item.low)} to "
-            f"{_shown(item.high)}; name both ends"
-        )
+    for number, end, which in ((low, item.low, "lower"), (high, item.high, "upper")):
+        if number is None:
+            way_out = "name both ends" if end is None else f"write {_FORMS[field.type]}"
+            raise ParameterError(
+                f"where: column {quote(field.name)} holds {field.type} values, got {_shown(end)} as the {which} end of "
+                f"a range; {way_out}"
+            )
+    assert low is not None
+    assert high is not None
     if field.type == "datetime" and parse_date(_text(item.high)) is not None:
         high += MICROSECONDS["day"] - 1  # a day without a time is the whole day, as in the schema
     _check_order(field, item, low, high)
