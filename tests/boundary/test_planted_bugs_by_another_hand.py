@@ -241,8 +241,8 @@ def a_question_asked_before_is_free(patch):
 def the_certificate_forgets_the_last_answer(patch):
     honest = running.certify
 
-    def certify(settings, terms, records, answers, model):
-        return honest(settings, terms, records, answers[:-1], model)
+    def certify(settings, terms, records, answers, model, *, finished):
+        return honest(settings, terms, records, answers[:-1], model, finished=finished)
 
     patch.setattr(running, "certify", certify)
 

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from lapwing.errors import ParameterError
 from lapwing.mechanisms.linear_statistics import LinearStatistics
 from lapwing.mechanisms.steps.certified_errors import certified_errors, noisy_rows
@@ -59,7 +57,7 @@ def certified_table(
     workload = answered_workload(schema, settings["degree"], settings["bins"], answers)
     asked = workload_answers(answers, workload, certificate.public_rows)
     rows = noisy_rows(asked, certificate.public_rows)
-    released = np.asarray(workload.matrix(points_of(model), schema) @ (model.weights / model.weights.sum()))
+    released = workload.means(points_of(model), model.weights, schema)
     bounds = certified_errors(asked, rows, released, 1 - Fraction(str(confidence)))
     texts = [
         ", ".join(f"{name}={label}" for name, label in zip(columns, cell, strict=True))

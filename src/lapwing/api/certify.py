@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 
+from lapwing.api.finishing import Finished
 from lapwing.api.generators import generator
 from lapwing.api.records import Records
 from lapwing.api.settings import Settings
@@ -12,7 +13,7 @@ from lapwing.budget.budget import Budget, BudgetRequest
 from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.grid import KEPT_SHARE
 from lapwing.mechanisms.linear_statistics import CONDITION_NUMBER, EFFECTIVE_POINTS
-from lapwing.mechanisms.registry import accuracy_statements, assumptions, settings_of
+from lapwing.mechanisms.registry import accuracy_statements, assumptions, finished_statements, settings_of
 from lapwing.release.certificate import CERTIFIED, Certificate, CostLine, LedgerEntry, Statement
 from lapwing.release.contrary_rules import SURE_DEVIATIONS, broken_at_least
 from lapwing.release.domain_cost import other_terms_warnings, pairs_at, untold_warnings
@@ -35,7 +36,13 @@ _WEAK_DELTA = Fraction(1, 1000)
 
 
 def certify(
-    settings: Settings, terms: Terms, records: Records, answers: Sequence[Answer], model: ReleasedModel
+    settings: Settings,
+    terms: Terms,
+    records: Records,
+    answers: Sequence[Answer],
+    model: ReleasedModel,
+    *,
+    finished: Finished,
 ) -> Certificate:
     """Return the certificate of a release.
 
@@ -46,7 +53,9 @@ def certify(
     answers : sequence of answers
         Every answer that was given; their costs sum to the certificate's total.
     model : ReleasedModel
-        What was released.
+        As the mechanism made it.
+    finished : Finished
+        What rules and public tables made of it, which is released.
 
     Returns
     -------
@@ -59,11 +68,8 @@ def certify(
     rng = generator(settings.seed, "certificate")
     bought = fields_of_origin(settings.schema, "dp")
     modelled = [field.name for field in settings.schema.columns]
-    accuracy = (
-        *_noise_statements(answers),
-        *accuracy_statements(settings.mechanism, settings.schema, terms, answers, model, rng=rng),
-    )
-    return Certificate(
+    accuracy = accuracy_statements(settings.mechanism, settings.schema, terms, answers, model, rng=rng)
+    certificate = Certificate(
         lapwing=VERSION,
         mechanism=settings.mechanism.name,
         settings=settings_of(settings.mechanism),
@@ -83,7 +89,7 @@ def certify(
         released_rows=model.rows,
         seed=settings.seed,
         ledger=ledger_entry(records),
-        accuracy=accuracy,
+        accuracy=(*_noise_statements(answers), *_of_released(settings, terms, answers, accuracy, (model, finished))),
         assumed=(*assumptions(settings.mechanism), *_claims(answers)),
         warnings=(
             *_noise_warnings(answers, model, terms),
@@ -98,6 +104,29 @@ def certify(
             *_drowned_warnings(accuracy),
         ),
         purchases=settings.schema.purchases,
+    )
+    return finished.on(certificate)
+
+
+def _of_released(
+    settings: Settings,
+    terms: Terms,
+    answers: Sequence[Answer],
+    stated: Sequence[Statement],
+    models: tuple[ReleasedModel, Finished],
+) -> tuple[Statement, ...]:
+    """Return what is stated of the mechanism's model as it holds for what was released."""
+    model, finished = models
+    if finished.model is model:
+        return tuple(stated)
+    return finished_statements(
+        settings.mechanism,
+        settings.schema,
+        terms,
+        answers,
+        stated,
+        model=finished.model,
+        changed=finished.changed,
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from lapwing.api.generators import generator
 from lapwing.release.certificate import Certificate, Statement
 from lapwing.release.kept_rules import MOVED, KeptRule
-from lapwing.release.kept_tables import OFF, KeptTable
+from lapwing.release.kept_tables import CHANGED, OFF, KeptTable
 from lapwing.release.model import ReleasedModel
 from lapwing.sample.public_margins import HELD, Raked, raked_to_public
 from lapwing.sample.ruled import Ruled, ruled
@@ -28,6 +28,9 @@ class Finished:
         The rules of the schema, all of which it keeps.
     public_tables : tuple of KeptTable
         The public tables of the schema; it holds those that are exact.
+    changed : float
+        Share of the weight that rules and public tables moved at most, from 0 to 1: no probability changed by more
+        against the mechanism's model, once its atoms hold one code of each column that these name.
     statements : tuple of Statement
         What finishing changed.
     warnings : tuple of str
@@ -37,6 +40,7 @@ class Finished:
     model: ReleasedModel
     rules: tuple[KeptRule, ...] = ()
     public_tables: tuple[KeptTable, ...] = ()
+    changed: float = 0.0
     statements: tuple[Statement, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -86,11 +90,13 @@ def finished_model(model: ReleasedModel, schema: Schema, seed: int) -> Finished:
         )
         for rule, broke in zip(schema.rules, found.by_rule, strict=True)
     )
+    changed = min(1.0, found.changed + raked.changed)
     return Finished(
         model=raked.model,
         rules=rules,
         public_tables=_kept_tables(schema, raked),
-        statements=((_statement(found),) if schema.rules else ()) + _raked_statements(raked),
+        changed=changed,
+        statements=((_statement(found),) if schema.rules else ()) + _raked_statements(raked, changed),
         warnings=(*_warnings(found), *_map_warnings(found, schema), *_raked_warnings(raked)),
     )
 
@@ -111,17 +117,24 @@ def _kept_tables(schema: Schema, raked: Raked) -> tuple[KeptTable, ...]:
     )
 
 
-def _raked_statements(raked: Raked) -> tuple[Statement, ...]:
+def _raked_statements(raked: Raked, changed: float) -> tuple[Statement, ...]:
     """Say how far the public tables can have moved anything."""
-    return tuple(
+    each_table = tuple(
         Statement(
             kind=OFF,
-            text=f"share of the weight of the mechanism's model that had to move between the cells of the public table "
-            f"of {', '.join(each.table.columns)}; what is stated of the mechanism's errors is of its model before",
+            text="share of the weight that had to move between the cells of the public table of "
+            f"{', '.join(each.table.columns)}",
             value=each.before,
         )
         for each in raked.tables
     )
+    if not each_table:
+        return ()
+    text = (
+        "share of the weight that rules and public tables moved at most: no share of the rows is further from that of "
+        "the mechanism's model, whose atoms drew one value each of the columns that these name"
+    )
+    return (*each_table, Statement(kind=CHANGED, text=text, value=changed))
 
 
 def _raked_warnings(raked: Raked) -> tuple[str, ...]:
@@ -140,8 +153,8 @@ def _statement(found: Ruled) -> Statement:
     return Statement(
         kind=MOVED,
         text=f"of the weight of the model's {found.model.atoms} atoms, each with one value of each column that a rule "
-        "names, this share had to change to keep the rules: no share of the rows moved by more; what is stated of the "
-        "mechanism's errors is stated of its model before" + endless * bool(found.endless),
+        "names, drawn from its own law, this share had to change to keep the rules: no share of the rows moved by more "
+        "than that draw did and this" + endless * bool(found.endless),
         value=found.moved,
     )
 

@@ -71,7 +71,7 @@ def run_release(
     return Release(
         schema=settings.schema,
         model=finished.model,
-        certificate=finished.on(certify(settings, terms, records, answers, model)),
+        certificate=certify(settings, terms, records, answers, model, finished=finished),
         noisy=answers,
         seed=settings.seed if settings.is_seeded else None,
     )

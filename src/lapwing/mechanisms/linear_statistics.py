@@ -228,6 +228,24 @@ class LinearStatistics:
             ),
         )
 
+    def certified(
+        self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel
+    ) -> tuple[Statement, ...]:
+        """Say how far each statistic of any released model can be from the table's: the first of `statements`.
+
+        Parameters
+        ----------
+        schema, terms, answers
+            Of the release.
+        model : ReleasedModel
+            That of `run`, or what rules and public tables made of it.
+        """
+        workload = self._workload(schema)
+        asked = workload_answers(answers, workload, terms.rows)
+        shares = workload.means(points_of(model), model.weights, schema)
+        bounds = certified_errors(asked, noisy_rows(asked, terms.rows), shares, self._failure)
+        return certified_statements(workload, bounds, float(self.confidence))
+
     def assumptions(self) -> tuple[str, ...]:
         """Say what the guarantee takes on the caller's word."""
         return () if self._is_named else (f"that mu ({self.mu!r}) is public is the caller's claim",)

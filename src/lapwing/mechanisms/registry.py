@@ -19,6 +19,7 @@ from lapwing.mechanisms.microaggregation import Microaggregation
 from lapwing.mechanisms.pmm import PMM
 from lapwing.mechanisms.private_sampling import PrivateSampling
 from lapwing.mechanisms.psmm import PSMM
+from lapwing.mechanisms.steps.finished_accuracy import after_finishing
 from lapwing.mechanisms.steps.reduced_space import PublicPoints
 from lapwing.mechanisms.steps.stat_expressions import RowFunction
 from lapwing.release.certificate import Statement
@@ -194,6 +195,37 @@ def accuracy_statements(
     if isinstance(mechanism, PMM | PSMM | Grid | KDTree | Microaggregation | LinearStatistics | PrivateSampling):
         return mechanism.statements(schema, terms, answers, model, rng)
     return ()
+
+
+def finished_statements(
+    mechanism: Mechanism,
+    schema: Schema,
+    terms: Terms,
+    answers: Sequence[Answer],
+    stated: Sequence[Statement],
+    *,
+    model: ReleasedModel,
+    changed: float,
+) -> tuple[Statement, ...]:
+    """Return what `accuracy_statements` says of a mechanism's model, made true of the model that was released.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        That made the release.
+    schema, terms, answers
+        Of the release.
+    stated : sequence of Statement
+        Of `accuracy_statements`.
+    model : ReleasedModel
+        With its rules and public tables.
+    changed : float
+        Share of the weight that these moved at most, from 0 to 1.
+    """
+    certified: tuple[Statement, ...] = ()
+    if isinstance(mechanism, LinearStatistics):
+        certified = mechanism.certified(schema, terms, answers, model)
+    return (*certified, *after_finishing(stated[len(certified) :], changed))
 
 
 def assumptions(mechanism: Mechanism) -> tuple[str, ...]:

@@ -10,6 +10,9 @@ from lapwing.release.plain import read_key, read_list, read_optional
 OFF: Final = "moved to a public table"
 """Kind of the statement that says what holding a public table changed."""
 
+CHANGED: Final = "moved in all"
+"""Kind of the statement that says what rules and public tables changed together."""
+
 _HOLDS: Final = ("exact", "prior")
 
 

@@ -60,10 +60,15 @@ class Raked:
         Of as many rows as the tables count.
     tables : tuple of HeldTable
         One for each exact public table, in the order of the schema.
+    changed : float
+        Share of the weight that was moved from atoms to others, from 0 to 1: the total variation distance from the
+        model before, once each of its atoms lies in one cell of each table, is at most this. No share of `HeldTable`
+        is larger.
     """
 
     model: ReleasedModel
     tables: tuple[HeldTable, ...]
+    changed: float = 0.0
 
 
 def raked_to_public(model: ReleasedModel, schema: Schema, rng: np.random.Generator) -> Raked:
@@ -101,6 +106,7 @@ def raked_to_public(model: ReleasedModel, schema: Schema, rng: np.random.Generat
         return Raked(model, ())
     total = tables[0].table.total
     model = _unmixed(model, tables, rng)
+    start = model.weights / model.weights.sum()
     cells = [atom_cells(model, table) for table in tables]
     before = [_distance(own, model.weights, table) for own, table in zip(cells, tables, strict=True)]
     boxes = [
@@ -119,7 +125,9 @@ def raked_to_public(model: ReleasedModel, schema: Schema, rng: np.random.Generat
     held = tuple(HeldTable(table.table, *gaps) for table, *gaps in zip(tables, before, after, strict=True))
     atoms = np.flatnonzero(weights)
     laws = {name: taken(law, atoms) for name, law in model.laws.items()}
-    return Raked(ReleasedModel(weights=weights[atoms], rows=total, laws=laws, log_linear=model.log_linear), held)
+    raked = ReleasedModel(weights=weights[atoms], rows=total, laws=laws, log_linear=model.log_linear)
+    gained = weights / weights.sum() - np.pad(start, (0, weights.size - start.size))
+    return Raked(raked, held, float(np.maximum(gained, 0.0).sum()))
 
 
 def _unmixed(model: ReleasedModel, tables: Sequence[CodedTable], rng: np.random.Generator) -> ReleasedModel:

@@ -42,6 +42,9 @@ class Ruled:
     by_rule : tuple of float
         Per rule of the schema the share of the weight that broke it before; for a dependency, what was not of the
         commonest value of its determinants.
+    changed : float
+        The same with the ``endless`` columns, from 0 to 1: at most this is the total variation distance from the
+        mechanism's model, once each of its atoms holds one code of each of these columns.
     endless : tuple of str
         Columns without resolution that others determine, without a public map: hardly two of their values were equal
         before, so that nearly all had to change.
@@ -50,6 +53,7 @@ class Ruled:
     model: ReleasedModel
     moved: float
     by_rule: tuple[float, ...]
+    changed: float = 0.0
     endless: tuple[str, ...] = ()
 
 
@@ -99,11 +103,16 @@ def ruled(model: ReleasedModel, schema: Schema, rng: np.random.Generator) -> Rul
             if schema.field(rule.column).domain.continuous
         )
     )
-    is_moved = np.zeros(weights.size, dtype=bool)
-    for name in set(names).difference(endless):
-        is_moved |= codes[name] != start[name]
-    moved = float(weights[is_moved].sum() / weights.sum())
-    return Ruled(with_points(wide, codes), moved, by_rule, endless)
+    moved = _changed_share([name for name in names if name not in endless], start, codes, weights)
+    return Ruled(with_points(wide, codes), moved, by_rule, _changed_share(names, start, codes, weights), endless)
+
+
+def _changed_share(names: Sequence[str], before: Codes, after: Codes, weights: np.ndarray) -> float:
+    """Return the share of the weight with another code in some column."""
+    is_changed = np.zeros(weights.size, dtype=bool)
+    for name in names:
+        is_changed |= after[name] != before[name]
+    return float(weights[is_changed].sum() / weights.sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -147,6 +147,33 @@ class Workload:
             parts.append(csr_array(self._values(points, schema)))
         return csr_array(vstack(parts, format="csr"))
 
+    def means(self, points: Mapping[str, np.ndarray], weights: np.ndarray, schema: Schema) -> np.ndarray:
+        """Return the weighted mean of every statistic: `matrix` times the weights, without the matrix.
+
+        Parameters
+        ----------
+        points : mapping of str to ndarray of integers, shape (m,)
+            Codes.
+        weights : ndarray of float64, shape (m,)
+            Non-negative, not all 0.
+        schema : Schema
+            Of the table.
+
+        Returns
+        -------
+        ndarray of float64, shape (size,)
+        """
+        shares = weights / weights.sum()
+        groups = {name: grouping.apply(points[name]).astype(np.int64) for name, grouping in self.groupings.items()}
+        found = []
+        for columns in self.tables:
+            shape = tuple(self.groupings[name].groups for name in columns)
+            place = np.ravel_multi_index(tuple(groups[name] for name in columns), shape)
+            found.append(np.bincount(place, shares, math.prod(shape)))
+        if self.statistics:
+            found.append(self._values(points, schema) @ shares)
+        return np.concatenate(found)
+
     def _values(self, points: Mapping[str, np.ndarray], schema: Schema) -> np.ndarray:
         """Return the other statistics on every point: ndarray of float64."""
         needs_records = any(isinstance(each, RowStatistic) and each.function for each in self.statistics)
