@@ -35,10 +35,13 @@ def test_a_file_of_another_kind_is_refused(release, tmp_path):
     release.save(tmp_path / "linked.lapwing")
     release.parent.save(tmp_path / "one.lapwing")
 
-    with pytest.raises(lw.DataError, match="not a Lapwing model file"):
+    with pytest.raises(lw.DataError, match=r"one.lapwing holds one table, not two.* lapwing.load$"):
         lw.load_linked(tmp_path / "one.lapwing")
-    with pytest.raises(lw.DataError, match="not a Lapwing model file"):
+    with pytest.raises(lw.DataError, match=r"linked.lapwing holds two linked tables.* lapwing.load_linked$"):
         lw.load(tmp_path / "linked.lapwing")
+    for command in ("sample {} --rows 3 -o r.csv", "report {} -o r.html", "query {} --column age"):
+        said = lapwing(*command.format(tmp_path / "linked.lapwing").split())
+        assert (said.status, "lapwing.load_linked" in said.error) == (1, True)
     with pytest.raises(lw.ParameterError, match="kind must be one of"):
         lw.load_linked(tmp_path / "linked.lapwing", "r")
 
@@ -90,7 +93,7 @@ def test_link_writes_both_tables_model_and_certificate(tmp_path):
     drawn, people = pl.read_parquet(tmp_path / "P.parquet"), pl.read_csv(tmp_path / "C.csv")
     told = json.loads((tmp_path / "P.parquet.certificate.json").read_text())
     assert (said.status, said.out) == (0, "")
-    assert "Not kept: children have no order" in said.err
+    assert "Not kept: what siblings have to do with each other" in said.err
     assert told["written_rows"] == [drawn.height, people.height] == [40, people.height]
     assert drawn.equals(lw.load_linked(tmp_path / "M.lapwing").sample(40, seed=3)[0])
 

@@ -161,10 +161,66 @@ def test_the_certificate_says_what_is_kept_and_what_is_not(release):
     told = release.certificate.to_dict()
 
     assert json.loads(release.certificate.to_json()) == told
-    assert len(told["not_kept"]) == 8
-    for sentence in (*told["kept"], *told["not_kept"]):
+    assert len(told["not_kept"]) == 7
+    assert not any("public tables" in sentence for sentence in told["not_kept"])
+    for sentence in told["kept"]:
         assert sentence in release.certificate.text()
+
+
+def test_the_summary_is_short_and_says_nothing_twice(release):
+    lines = release.certificate.text().splitlines()
+
+    assert len(lines) == len(set(lines)) <= 12
+    assert not any("one of two parts" in line for line in lines)
     assert any("one of two parts" in warning for warning in release.child.certificate.warnings)
+    assert lines[3].startswith("Not kept: what siblings have to do with each other")
+
+
+PUBLIC = {
+    "columns": ["kind"],
+    "cells": [["flat", 100], ["house", 300]],
+    "source": "Register of homes",
+    "provenance": "public",
+}
+
+
+@pytest.mark.parametrize("mechanism", ["adaptive", "independent"])
+def test_exact_public_totals_of_parents_hold_in_the_parents_out(mechanism):
+    parent = {**SCHEMA["parent"], "publicTables": [PUBLIC]}
+    settings = {"parent_mechanism": mechanism, "child_mechanism": "independent"}
+    rules = [{"order": ["persons", "rooms"]}]
+
+    found = released({**SCHEMA, "parent": parent, "rules": rules}, epsilon=1, **settings)
+
+    parents, children = found.sample()
+    assert dict(parents["kind"].value_counts().iter_rows()) == {"flat": 100, "house": 300}
+    assert dict(found.sample(40)[0]["kind"].value_counts().iter_rows()) == {"flat": 10, "house": 30}
+    assert set(children["home"]) <= set(parents["home"])
+    assert found.certificate.parent.public_tables[0].source == "Register of homes"
+
+
+def test_public_totals_hold_where_parents_who_can_have_no_child_are_drawn_again():
+    rules = [
+        {"never": {"rooms": 2, "age": {"maximum": 50}}},
+        {"never": {"rooms": 2, "age": {"minimum": 51}}},
+    ]
+    parent = {**SCHEMA["parent"], "publicTables": [PUBLIC]}
+    found = released({**SCHEMA, "parent": parent, "rules": rules}, epsilon=20)
+
+    parents, children = found.sample()
+
+    assert not (set(children["home"]) & set(parents.filter(pl.col("rooms") == 2)["home"]))
+    assert dict(parents["kind"].value_counts().iter_rows()) == {"flat": 100, "house": 300}
+
+
+def test_a_prior_of_children_is_said_to_be_near_only():
+    ages = [[{"maximum": 49}, 700], [{"minimum": 50}, 700]]
+    prior = {**PUBLIC, "columns": ["age"], "cells": ages, "hold": "prior", "sd": 30}
+    child = {**SCHEMA["child"], "publicTables": [prior]}
+
+    found = released({**SCHEMA, "child": child}, epsilon=1, child_mechanism="adaptive")
+
+    assert any("public tables of the child schema" in sentence for sentence in found.certificate.not_kept)
 
 
 def test_two_parts_that_cost_more_than_was_asked_for_have_no_certificate(release):

@@ -124,6 +124,15 @@ def test_counts_are_those_of_the_joined_rows():
     assert np.array_equal(table, expected.reshape(-1))
 
 
-def test_a_table_without_the_key_is_refused():
-    with pytest.raises(DataError, match='no column "home"'):
-        code_linked(pl.DataFrame({"size": [1]}), pl.DataFrame(PEOPLE), SCHEMA)
+@pytest.mark.parametrize(
+    ("homes", "people", "said"),
+    [
+        ({"size": [1]}, PEOPLE, 'parent: the table has no column "home"'),
+        (HOMES, {"age": [1]}, 'child: the table has no column "home"'),
+        (PEOPLE, HOMES, 'parent: the table has no column "size"'),
+    ],
+    ids=range(3),
+)
+def test_a_table_without_a_column_is_refused_by_its_part(homes, people, said):
+    with pytest.raises(DataError, match=said):
+        code_linked(pl.DataFrame(homes), pl.DataFrame(people), SCHEMA)

@@ -70,7 +70,9 @@ def test_rules_go_to_the_tables_whose_columns_they_name():
         ({"maxChildren": 0}, "maxChildren must be a whole number from 1"),
         ({"maxChildren": True}, "maxChildren must be a whole number from 1"),
         ({"maxChildren": 10_001}, "maxChildren must be a whole number from 1"),
-        ({"key": "town"}, 'no field is called "town"'),
+        ({"key": "town"}, 'parent: the key is in both tables, and the schema: no field is called "town"'),
+        ({"child": {"fields": [PERSON, FLAG]}}, "child: the key is in both tables"),
+        ({"parent": {"fields": [{**KEY, "type": "text"}, SIZE]}}, "parent: "),
         ({"key": "size"}, "must be an identifier"),
         ({"key": 3}, "key must be the name of a column"),
         ({"count": "size"}, "is a column already"),
@@ -84,7 +86,7 @@ def test_rules_go_to_the_tables_whose_columns_they_name():
         ({"child": {"fields": [KEY]}}, "no field to model"),
         ({"rules": [{"never": {"nobody": 1}}]}, "nobody"),
     ],
-    ids=range(16),
+    ids=range(18),
 )
 def test_what_is_no_linked_schema_is_refused_in_one_sentence(changes, said):
     with pytest.raises(lw.SchemaError) as refused:
@@ -92,6 +94,50 @@ def test_what_is_no_linked_schema_is_refused_in_one_sentence(changes, said):
 
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ([{"never": {"size": 99}}], "rule 1 of both tables (never size is 99): "),
+        ([{"never": {"size": 1}}, {"never": {"flag": "x"}}], "rule 2 of both tables (never flag is "),
+        (
+            [{"never": {"size": {"maximum": 5}}}, {"never": {"size": [None, 6, 7, 8]}}],
+            "rules 1 of parent (never size is 9), 1 of both tables (never size is at most 5) and 2 of both tables (",
+        ),
+    ],
+    ids=range(3),
+)
+def test_a_rule_that_is_refused_has_the_number_of_its_own_list(rules, said):
+    source = described(rules=rules)
+    source["parent"]["rules"] = [{"never": {"size": 9}}]
+    source["child"]["rules"] = [{"never": {"flag": None}}]
+
+    with pytest.raises(lw.SchemaError) as refused:
+        lw.LinkedSchema.load(source)
+
+    assert said in str(refused.value)
+
+
+def test_a_rule_of_one_table_says_of_which():
+    source = described()
+    source["child"]["rules"] = [{"never": {"nobody": 1}}]
+
+    with pytest.raises(lw.SchemaError, match=r"^child: rule 1 "):
+        lw.LinkedSchema.load(source)
+
+
+def test_exact_totals_of_children_are_refused_and_those_of_parents_are_not():
+    cells = [[True, 5], [False, 7], [None, 0]]
+    table = {"columns": ["flag"], "cells": cells, "source": "register", "provenance": "public"}
+    of_parents, of_children = described(parent=(KEY, FLAG), child=(KEY, SIZE)), described()
+    of_parents["parent"]["publicTables"] = of_children["child"]["publicTables"] = [table]
+
+    assert lw.LinkedSchema.load(of_parents).counted.public_tables[0].total == 12
+    with pytest.raises(lw.SchemaError, match=r"child: the public table of flag is exact, .*prior"):
+        lw.LinkedSchema.load(of_children)
+    of_children["child"]["publicTables"] = [{**table, "hold": "prior", "sd": 2}]
+    assert len(lw.LinkedSchema.load(of_children).joined.public_tables) == 1
 
 
 @pytest.mark.parametrize("key", ["parent", "child", "key", "maxChildren"])

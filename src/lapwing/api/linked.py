@@ -21,18 +21,13 @@ from lapwing.curator.opening import public_terms
 from lapwing.errors import ParameterError
 from lapwing.mechanisms.registry import check_mechanism
 from lapwing.noise.bits import SystemBits
-from lapwing.release.linked_certificate import LinkedCertificate
+from lapwing.release.linked_certificate import ONE_OF_TWO, LinkedCertificate
 from lapwing.release.questions import Answer
 from lapwing.release.replay import ReplayCurator
 from lapwing.release.terms import Terms
 from lapwing.table.guard import private_boundary
 from lapwing.table.linked import CodedPair, code_linked
 from lapwing.table.source import CodedSource
-
-_ONE_OF_TWO = (
-    "this is one of two parts of a release of linked tables: the other one spends on the same people too, and the "
-    "certificate of both adds them up"
-)
 
 
 @private_boundary
@@ -182,7 +177,7 @@ def _released(
     release = run_release(
         source, part, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, recorded=recorded
     )
-    told = replace(release.certificate, warnings=(*release.certificate.warnings, _ONE_OF_TWO))
+    told = replace(release.certificate, warnings=(*release.certificate.warnings, ONE_OF_TWO))
     return replace(release, certificate=told)
 
 

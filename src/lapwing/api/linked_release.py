@@ -14,7 +14,7 @@ from lapwing.release.files import SavedRelease
 from lapwing.release.linked_certificate import LinkedCertificate
 from lapwing.release.linked_files import SavedLinked, save_linked
 from lapwing.release.linked_files import load_linked as read_linked
-from lapwing.sample.childless import childless
+from lapwing.sample.childless import childless, stand_ins
 from lapwing.sample.conditional_rows import rows_given
 from lapwing.sample.rows import sample_codes
 from lapwing.schema.fields import Field
@@ -140,7 +140,7 @@ class LinkedRelease:
             if not lost.any() or lost.all():
                 raise
         # From the parents' law given that there can be such a family.
-        chosen = np.where(lost, rng.choice(np.flatnonzero(~lost), lost.size), np.arange(lost.size))
+        chosen = stand_ins(self.parent.schema, parents, lost, rng)
         again = {name: codes[chosen] for name, codes in parents.items()}
         owners = _owners(again, self.schema.count)
         return again, owners, self._children(again, owners, rng)

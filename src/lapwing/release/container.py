@@ -61,6 +61,10 @@ _HEADER = re.compile(
     rb"'shape': \((?:\d{1,15},|\d{1,15}(?:, \d{1,15})+)?\), \} *\n"
 )
 _END = struct.Struct("<4s4H2LH")
+HOLDS_TWO = "holds two linked tables, not one; read it in Python with lapwing.load_linked"
+HOLDS_ONE = "holds one table, not two linked ones; read it in Python with lapwing.load"
+_KINDS = {"linked.json": HOLDS_TWO, "model.json": HOLDS_ONE}
+"""Documents that only one kind of file has, and what to say where another kind is read."""
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)
 
 
@@ -196,6 +200,9 @@ def _check_entries(entries: list[zipfile.ZipInfo], documents: tuple[str, ...]) -
     arrays = [name for name in names if _ARRAY_NAME.fullmatch(name)]
     if sorted(set(names)) != sorted(names):
         raise ParameterError("an entry occurs twice")
+    for kind, sentence in _KINDS.items():
+        if kind in names and kind not in documents:
+            raise ParameterError(sentence)
     if set(names) != {*documents, *arrays}:
         raise ParameterError("it has entries that no model file has, or lacks one")
     if sorted(arrays) != [f"a{number:05d}.npy" for number in range(len(arrays))]:

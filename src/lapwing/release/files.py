@@ -16,7 +16,7 @@ import numpy as np
 from lapwing.errors import CapacityError, DataError, LapwingError, ParameterError
 from lapwing.release.cell_sums import NoisySums
 from lapwing.release.certificate import Certificate
-from lapwing.release.container import MALFORMED, read_container, write_container
+from lapwing.release.container import HOLDS_ONE, HOLDS_TWO, MALFORMED, read_container, write_container
 from lapwing.release.laws import Laws
 from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, check_groupings
 from lapwing.release.noise_law import NoiseLaw
@@ -213,7 +213,9 @@ def _read(
         what = "".join(letter if letter.isprintable() else "?" for letter in text[:_MESSAGE_LENGTH])
     else:
         return found
-    raise DataError(f"{path} is not a Lapwing model file: {what}")
+    raise DataError(
+        f"{path} {what}" if what in (HOLDS_ONE, HOLDS_TWO) else f"{path} is not a Lapwing model file: {what}"
+    )
 
 
 def _model_to_tree(model: ReleasedModel) -> dict[str, object]:

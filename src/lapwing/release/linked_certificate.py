@@ -13,6 +13,11 @@ from lapwing.release.plain import rational_text, read_key, read_list, read_optio
 from lapwing.schema.scalars import visible
 
 FORMAT = 1
+ONE_OF_TWO = (
+    "this is one of two parts of a release of linked tables: the other one spends on the same people too, and the "
+    "certificate of both adds them up"
+)
+"""What the certificate of each part warns of, as it may be met without the other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -100,6 +105,10 @@ class LinkedCertificate:
     @property
     def not_kept(self) -> tuple[str, ...]:
         """What rows out do not keep: whole sentences."""
+        prior = (
+            "public tables of the child schema are where the child model starts; rows follow their parents, and come "
+            "only near them"
+        )
         return (
             f"children of one parent are drawn one by one, given the parent's columns and {self.count}: how they "
             "depend on each other beyond these is lost, such as that no two of them are the eldest, or that spouses "
@@ -111,8 +120,7 @@ class LinkedCertificate:
             f"{self.max_children}",
             "totals over the children of a parent, such as a sum of incomes, agree with no column of the parent "
             "unless each child does",
-            "public tables of the child schema hold in the child model; rows follow their parents, and come only near "
-            "them",
+            *((prior,) if self.child.public_tables else ()),
             "child rows whose key has no parent row, further parent rows of a key, and the values of all identifiers "
             "are not used",
             "a third table, such as the children of children, is no part of this release",
@@ -127,11 +135,18 @@ class LinkedCertificate:
 
     def text(self) -> str:
         """Return a short plain summary: what is protected, at which cost, and what is kept and what is not."""
-        lines = [f"Protected: {self.protected}", self._price()]
-        lines += [f"Kept: {sentence}." for sentence in self.kept]
-        lines += [f"Not kept: {sentence}." for sentence in self.not_kept]
-        for what, part in (("Parent part", self.parent), ("Child part", self.child)):
-            lines += [f"{what}: {line}" for line in part.text().splitlines() if not line.startswith(_SAID)]
+        parent, child = (_own_lines(part) for part in (self.parent, self.child))
+        both = [line for line in parent if line in child]
+        lines = [
+            f"Protected: {self.protected}",
+            self._price(),
+            f"Kept: {'; '.join(self.kept)}.",
+            f"Not kept: what siblings have to do with each other, their order, children beyond {self.max_children}, "
+            f"sums over them; {len(self.not_kept)} sentences of the certificate under not_kept say it in full.",
+            *both,
+            *(f"Parents: {line}" for line in parent if line not in both),
+            *(f"Children: {line}" for line in child if line not in both),
+        ]
         if self.ledger is None:
             lines.append("Recorded in no ledger.")
         else:
@@ -200,5 +215,9 @@ class LinkedCertificate:
         )
 
 
-_SAID = ("Protected:", "Rows without", "Rows out are drawn", "Recorded in")
-"""Lines of the parts that the whole says once, for both."""
+def _own_lines(part: Certificate) -> list[str]:
+    """Return the lines of a part that the whole does not say for both."""
+    return [line for line in part.text().splitlines() if not line.startswith(_SAID)]
+
+
+_SAID = ("Protected:", "Rows without", "Rows out are drawn", "Cost:", "Recorded in", f"Warning: {ONE_OF_TWO}")

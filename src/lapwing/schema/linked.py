@@ -1,9 +1,11 @@
 """The public description of two linked tables: parents, and at most K children of each."""
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
@@ -18,6 +20,10 @@ _KEYS: Final = ("parent", "child", "key", "maxChildren", "count", "rules")
 _LISTED: Final = ", ".join(_KEYS)
 _COUNT: Final = "children"
 _MOST_CHILDREN: Final = 10_000
+
+T = TypeVar("T")
+_Named = tuple[str, Rule]
+"""A rule, and where it stands: ``2 of child``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +86,7 @@ class LinkedSchema:
             raise SchemaError(f"count must be the name of a column, got {quote(self.count)}; leave it out")
         for what, part in (("parent", self.parent), ("child", self.child)):
             _check_part(what, part, self.key)
+        _check_public_tables(self.child)
         _check_same_key(self.parent.field(self.key), self.child.field(self.key))
         taken = {field.name for part in (self.parent, self.child) for field in part.fields}
         if self.count in taken:
@@ -89,18 +96,18 @@ class LinkedSchema:
             )
         object.__setattr__(self, "rules", rules_from(self.rules))
         self._check_rules()
-        _ = self.counted, self.joined  # for their errors about names and rules
+        # For their errors about names and rules, which number the rules of several places together.
+        for what, rules in (("counted", self._rules_of_counted), ("joined", self._rules_of_joined)):
+            _told(partial(getattr, self, what), partial(_where_it_stands, rules=rules))
 
     @property
     def counted(self) -> Schema:
         """The parent's schema with the number of children as one more column: of the rows that are asked about."""
-        names = {field.name for field in self._given}
-        rules = tuple(rule for rule in self.rules if names.issuperset(rule.columns) and not self._is_of_child(rule))
         return replace(
             self.parent,
             fields=(*self.parent.fields, self.count_field),
             privacy_unit=PrivacyUnit(self.key, 1),
-            rules=(*self.parent.rules, *rules),
+            rules=tuple(rule for _, rule in self._rules_of_counted),
         )
 
     @property
@@ -114,16 +121,11 @@ class LinkedSchema:
             field if names[field.name] == field.name else replace(field, name=names[field.name])
             for field in self._given
         )
-        # Rules of parents tell the child model for nothing what it would else be asked about. A dependency without its
-        # values stays with the parents: their model alone says what goes with what.
-        same = {name for name, called in names.items() if name == called}
-        of_parents = [rule for rule in self.parent.rules if same.issuperset(rule.columns) and not _has_own_map(rule)]
-        of_both = [rule for rule in self.rules if self._is_of_child(rule) or not _has_own_map(rule)]
         return replace(
             self.child,
             fields=(*self.child.fields, *given),
             privacy_unit=PrivacyUnit(self.key, self.max_children),
-            rules=(*self.child.rules, *of_parents, *of_both),
+            rules=tuple(rule for _, rule in self._rules_of_joined),
         )
 
     @property
@@ -136,6 +138,35 @@ class LinkedSchema:
     def _given(self) -> tuple[Field, ...]:
         """The modelled columns of `counted`."""
         return (*self.parent.columns, self.count_field)
+
+    @property
+    def _rules_of_counted(self) -> list[_Named]:
+        """The rules of `counted`, each with where it stands."""
+        names = {field.name for field in self._given}
+        of_both = [
+            each
+            for each in _named(self.rules, "both tables")
+            if names.issuperset(each[1].columns) and not self._is_of_child(each[1])
+        ]
+        return [*_named(self.parent.rules, "parent"), *of_both]
+
+    @property
+    def _rules_of_joined(self) -> list[_Named]:
+        """The rules of `joined`, each with where it stands."""
+        # Rules of parents tell the child model for nothing what it would else be asked about. A dependency without its
+        # values stays with the parents: their model alone says what goes with what.
+        same = {name for name, called in self.joined_names.items() if name == called}
+        of_parents = [
+            each
+            for each in _named(self.parent.rules, "parent")
+            if same.issuperset(each[1].columns) and not _has_own_map(each[1])
+        ]
+        of_both = [
+            each
+            for each in _named(self.rules, "both tables")
+            if self._is_of_child(each[1]) or not _has_own_map(each[1])
+        ]
+        return [*_named(self.child.rules, "child"), *of_parents, *of_both]
 
     def _is_of_child(self, rule: Rule) -> bool:
         """Return whether a rule of both tables names a column of the child's own."""
@@ -200,8 +231,8 @@ class LinkedSchema:
             if key not in found:
                 raise SchemaError(f'the schema of linked tables needs "{key}"; write {_LISTED}')
         return cls(
-            parent=Schema.load(check_object(found["parent"], "parent")),
-            child=Schema.load(check_object(found["child"], "child")),
+            parent=_part_of(found, "parent"),
+            child=_part_of(found, "child"),
             key=found["key"],
             max_children=found["maxChildren"],
             count=found.get("count", _COUNT),
@@ -220,6 +251,31 @@ class LinkedSchema:
         }
 
 
+def _part_of(found: Mapping[str, Any], what: str) -> Schema:
+    """Return the schema of one of the two tables."""
+    return _told(partial(Schema.load, check_object(found[what], what)), lambda said: f"{what}: {said}")
+
+
+def _told(make: Callable[[], T], told: Callable[[str], str]) -> T:
+    """Return what is made; an error about it says of which of the tables it is."""
+    try:
+        return make()
+    except SchemaError as error:
+        said = told(str(error))
+    raise SchemaError(said)
+
+
+def _named(rules: Sequence[Rule], where: str) -> list[_Named]:
+    """Return rules, each with its number where it stands."""
+    return [(f"{number} of {where}", rule) for number, rule in enumerate(rules, 1)]
+
+
+def _where_it_stands(said: str, *, rules: Sequence[_Named]) -> str:
+    """Return an error about rules that were put together with each rule's number in its own list."""
+    names = {str(number): name for number, (name, _) in enumerate(rules, 1)}
+    return re.sub(r"(rules? |, | and )(\d+)(?= \()", lambda found: found[1] + names.get(found[2], found[2]), said)
+
+
 def _has_own_map(rule: Rule) -> bool:
     """Return whether a rule is a dependency whose values are not public: each model has its own."""
     return isinstance(rule, Determines) and not rule.values
@@ -235,8 +291,18 @@ def _check_part(what: str, part: object, key: object) -> None:
         raise SchemaError(
             f"{what} has a privacyUnit of its own; the key and maxChildren say whose rows are protected, so remove it"
         )
-    if not part.field(key).identifier:
+    if not _told(partial(part.field, key), lambda said: f"{what}: the key is in both tables, and {said}").identifier:
         raise SchemaError(f'{what}: the key {quote(key)} must be an identifier; give it "role": "identifier"')
+
+
+def _check_public_tables(child: Schema) -> None:
+    """Refuse exact totals of children: each is drawn for its parent, and their number follows from the parents."""
+    exact = [table for table in child.public_tables if table.hold == "exact"]
+    if exact:
+        raise SchemaError(
+            f"child: the public table of {', '.join(exact[0].columns)} is exact, and children follow their parents; "
+            'declare it "hold": "prior" with an "sd", which the child model starts from, or count parents'
+        )
 
 
 def _check_same_key(parent: Field, child: Field) -> None:

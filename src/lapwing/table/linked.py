@@ -18,7 +18,7 @@ from typing import Final, TypeVar
 import numpy as np
 import polars as pl
 
-from lapwing.errors import ParameterError
+from lapwing.errors import DataError, ParameterError
 from lapwing.schema.linked import LinkedSchema
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import PrivacyUnit, Schema
@@ -97,8 +97,8 @@ def code_linked(parent: object, child: object, schema: LinkedSchema) -> CodedPai
     """
     # One numbering for both tables: what is one key in one is the same key in the other.
     units = UnitNumbers(schema.parent.field(schema.key))
-    parents = _Read.of(parent, schema.parent, units)
-    children = _Read.of(child, schema.child, units)
+    parents = _told("parent", parent, schema.parent, units)
+    children = _told("child", child, schema.child, units)
     numbers = units.numbers()
     of_parents, of_children = numbers[: parents.rows], numbers[parents.rows :]
 
@@ -153,6 +153,15 @@ class _Read:
     def taken(self, rows: np.ndarray) -> Codes:
         """Return the codes of some rows."""
         return {name: codes[rows] for name, codes in self.codes.items()}
+
+
+def _told(what: str, data: object, schema: Schema, units: UnitNumbers) -> _Read:
+    """Read one of the tables; an error about it says which it is."""
+    try:
+        return _Read.of(data, schema, units)
+    except DataError as error:
+        said = f"{what}: {error}"
+    raise DataError(said)
 
 
 def _with_key(schema: Schema, key: str) -> Schema:
