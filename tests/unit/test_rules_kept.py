@@ -96,14 +96,32 @@ def test_a_row_given_a_condition_keeps_the_rules_and_the_map(adaptive, where):
     assert violations(pl.concat([frame, adaptive.sample(2000, seed=1)]), TANGLED) == [0] * 8
 
 
-@pytest.mark.parametrize(
-    "where",
-    [{"age": 3, "job": True}, {"start": "2020-03-30", "end": "2020-03-30"}, {"a": 1, "b": 2, "c": 4}],
-    ids=["implication", "order", "sum"],
-)
-def test_a_condition_that_rules_forbid_is_refused(adaptive, where):
-    with pytest.raises(lw.ParameterError, match=r"ask for a wider condition$"):
+FORBIDDEN = {
+    "implication": ({"age": 3, "job": True}, "the rule 'when age is at most 14, job is false and pay is missing'"),
+    "order": ({"start": "2020-03-30", "end": "2020-03-30"}, "the rule 'start < end'"),
+    "sum": ({"a": 1, "b": 2, "c": 4, "age": 80}, "keeps the rule 'a + b = c'"),
+    "two rules": ({"a": 9, "b": [3, 9], "c": 12}, "keeps the rules 'a <= b'; 'a + b = c'"),
+    "fixed": ({"a": 9, "c": 18}, "has fixed of the rules 'cat determines big'; 'big determines a'; ask"),
+}
+
+
+@pytest.mark.parametrize("case", FORBIDDEN)
+def test_a_condition_that_rules_forbid_is_refused_with_the_rule_and_has_no_support(adaptive, case):
+    where, named = FORBIDDEN[case]
+
+    with pytest.raises(lw.ParameterError) as error:
         adaptive.sample(10, where=where)
+
+    assert named in str(error.value)
+    assert str(error.value).endswith("; ask for a wider condition")
+    assert adaptive.support(where).drawn == "nothing"
+
+
+def test_a_condition_that_rules_forbid_is_refused_with_the_rule_by_a_mixture():
+    release, _ = released("independent", 1.0)
+
+    with pytest.raises(lw.ParameterError, match="keeps the rule 'start < end'; ask for a wider condition"):
+        release.sample(10, where={"start": "2020-03-30", "end": "2020-03-30"})
 
 
 def test_no_determinant_appears_that_the_model_has_not_seen(adaptive):

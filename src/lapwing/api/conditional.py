@@ -138,6 +138,15 @@ def _has_rows(model: ReleasedModel, schema: Schema, where: Mapping[str, object])
     return True
 
 
+def _is_drawable(model: ReleasedModel, schema: Schema, where: Where) -> bool:
+    """Return whether rows can be drawn under a condition that fits the schema and no atom meets."""
+    try:
+        conditioned(model, schema, cast("Mapping[str, object]", where))
+    except ParameterError:
+        return False
+    return True
+
+
 def _read(where: Where, schema: Schema) -> "Conditions":
     """Return condition rows, those with the same columns together, and their places."""
     from lapwing.table.given import given_rows, listed_rows  # noqa: PLC0415 - they import polars

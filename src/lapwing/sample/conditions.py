@@ -13,7 +13,7 @@ import numpy as np
 from lapwing.errors import LapwingWarning, ParameterError
 from lapwing.release.laws import Laws
 from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, narrow
-from lapwing.sample.lawful_starts import lawful_starts
+from lapwing.sample.lawful_starts import lawful_starts, refuse_forbidden
 from lapwing.sample.pinned import taken
 from lapwing.sample.ragged import distinct_pairs, ranks
 from lapwing.schema.schemas import Schema
@@ -111,6 +111,7 @@ def conditioned(model: ReleasedModel, schema: Schema, where: Mapping[str, object
     atoms = np.flatnonzero(weights)
     part = None if model.log_linear is None else _conditioned_part(model.log_linear, wanted)
     if atoms.size == 0:
+        refuse_forbidden(schema, wanted)
         if part is not None:
             starts = _starts(model, part, wanted, chances)
             return Conditioned(lawful_starts(starts, model, schema, wanted), is_matched=False)

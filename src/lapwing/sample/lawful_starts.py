@@ -1,6 +1,6 @@
 """Starts for Gibbs sweeps under a condition that no atom meets: rows that keep the rules from the first."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -8,10 +8,12 @@ from lapwing.errors import ParameterError
 from lapwing.release.model import ReleasedModel
 from lapwing.sample.fixed_maps import KnownTuples
 from lapwing.sample.pinned import is_point, points, with_points
-from lapwing.sample.rule_keeping import Component, kept_components
-from lapwing.schema.rule_search import completed
+from lapwing.sample.rule_keeping import Component, kept_components, rule_components
+from lapwing.schema.rule_search import completed, forbidding
+from lapwing.schema.rules import Rule
 from lapwing.schema.schemas import Schema
 
+_NAMED = 8
 _TRIED = 64
 """So many of the tuples that a model fixed are looked at for one that a row may be completed to."""
 
@@ -41,7 +43,7 @@ def lawful_starts(
     Raises
     ------
     ParameterError
-        If the rules leave no such row.
+        If the rules, and what the model has fixed of them, leave no such row.
     """
     for component in kept_components(model, schema):
         asked = {name: wanted[name] for name in component.columns if name in wanted}
@@ -56,6 +58,37 @@ def lawful_starts(
         else:
             starts = with_points(starts, _row(component, asked, schema, model, starts.atoms))
     return starts
+
+
+def refuse_forbidden(schema: Schema, wanted: Mapping[str, np.ndarray]) -> None:
+    """Refuse a condition that rules forbid, whatever the model.
+
+    Parameters
+    ----------
+    schema : Schema
+        With its rules.
+    wanted : mapping of str to ndarray of int64, shape (runs, 2)
+        The runs of codes that columns must lie in.
+
+    Raises
+    ------
+    ParameterError
+        Naming few rules that leave no row.
+    """
+    for component in rule_components(schema):
+        asked = {name: wanted[name] for name in component.columns if name in wanted}
+        rules = forbidding(schema, asked, component.columns) if asked else ()
+        if rules:
+            raise _refusal(asked, rules, is_general=True)
+
+
+def _refusal(asked: Mapping[str, np.ndarray], rules: Sequence[Rule], *, is_general: bool) -> ParameterError:
+    """Return the error that names a condition's columns and the rules that leave no row, in any model or in this."""
+    texts = list(dict.fromkeys(rule.text for rule in rules))
+    more = f"; and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
+    named = f"the rule{'s' * (len(texts) > 1)} {'; '.join(map(repr, texts[:_NAMED]))}{more}"
+    kept = "keeps" if is_general else "was found that keeps the others with what this model has fixed of"
+    return ParameterError(f"no row that matches where on {', '.join(asked)} {kept} {named}; ask for a wider condition")
 
 
 def _keep(component: Component, starts: ReleasedModel) -> bool:
@@ -73,9 +106,9 @@ def _row(
         row = completed(schema, {**asked, **mapped}, component.columns)
         if row is not None:
             return {name: np.full(count, code, dtype=np.int64) for name, code in row.items()}
-    raise ParameterError(
-        f"the rules leave the model no row that matches where on {', '.join(asked)}; ask for a wider condition"
-    )
+    # The rules themselves leave rows (`refuse_forbidden`), but what the model has fixed of a dependency does not.
+    rules = [rule.rule for rule in component.dependencies or component.rules]
+    raise _refusal(asked, rules, is_general=not component.dependencies)
 
 
 def _mapped(

@@ -15,7 +15,7 @@ from lapwing.schema.rule_coding import coded
 from lapwing.schema.rule_narrowing import Domains, Runs, below, codes_in, from_on, meet, narrowed
 from lapwing.schema.rules import Rule
 
-__all__ = ["checked_rules", "completed", "is_impossible", "named_columns"]
+__all__ = ["checked_rules", "completed", "forbidding", "is_impossible", "named_columns"]
 
 _MOST_NODES: Final = 400
 _MOST_CELLS: Final = 2**27
@@ -125,8 +125,41 @@ def is_impossible(schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.intege
     return _outcome(schema, fixed, component).is_hopeless
 
 
+def forbidding(
+    schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]
+) -> tuple[Rule, ...]:
+    """Return few rules of which no row keeps all, none of which can be left out; none unless that is certain.
+
+    Parameters
+    ----------
+    schema, fixed, component
+        As for `completed`.
+
+    Examples
+    --------
+    >>> from lapwing.schema.schemas import Schema
+    >>> fields = [{"name": name, "type": "boolean"} for name in ("a", "b", "c")]
+    >>> rules = [{"never": {"a": True, "b": True}}, {"never": {"b": True, "c": True}}]
+    >>> schema = Schema.from_dict({"fields": fields, "rules": rules})
+    >>> given = {"a": np.array([[0, 1]]), "b": np.array([[1, 2]]), "c": np.array([[1, 2]])}
+    >>> [rule.text for rule in forbidding(schema, given, ("a", "b", "c"))]
+    ['never b is true and c is true']
+    """
+    if not is_impossible(schema, fixed, component):
+        return ()
+    own, domains = _bounded(schema, fixed, component)
+    return tuple(_fewest(own, domains))
+
+
 def _outcome(schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]) -> "_Outcome":
     """Look for a row of a component within runs of codes."""
+    return _search(*_bounded(schema, fixed, component))
+
+
+def _bounded(
+    schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]
+) -> tuple[list[CodedRule], dict[str, Runs]]:
+    """Return the rules of a component, and the runs of codes that its columns must lie in."""
     rules = [rule for rule in schema.coded_rules if rule.columns[0] in component]
     # In the order in which the rules were checked, so that the search goes the same way.
     ordered = [name for names in components(rules) for name in names]
@@ -134,7 +167,7 @@ def _outcome(schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.integer]], 
     for name, runs in fixed.items():
         if name in domains:
             domains[name] = meet(domains[name], np.asarray(runs, dtype=np.int64).reshape(-1, 2))
-    return _search(rules, domains)
+    return rules, domains
 
 
 def _domains(fields: Sequence[Field], names: set[str]) -> dict[str, Runs]:
@@ -145,11 +178,7 @@ def _domains(fields: Sequence[Field], names: set[str]) -> dict[str, Runs]:
 
 def _refuse(own: Sequence[CodedRule], rules: Sequence[Rule], domains: Domains) -> None:
     """Raise an error that names few rules of those that contradict each other: none of them can be left out."""
-    left = list(dict.fromkeys(rule.rule for rule in own))
-    for candidate in list(left):
-        fewer = [rule for rule in own if rule.rule in left and rule.rule != candidate]
-        if fewer and _search(fewer, {name: domains[name] for rule in fewer for name in rule.columns}).is_hopeless:
-            left.remove(candidate)
+    left = _fewest(own, domains)
     named = [f"{rules.index(rule) + 1} ({rule.text})" for rule in left]
     if len(left) == 1:
         raise SchemaError(f"rule {named[0]}: no row of the declared values keeps it; change the rule or the columns")
@@ -157,6 +186,16 @@ def _refuse(own: Sequence[CodedRule], rules: Sequence[Rule], domains: Domains) -
         f"rules {', '.join(named[:-1])} and {named[-1]} contradict each other: no row of the declared values keeps "
         "them all; change one of them"
     )
+
+
+def _fewest(own: Sequence[CodedRule], domains: Domains) -> list[Rule]:
+    """Leave out rules that are not needed for a contradiction, one by one."""
+    left = list(dict.fromkeys(rule.rule for rule in own))
+    for candidate in list(left):
+        fewer = [rule for rule in own if rule.rule in left and rule.rule != candidate]
+        if fewer and _search(fewer, {name: domains[name] for rule in fewer for name in rule.columns}).is_hopeless:
+            left.remove(candidate)
+    return left
 
 
 # -------------------------------------------------------------------------------------------------------- search
