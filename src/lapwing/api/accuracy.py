@@ -90,6 +90,8 @@ def largest_density(model: "ReleasedModel", certificate: Certificate) -> float |
     points = certificate.settings.get("points")
     if certificate.mechanism != LinearStatistics.name or not isinstance(points, int):
         return None
+    if certificate.rules or certificate.public_tables:  # they split points and weigh them again
+        return None
     return max(1.0, float(points * model.weights.max() / model.weights.sum()))
 
 
@@ -104,7 +106,9 @@ def _rows_statement(
     """Say how far the number of rows is from the true one."""
     if certificate.public_rows is not None:
         text = f"The number of rows of the table is public: {certificate.public_rows}."
-        return (_statement("number_of_rows", text, 0.0, "rows", None),)
+        if model.rows != certificate.public_rows:  # public tables may have another total
+            text = text[:-1] + f"; {model.rows} are released."
+        return (_statement("number_of_rows", text, float(abs(model.rows - certificate.public_rows)), "rows", None),)
     for total, law, terms, is_whole in noisy_totals(noisy):
         reach = sum_tail(law.kind, law.parameter, terms, failure)
         value = abs(model.rows - total) + reach

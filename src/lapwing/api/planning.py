@@ -1,6 +1,7 @@
 """Ask a mechanism for its plan, under the terms of a release or under others to compare with."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from lapwing.api.generators import generator
@@ -8,12 +9,16 @@ from lapwing.api.settings import Settings
 from lapwing.release.certificate import CostLine, Statement
 from lapwing.release.planned import Planned
 from lapwing.release.terms import Relation, Terms
+from lapwing.schema.public_cells import public_total
 
 _SEED: Final = 0
 """Every plan starts from the same public seed."""
 
 NOISE: Final = "expected noise"
 """Kind of the figures of a plan that say how large the noise on a count is."""
+
+_ERRORS: Final = ("expected error", "simulated bound", "published bound", "expected total variation")
+"""Kinds of the figures of a plan that are about a model."""
 
 _MUCH_THE_SAME: Final = 1.01
 
@@ -26,7 +31,18 @@ def expected_terms(relation: Relation, max_rows: int, rows: int) -> Terms:
 
 def planned(settings: Settings, terms: Terms) -> Planned:
     """Ask the mechanism for its plan; the same one for the same settings and terms."""
-    return settings.mechanism.plan(settings.schema, settings.request.budget, terms, generator(_SEED, "plan"))
+    schema = settings.schema
+    found = settings.mechanism.plan(schema, settings.request.budget, terms, generator(_SEED, "plan"))
+    if not schema.rules and public_total(schema) is None:
+        return found
+    return replace(found, accuracy=tuple(map(_of_mechanism, found.accuracy)))
+
+
+def _of_mechanism(stated: Statement) -> Statement:
+    """Say that an error is expected of the mechanism's model: what rules and public tables will move is unknown."""
+    if stated.kind not in _ERRORS:
+        return stated
+    return replace(stated, text=f"{stated.text}; of the mechanism's model, before rules and public tables are kept")
 
 
 def first_deviation(plan: Planned, terms: Terms) -> float:
