@@ -13,6 +13,7 @@ import lapwing as lw
 from helpers.models import allowed, dense, random_model, small_schema
 from helpers.ruled_tables import TANGLED, tangled_rows, violations
 from lapwing.api.conditional import Support
+from lapwing.cli.conditions import support_text
 from lapwing.errors import DataError, LapwingWarning, ParameterError
 from lapwing.release.laws import point_laws, uniform_law
 from lapwing.release.model import Indexed, LogLinear, ReleasedModel, Spans
@@ -369,3 +370,38 @@ def test_a_condition_that_breaks_a_rule_is_refused_by_name_and_number(tangled, r
         tangled.sample(where=[{"free": 1}, row])
 
     assert says in str(error.value)
+
+
+def test_support_says_which_condition_rows_are_refused(tangled):
+    rows = [
+        {"a": 9, "b": 8},
+        {"free": 3, "age": 9, "job": False},
+        {"b": 20, "c": 3},
+        {"b": 20, "c": 23},
+        {"b": 2, "c": 1},
+        {"start": date(2020, 3, 1), "end": date(2020, 2, 1)},
+    ]
+
+    found = tangled.support(rows)
+
+    refused = [how == "nothing" for how in found["drawn"]]
+    assert refused == [True, False, True, False, True, True]
+    for row, is_refused in zip(rows, refused, strict=True):
+        if is_refused:
+            with pytest.raises(ParameterError, match="condition row 1"):
+                tangled.sample(where=[row])
+        else:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", LapwingWarning)
+                assert tangled.sample(where=[row]).height == 1
+    assert support_text(found).endswith(", 4 refused")
+
+
+def test_numbers_of_one_cell_are_refused_with_the_reason():
+    fields = [{"name": name, "type": "number", "constraints": {"minimum": 0, "maximum": 1}} for name in ("x", "y")]
+    data = pl.DataFrame({"x": [0.25] * 50, "y": [0.75] * 50})
+    schema = {"fields": fields, "rules": [{"order": ["x", "y"]}]}
+    release = lw.synthesize(data, schema, epsilon=20, mechanism="independent", seed=1)
+
+    with pytest.raises(ParameterError, match=r"'x <= y' \(numbers of x and y, without a resolution, are in no order"):
+        release.sample(where=pl.DataFrame({"x": [0.4], "y": [0.4]}))

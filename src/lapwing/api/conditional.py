@@ -11,7 +11,7 @@ from lapwing.api.generators import generator
 from lapwing.errors import LapwingWarning, ParameterError
 from lapwing.release.model import ReleasedModel
 from lapwing.sample.atom_matches import chosen_atoms
-from lapwing.sample.conditional_rows import rows_given
+from lapwing.sample.conditional_rows import refused_rows, rows_given
 from lapwing.sample.conditions import FEW_ATOMS, Conditioned, conditioned, support
 from lapwing.sample.rows import sample_codes, sample_frames
 from lapwing.schema.schemas import Schema
@@ -119,13 +119,17 @@ def support_of(model: ReleasedModel, schema: Schema, where: Where) -> "Support |
     conditions = _read(where, schema)
     shares = np.ones(_rows(conditions))
     effective = np.full(shares.size, support(model, schema, {})[0])
+    is_refused = np.zeros(shares.size, dtype=bool)
     for numbers, given in conditions:
         if given is not None and numbers.size:
             # Support is no matter of chance: any stream gives the same.
-            choice = chosen_atoms(model, given.codes, generator(0, "rows"))
+            rng = generator(0, "rows")
+            choice = chosen_atoms(model, given.codes, rng)
             effective[numbers], shares[numbers] = choice.effective, choice.shares
+            is_refused[numbers] = refused_rows(model, schema, given.codes, choice, rng)
     few, none = ("sweeps", "sweeps") if has_part else ("atoms", "nearest")
     drawn = np.where(effective == 0, none, np.where(effective < FEW_ATOMS, few, "atoms"))
+    drawn = np.where(is_refused, "nothing", drawn)
     return pl.DataFrame({"effective_atoms": effective, "share": shares, "drawn": drawn.tolist()})
 
 
@@ -133,15 +137,6 @@ def _has_rows(model: ReleasedModel, schema: Schema, where: Mapping[str, object])
     """Return whether a condition that no atom meets leaves rows all the same: rules may forbid them."""
     try:
         conditioned(model, schema, where)
-    except ParameterError:
-        return False
-    return True
-
-
-def _is_drawable(model: ReleasedModel, schema: Schema, where: Where) -> bool:
-    """Return whether rows can be drawn under a condition that fits the schema and no atom meets."""
-    try:
-        conditioned(model, schema, cast("Mapping[str, object]", where))
     except ParameterError:
         return False
     return True

@@ -69,8 +69,10 @@ def read_condition_rows(path: Path, schema: "Schema") -> "pl.DataFrame":
 def support_text(found: "pl.DataFrame") -> str:
     """Return one line on the support of a table of conditions."""
     atoms = found["effective_atoms"]
-    counts = {how: int((found["drawn"] == how).sum()) for how in ("atoms", "sweeps", "nearest")}
-    drawn = ", ".join(f"{count} drawn from {_DRAWN[how]}" for how, count in counts.items() if count)
+    counts = {how: int((found["drawn"] == how).sum()) for how in _DRAWN}
+    said = [f"{count} drawn from {_DRAWN[how]}" for how, count in counts.items() if count]
+    refused = int((found["drawn"] == "nothing").sum())
+    drawn = ", ".join([*said, *([f"{refused} refused"] if refused else [])])
     middle = f", {atoms.to_numpy().mean():.1f} effective atoms on average" if len(atoms) else ""
     return f"support of {len(atoms)} condition rows{middle}: {drawn or 'none to draw'}"
 

@@ -8,7 +8,7 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.release.model import ReleasedModel
 from lapwing.sample.atom_matches import AtomChoice, chosen_atoms
-from lapwing.sample.conditional_rules import held_rows, lawful_rows
+from lapwing.sample.conditional_rules import held_rows, lawful_rows, lawless_rows
 from lapwing.sample.conditional_sweeps import swept_given
 from lapwing.sample.conditions import FEW_ATOMS
 from lapwing.sample.draws import AtomRows, draw_column
@@ -108,6 +108,33 @@ def rows_given(
         codes = held_rows(kept, moved, codes, given)
     narrowed = {name: codes[name].astype(dtype, copy=False) for name, dtype in dtypes.items()}
     return RowsGiven(narrowed, choice.effective, choice.shares)
+
+
+def refused_rows(
+    model: ReleasedModel, schema: Schema, given: Mapping[str, np.ndarray], choice: AtomChoice, rng: np.random.Generator
+) -> np.ndarray:
+    """Return which condition rows `rows_given` refuses.
+
+    Parameters
+    ----------
+    model, schema, given, rng
+        As for `rows_given`.
+    choice : AtomChoice
+        The atoms of the rows, as `chosen_atoms` gives them.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+    """
+    is_refused = np.zeros(choice.atoms.size, dtype=bool)
+    kept = kept_components(model, schema)
+    # The atoms of a model keep its rules, and so does a row of one that has all given codes.
+    doubtful = np.flatnonzero(choice.effective == 0)
+    if kept and doubtful.size:
+        own = {name: codes[doubtful] for name, codes in given.items()}
+        drawn = _drawn(model, choice.atoms[doubtful], own, rng)
+        is_refused[doubtful] = lawless_rows(model, schema, kept, drawn, rng, given=own)
+    return is_refused
 
 
 def _drawn(

@@ -1,6 +1,6 @@
 """Rules in rows some of whose columns are given: the others give way, and what cannot be kept is refused."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -10,10 +10,13 @@ from lapwing.sample.fixed_maps import FixedMap
 from lapwing.sample.pinned import points
 from lapwing.sample.rule_keeping import Component, RowRule, taken_back
 from lapwing.sample.rule_repair import Pool, repaired
+from lapwing.schema.rule_codes import OrderPair
 from lapwing.schema.rule_search import completed
 from lapwing.schema.schemas import Schema
 
 Codes = Mapping[str, np.ndarray]
+_Refused = tuple[np.ndarray, str]
+"""Numbers of rows, and what is wrong with them."""
 
 
 def lawful_rows(
@@ -55,18 +58,60 @@ def lawful_rows(
     """
     found = dict(codes)
     for component in kept:
-        own = {name: np.asarray(found[name], dtype=np.int64) for name in component.columns}
-        if not component.broken(own).any():
-            continue
-        fixed = [name for name in component.columns if name in given]
-        has_weight = model.weights > 0
-        atoms = {name: each[has_weight] for name, each in points(model, component.columns).items()}
-        changed, is_lost = repaired(component, own, Pool(atoms, model.weights[has_weight]), rng, fixed=fixed)
-        lost = np.flatnonzero(is_lost)
-        if lost.size:
-            _complete(schema, component, changed, (lost, fixed), called)
-        found |= changed
+        for rows, reason in _changed(model, schema, component, found, rng, given=given):
+            raise ParameterError(f"condition row {called[rows[0]]}{reason}")
     return found
+
+
+def lawless_rows(
+    model: ReleasedModel,
+    schema: Schema,
+    kept: tuple[Component, ...],
+    codes: Codes,
+    rng: np.random.Generator,
+    *,
+    given: Codes,
+) -> np.ndarray:
+    """Return which rows `lawful_rows` refuses.
+
+    Parameters
+    ----------
+    model, schema, kept, codes, rng, given
+        As for `lawful_rows`.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+    """
+    found = dict(codes)
+    is_refused = np.zeros(next(iter(codes.values())).size, dtype=bool)
+    for component in kept:
+        for rows, _ in _changed(model, schema, component, found, rng, given=given):
+            is_refused[rows] = True
+    return is_refused
+
+
+def _changed(
+    model: ReleasedModel,
+    schema: Schema,
+    component: Component,
+    codes: dict[str, np.ndarray],
+    rng: np.random.Generator,
+    *,
+    given: Codes,
+) -> Iterator[_Refused]:
+    """Make rows keep the rules of a component, in place; yield those that are refused, and why."""
+    own = {name: np.asarray(codes[name], dtype=np.int64) for name in component.columns}
+    if not component.broken(own).any():
+        return
+    fixed = [name for name in component.columns if name in given]
+    has_weight = model.weights > 0
+    atoms = {name: each[has_weight] for name, each in points(model, component.columns).items()}
+    changed, is_lost = repaired(component, own, Pool(atoms, model.weights[has_weight]), rng, fixed=fixed)
+    lost = np.flatnonzero(is_lost)
+    if lost.size:
+        yield from _completed(schema, component, changed, lost, fixed)
+    codes |= changed
 
 
 def held_rows(kept: tuple[Component, ...], moved: Codes, start: Codes, given: Codes) -> dict[str, np.ndarray]:
@@ -99,41 +144,36 @@ def held_rows(kept: tuple[Component, ...], moved: Codes, start: Codes, given: Co
     return found
 
 
-def _complete(
-    schema: Schema,
-    component: Component,
-    codes: dict[str, np.ndarray],
-    lost: tuple[np.ndarray, list[str]],
-    called: np.ndarray,
-) -> None:
+def _completed(
+    schema: Schema, component: Component, codes: dict[str, np.ndarray], lost: np.ndarray, fixed: list[str]
+) -> Iterator[_Refused]:
     """Give rows that could not be saved the one row that keeps the rules with their given codes; in place."""
-    rows, fixed = lost
-    _refuse_broken(component, codes, lost, called)
-    distinct, which = np.unique(np.stack([codes[name][rows] for name in fixed], axis=1), axis=0, return_inverse=True)
+    is_broken = np.zeros(lost.size, dtype=bool)
+    for rule in (*component.rules, *component.maps):
+        if set(_columns(rule)) <= set(fixed):
+            is_own = rule.broken({name: codes[name][lost] for name in _columns(rule)})
+            is_broken |= is_own
+            if is_own.any():
+                yield (
+                    lost[is_own],
+                    f" breaks the rule {_text(rule)!r}{_hint(rule)}; change what it gives on "
+                    f"{', '.join(_columns(rule))}",
+                )
+    lost = lost[~is_broken]
+    distinct, which = np.unique(np.stack([codes[name][lost] for name in fixed], axis=1), axis=0, return_inverse=True)
     for number, values in enumerate(distinct):
-        of = rows[which.reshape(-1) == number]
+        of = lost[which.reshape(-1) == number]
         runs = {name: np.array([[code, code + 1]]) for name, code in zip(fixed, values, strict=True)}
         row = completed(schema, runs, component.columns)
         if row is None or component.broken({name: np.array([code]) for name, code in row.items()})[0]:
-            raise ParameterError(
-                f"condition row {called[of[0]]}: what it gives on {', '.join(fixed)} goes with no row that keeps the "
-                f"rules ({_listed(component)}); change it or give fewer columns"
+            yield (
+                of,
+                f": what it gives on {', '.join(fixed)} goes with no row that keeps the rules ({_listed(component)}); "
+                "change it or give fewer columns",
             )
+            continue
         for name, code in row.items():
             codes[name][of] = code
-
-
-def _refuse_broken(component: Component, codes: Codes, lost: tuple[np.ndarray, list[str]], called: np.ndarray) -> None:
-    """Refuse rows whose given codes break a rule by themselves."""
-    rows, fixed = lost
-    for rule in (*component.rules, *component.maps):
-        if set(_columns(rule)) <= set(fixed):
-            broken = rows[rule.broken({name: codes[name][rows] for name in _columns(rule)})]
-            if broken.size:
-                raise ParameterError(
-                    f"condition row {called[broken[0]]} breaks the rule {_text(rule)!r}; change what it gives on "
-                    f"{', '.join(_columns(rule))}"
-                )
 
 
 def _columns(rule: RowRule | FixedMap) -> tuple[str, ...]:
@@ -142,6 +182,15 @@ def _columns(rule: RowRule | FixedMap) -> tuple[str, ...]:
 
 def _text(rule: RowRule | FixedMap) -> str:
     return f"{', '.join(rule.of)} determines {rule.column}" if isinstance(rule, FixedMap) else rule.rule.text
+
+
+def _hint(rule: RowRule | FixedMap) -> str:
+    """Say why numbers that are in order as they were given may break an order."""
+    if isinstance(rule, OrderPair):
+        cells = [side.field.name for side in rule.sides if side.field.domain.continuous]
+        if cells:
+            return f" (numbers of {' and '.join(cells)}, without a resolution, are in no order within one cell)"
+    return ""
 
 
 def _listed(component: Component) -> str:
