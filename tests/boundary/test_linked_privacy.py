@@ -86,8 +86,9 @@ BUGS = {
         "    parent_of = place[of_children[used]]",
     ),
     "the keys of each table are numbered by themselves": (
-        "    children = _Read.of(child, schema.child, units)\n    numbers = units.numbers()",
-        "    own = UnitNumbers(schema.child.field(schema.key))\n    children = _Read.of(child, schema.child, own)\n"
+        '    children = _told("child", child, schema.child, units)\n    numbers = units.numbers()',
+        "    own = UnitNumbers(schema.child.field(schema.key))\n"
+        '    children = _told("child", child, schema.child, own)\n'
         "    numbers = np.concatenate((units.numbers(), own.numbers()))",
     ),
     "the first rows in the table are kept": (

@@ -15,6 +15,8 @@ from lapwing.report.text import aligned
 from lapwing.schema.scalars import quote
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lapwing.internal.misfits import FieldFit
     from lapwing.internal.suggestions import Suggestion
     from lapwing.internal.units import UnitFit
@@ -76,11 +78,23 @@ def check(
             show_default=False,
         ),
     ] = None,
+    child: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[CHILD]", help="Of linked tables: DATA is the parents, and this the children.", show_default=False
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Validate a schema (internal with DATA)."""
+    """Validate a schema, also of linked tables (internal with DATA)."""
+    from lapwing.schema.linked import is_linked  # noqa: PLC0415
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
+    if is_linked(schema):
+        _check_linked(schema, data, child, speaker(context, quiet))
+        return
+    if child is not None:
+        raise ParameterError(f"{schema} describes one table, got two; leave {child} out, or give a linked schema")
     checked = Schema.load(schema)
     print("\n".join([_summary(checked), *declared_text(checked)]))
     if data is None:
@@ -101,6 +115,34 @@ def check(
     from lapwing.internal.units import check_units  # noqa: PLC0415
 
     print("\n".join(["", *_units(check_units(data, checked).value)]))
+
+
+def _check_linked(schema: Path, parent: Path | None, child: Path | None, say: "Callable[[str], None]") -> None:
+    """Validate the schema of linked tables; count what of both tables does not fit it."""
+    from lapwing.schema.linked import LinkedSchema  # noqa: PLC0415
+
+    if parent is not None and child is None:
+        raise ParameterError(f"{schema} describes two tables, got one; give PARENT and CHILD, or neither")
+    linked = LinkedSchema.load(schema)
+    parts = (
+        (f"Parents, with their number of {linked.count}", linked.counted),
+        ("Children, with the columns of their parent", linked.joined),
+    )
+    print("\n\n".join("\n".join([f"{what}:", _summary(each), *declared_text(each)]) for what, each in parts))
+    if parent is None or child is None:
+        return
+
+    from lapwing.internal.linked import check_linked  # noqa: PLC0415
+    from lapwing.report.page import NOTICE  # noqa: PLC0415
+
+    found = check_linked(parent, child, linked).value
+    say("internal: the counts are exact and were made by looking at private rows")
+    print("\n".join(["", NOTICE]))
+    for what, fits, own in (("Parents", found.parent, linked.parent), ("Children", found.child, linked.child)):
+        print("\n".join(["", f"{what}:", _fits(fits, own), *_remarks(fits, own)]))
+    print("\n".join(["", "Children of each key (maxRows is maxChildren):", *_units(found.children)]))
+    for (what, _), rows, declared in zip(parts, found.used, found.declared, strict=True):
+        print("\n".join(["", f"{what}: {rows} rows are used", *broken_text(declared)]))
 
 
 def _suggested(suggestions: "Sequence[Suggestion]") -> list[str]:

@@ -16,6 +16,8 @@ from lapwing.schema.rules import Determines, Rule
 from lapwing.schema.scalars import quote, whole_number
 from lapwing.schema.schemas import PrivacyUnit, Schema
 
+__all__ = ["LinkedSchema", "is_linked"]
+
 _KEYS: Final = ("parent", "child", "key", "maxChildren", "count", "rules")
 _LISTED: Final = ", ".join(_KEYS)
 _COUNT: Final = "children"
@@ -274,6 +276,12 @@ def _where_it_stands(said: str, *, rules: Sequence[_Named]) -> str:
     """Return an error about rules that were put together with each rule's number in its own list."""
     names = {str(number): name for number, (name, _) in enumerate(rules, 1)}
     return re.sub(r"(rules? |, | and )(\d+)(?= \()", lambda found: found[1] + names.get(found[2], found[2]), said)
+
+
+def is_linked(source: str | os.PathLike[str]) -> bool:
+    """Return whether a schema file describes two linked tables; a SchemaError where it is no JSON file."""
+    value = read_json(source)
+    return isinstance(value, Mapping) and "fields" not in value and {"parent", "child"} <= value.keys()
 
 
 def _has_own_map(rule: Rule) -> bool:

@@ -87,6 +87,11 @@ def table_from(value: object) -> Mapping[str, Any]:
 def fields_from(table: Mapping[str, Any]) -> tuple[Field, ...]:
     """Return the fields of a schema in the file format."""
     listed = table.get("fields")
+    if listed is None and "parent" in table and "child" in table:
+        raise SchemaError(
+            "the schema describes two linked tables, not one; `lapwing link`, lapwing.synthesize_linked and "
+            "`lapwing schema check` take it"
+        )
     if not isinstance(listed, list | tuple):
         raise SchemaError('the schema needs a list "fields" with one object per column')
     missing_values = table.get("missingValues")

@@ -1,0 +1,84 @@
+"""`lapwing schema check` of linked tables: both parts, their rules, and what real rows break."""
+
+import json
+
+import polars as pl
+import pytest
+
+from helpers.command import lapwing
+from helpers.linked_homes import AGE, KEY, KIND, ROOMS
+
+SCHEMA = {
+    "key": "home",
+    "maxChildren": 2,
+    "count": "persons",
+    "parent": {"fields": [KEY, ROOMS, KIND], "rules": [{"never": {"rooms": 9, "kind": "flat"}}]},
+    "child": {"fields": [KEY, AGE]},
+    "rules": [
+        {"order": ["persons", "rooms"]},
+        {"when": {"kind": "flat"}, "then": {"age": {"minimum": 18}}},
+    ],
+}
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "L.json").write_text(json.dumps(SCHEMA))
+    homes = {"home": [1, 2, 3], "rooms": [1, 4, 99], "kind": ["flat", "house", "hut"]}
+    pl.DataFrame(homes).write_csv("homes.csv")
+    pl.DataFrame({"home": [1, 1, 1, 2, 7], "age": [3, 4, 5, 6, 70]}).write_csv("people.csv")
+    return tmp_path
+
+
+def test_a_linked_schema_is_checked_and_both_parts_are_shown(place):
+    said = lapwing("schema", "check", "L.json")
+
+    assert (said.status, said.err) == (0, "")
+    for part in (
+        "Parents, with their number of persons:",
+        "home:1: all rows that share one value of home, of which at most 1 are used",
+        "Children, with the columns of their parent:",
+        "home:2: all rows that share one value of home, of which at most 2 are used",
+        "persons <= rooms",
+        "when kind is flat, age is at least 18",
+    ):
+        assert part in said.out
+
+
+def test_rules_of_both_tables_are_counted_over_the_rows_that_are_used(place):
+    said = lapwing("schema", "check", "L.json", "homes.csv", "people.csv")
+
+    assert said.status == 0
+    assert "internal:" in said.err
+    lines = [" ".join(line.split()) for line in said.out.splitlines()]
+    assert "Parents, with their number of persons: 3 rows are used" in lines
+    assert "Children, with the columns of their parent: 3 rows are used" in lines
+    assert "persons <= rooms 1" in lines
+    assert "when kind is flat, age is at least 18 2" in lines
+    assert "rows per unit, largest 3" in lines
+    assert any(line.startswith("kind 3 0 0 0 1") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["L.json", "homes.csv"], "describes two tables, got one"),
+        (["L.json", "people.csv", "homes.csv"], "parent: file"),
+        (["one.json", "homes.csv", "people.csv"], "describes one table, got two"),
+        (["none.json"], "does not exist"),
+    ],
+    ids=range(4),
+)
+def test_the_wrong_number_or_order_of_tables_is_refused(arguments, said, place):
+    (place / "one.json").write_text(json.dumps(SCHEMA["parent"]))
+
+    done = lapwing("schema", "check", *arguments)
+
+    assert (done.status, said in done.err) == (1, True)
+
+
+def test_other_commands_say_where_a_linked_schema_belongs(place):
+    said = lapwing("plan", "--schema", "L.json", "--epsilon", "1", "--expected-rows", "9").error
+
+    assert "describes two linked tables, not one; `lapwing link`" in said
