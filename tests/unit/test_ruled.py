@@ -150,6 +150,16 @@ def test_determinants_about_which_a_model_says_nothing_share_the_values_out():
     assert np.bincount(found.values).tolist() == [2, 2, 2, 2]
 
 
+def test_a_determinant_of_many_rare_numbers_takes_their_median():
+    # Two towns, each with a hundred fine values, most of them near 200 and near 900.
+    value = np.concatenate([np.arange(150, 240), np.arange(980, 990), np.arange(5, 15), np.arange(850, 940)])
+    codes = {"town": np.repeat([0, 1], 100), "density": value}
+
+    found = fixed_map(("town",), "density", codes, np.ones(200), one_to_one=False, is_ordered=True)
+
+    assert found.values.tolist() == [199, 889]
+
+
 def test_columns_that_determine_each_other_are_matched_one_to_one():
     codes = {"name": np.array([0, 0, 1, 1, 2]), "number": np.array([0, 1, 0, 1, 0])}
 

@@ -85,7 +85,13 @@ class FixedMap:
 
 
 def fixed_map(
-    of: tuple[str, ...], column: str, codes: Mapping[str, np.ndarray], weights: np.ndarray, *, one_to_one: bool
+    of: tuple[str, ...],
+    column: str,
+    codes: Mapping[str, np.ndarray],
+    weights: np.ndarray,
+    *,
+    one_to_one: bool,
+    is_ordered: bool = False,
 ) -> FixedMap:
     """Choose the value that goes with each determinant.
 
@@ -99,13 +105,17 @@ def fixed_map(
         Non-negative.
     one_to_one : bool
         Whether the columns determine each other, so that no two determinants may share a value.
+    is_ordered : bool, default False
+        Whether the codes of ``column`` have an order.
 
     Returns
     -------
     FixedMap
         A determinant that has one value with more than half of its weight takes it. The others, which the model says
         little about, take in the order of their weights the commonest of their values that still has weight of its own
-        left, so that the column keeps its one-way law as far as can be; ties go to the smaller code.
+        left, so that the column keeps its one-way law as far as can be; ties go to the smaller code. Where none has
+        (each value is much rarer than the determinant, as on a fine column), it takes the median of its values if they
+        are ordered, which lies among those that most of its rows are near to, and else the commonest.
 
     Notes
     -----
@@ -117,12 +127,24 @@ def fixed_map(
     pairs, which = np.unique(owner * distinct.size + place.reshape(-1), return_inverse=True)
     mass = np.bincount(which.reshape(-1), weights, minlength=pairs.size)
     row, value = np.divmod(pairs, distinct.size)
-    chosen = _chosen(row, value, mass, is_unique=one_to_one)
+    last_resort = _medians(row, mass, value) if is_ordered and not one_to_one else None
+    chosen = _chosen(row, value, mass, is_unique=one_to_one, last_resort=last_resort)
     return FixedMap(of, column, known, distinct[chosen])
 
 
-def _chosen(row: np.ndarray, value: np.ndarray, mass: np.ndarray, *, is_unique: bool) -> np.ndarray:
-    """Return the value of each row of a sparse table of masses."""
+def _medians(row: np.ndarray, mass: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """Return the median value of each row of a sparse table of masses, which is sorted by row and value."""
+    ends = np.append(np.flatnonzero(np.diff(row)), row.size - 1)
+    reached = np.cumsum(mass)
+    before = np.concatenate(([0.0], reached[ends[:-1]]))
+    place = np.searchsorted(reached, (before + reached[ends]) / 2)
+    return np.asarray(value[np.minimum(place, ends)])
+
+
+def _chosen(
+    row: np.ndarray, value: np.ndarray, mass: np.ndarray, *, is_unique: bool, last_resort: np.ndarray | None
+) -> np.ndarray:
+    """Return the value of each row of a sparse table of masses; without a last resort it is the commonest."""
     rows, values = int(row.max()) + 1, int(value.max()) + 1
     own = np.bincount(row, mass, minlength=rows)
     room = np.bincount(value, mass, minlength=values)
@@ -153,7 +175,7 @@ def _chosen(row: np.ndarray, value: np.ndarray, mass: np.ndarray, *, is_unique: 
         chosen[row[offers[is_granted]]] = value[offers[is_granted]]
         is_open[offers[~is_granted]] = False
         is_open &= chosen[row] < 0
-    return np.where(chosen < 0, commonest, chosen)
+    return np.where(chosen < 0, commonest if last_resort is None else last_resort, chosen)
 
 
 def _fit(wanted: np.ndarray, sizes: np.ndarray, room: np.ndarray) -> np.ndarray:

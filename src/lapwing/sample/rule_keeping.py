@@ -64,10 +64,13 @@ class Component:
         seen = dict(codes)
         maps: dict[int, FixedMap] = {}
         links = {(rule.of, (rule.column,)) for rule in self.dependencies}
+        ordered = {field.name for field in self.fields if field.domain.ordered}
         for place in self._in_order():
             rule = self.dependencies[place]
             is_mutual = ((rule.column,), rule.of) in links
-            found = fixed_map(rule.of, rule.column, seen, weights, one_to_one=is_mutual)
+            found = fixed_map(
+                rule.of, rule.column, seen, weights, one_to_one=is_mutual, is_ordered=rule.column in ordered
+            )
             maps[place] = found
             seen[rule.column] = found.value(seen)
         return replace(self, maps=tuple(maps[place] for place in range(len(self.dependencies))))
