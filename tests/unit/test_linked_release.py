@@ -213,6 +213,33 @@ def test_public_totals_hold_where_parents_who_can_have_no_child_are_drawn_again(
     assert dict(parents["kind"].value_counts().iter_rows()) == {"flat": 100, "house": 300}
 
 
+@pytest.mark.parametrize("mechanism", ["independent", "adaptive"])
+def test_a_family_that_the_childrens_own_map_rules_out_is_not_drawn(mechanism):
+    """Noise may map all jobs to one kind of child, and then no parent of the other kind has any."""
+    flag = {"type": "boolean", "constraints": {"required": True}}
+    job = {"name": "job", "type": "string", "categories": ["x", "y", "z"], "constraints": {"required": True}}
+    schema = {
+        "key": "home",
+        "maxChildren": 2,
+        "parent": {"fields": [KEY, {"name": "farm", **flag}]},
+        "child": {
+            "fields": [KEY, job, {"name": "farmer", **flag}],
+            "rules": [{"determines": ["job"], "column": "farmer"}],
+        },
+        "rules": [{"when": {"farm": is_one}, "then": {"farmer": is_one}} for is_one in (True, False)],
+    }
+    farm = pl.Series([at % 2 == 0 for at in range(100)])
+    homes = pl.DataFrame({"home": range(100), "farm": farm})
+    people = pl.DataFrame({"home": [*range(100)] * 2, "job": ["x"] * 200, "farmer": pl.concat([farm, farm])})
+    settings = {"epsilon": 100, "delta": None, "parent_mechanism": mechanism, "child_mechanism": mechanism}
+
+    found = released(schema, (homes, people), **settings)
+
+    for parents, children in (found.sample(), found.sample(1)):
+        families = children.join(parents, on="home")
+        assert (families["farm"] == families["farmer"]).all()
+
+
 def test_a_prior_of_children_is_said_to_be_near_only():
     ages = [[{"maximum": 49}, 700], [{"minimum": 50}, 700]]
     prior = {**PUBLIC, "columns": ["age"], "cells": ages, "hold": "prior", "sd": 30}

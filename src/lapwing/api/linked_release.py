@@ -1,5 +1,6 @@
 """The release of two linked tables: parents, each with its children."""
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +15,10 @@ from lapwing.release.files import SavedRelease
 from lapwing.release.linked_certificate import LinkedCertificate
 from lapwing.release.linked_files import SavedLinked, save_linked
 from lapwing.release.linked_files import load_linked as read_linked
-from lapwing.sample.childless import childless, stand_ins
-from lapwing.sample.conditional_rows import rows_given
+from lapwing.sample.atom_matches import chosen_atoms
+from lapwing.sample.conditional_rows import refused_rows, rows_given
 from lapwing.sample.rows import sample_codes
+from lapwing.sample.stand_ins import stand_ins
 from lapwing.schema.fields import Field
 from lapwing.schema.linked import LinkedSchema
 from lapwing.table.readers import Kind
@@ -29,6 +31,7 @@ _Codes = dict[str, np.ndarray]
 
 _PARENTS: Final = 2**16  # of one chunk
 _CHILDREN: Final = 2**17  # drawn at a time
+_SPARE: Final = 2**10  # parents that may take the place of those who can have no child
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -132,18 +135,31 @@ class LinkedRelease:
     def _families(self, parents: _Codes, rng: np.random.Generator) -> tuple[_Codes, np.ndarray, _Codes]:
         """Return codes of parents, the owner of each child, and codes of children."""
         owners = _owners(parents, self.schema.count)
-        try:
+        with contextlib.suppress(ParameterError):
             return parents, owners, self._children(parents, owners, rng)
-        except ParameterError:
-            # Rules may leave a parent no child. Each such search takes long, so it is made only then.
-            lost = childless(self.child.schema, self._given(parents)) & (parents[self.schema.count] > 0)
-            if not lost.any() or lost.all():
-                raise
-        # From the parents' law given that there can be such a family.
-        chosen = stand_ins(self.parent.schema, parents, lost, rng)
-        again = {name: codes[chosen] for name, codes in parents.items()}
+        # Rules may leave a parent no child. Each such search takes long, so it is made only then.
+        again = self._with_children(parents, rng)
         owners = _owners(again, self.schema.count)
         return again, owners, self._children(again, owners, rng)
+
+    def _with_children(self, parents: _Codes, rng: np.random.Generator) -> _Codes:
+        """Return parents from their law given that there can be such a family: some are replaced by others."""
+        (spare,) = sample_codes(self.parent.model, self.parent.schema, _SPARE, rng, chunk=_SPARE)
+        pool = {name: np.concatenate((codes, spare[name])) for name, codes in parents.items()}
+        lost = pool[self.schema.count] > 0
+        asked = np.flatnonzero(lost)
+        model, schema = self.child.model, self.child.schema
+        for start in range(0, asked.size, _CHILDREN):
+            rows = asked[start : start + _CHILDREN]
+            given = {name: codes[rows] for name, codes in self._given(pool).items()}
+            lost[rows] = refused_rows(model, schema, given, chosen_atoms(model, given, rng), rng)
+        if lost.all():
+            raise ParameterError(
+                f"the rules leave none of {lost.size} parents that were drawn a child; of a rule that says determines, "
+                "list the values, or release again with more budget"
+            )
+        chosen = stand_ins(self.parent.schema, pool, lost, rng)[: lost.size - _SPARE]
+        return {name: codes[chosen] for name, codes in pool.items()}
 
     def _given(self, parents: _Codes) -> _Codes:
         """Return codes of parents under the names of the child model."""
