@@ -10,8 +10,11 @@ import pytest
 import lapwing as lw
 from helpers.command import lapwing
 from helpers.ruled_tables import TANGLED, TWO_VALUED, tangled_rows, violations
+from lapwing.api.finishing import finished_model
 from lapwing.mechanisms.registry import MECHANISMS, Mechanism
 from lapwing.release.kept_rules import MOVED
+from lapwing.release.laws import Spans
+from lapwing.release.model import ReleasedModel
 
 FEW_ORDERED = ("cat", "big", "a", "job")
 BUDGETS = (0.05, 5)
@@ -221,6 +224,16 @@ def test_a_certificate_says_that_a_map_is_a_guess_and_names_no_mechanism():
     assert said[0].startswith("rule 'code determines group': 9")
     assert not_said == []
     assert "adaptive" not in "".join(guessed.certificate.warnings)
+
+
+@pytest.mark.parametrize(("broke", "warned"), [(0.019, 0), (0.02, 1), (0.2, 1)])
+def test_a_guessed_map_is_said_from_two_hundredths_of_the_weight_on(broke, warned):
+    fields = [{"name": name, "type": "string", "categories": ["a", "b"]} for name in ("code", "group")]
+    schema = lw.Schema.load({"fields": fields, "rules": [{"determines": ["code"], "column": "group"}]})
+    laws = {"code": Spans(np.array([0, 0]), np.array([1, 1])), "group": Spans(np.array([0, 1]), np.array([1, 2]))}
+    model = ReleasedModel(weights=np.array([1 - broke, broke]), rows=100, laws=laws)
+
+    assert len(finished_model(model, schema, 1).warnings) == warned
 
 
 def test_a_schema_without_rules_changes_nothing():

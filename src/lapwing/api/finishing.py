@@ -13,7 +13,7 @@ from lapwing.schema.rules import Determines
 from lapwing.schema.schemas import Schema
 
 _MUCH = 0.5
-_GUESSED = 0.25  # of the weight, beside the value that its determinants got
+_GUESSED = 0.02  # of the weight, beside the value that its determinants got
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -180,9 +180,10 @@ def _map_warnings(found: Ruled, schema: Schema) -> tuple[str, ...]:
                 f"rule {rule.text!r}: {rule.column} has no resolution, so that no two of its values are equal in the "
                 'model, and which goes with what is a guess; give it a resolution, or list "values" that are public'
             )
-        elif broke > _GUESSED:
+        elif broke >= _GUESSED:
             said.append(
-                f"rule {rule.text!r}: {broke:.0%} of the model's weight had another value than the one that it got, so "
-                'that which goes with what is a guess; list "values" that are public, or let a coarser column determine'
+                f"rule {rule.text!r}: {broke:.0%} of the model's weight had another value than the one that it got; "
+                "which goes with what is a guess, and values with few rows may have got a wrong one; list "
+                '"values" that are public, or let a coarser column determine'
             )
     return tuple(said)
