@@ -13,8 +13,7 @@ from helpers.ruled_tables import TANGLED, TWO_VALUED, tangled_rows, violations
 from lapwing.api.finishing import finished_model
 from lapwing.mechanisms.registry import MECHANISMS, Mechanism
 from lapwing.release.kept_rules import MOVED
-from lapwing.release.laws import Spans
-from lapwing.release.model import ReleasedModel
+from lapwing.release.model import ReleasedModel, Spans
 
 FEW_ORDERED = ("cat", "big", "a", "job")
 BUDGETS = (0.05, 5)
