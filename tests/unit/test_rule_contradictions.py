@@ -1,5 +1,7 @@
 """Rules that contradict each other: found when a schema is loaded, and few are named."""
 
+import time
+
 import pytest
 
 from helpers.ruled_schemas import FIELDS, bounded, schema_of
@@ -106,3 +108,38 @@ def test_steps_that_never_meet_a_sum_are_a_contradiction() -> None:
 
     with pytest.raises(SchemaError, match=r"rule 1 .* no row of the declared values keeps it"):
         Schema.from_dict({"fields": fields, "rules": [{"sum": {"a": 4, "b": 2}, "equals": "c"}]})
+
+
+def nests(holes: int) -> dict:
+    """Return a schema in which one bird more than there are holes wants one of its own."""
+    birds = [f"b{place}" for place in range(holes + 1)]
+    listed = [f"h{place}" for place in range(holes)]
+    pairs = [(one, two) for place, one in enumerate(birds) for two in birds[:place]]
+    return {
+        "fields": [
+            {"name": bird, "type": "string", "categories": listed, "constraints": {"required": True}} for bird in birds
+        ],
+        "rules": [{"never": {one: hole, two: hole}} for one, two in pairs for hole in listed],
+    }
+
+
+@pytest.mark.parametrize(
+    ("holes", "says"),
+    [
+        (
+            5,
+            "never b1 is h3 and b0 is h3), 5 (never b1 is h4 and b0 is h4), 6 (never b2 is h0 and b0 is h0), 7 (never ",
+        ),
+        (7, "rules 1, 2, 3, 4, 5, 6, 7, 8 and 188 more: no row was found"),
+    ],
+    ids=["five", "seven"],
+)
+def test_rules_that_only_many_together_contradict_are_refused_soon(holes: int, says: str) -> None:
+    started = time.process_time()
+
+    with pytest.raises(SchemaError) as error:
+        Schema.from_dict(nests(holes))
+
+    assert says in str(error.value)
+    assert len(str(error.value)) < 600
+    assert time.process_time() - started < 15  # a minute or more where every rule is tried to the end

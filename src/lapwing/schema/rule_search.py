@@ -17,6 +17,7 @@ from lapwing.schema.rules import Rule
 
 __all__ = ["checked_rules", "completed", "forbidding", "is_impossible", "named_columns"]
 
+_NAMED: Final = 8
 _MOST_NODES: Final = 400
 _MOST_CELLS: Final = 2**27
 """Bounds of one search: sets of domains that are looked at, beside one for each column, and combinations that are
@@ -63,7 +64,7 @@ def checked_rules(fields: tuple[Field, ...], rules: tuple[Rule, ...]) -> tuple[C
         if outcome.row is None:
             numbers = sorted({rules.index(rule.rule) + 1 for rule in own})
             raise SchemaError(
-                f"rules {', '.join(map(str, numbers))}: no row was found that keeps them all, nor that there is none; "
+                f"rules {_numbers(numbers)}: no row was found that keeps them all, nor that there is none; "
                 "make them simpler, or list the allowed combinations"
             )
     return found
@@ -128,7 +129,7 @@ def is_impossible(schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.intege
 def forbidding(
     schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]
 ) -> tuple[Rule, ...]:
-    """Return few rules of which no row keeps all, none of which can be left out; none unless that is certain.
+    """Return few rules of which no row keeps all, or none unless that is certain.
 
     Parameters
     ----------
@@ -177,24 +178,37 @@ def _domains(fields: Sequence[Field], names: set[str]) -> dict[str, Runs]:
 
 
 def _refuse(own: Sequence[CodedRule], rules: Sequence[Rule], domains: Domains) -> None:
-    """Raise an error that names few rules of those that contradict each other: none of them can be left out."""
+    """Raise an error that names few rules of those that contradict each other."""
     left = _fewest(own, domains)
     named = [f"{rules.index(rule) + 1} ({rule.text})" for rule in left]
     if len(left) == 1:
         raise SchemaError(f"rule {named[0]}: no row of the declared values keeps it; change the rule or the columns")
+    if len(named) > _NAMED:
+        named[_NAMED - 1 :] = [f"{len(named) - _NAMED + 1} more"]
     raise SchemaError(
         f"rules {', '.join(named[:-1])} and {named[-1]} contradict each other: no row of the declared values keeps "
         "them all; change one of them"
     )
 
 
+def _numbers(numbers: Sequence[int]) -> str:
+    """Return the numbers of rules, of many the first few."""
+    more = f" and {len(numbers) - _NAMED} more" if len(numbers) > _NAMED else ""
+    return ", ".join(map(str, numbers[:_NAMED])) + more
+
+
 def _fewest(own: Sequence[CodedRule], domains: Domains) -> list[Rule]:
-    """Leave out rules that are not needed for a contradiction, one by one."""
+    """Leave out rules that are not needed for a contradiction, one by one, as long as that is quickly seen."""
     left = list(dict.fromkeys(rule.rule for rule in own))
+    nodes = _MOST_NODES
     for candidate in list(left):
         fewer = [rule for rule in own if rule.rule in left and rule.rule != candidate]
-        if fewer and _search(fewer, {name: domains[name] for rule in fewer for name in rule.columns}).is_hopeless:
-            left.remove(candidate)
+        narrower = {name: domains[name] for rule in fewer for name in rule.columns}
+        if fewer and nodes > 0:
+            outcome = _search(fewer, narrower)
+            nodes -= max(outcome.looked - len(narrower), 0)
+            if outcome.is_hopeless:
+                left.remove(candidate)
     return left
 
 
@@ -203,17 +217,18 @@ def _fewest(own: Sequence[CodedRule], domains: Domains) -> list[Rule]:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What a search found: a row, or that there is none, or neither within its bounds."""
+    """What a search found: a row, or that there is none, or neither within its bounds; how many nodes it looked at."""
 
     row: dict[str, int] | None
     is_hopeless: bool
+    looked: int
 
 
 def _search(rules: Sequence[CodedRule], domains: Domains) -> _Outcome:
     """Look for a row: first with regular codes before reserved ones, then, if that met its bounds, the other way."""
     binding = [rule for rule in rules if not isinstance(rule, DependencyRule)]
     if any(not len(runs) for runs in domains.values()):
-        return _Outcome(None, is_hopeless=True)
+        return _Outcome(None, is_hopeless=True, looked=0)
     values = _regular_codes(binding)
     cells = sum(rule.alive.size for rule in binding if isinstance(rule, CombinationRule))
     nodes = len(domains) + min(_MOST_NODES, max(_MOST_CELLS // max(cells, 1), 16))
@@ -223,7 +238,7 @@ def _search(rules: Sequence[CodedRule], domains: Domains) -> _Outcome:
         found = _searched(binding, domains, values, nodes, puts_reserved_first)
         if found.row is not None or found.is_hopeless:
             return found
-    return _Outcome(None, is_hopeless=False)
+    return _Outcome(None, is_hopeless=False, looked=2 * nodes)
 
 
 def _searched(
@@ -235,9 +250,9 @@ def _searched(
 ) -> _Outcome:
     """Narrow, split, and go on with the first part, depth first."""
     waiting: list[tuple[dict[str, Runs], list[str] | None]] = [(dict(domains), None)]
-    for _ in range(nodes):
+    for looked in range(nodes):
         if not waiting:
-            return _Outcome(None, is_hopeless=True)
+            return _Outcome(None, is_hopeless=True, looked=looked)
         found = narrowed(rules, *waiting.pop())
         if found is None:
             continue
@@ -246,14 +261,14 @@ def _searched(
         if not open_columns:
             row = {name: int(runs[0, 0]) for name, runs in found.items()}
             if _keeps_all(rules, row):
-                return _Outcome(row, is_hopeless=False)
+                return _Outcome(row, is_hopeless=False, looked=looked)
             continue
         name = min(open_columns, key=sizes.__getitem__)
         parts = list(_parts(found[name], values.get(name, 0)))
         if puts_reserved_first and values.get(name, 0):
             parts.sort(key=lambda part: int(part[0, 0]) < values[name])
         waiting.extend(({**found, name: part}, [name]) for part in reversed(parts))
-    return _Outcome(None, is_hopeless=not waiting)
+    return _Outcome(None, is_hopeless=not waiting, looked=nodes)
 
 
 def _parts(runs: Runs, values: int) -> Iterator[Runs]:
