@@ -3,6 +3,7 @@
 import json
 from fractions import Fraction
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
@@ -213,9 +214,8 @@ def test_public_totals_hold_where_parents_who_can_have_no_child_are_drawn_again(
     assert dict(parents["kind"].value_counts().iter_rows()) == {"flat": 100, "house": 300}
 
 
-@pytest.mark.parametrize("mechanism", ["independent", "adaptive"])
-def test_a_family_that_the_childrens_own_map_rules_out_is_not_drawn(mechanism):
-    """Noise may map all jobs to one kind of child, and then no parent of the other kind has any."""
+def farms(**settings):
+    """Return a release of farms, whose people farm, and of other homes, whose people do not; a job says who farms."""
     flag = {"type": "boolean", "constraints": {"required": True}}
     job = {"name": "job", "type": "string", "categories": ["x", "y", "z"], "constraints": {"required": True}}
     schema = {
@@ -231,13 +231,30 @@ def test_a_family_that_the_childrens_own_map_rules_out_is_not_drawn(mechanism):
     farm = pl.Series([at % 2 == 0 for at in range(100)])
     homes = pl.DataFrame({"home": range(100), "farm": farm})
     people = pl.DataFrame({"home": [*range(100)] * 2, "job": ["x"] * 200, "farmer": pl.concat([farm, farm])})
-    settings = {"epsilon": 100, "delta": None, "parent_mechanism": mechanism, "child_mechanism": mechanism}
+    return released(schema, (homes, people), delta=None, **settings)
 
-    found = released(schema, (homes, people), **settings)
 
-    for parents, children in (found.sample(), found.sample(1)):
+@pytest.mark.parametrize("budget", [100, 0.05])
+@pytest.mark.parametrize("mechanism", ["independent", "adaptive"])
+def test_a_family_that_the_childrens_own_map_rules_out_is_not_drawn(mechanism, budget):
+    """Noise may map all jobs to one kind of child, and then no parent of the other kind has any."""
+    found = farms(epsilon=budget, parent_mechanism=mechanism, child_mechanism=mechanism)
+
+    for parents, children in (found.sample(200), found.sample(1), found.sample(1, seed=2)):
         families = children.join(parents, on="home")
         assert (families["farm"] == families["farmer"]).all()
+
+
+def test_where_no_parent_drawn_can_have_a_child_parents_are_those_of_the_child_model():
+    found = farms(epsilon=0.05, parent_mechanism="independent", child_mechanism="independent")
+    rng = np.random.default_rng(1)
+
+    parents = found._whose_child_is_known(300, rng)
+
+    owners = np.arange(300)
+    farmer = found._children(parents, owners, rng)["farmer"]
+    assert np.array_equal(parents["farm"], farmer)
+    assert set(parents) == {"farm", "children"}
 
 
 def test_a_prior_of_children_is_said_to_be_near_only():

@@ -17,7 +17,9 @@ from lapwing.release.linked_files import SavedLinked, save_linked
 from lapwing.release.linked_files import load_linked as read_linked
 from lapwing.sample.atom_matches import chosen_atoms
 from lapwing.sample.conditional_rows import refused_rows, rows_given
+from lapwing.sample.pinned import points
 from lapwing.sample.rows import sample_codes
+from lapwing.sample.rule_keeping import kept_components
 from lapwing.sample.stand_ins import stand_ins
 from lapwing.schema.fields import Field
 from lapwing.schema.linked import LinkedSchema
@@ -154,12 +156,21 @@ class LinkedRelease:
             given = {name: codes[rows] for name, codes in self._given(pool).items()}
             lost[rows] = refused_rows(model, schema, given, chosen_atoms(model, given, rng), rng)
         if lost.all():
-            raise ParameterError(
-                f"the rules leave none of {lost.size} parents that were drawn a child; of a rule that says determines, "
-                "list the values, or release again with more budget"
-            )
+            return self._whose_child_is_known(lost.size - _SPARE, rng)
         chosen = stand_ins(self.parent.schema, pool, lost, rng)[: lost.size - _SPARE]
         return {name: codes[chosen] for name, codes in pool.items()}
+
+    def _whose_child_is_known(self, n: int, rng: np.random.Generator) -> _Codes:
+        """Return parents who have what the rules tie to their children from an atom of the child model.
+
+        For budgets so small that the two models have no family in common.
+        """
+        model, names = self.child.model, {called: name for name, called in self.schema.joined_names.items()}
+        kept = kept_components(model, self.child.schema)
+        tied = [name for component in kept for name in component.columns if name in names]
+        atoms = rng.choice(model.atoms, n, p=model.weights / model.weights.sum())
+        given = {names[name]: codes[atoms] for name, codes in points(model, tied).items()}
+        return rows_given(self.parent.model, self.parent.schema, given, rng).codes
 
     def _given(self, parents: _Codes) -> _Codes:
         """Return codes of parents under the names of the child model."""
