@@ -13,8 +13,9 @@ import lapwing as lw
 from lapwing.numerics.whole_margins import Links, rounded, whole_counts
 from lapwing.release.laws import uniform_law
 from lapwing.release.model import Indexed, ReleasedModel
+from lapwing.sample import public_margins
 from lapwing.sample.public_margins import raked_to_public
-from lapwing.sample.public_strata import public_strata
+from lapwing.sample.public_strata import atom_cells, public_strata
 from lapwing.sample.rows import sample_codes
 from lapwing.schema.public_cells import coded_tables, public_total
 from lapwing.schema.schemas import Schema
@@ -226,6 +227,51 @@ def test_the_model_holds_every_table_to_nine_digits() -> None:
         shares = np.bincount(own, strata.masses(raked.model.weights)) / raked.model.weights.sum()
         np.testing.assert_allclose(shares * 1000, table.counts, rtol=1e-9)
     assert max(each.after for each in raked.tables) < 1e-9 < min(each.before for each in raked.tables)
+
+
+def test_whole_counts_come_out_whole_where_raking_ended_early() -> None:
+    schema = schema_with(BY_TOWN)
+    flat = {field.name: Indexed(np.zeros(1, dtype=np.uint8), uniform_law(field.domain)) for field in schema.columns}
+    rng = np.random.default_rng(1)
+    raked = raked_to_public(ReleasedModel(weights=np.ones(1), rows=7, laws=flat), schema, rng).model
+    is_a = atom_cells(raked, coded_tables(schema)[0]) == 0
+    weights = raked.weights * np.where(is_a, 1.0001, 0.9999)
+    early = ReleasedModel(weights=weights, rows=raked.rows, laws=raked.laws)
+    (codes,) = sample_codes(early, schema, 45_000, rng)
+    assert np.count_nonzero(codes["town"] == 0) == 22_500
+
+
+ONLY_WITH_A = {"never": {"sex": "m", "town": "a"}}
+HALVES = {"columns": ["sex"], "source": "Register", "provenance": "public", "cells": [["f", 500], ["m", 500]]}
+
+
+def warnings_of(*tables: dict[str, Any], rules: tuple[dict[str, Any], ...]) -> tuple[lw.Release, list[str]]:
+    """Return a release and what its certificate warns of public tables."""
+    schema = schema_with(*tables, rules=rules)
+    release = lw.synthesize(private_rows(), schema, epsilon=2, mechanism="Independent", seed=4)
+    return release, [each for each in release.certificate.warnings if "is not held" in each]
+
+
+def test_tables_that_are_raked_slowly_are_held_without_a_warning() -> None:
+    """Town a leaves no m, and is half of the rows like f: nobody else is f, which weights only reach in the end."""
+    release, warned = warnings_of(BY_TOWN, HALVES, rules=(ONLY_WITH_A,))
+    rows = release.sample(1000)
+    assert [rows.filter(pl.col("town") == "a").height, rows.filter(pl.col("sex") == "f").height] == [500, 500]
+    assert warned == []
+
+
+def test_a_warning_of_raking_that_ended_early_does_not_blame_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(public_margins, "_SWEEPS", 20)
+    _, warned = warnings_of(BY_TOWN, HALVES, rules=(ONLY_WITH_A,))
+    assert warned
+    assert all("raking came nearer" in each and "one population" not in each for each in warned)
+
+
+def test_tables_that_a_rule_keeps_apart_are_warned_of() -> None:
+    fewer = changed(HALVES, cells=[["f", 400], ["m", 600]])
+    _, warned = warnings_of(BY_TOWN, fewer, rules=(ONLY_WITH_A,))
+    assert warned
+    assert all("0.1 of the rows" in each and "one population" in each for each in warned)
 
 
 def test_a_cell_without_an_atom_is_given_some() -> None:

@@ -97,7 +97,7 @@ def finished_model(model: ReleasedModel, schema: Schema, seed: int) -> Finished:
         public_tables=_kept_tables(schema, raked),
         changed=changed,
         statements=((_statement(found),) if schema.rules else ()) + _raked_statements(raked, changed),
-        warnings=(*_warnings(found), *_map_warnings(found, schema), *_raked_warnings(raked)),
+        warnings=(*_warnings(found, schema), *_map_warnings(found, schema), *_raked_warnings(raked)),
     )
 
 
@@ -138,10 +138,17 @@ def _raked_statements(raked: Raked, changed: float) -> tuple[Statement, ...]:
 
 
 def _raked_warnings(raked: Raked) -> tuple[str, ...]:
-    """Say where public tables are not held, because they or the rules contradict each other."""
+    """Say where rows miss public tables, because they or the rules contradict each other, or raking ended early."""
+    if not raked.off:
+        return ()
+    why = (
+        "raking came nearer to the end and had not arrived; fewer tables, or coarser cells, are held exactly"
+        if raked.is_nearing
+        else "check whether the public tables are of one population, and go together with the rules"
+    )
     return tuple(
         f"the public table of {', '.join(each.table.columns)} is not held: {each.after:.2g} of the rows would have to "
-        "be in two places; check whether the public tables are of one population, and go together with the rules"
+        f"be elsewhere; {why}"
         for each in raked.tables
         if each.after > HELD
     )
@@ -159,13 +166,16 @@ def _statement(found: Ruled) -> Statement:
     )
 
 
-def _warnings(found: Ruled) -> tuple[str, ...]:
-    """Say when most of what the mechanism found does not fit the rules."""
+def _warnings(found: Ruled, schema: Schema) -> tuple[str, ...]:
+    """Say when most of what the mechanism found does not fit the rules, and which."""
     if found.moved <= _MUCH:
         return ()
+    most = max(range(len(schema.rules)), key=found.by_rule.__getitem__)
     return (
-        f"{found.moved:.0%} of the model's weight had to change to keep the rules: the model knew little of what they "
-        "tie together; use more budget, fewer columns, or a mechanism that measures the columns of a rule together",
+        f"{found.moved:.0%} of the model's weight had to change to keep the rules, {found.by_rule[most]:.0%} of it broke "
+        f"{schema.rules[most].text!r}: that says little where fine values must be equal or add up, which they hardly "
+        "ever do by themselves; else the model knew little of what the rule ties together, so use more budget, fewer "
+        "columns, or a mechanism that measures these columns together",
     )
 
 

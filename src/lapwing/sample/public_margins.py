@@ -14,7 +14,7 @@ import numpy as np
 from lapwing.release.model import ReleasedModel
 from lapwing.sample.pinned import pinned, taken
 from lapwing.sample.public_atoms import open_boxes, with_atoms_in
-from lapwing.sample.public_strata import MIXED, atom_cells, atom_groups, strata_of
+from lapwing.sample.public_strata import MIXED, atom_cells, atom_groups, strata_of, stratum_rows
 from lapwing.schema.public_cells import CodedTable, coded_tables
 from lapwing.schema.public_rules import cell_runs
 from lapwing.schema.public_tables import PublicTable
@@ -24,6 +24,9 @@ _MOST_ATOMS: Final = 400_000
 _LEAST_ATOMS: Final = 20_000
 _SWEEPS: Final = 2_000
 _TOLERANCE: Final = 1e-10
+_NEARING: Final = 0.75
+"""Where no cell is contradicted, the second half of the sweeps brings the gap to this part of it, or lower."""
+
 HELD: Final = 1e-9
 """How far a count of a raked model may be from the table's, as a share of all rows."""
 
@@ -42,7 +45,8 @@ class HeldTable:
     before : float
         Share of the weight that had to move between its cells against the model before, from 0 to 1.
     after : float
-        The same of the model that is released: at most `HELD`, unless the tables contradict each other.
+        The same of the model that is released: at most `HELD`, unless the tables contradict each other or raking ended
+        too early.
     """
 
     table: PublicTable
@@ -64,11 +68,17 @@ class Raked:
         Share of the weight that was moved from atoms to others, from 0 to 1: the total variation distance from the
         model before, once each of its atoms lies in one cell of each table, is at most this. No share of `HeldTable`
         is larger.
+    off : int
+        Of as many rows out as the tables count, how many would have to be elsewhere for the worst table.
+    is_nearing : bool
+        Whether raking still came nearer to the tables when it ended.
     """
 
     model: ReleasedModel
     tables: tuple[HeldTable, ...]
     changed: float = 0.0
+    off: int = 0
+    is_nearing: bool = False
 
 
 def raked_to_public(model: ReleasedModel, schema: Schema, rng: np.random.Generator) -> Raked:
@@ -116,18 +126,30 @@ def raked_to_public(model: ReleasedModel, schema: Schema, rng: np.random.Generat
     ]
     if boxes:
         model = with_atoms_in(model, schema, boxes, _FEW_ROWS / total * float(model.weights.sum()), rng)
-    weights, after = _raked(model, tables)
+    weights, after, is_nearing = _raked(model, tables)
     if max(after) > HELD:
         joint = open_boxes(model, tables, rng)
         if joint:
             model = with_atoms_in(model, schema, joint, _FEW_ROWS / total * float(model.weights.sum()), rng)
-            weights, after = _raked(model, tables)
+            weights, after, is_nearing = _raked(model, tables)
     held = tuple(HeldTable(table.table, *gaps) for table, *gaps in zip(tables, before, after, strict=True))
     atoms = np.flatnonzero(weights)
     laws = {name: taken(law, atoms) for name, law in model.laws.items()}
     raked = ReleasedModel(weights=weights[atoms], rows=total, laws=laws, log_linear=model.log_linear)
     gained = weights / weights.sum() - np.pad(start, (0, weights.size - start.size))
-    return Raked(raked, held, float(np.maximum(gained, 0.0).sum()))
+    off = _rows_off(raked, tables, rng) if max(after) > HELD else 0
+    return Raked(raked, held, float(np.maximum(gained, 0.0).sum()), off, is_nearing)
+
+
+def _rows_off(model: ReleasedModel, tables: Sequence[CodedTable], rng: np.random.Generator) -> int:
+    """Return how many of the rows out miss the table that they miss most."""
+    strata = strata_of([atom_cells(model, table) for table in tables], tables)
+    rows, _ = stratum_rows(strata, model.weights, model.rows, rng)
+    gaps = [
+        np.abs(np.bincount(own, rows, table.counts.size) - table.counts).sum() / 2
+        for own, table in zip(strata.cells, tables, strict=True)
+    ]
+    return round(float(max(gaps)))
 
 
 def _unmixed(model: ReleasedModel, tables: Sequence[CodedTable], rng: np.random.Generator) -> ReleasedModel:
@@ -149,19 +171,21 @@ def _distance(cells: np.ndarray, weights: np.ndarray, table: CodedTable) -> floa
     return float(np.abs(masses - wanted).sum() / 2)
 
 
-def _raked(model: ReleasedModel, tables: Sequence[CodedTable]) -> tuple[np.ndarray, list[float]]:
-    """Return weights with the counts of all tables, which sum to 1, and the share of them that is wrong in each."""
+def _raked(model: ReleasedModel, tables: Sequence[CodedTable]) -> tuple[np.ndarray, list[float], bool]:
+    """Return weights with the counts of all tables, what is wrong in each, and whether that was still falling."""
     cells = [atom_cells(model, table) for table in tables]
-    strata = strata_of(cells)
+    strata = strata_of(cells, tables)
     start = np.where((strata.cells >= 0).all(axis=0), strata.masses(model.weights), 0.0)
     masses = start.copy()
-    wanted = [table.counts / table.table.total for table in tables]
-    for _ in range(_SWEEPS):
-        for own, shares in zip(strata.cells, wanted, strict=True):
+    halfway = np.inf
+    for sweep in range(_SWEEPS):
+        for own, shares in zip(strata.cells, strata.shares, strict=True):
             sums = np.bincount(np.maximum(own, 0), masses, shares.size)
             masses *= np.divide(shares, sums, out=np.zeros(shares.size), where=sums > 0)[np.maximum(own, 0)]
         gaps = [_distance(own, masses, table) for own, table in zip(strata.cells, tables, strict=True)]
         if max(gaps) <= _TOLERANCE:
             break
+        if sweep == _SWEEPS // 2:
+            halfway = max(gaps)
     scale = np.divide(masses, start, out=np.zeros(start.size), where=start > 0)
-    return model.weights * scale[strata.own], gaps
+    return model.weights * scale[strata.own], gaps, max(gaps) <= _NEARING * halfway

@@ -21,6 +21,8 @@ MIXED = -2
 """In the place of the cell of an atom that lies in more than one."""
 
 _TRIES = 8
+_NEAR = 1e-3
+"""Raking that stopped early leaves less than this share of the rows in other cells."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,10 +35,13 @@ class Strata:
         The stratum of each atom.
     cells : ndarray of intp, shape (tables, strata)
         The cell of each stratum in each table, as `atom_cells` gives it.
+    shares : tuple of ndarray of float64
+        Of each table, the share of its rows in each cell.
     """
 
     own: np.ndarray
     cells: np.ndarray
+    shares: tuple[np.ndarray, ...]
 
     @property
     def count(self) -> int:
@@ -46,6 +51,17 @@ class Strata:
     def masses(self, weights: np.ndarray) -> np.ndarray:
         """Return the weight of each stratum: ndarray of float64, shape (strata,)."""
         return np.asarray(np.bincount(self.own, weights, self.count))
+
+    def wanted(self, table: int, masses: np.ndarray) -> np.ndarray:
+        """Return the share that each cell of a table should have: ndarray of float64.
+
+        The table's own share where the masses have it but for what raking left; theirs where the model was given a
+        condition since, or tables contradict each other.
+        """
+        shares = self.shares[table]
+        found = np.bincount(self.cells[table], masses / masses.sum(), shares.size)
+        is_near = np.abs(found - shares).sum() / 2 <= _NEAR and ((found > 0) == (shares > 0)).all()
+        return shares if is_near else found
 
 
 def atom_cells(model: ReleasedModel, table: CodedTable) -> np.ndarray:
@@ -94,10 +110,10 @@ def _run_groups(starts: np.ndarray, stops: np.ndarray, grouping: Grouping) -> np
     return np.asarray(np.where(first == last, group[first], MIXED))
 
 
-def strata_of(cells: Sequence[np.ndarray]) -> Strata:
+def strata_of(cells: Sequence[np.ndarray], tables: Sequence[CodedTable]) -> Strata:
     """Return the strata of atoms whose cells are known: one array per table, shape (k,) each."""
     stacked, own = np.unique(np.stack(list(cells)), axis=1, return_inverse=True)
-    return Strata(own.reshape(-1), stacked)
+    return Strata(own.reshape(-1), stacked, tuple(table.counts / table.table.total for table in tables))
 
 
 def public_strata(model: ReleasedModel, schema: Schema) -> Strata | None:
@@ -122,7 +138,7 @@ def public_strata(model: ReleasedModel, schema: Schema) -> Strata | None:
     cells = [atom_cells(model, table) for table in tables]
     if any(bool((each[model.weights > 0] < 0).any()) for each in cells):
         return None
-    return strata_of(cells)
+    return strata_of(cells, tables)
 
 
 def stratum_rows(strata: Strata, weights: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
@@ -142,8 +158,8 @@ def stratum_rows(strata: Strata, weights: np.ndarray, n: int, rng: np.random.Gen
     Returns
     -------
     rows : ndarray of int64, shape (strata,)
-        They sum to ``n``. The margin of each table is the model's, rounded, and exactly the model's where that is
-        whole: always for one table and for two, for nested ones, and for more where they can be kept one by one.
+        They sum to ``n``. The margin of each table is `Strata.wanted`, rounded, and exactly that where it is whole:
+        always for one table and for two, for nested ones, and for more where they can be kept one by one.
     gap : int
         By how many rows the margins are off in all: 0 but where three tables or more overlap too much.
 
@@ -155,7 +171,8 @@ def stratum_rows(strata: Strata, weights: np.ndarray, n: int, rng: np.random.Gen
     masses = strata.masses(weights)
     masses *= n / masses.sum()
     finest = np.argsort([-np.unique(cells).size for cells in strata.cells], kind="stable")
-    tries = (_stratum_rows(masses, strata.cells[finest], n, rng) for _ in range(_TRIES))
+    tables = [(strata.cells[at], strata.wanted(at, masses) * n) for at in finest.tolist()]
+    tries = (_stratum_rows(masses, tables, n, rng) for _ in range(_TRIES))
     best = next(tries)
     for found in tries:
         if best[1] == 0:
@@ -164,22 +181,23 @@ def stratum_rows(strata: Strata, weights: np.ndarray, n: int, rng: np.random.Gen
     return best
 
 
-def _stratum_rows(masses: np.ndarray, cells: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
-    """Divide the rows over the strata once."""
+def _stratum_rows(
+    masses: np.ndarray, tables: Sequence[tuple[np.ndarray, np.ndarray]], n: int, rng: np.random.Generator
+) -> tuple[np.ndarray, int]:
+    """Divide the rows over the strata once; of each table their cells and the rows wanted in each cell."""
     parts = np.zeros(masses.size, dtype=np.intp)
     rows, gap = np.array([n], dtype=np.int64), 0
-    for own in cells:
+    for own, wanted in tables:
         pairs, joint_parts = np.unique(np.stack([parts, own]), axis=1, return_inverse=True)
         parts = joint_parts.reshape(-1)
         if pairs.shape[1] == rows.size:  # the table tells nothing apart that was not before
             continue
-        joint = np.bincount(parts, masses, pairs.shape[1])
         if rows.size == 1:
-            rows = rounded(joint, n)
+            rows = rounded(wanted[pairs[1]], n)
             continue
-        _, right = np.unique(pairs[1], return_inverse=True)
-        right = right.reshape(-1)
-        rows, missed = whole_counts(Links(pairs[0], right, joint), rows, np.bincount(right, joint), rng)
+        known, right = np.unique(pairs[1], return_inverse=True)
+        links = Links(pairs[0], right.reshape(-1), np.bincount(parts, masses, pairs.shape[1]))
+        rows, missed = whole_counts(links, rows, wanted[known], rng)
         gap += missed
     return rows[parts], gap
 
