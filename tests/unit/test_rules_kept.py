@@ -222,6 +222,8 @@ def test_a_certificate_says_that_a_map_is_a_guess_and_names_no_mechanism():
     assert len(said) == 1
     assert said[0].startswith("rule 'code determines group': ")
     assert not_said == []
+    (much,) = [line for line in guessed.certificate.warnings if "had to change to keep the rules" in line]
+    assert "of it broke 'code determines group': " in much
     assert "adaptive" not in "".join(guessed.certificate.warnings)
 
 

@@ -170,12 +170,16 @@ def _warnings(found: Ruled, schema: Schema) -> tuple[str, ...]:
     """Say when most of what the mechanism found does not fit the rules, and which."""
     if found.moved <= _MUCH:
         return ()
-    most = max(range(len(schema.rules)), key=found.by_rule.__getitem__)
+    # What determines an endless column is hardly ever kept beforehand, and was not counted.
+    _, broke, text = max(
+        (not (isinstance(rule, Determines) and rule.column in found.endless), broke, rule.text)
+        for rule, broke in zip(schema.rules, found.by_rule, strict=True)
+    )
     return (
-        f"{found.moved:.0%} of the model's weight had to change to keep the rules, {found.by_rule[most]:.0%} of it broke "
-        f"{schema.rules[most].text!r}: that says little where fine values must be equal or add up, which they hardly "
-        "ever do by themselves; else the model knew little of what the rule ties together, so use more budget, fewer "
-        "columns, or a mechanism that measures these columns together",
+        f"{found.moved:.0%} of the model's weight had to change to keep the rules, and {broke:.0%} of it broke "
+        f"{text!r}: that says little where fine values must be equal or add up, which they hardly ever do by themselves; "
+        "else the model knew little of what the rule ties together, so use more budget, fewer columns, or a mechanism "
+        "that measures these columns together",
     )
 
 
