@@ -177,7 +177,7 @@ def _warnings(found: Ruled, schema: Schema) -> tuple[str, ...]:
     )
     return (
         f"{found.moved:.0%} of the model's weight had to change to keep the rules, and {broke:.0%} of it broke "
-        f"{text!r}: that says little where fine values must be equal or add up, which they hardly ever do by themselves; "
+        f"{text!r}: that says little where fine values must be equal or add up, as they seldom do by themselves; "
         "else the model knew little of what the rule ties together, so use more budget, fewer columns, or a mechanism "
         "that measures these columns together",
     )
