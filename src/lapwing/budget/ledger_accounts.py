@@ -216,7 +216,11 @@ def _how_to_name(privacy_unit: str) -> str:
     if privacy_unit == "row":
         return "take privacyUnit out of the schema"
     field, _, max_rows = privacy_unit.rpartition(":")
-    return f'give the schema "privacyUnit": {{"field": {json.dumps(field, ensure_ascii=False)}, "maxRows": {max_rows}}}'
+    key = json.dumps(field, ensure_ascii=False)
+    return (
+        f'give the schema "privacyUnit": {{"field": {key}, "maxRows": {max_rows}}}, or that of linked tables '
+        f'"key": {key}, "maxChildren": {max_rows}'
+    )
 
 
 def same_release(paid: Entry, details: Mapping[str, object]) -> Entry:

@@ -32,7 +32,10 @@ from lapwing.release.version import VERSION
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _INTERRUPT_STATUS = 130
-_INTERRUPTED = "interrupted; `lapwing resume` finishes a release that a ledger or transcript has recorded"
+_INTERRUPTED = (
+    "interrupted; `lapwing resume` finishes a release that a ledger or transcript has recorded, and the same `lapwing "
+    "link` with --transcript one of linked tables"
+)
 
 app = typer.Typer(
     name="lapwing",
