@@ -107,17 +107,17 @@ def test_the_same_seed_gives_the_same_rows(people):
 @pytest.mark.parametrize(
     ("where", "says"),
     [
-        ({"age": [5, 91]}, 'condition row 2: column "age" is of type integer from 0 to 90, never missing, got 91'),
-        ({"age": [5, None]}, 'condition row 2: column "age" is of type integer from 0 to 90, never missing, got'),
+        ({"age": [5, 91]}, 'condition row 2: column "age" must be of type integer from 0 to 90, never missing, got 91'),
+        ({"age": [5, None]}, 'condition row 2: column "age" must be of type integer from 0 to 90, never missing, got'),
         ({"age": ["5", "six"]}, 'never missing, got "six"; name a value in its domain'),
         ({"age": [5.5]}, "condition row 1"),
-        ({"sex": ["f", "?", "x"]}, 'condition row 3: column "sex" is one of its categories, got "x"'),
-        ({"height": [1.0, 2.6]}, 'condition row 2: column "height" is of type number from 0.5 to 2.5, got 2.6'),
+        ({"sex": ["f", "?", "x"]}, 'condition row 3: column "sex" must be one of its categories, got "x"'),
+        ({"height": [1.0, 2.6]}, 'condition row 2: column "height" must be of type number from 0.5 to 2.5, got 2.6'),
         ({"height": [float("inf")]}, "condition row 1"),
         ({"day": [date(2021, 1, 1)]}, "got 2021-01-01T00:00:00.000000"),
         ({"day": ["2020-01-01", "2020-01-02T12:00"]}, "condition row 2"),
-        ({"dx": ["250", "250.13"]}, 'condition row 2: column "dx" is one of its categories, got "250.13"'),
-        ({"smokes": ["perhaps"]}, 'column "smokes" is true or false, got "perhaps"'),
+        ({"dx": ["250", "250.13"]}, 'condition row 2: column "dx" must be one of its categories, got "250.13"'),
+        ({"smokes": ["perhaps"]}, 'column "smokes" must be true or false, got "perhaps"'),
         ({"name": ["x"]}, 'the table of conditions names "name", no modelled column'),
         ({"id": ["x"]}, 'the table of conditions names "id", an identifier'),
         ({}, "names no column at all"),
@@ -370,6 +370,11 @@ def test_a_condition_that_breaks_a_rule_is_refused_by_name_and_number(tangled, r
         tangled.sample(where=[{"free": 1}, row])
 
     assert says in str(error.value)
+
+
+def test_a_number_out_of_its_domain_is_shown_as_the_number_that_it_is(people):
+    with pytest.raises(ParameterError, match=r"never missing, got 300; name a value in its domain$"):
+        people.sample(where=[{"age": 300}])
 
 
 def test_support_says_which_condition_rows_are_refused(tangled):

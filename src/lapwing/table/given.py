@@ -178,7 +178,9 @@ def _given(field: Field, cells: RawColumn, called: np.ndarray) -> tuple[np.ndarr
         is_bad |= ~is_last & ~_is_itself(cells, decoded_column(field, codes))
     if is_bad.any():
         bad = int(np.flatnonzero(is_bad)[0])
-        raise ParameterError(f"condition row {called[bad]}: {_rule(field)}, got {_shown(cells, bad)}; {_WAY_OUT}")
+        raise ParameterError(
+            f"condition row {called[bad]}: {_rule(field)}, got {_shown(field, cells, bad)}; {_WAY_OUT}"
+        )
     return codes, numbers
 
 
@@ -188,7 +190,7 @@ def _rule(field: Field) -> str:
         kind = "true or false" if field.categories is None else "one of its categories"
     else:
         kind = f"of type {field.type} from {field.minimum} to {field.maximum}"
-    return f"column {quote(field.name)} is {kind}" + ("" if field.domain.missing else ", never missing")
+    return f"column {quote(field.name)} must be {kind}" + ("" if field.domain.missing else ", never missing")
 
 
 def _is_blank(field: Field, cells: RawColumn) -> np.ndarray:
@@ -240,10 +242,12 @@ def _reals(cells: Texts, is_integer: bool) -> np.ndarray:
     return read.integers if read.is_integer.all() else np.where(read.is_integer, read.integers, read.reals)
 
 
-def _shown(cells: RawColumn, at: int) -> str:
-    """Return a cell as it should stand in a sentence."""
+def _shown(field: Field, cells: RawColumn, at: int) -> str:
+    """Return a cell as it should stand in a sentence: a number bare, also where it came as text."""
     if isinstance(cells, Times):
         return str(np.datetime64(int(cells.values[at]), "us"))
     if isinstance(cells, Texts):
-        return quote(cells.values[at])
+        text = quote(cells.values[at])
+        is_number = field.type in ("integer", "number") and np.isfinite(read_reals(cells.values[at : at + 1]))[0]
+        return text.strip('"') if is_number else text
     return "missing" if cells.nulls is not None and cells.nulls[at] else quote(cells.values[at].item())
