@@ -98,7 +98,7 @@ def raked_to_public(model: ReleasedModel, schema: Schema, rng: np.random.Generat
     Raked
         The model as it is, where no public table is exact. Otherwise every atom lies in one cell of each table; columns
         whose laws lay in several are pinned (`pinned`). Tables that contradict each other or a rule, unseen when the
-        schema was read, are held one after another, so that the last one is held whole.
+        schema was read, are held one after another, as far as any atom is left.
 
     Notes
     -----
@@ -137,13 +137,15 @@ def raked_to_public(model: ReleasedModel, schema: Schema, rng: np.random.Generat
     laws = {name: taken(law, atoms) for name, law in model.laws.items()}
     raked = ReleasedModel(weights=weights[atoms], rows=total, laws=laws, log_linear=model.log_linear)
     gained = weights / weights.sum() - np.pad(start, (0, weights.size - start.size))
-    off = _rows_off(raked, tables, rng) if max(after) > HELD else 0
-    return Raked(raked, held, float(np.maximum(gained, 0.0).sum()), off, is_nearing)
+    off = _rows_off(raked, tables, max(after), rng) if max(after) > HELD else 0
+    return Raked(raked, held, min(1.0, float(np.maximum(gained, 0.0).sum())), off, is_nearing)
 
 
-def _rows_off(model: ReleasedModel, tables: Sequence[CodedTable], rng: np.random.Generator) -> int:
-    """Return how many of the rows out miss the table that they miss most."""
+def _rows_off(model: ReleasedModel, tables: Sequence[CodedTable], gap: float, rng: np.random.Generator) -> int:
+    """Return how many of the rows out miss the table that they miss most, by this share in the model."""
     strata = strata_of([atom_cells(model, table) for table in tables], tables)
+    if (strata.cells < 0).any():  # rows come from strata only where all lie in cells
+        return max(1, round(gap * model.rows))
     rows, _ = stratum_rows(strata, model.weights, model.rows, rng)
     gaps = [
         np.abs(np.bincount(own, rows, table.counts.size) - table.counts).sum() / 2
@@ -168,20 +170,21 @@ def _distance(cells: np.ndarray, weights: np.ndarray, table: CodedTable) -> floa
     """Return the share of the weight that is not where the table has it."""
     masses = np.bincount(cells + 1, weights, table.counts.size + 1) / weights.sum()
     wanted = np.concatenate(([0.0], table.counts / table.table.total))
-    return float(np.abs(masses - wanted).sum() / 2)
+    return min(1.0, float(np.abs(masses - wanted).sum() / 2))  # rounding can pass 1
 
 
 def _raked(model: ReleasedModel, tables: Sequence[CodedTable]) -> tuple[np.ndarray, list[float], bool]:
     """Return weights with the counts of all tables, what is wrong in each, and whether that was still falling."""
     cells = [atom_cells(model, table) for table in tables]
     strata = strata_of(cells, tables)
-    start = np.where((strata.cells >= 0).all(axis=0), strata.masses(model.weights), 0.0)
-    masses = start.copy()
+    # Nobody is in cell -1: what lies there loses its weight, as in a cell that counts nobody.
+    steps = [(own + 1, np.append(0.0, shares)) for own, shares in zip(strata.cells, strata.shares, strict=True)]
+    start = strata.masses(model.weights)
+    masses = start / start.sum()
     halfway = np.inf
     for sweep in range(_SWEEPS):
-        for own, shares in zip(strata.cells, strata.shares, strict=True):
-            sums = np.bincount(np.maximum(own, 0), masses, shares.size)
-            masses *= np.divide(shares, sums, out=np.zeros(shares.size), where=sums > 0)[np.maximum(own, 0)]
+        for own, shares in steps:
+            masses = _scaled(masses, own, shares)
         gaps = [_distance(own, masses, table) for own, table in zip(strata.cells, tables, strict=True)]
         if max(gaps) <= _TOLERANCE:
             break
@@ -189,3 +192,16 @@ def _raked(model: ReleasedModel, tables: Sequence[CodedTable]) -> tuple[np.ndarr
             halfway = max(gaps)
     scale = np.divide(masses, start, out=np.zeros(start.size), where=start > 0)
     return model.weights * scale[strata.own], gaps, max(gaps) <= _NEARING * halfway
+
+
+def _scaled(masses: np.ndarray, own: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Give the strata of each cell its share; leave all as they are where every cell with a share is empty.
+
+    Tables can contradict each other, or what the rules made of the model, so that no stratum is counted by all: then
+    those are held that can be, one after the other, and a release that is paid for is not lost.
+    """
+    sums = np.bincount(own, masses, shares.size)
+    is_filled = sums > np.finfo(np.float64).tiny
+    if not shares[is_filled].any():
+        return masses
+    return np.asarray(masses * np.divide(shares, sums, out=np.zeros(shares.size), where=is_filled)[own])
