@@ -1,3 +1,4 @@
+import html
 import json
 import re
 import subprocess
@@ -345,3 +346,52 @@ def test_pairs_that_nobody_counted_are_called_a_guess() -> None:
 
     assert "0 of 6 pairs of columns were counted together" in points(alone)
     assert "guess" not in points(tree)
+
+
+def declaring(rules=(), tables=(), weight=None):
+    """Return a release of a small table whose schema declares these."""
+    fields = [
+        {"name": name, "type": "integer", "constraints": {"required": True, "minimum": 0, "maximum": 3}}
+        for name in ("low", "high", "factor")
+    ]
+    schema = {"fields": fields, "rules": list(rules), "publicTables": list(tables)}
+    schema |= {} if weight is None else {"weight": weight}
+    data = pl.DataFrame({name: [at % 4 for at in range(200)] for name in ("low", "high", "factor")})
+    return lw.synthesize(data, schema, epsilon=5, mechanism="Independent", seed=1)
+
+
+def test_the_page_lists_rules_public_tables_and_the_survey_weight(tmp_path):
+    rules = [{"order": ["low", "high"]}, {"never": {"low": 0, "high": 3}, "provenance": "assumed"}]
+    tables = [
+        {
+            "columns": ["factor"],
+            "source": "Register, table 7",
+            "provenance": "public",
+            "cells": [["..1", 90], ["2..", 60]],
+        }
+    ]
+    release = declaring(rules, tables, weight="factor")
+
+    release.to_html(tmp_path / "r.html")
+
+    page = (tmp_path / "r.html").read_text()
+    order, never = release.certificate.rules
+    (table,) = release.certificate.public_tables
+    for text in (order.text, never.text):
+        assert f">{html.escape(text)}</th>" in page
+    for told in (order.kept, f"{100 * order.broke:.2f} %", f"{100 * table.before:.2f} %", table.source, "exactly"):
+        assert f">{told}</td>" in page
+    assert f"A rule is assumed, by the owner&#39;s decision, not public knowledge: {html.escape(never.text)}." in page
+    assert "The survey weight is factor" in page
+    assert "the total of the public tables" in page
+    said = release.certificate.text()
+    assert "The model stands for 150 rows, the total of the public tables." in said
+    assert "Survey weight: factor." in said
+
+
+def test_the_page_of_a_schema_that_declares_nothing_has_no_such_section():
+    found = sections_of(declaring())
+
+    assert "declared" not in found
+    assert "assumed, by the owner" not in words_of(found["assumed"])
+    assert list(sections_of(declaring(weight="factor"))).count("declared") == 1

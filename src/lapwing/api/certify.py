@@ -104,6 +104,7 @@ def certify(
             *_drowned_warnings(accuracy),
         ),
         purchases=settings.schema.purchases,
+        weight=settings.schema.weight,
     )
     return finished.on(certificate)
 

@@ -15,7 +15,7 @@ from lapwing.errors import ParameterError, SchemaError
 from lapwing.release.cost_lines import CostLine, budget_from_dict, budget_to_dict, counted_lines
 from lapwing.release.domain_cost import Together, pairs_to_dict, purchase_lines, together, told_pairs
 from lapwing.release.kept_rules import KeptRule, kept_rules_from, rule_lines
-from lapwing.release.kept_tables import KeptTable, kept_tables_from, table_lines
+from lapwing.release.kept_tables import KeptTable, kept_tables_from, table_lines, weight_lines
 from lapwing.release.plain import rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.release.protection import ROW, origin_lines, protection_lines, unit_field
 from lapwing.release.terms import Relation, Terms
@@ -34,6 +34,7 @@ DOMAIN = "domain"
 CERTIFIED = "certified error"
 """Kind of the statement that bounds all errors of a release together."""
 _MAX_VALUE = 1e300
+_ENTRY = ("dataset", "release_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +110,7 @@ class Certificate:
     assumed_fields, dp_fields : tuple of str
         Fields whose domain was taken from the data by the owner's decision, or bought with budget.
     public_rows : int or None
-        The number of rows, where it is public.
+        The number of rows, where the terms make it public; public tables have totals of their own.
     expected_rows : int or None
         The public guess of it that was given.
     released_rows : int
@@ -132,6 +133,8 @@ class Certificate:
         The rules of the schema, which every row out keeps.
     public_tables : tuple of KeptTable
         The public tables of the schema, and how they are held.
+    weight : str or None
+        The column of survey weights.
 
     Raises
     ------
@@ -166,6 +169,7 @@ class Certificate:
     purchases: tuple[Purchase, ...] = ()
     rules: tuple[KeptRule, ...] = ()
     public_tables: tuple[KeptTable, ...] = ()
+    weight: str | None = None
 
     def __post_init__(self) -> None:
         Terms(
@@ -240,7 +244,7 @@ class Certificate:
         if self.mechanism != DOMAIN:
             lines.append(f"{counted} {self.released_rows} rows, {self._source_of_rows()}.")
         lines += [f"Certified error: {each.value:.3g}; {each.text}." for each in self.accuracy if each.is_headline]
-        lines += [*rule_lines(self.rules), *table_lines(self.public_tables)]
+        lines += [*rule_lines(self.rules), *table_lines(self.public_tables), *weight_lines(self.weight)]
         if self.ledger is None:
             lines.append("Recorded in no ledger.")
         else:
@@ -257,7 +261,7 @@ class Certificate:
         """Say why the number of rows may be shown."""
         field = unit_field(self.privacy_unit)
         if any(table.hold == "exact" for table in self.public_tables):
-            return "a public number: the total of the public tables"
+            return "the total of the public tables"
         if self.public_rows is None and self.mechanism == EVALUATION and self.expected_rows is not None:
             return "a public guess"
         if self.public_rows is None:
@@ -310,6 +314,7 @@ class Certificate:
             "assumed": list(self.assumed),
             "rules": [rule.to_dict() for rule in self.rules],
             "public_tables": [table.to_dict() for table in self.public_tables],
+            "weight": self.weight,
             "accuracy": [statement.to_dict() for statement in self.accuracy],
             "warnings": list(self.warnings),
             "costs": [line.to_dict() for line in self.lines],
@@ -331,7 +336,7 @@ class Certificate:
         )
         ledger = read_optional(values, "ledger", dict)
         assumed = () if read_optional(values, "assumed", list) is None else read_list(values, "assumed", str)
-        delta = values.get("delta") if isinstance(values, Mapping) else None  # a file of before has none
+        older = {"delta": None, "weight": None, **cast("Mapping[str, Any]", values)}  # a file of before has neither
         texts = {key: read_key(values, key, str) for key in ("lapwing", "mechanism", "privacy_unit", "relation")}
         counts = {key: read_key(values, key, int) for key in ("max_rows", "released_rows")}
         perhaps = {
@@ -346,11 +351,12 @@ class Certificate:
             requested_delta=_rational_or_none(asked, "delta"),
             requested_rho=_rational_or_none(asked, "rho"),
             epsilons=epsilons,
-            delta=Fraction(0) if delta is None else read_rational(delta),
+            delta=Fraction(0) if older["delta"] is None else read_rational(older["delta"]),
             purchases=_purchases_from(values),
             rules=kept_rules_from(values),
             public_tables=kept_tables_from(values),
-            ledger=None if ledger is None else _entry_from_dict(ledger),
+            weight=read_optional(older, "weight", str),
+            ledger=None if ledger is None else LedgerEntry(**{key: read_key(ledger, key, str) for key in _ENTRY}),
             assumed=assumed,
             accuracy=tuple(_statement_from_dict(entry) for entry in read_list(values, "accuracy", dict)),
             **cast("Any", texts | counts | perhaps | lists),
@@ -388,8 +394,3 @@ def _statement_from_dict(values: object) -> Statement:
     """Read back one statement."""
     number = cast("float | None", read_key(values, "value", object))
     return Statement(kind=read_key(values, "kind", str), text=read_key(values, "text", str), value=number)
-
-
-def _entry_from_dict(values: object) -> LedgerEntry:
-    """Read back the name of a ledger entry."""
-    return LedgerEntry(dataset=read_key(values, "dataset", str), release_id=read_key(values, "release_id", str))

@@ -102,6 +102,17 @@ def table_lines(tables: Sequence[KeptTable]) -> list[str]:
     return [_line(each) for each in tables]
 
 
+def weight_lines(weight: str | None) -> list[str]:
+    """Say which column holds survey weights: a sentence, or none.
+
+    Examples
+    --------
+    >>> weight_lines("factor"), weight_lines(None)
+    (['Survey weight: factor.'], [])
+    """
+    return [] if weight is None else [f"Survey weight: {weight}."]
+
+
 def _line(table: KeptTable) -> str:
     """Say one of them."""
     of = f"the public table of {', '.join(table.columns)}"

@@ -20,6 +20,7 @@ from lapwing.report.promise import chance, pairs_of, percent_up
 from lapwing.report.released_accuracy import accuracy_section, sentence
 from lapwing.report.released_columns import ReleasedColumn, ReleasedMap, column_parts
 from lapwing.report.released_cost import cost_section
+from lapwing.report.released_declared import declared_sections
 from lapwing.report.released_promise import assumed_section, budget_text, promise_section, protected, small_text
 from lapwing.report.sections import Fact, Facts, Part, Section, Table, Text
 from lapwing.schema.schemas import Schema
@@ -82,6 +83,7 @@ def released_sections(
         promise_section(certificate),
         cost_section(certificate),
         assumed_section(schema, certificate),
+        *declared_sections(schema, certificate),
         accuracy_section(accuracy),
         Section(
             key="columns",
@@ -96,10 +98,12 @@ def released_sections(
 def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accuracy: Accuracy) -> Section:
     """Return what everybody should know."""
     what, question = protected(certificate)
-    source = "noisy" if certificate.public_rows is None else "public"
+    source = "a noisy number" if certificate.public_rows is None else "a public number"
+    if any(table.hold == "exact" for table in certificate.public_tables):
+        source = "the total of the public tables"
     right = percent_up(chance(pairs_of(certificate)).right)
     facts = [
-        Fact(figure=f"{certificate.released_rows:,}", what="rows that the model stands for", note=f"a {source} number"),
+        Fact(figure=f"{certificate.released_rows:,}", what="rows that the model stands for", note=source),
         Fact(figure=f"{len(schema.columns):,}", what="columns", note=f"released by {certificate.mechanism}"),
         Fact(
             figure=budget_text(certificate), what="privacy budget spent", note=f"on {counted_lines(certificate.lines)}"

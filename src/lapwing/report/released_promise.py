@@ -5,6 +5,7 @@ from typing import Final
 from lapwing.release.certificate import Certificate
 from lapwing.release.protection import protection_lines, unit_field
 from lapwing.report.promise import chance, pairs_of, percent_up
+from lapwing.report.released_declared import assumed_rules
 from lapwing.report.sections import Part, Section, Table, Text
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
@@ -175,6 +176,7 @@ def assumed_section(schema: Schema, certificate: Certificate) -> Section:
     ]
     points += certificate.bought_before()
     points += [f"{claim[:1].upper()}{claim[1:]}." for claim in certificate.assumed]
+    points += assumed_rules(certificate)
     if certificate.expected_rows is not None:
         points.append(f"About {certificate.expected_rows:,} rows were expected: a guess that its owner made public.")
     if certificate.public_rows is not None:
