@@ -174,7 +174,7 @@ class Accuracy:
         Effective sample size of the model's weights: 1 over the sum of their squares.
     kappa : float or None
         The largest density of the released law against the law that it was fitted on, at least 1; None where the model
-        has no such density.
+        has no such density, or was held to rules or public tables since.
     measured : int
         How many tables were measured; `marginals` may hold fewer.
     """
