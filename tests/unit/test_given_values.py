@@ -111,6 +111,6 @@ def test_a_condition_that_rules_forbid_has_no_support(stepped):
     release = lw.Release(schema=schema, model=model, certificate=stepped.certificate, noisy=())
 
     assert release.support({"low": 9, "high": 0}).drawn == "nothing"
-    with pytest.raises(lw.ParameterError, match="leave the model no row"):
+    with pytest.raises(lw.ParameterError, match="no row that matches where on low, high keeps the rule"):
         release.sample(3, where={"low": 9, "high": 0})
     assert release.support({"low": 3, "high": 5}).drawn == "sweeps"
