@@ -29,6 +29,12 @@ from lapwing.schema.hierarchies import Hierarchy
 NO_ANSWER = "no noisy answer covers it"
 """Basis of a cell that has no interval."""
 
+PUBLIC = -1
+"""In the place of `terms`: the count is public, and no noisy one is needed."""
+
+PUBLIC_TABLE = "public table"
+"""Basis of a cell whose count is public."""
+
 _WIDEST = 2**61
 """Wider intervals say nothing, and would leave int64."""
 
@@ -42,7 +48,8 @@ class CellIntervals:
     lower, upper : ndarray of int64, of the table's shape
         Ends of the intervals, both included; without meaning where `terms` is 0.
     terms : ndarray of int64, of the table's shape
-        Noisy counts that the interval is made from; 0 where no noisy answer covers the cell.
+        Noisy counts that the interval is made from; 0 where no noisy answer covers the cell, `PUBLIC` where the count
+        is public.
     misfits_out : ndarray of bool, of the table's shape
         Whether the count is of rows that fit the schema in the columns that were summed out.
     """
@@ -339,6 +346,8 @@ def runs_grouping(nested: Hierarchy, depth: int) -> Grouping:
 
 def _basis_text(terms: int, misfits_out: bool) -> str:
     """Say what an interval stands on."""
+    if terms == PUBLIC:
+        return PUBLIC_TABLE
     if not terms:
         return NO_ANSWER
     text = "1 noisy count" if terms == 1 else f"{terms} noisy counts"

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from lapwing.api.intervals import CellIntervals, cell_intervals, measured_groupings
+from lapwing.api.intervals import PUBLIC, CellIntervals, cell_intervals, measured_groupings
+from lapwing.api.public_counts import public_counts
 from lapwing.api.weighted_intervals import weighted_intervals
 from lapwing.budget.budget import Number
 from lapwing.budget.exact import exact_number
@@ -45,6 +46,10 @@ def query_table(
     groupings = query_groupings(schema, noisy, columns, groups)
     counts = marginal(model, columns, groupings)
     found = cell_intervals(noisy, columns, groupings, failure, public_rows)
+    public, is_public = public_counts(schema, columns, groupings)
+    lower, upper = (np.where(is_public, public, ends) for ends in (found.lower, found.upper))
+    terms, misfits_out = np.where(is_public, PUBLIC, found.terms), found.misfits_out & ~is_public
+    found = CellIntervals(lower, upper, terms, misfits_out)
     return _framed(schema, columns, groupings, counts, found, called="count")
 
 
@@ -99,7 +104,7 @@ def _framed(
     frame |= {free_name(called, columns): counts.ravel(), free_name("share", columns): share}
     frame |= {lower: found.lower[inside].ravel(), upper: found.upper[inside].ravel()}
     frame[basis] = pl.Series(found.basis()[inside].ravel().tolist(), dtype=pl.String)
-    is_known = pl.Series(found.terms[inside].ravel() > 0)
+    is_known = pl.Series(found.terms[inside].ravel() != 0)
     return pl.DataFrame(frame).with_columns(pl.when(is_known).then(pl.col(lower, upper)))
 
 

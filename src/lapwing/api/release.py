@@ -167,8 +167,9 @@ class Release:
         frame
             One line per cell: the columns' labels, ``count`` and ``share`` under the model, ``lower`` and ``upper``,
             between which the true count of the rows used lies with probability ``confidence`` or more over the noise,
-            and ``basis``, the noisy counts that say so; null ends where no noisy answer covers the cell. In the frame
-            kind of the input.
+            and ``basis``, the noisy counts that say so; null ends where no noisy answer covers the cell. Where an exact
+            public table of the schema determines the count, both ends are that count, and ``basis`` says so. In the
+            frame kind of the input.
 
         Raises
         ------
