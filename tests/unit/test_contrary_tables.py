@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import lapwing as lw
+from lapwing.api.finishing import finished_model
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.release.laws import point_laws
 from lapwing.release.model import Indexed, ReleasedModel
@@ -60,8 +61,9 @@ def test_a_paid_release_is_not_lost_where_public_tables_contradict_each_other(na
     )
 
     assert release.sample().height == 10
-    (said,) = [line for line in release.certificate.warnings if "is not held" in line]
-    assert said.startswith("the public table of a, c is not held: 1 of the rows")
+    said = [line for line in release.certificate.warnings if "is not held" in line]
+    assert said  # which of the three is not depends on the atoms, and so on noise
+    assert all("of the rows would have to be elsewhere" in line for line in said)
 
 
 @pytest.mark.parametrize("tables", [("complete", "bare"), ("complete",)], ids=["two", "one"])
@@ -87,3 +89,100 @@ def test_a_model_that_is_nowhere_where_tables_count_rows_keeps_its_weights(table
     assert found.off == 100
     assert found.tables[0].after == 1
     assert set(codes["county"].tolist()) == {2}
+
+
+def towns(n: int = 300) -> pl.DataFrame:
+    """Return rows of six towns, each in one of three counties."""
+    rng = np.random.default_rng(3)
+    place = rng.integers(0, 6, n)
+    return pl.DataFrame(
+        {
+            "town": [f"t{each}" for each in place],
+            "county": ["ABC"[each % 3] for each in place],
+            "size": 3 * place,
+            "sex": rng.choice(["f", "m"], n),
+        }
+    )
+
+
+PLACES = [
+    {"name": "town", "type": "string", "categories": [f"t{at}" for at in range(6)], "constraints": REQUIRED},
+    {"name": "county", "type": "string", "categories": list("ABC"), "constraints": REQUIRED},
+    {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 19} | REQUIRED},
+    {"name": "sex", "type": "string", "categories": ["f", "m"], "constraints": REQUIRED},
+]
+BY_TOWN = [{"determines": ["town"], "column": "county"}, {"determines": ["town"], "column": "size"}]
+TIED = {
+    "values": ["town", "county"],
+    "values and another column": ["county", "sex", "town"],
+    "both": ["town", "county", "size"],
+    "ranges": ["town", "range"],
+}
+
+
+@pytest.mark.parametrize("columns", TIED.values(), ids=TIED)
+@pytest.mark.parametrize("name", ["independent", "pmm", "kdtree"])
+def test_a_map_that_a_public_table_tells_is_taken_from_it(name: str, columns: list[str]) -> None:
+    rows = towns()
+    ranges = pl.when(pl.col("size") < 8).then(pl.lit("..7")).otherwise(pl.lit("8..")).alias("range")
+    counted = rows.with_columns(ranges).group_by(columns).len().sort(columns)
+    table = table_of([{"range": "size"}.get(each, each) for each in columns], *map(list, counted.rows()))
+
+    release = lw.synthesize(
+        rows,
+        {"fields": PLACES, "rules": BY_TOWN, "publicTables": [table]},
+        epsilon=0.1,
+        mechanism=MECHANISMS[name].small(),
+        seed=1,
+    )
+
+    found = release.sample()
+    assert found.with_columns(ranges).group_by(columns).len().sort(columns).equals(counted)
+    assert found.select("town", "county").n_unique() == found.select("town", "size").n_unique() == 6
+    assert not [line for line in release.certificate.warnings if "is not held" in line]
+    assert any("town determines county" in line for line in release.certificate.warnings) == (columns == TIED["ranges"])
+
+
+def test_a_determinant_that_the_model_has_not_is_given_the_value_that_the_table_tells() -> None:
+    table = table_of(["town", "county"], ["t", "B", 60], ["u", "C", 40])
+    schema = Schema.from_dict({"fields": TOWNS, "rules": [RULE], "publicTables": [table]})
+
+    made = finished_model(atoms_of(town=[0, 0, 0], county=[1, 2, 2]), schema, 1)
+    (codes,) = sample_codes(made.model, schema, 100, np.random.default_rng(2))
+
+    assert np.unique(np.stack([codes["town"], codes["county"]]), axis=1).tolist() == [[0, 1], [1, 2]]
+    assert np.bincount(codes["town"]).tolist() == [60, 40]
+
+
+SIZED = [TOWNS[0], PLACES[2], PLACES[3]]
+
+
+def test_a_table_that_gives_one_determinant_two_values_is_refused() -> None:
+    table = table_of(["town", "size"], ["t", "..4", 3], ["t", "5..", 3], ["u", "..4", 4])
+
+    with pytest.raises(
+        lw.SchemaError, match=r'give town "t" two values of size, but rule .town determines size. leaves'
+    ):
+        Schema.from_dict(
+            {"fields": SIZED, "rules": [{"determines": ["town"], "column": "size"}], "publicTables": [table]}
+        )
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [["t", "..9", "f", 3], ["t", "5..", "m", 3]],
+        [[["t", "u"], "..4", "f", 3], [["t", "u"], "5..", "f", 3]],
+        [["t", "..4", "f", 3], ["t", "5..", "f", 0]],
+    ],
+    ids=["ranges that overlap", "determinants together", "no count"],
+)
+def test_a_table_that_leaves_each_determinant_a_value_is_held(cells: list[list[Any]]) -> None:
+    table = table_of(["town", "size", "sex"], *cells)
+    rule = {"determines": ["town"], "column": "size"}
+    schema = Schema.from_dict({"fields": SIZED, "rules": [rule], "publicTables": [table]})
+    model = atoms_of(town=[0, 1, 0, 1], size=[0, 7, 19, 12], sex=[0, 0, 1, 1])
+
+    made = finished_model(model, schema, 1)
+
+    assert not [line for line in made.warnings if "is not held" in line]

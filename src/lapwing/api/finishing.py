@@ -7,6 +7,7 @@ from lapwing.release.certificate import Certificate, Statement
 from lapwing.release.kept_rules import MOVED, KeptRule
 from lapwing.release.kept_tables import CHANGED, OFF, KeptTable
 from lapwing.release.model import ReleasedModel
+from lapwing.sample.public_maps import public_pairs
 from lapwing.sample.public_margins import HELD, Raked, raked_to_public
 from lapwing.sample.ruled import Ruled, ruled
 from lapwing.schema.rules import Determines
@@ -187,7 +188,11 @@ def _map_warnings(found: Ruled, schema: Schema) -> tuple[str, ...]:
     """Say where a map that nobody listed is the model's guess."""
     said = []
     for rule, broke in zip(schema.rules, found.by_rule, strict=True):
-        if not isinstance(rule, Determines) or rule.values:
+        if (
+            not isinstance(rule, Determines)
+            or rule.values
+            or any(each.tells_all for each in public_pairs(schema, rule))
+        ):
             continue
         if rule.column in found.endless:
             said.append(

@@ -13,6 +13,7 @@ import numpy as np
 from lapwing.release.laws import Laws, point_laws
 from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans, narrow
 from lapwing.sample.draws import AtomRows, Histogram, draw_column, row_ends
+from lapwing.sample.pinned import points
 from lapwing.sample.rule_keeping import Component, kept_components
 from lapwing.sample.rule_repair import Pool, repaired
 from lapwing.schema.groupings import Grouping
@@ -140,7 +141,7 @@ def with_atoms_in(
             codes[name][outside] = _drawn(donors.codes[name], runs, outside.size, rng)
             is_set[name][outside] = True
     is_good = np.ones(chosen.size, dtype=bool)
-    for component in kept:
+    for component in _with_new(kept, model, codes):
         is_good &= _ruled(component, codes, [boxes[at] for at in own.tolist()], schema, (donors, rng))
         for name in component.columns:
             is_set[name] = np.ones(chosen.size, dtype=bool)
@@ -154,6 +155,22 @@ def with_atoms_in(
     }
     weights = np.concatenate([model.weights, weight / shares])
     return ReleasedModel(weights=weights, rows=model.rows, laws=laws, log_linear=model.log_linear)
+
+
+def _with_new(
+    kept: Sequence[Component], model: ReleasedModel, codes: Mapping[str, np.ndarray]
+) -> tuple[Component, ...]:
+    """Let maps know the determinants that only new atoms have: of one value each, and of those that are known the same.
+
+    Atoms without weight do not count where a determinant has others.
+    """
+    weights = np.concatenate([model.weights, np.zeros(len(next(iter(codes.values()))))])
+    found = []
+    for component in kept:
+        old = points(model, component.columns)
+        both = {name: np.concatenate([old[name], codes[name]]) for name in component.columns}
+        found.append(component.fixed(both, weights, is_settled=True))
+    return tuple(found)
 
 
 def _donors(model: ReleasedModel, names: Sequence[str], rng: np.random.Generator) -> _Donors:

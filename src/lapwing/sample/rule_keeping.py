@@ -12,6 +12,7 @@ import numpy as np
 from lapwing.release.model import ReleasedModel
 from lapwing.sample.fixed_maps import FixedMap, fixed_map
 from lapwing.sample.pinned import is_point, points
+from lapwing.sample.public_maps import PublicPairs, public_pairs, public_votes
 from lapwing.schema.fields import Field
 from lapwing.schema.rule_codes import CombinationRule, DependencyRule, ExactSum, OrderPair, coded_rules, components
 from lapwing.schema.schemas import Schema
@@ -32,6 +33,8 @@ class Component:
         What each row keeps by itself.
     dependencies : tuple of DependencyRule
         What rows keep together.
+    public : tuple of tuple of PublicPairs
+        What public tables leave of each dependency; empty where none holds all its columns.
     maps : tuple of FixedMap
         What a release has fixed of the dependencies, one each; empty as long as nothing is fixed.
     """
@@ -39,6 +42,7 @@ class Component:
     fields: tuple[Field, ...]
     rules: tuple[RowRule, ...]
     dependencies: tuple[DependencyRule, ...]
+    public: tuple[tuple[PublicPairs, ...], ...]
     maps: tuple[FixedMap, ...] = ()
 
     @property
@@ -53,13 +57,15 @@ class Component:
             found |= each.broken(codes)
         return found
 
-    def fixed(self, codes: Codes, weights: np.ndarray) -> "Component":
+    def fixed(self, codes: Codes, weights: np.ndarray, *, is_settled: bool = False) -> "Component":
         """Return the component with the maps that weighted rows say, chosen one by one in the order of the columns.
 
         Parameters
         ----------
         codes : mapping of str to ndarray of integers, shape (k,)
         weights : ndarray of float64, shape (k,)
+        is_settled : bool, default False
+            Whether the rows keep maps already, which are read off. Otherwise public tables have a say.
         """
         seen = dict(codes)
         maps: dict[int, FixedMap] = {}
@@ -68,9 +74,10 @@ class Component:
         for place in self._in_order():
             rule = self.dependencies[place]
             is_mutual = ((rule.column,), rule.of) in links
-            found = fixed_map(
-                rule.of, rule.column, seen, weights, one_to_one=is_mutual, is_ordered=rule.column in ordered
-            )
+            own, votes = seen, weights
+            if self.public[place]:
+                own, votes = public_votes(self.public[place], seen, weights, is_settled=is_settled)
+            found = fixed_map(rule.of, rule.column, own, votes, one_to_one=is_mutual, is_ordered=rule.column in ordered)
             maps[place] = found
             seen[rule.column] = found.value(seen)
         return replace(self, maps=tuple(maps[place] for place in range(len(self.dependencies))))
@@ -101,7 +108,8 @@ def rule_components(schema: Schema) -> tuple[Component, ...]:
         dependencies = tuple(rule for rule in own if isinstance(rule, DependencyRule))
         rows = tuple(rule for rule in own if not isinstance(rule, DependencyRule))
         ordered = _determined_first(names, dependencies)
-        found.append(Component(tuple(schema.field(name) for name in ordered), rows, dependencies))
+        public = tuple(public_pairs(schema, rule.rule) for rule in dependencies)
+        found.append(Component(tuple(schema.field(name) for name in ordered), rows, dependencies, public))
     return tuple(found)
 
 
@@ -126,7 +134,7 @@ def kept_components(model: ReleasedModel, schema: Schema) -> tuple[Component, ..
     if not all(bool(is_point(model.laws[name]).all()) for name in names):
         return ()
     codes = points(model, names)
-    return tuple(each.fixed(codes, model.weights) for each in found)
+    return tuple(each.fixed(codes, model.weights, is_settled=True) for each in found)
 
 
 def taken_back(

@@ -1,4 +1,7 @@
-"""Whether public tables and rules go together: no cell with a count may be one that rules leave empty."""
+"""Whether public tables and rules go together: no cell with a count may be one that rules leave empty.
+
+A table that holds all columns of a functional dependency tells which value goes with which determinant.
+"""
 
 from collections.abc import Mapping
 from typing import Final, Protocol
@@ -7,9 +10,11 @@ import numpy as np
 
 from lapwing.errors import SchemaError
 from lapwing.schema.groupings import Grouping
+from lapwing.schema.labels import label
 from lapwing.schema.public_cells import CodedTable, HasPublicTables, coded_tables
-from lapwing.schema.rule_codes import RuledSchema, components
+from lapwing.schema.rule_codes import DependencyRule, RuledSchema, components
 from lapwing.schema.rule_search import is_impossible
+from lapwing.schema.scalars import quote
 
 _MOST_CHECKED: Final = 2_000
 """Cells of one table that are looked at when a schema is read: each is a search."""
@@ -51,7 +56,8 @@ def check_public_rules(schema: _Schema) -> None:
     Raises
     ------
     SchemaError
-        Naming the table, the cell and the columns that the rules tie together.
+        Naming the table, the cell and the columns that the rules tie together; or a determinant to which an exact table
+        gives two values.
     """
     if not schema.public_tables or not schema.coded_rules:
         return
@@ -60,6 +66,82 @@ def check_public_rules(schema: _Schema) -> None:
         own = [component for component in tied if set(component) & set(coded.columns)]
         for cell in np.flatnonzero(coded.counts)[: _MOST_CHECKED if own else 0].tolist():
             _check_cell(schema, coded, cell, cell_runs(coded, cell), own)
+    for coded in coded_tables(schema):
+        for rule in schema.coded_rules:
+            if isinstance(rule, DependencyRule) and set(rule.columns) <= set(coded.columns):
+                _check_dependency(schema, coded, rule)
+
+
+def values_left(coded: CodedTable, rule: DependencyRule) -> np.ndarray:
+    """Return which values of a determined column a public table leaves each determinant.
+
+    Parameters
+    ----------
+    coded : CodedTable
+        Held exactly.
+    rule : DependencyRule
+        All its columns are columns of the table.
+
+    Returns
+    -------
+    ndarray of bool, shaped by the groups of the columns of the rule
+        Groups of values with a count. What the table says of one determinant alone must hold for its one value: that
+        lies in every such cell with a count. False throughout where there is nobody, or no such value.
+    """
+    shape, reached = _reached(coded, rule)
+    values = shape[-1]
+    found = np.zeros(shape, dtype=bool)
+    found.reshape(-1)[reached[:, 1]] = True
+    cell, pair = reached[_is_alone(coded, rule, reached, values)].T
+    owner = pair // values
+    holding = np.bincount(pair, minlength=found.size).reshape(-1, values)
+    needed = np.bincount(np.unique(np.stack([cell, owner]), axis=1)[1], minlength=found.size // values)
+    return np.asarray(found & (holding == needed[:, None]).reshape(shape))
+
+
+def _reached(coded: CodedTable, rule: DependencyRule) -> tuple[tuple[int, ...], np.ndarray]:
+    """Return the numbers of groups of a dependency's columns, and each cell with a count with what it reaches of them.
+
+    The second part is an ndarray of int64, shape (k, 2): a cell, and the place in an array of the first part's shape.
+    """
+    shape = tuple(coded.groupings[coded.columns.index(name)].groups for name in rule.columns)
+    is_counted = (coded.cell >= 0) & (coded.counts[coded.cell] > 0)
+    where = dict(zip(coded.columns, np.nonzero(is_counted), strict=True))
+    pair = np.ravel_multi_index([where[name] for name in rule.columns], shape)
+    size = int(np.prod(shape))
+    keys = np.unique(coded.cell[is_counted].astype(np.int64) * size + pair)
+    return shape, np.stack(np.divmod(keys, size), axis=1)
+
+
+def _is_alone(coded: CodedTable, rule: DependencyRule, reached: np.ndarray, values: int) -> np.ndarray:
+    """Return which of the cells reached hold one determinant only, and not several that the table takes together."""
+    shape = tuple(coded.groupings[coded.columns.index(name)].groups for name in rule.of)
+    owner = np.unravel_index(reached[:, 1] // values, shape)
+    found = np.ones(len(reached), dtype=bool)
+    for name, own in zip(rule.of, owner, strict=True):
+        starts, stops, group = coded.groupings[coded.columns.index(name)].pieces()
+        found &= np.bincount(group, stops - starts)[own] == 1
+    pairs = np.unique(np.stack([reached[:, 0], reached[:, 1] // values]), axis=1)
+    return np.asarray(found & (np.bincount(pairs[0], minlength=coded.counts.size)[reached[:, 0]] == 1))
+
+
+def _check_dependency(schema: _Schema, coded: CodedTable, rule: DependencyRule) -> None:
+    """Refuse a table that counts one determinant where it would need two values."""
+    left = values_left(coded, rule)
+    _, reached = _reached(coded, rule)
+    owner = reached[:, 1] // left.shape[-1]
+    lost = np.flatnonzero(~left.any(axis=-1).reshape(-1)[owner])
+    if not lost.size:
+        return
+    place = np.unravel_index(owner[lost[0]], left.shape[:-1])
+    named = ", ".join(
+        f"{name} {quote(label(coded.groupings[coded.columns.index(name)], schema.field(name), int(group)))}"
+        for name, group in zip(rule.of, place, strict=True)
+    )
+    raise SchemaError(
+        f"{coded.table.name}: cells with counts give {named} two values of {rule.column}, but rule "
+        f"{rule.rule.text!r} leaves one; correct the counts, or the rule"
+    )
 
 
 def _check_cell(
