@@ -140,7 +140,8 @@ def test_a_map_that_a_public_table_tells_is_taken_from_it(name: str, columns: li
     assert found.with_columns(ranges).group_by(columns).len().sort(columns).equals(counted)
     assert found.select("town", "county").n_unique() == found.select("town", "size").n_unique() == 6
     assert not [line for line in release.certificate.warnings if "is not held" in line]
-    assert any("town determines county" in line for line in release.certificate.warnings) == (columns == TIED["ranges"])
+    if "county" in columns:  # what the table tells is no guess
+        assert not [line for line in release.certificate.warnings if line.startswith("rule 'town determines county'")]
 
 
 def test_a_determinant_that_the_model_has_not_is_given_the_value_that_the_table_tells() -> None:

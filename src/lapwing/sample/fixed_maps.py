@@ -157,7 +157,7 @@ def _chosen(
         is_sure = mass > own[row] / 2
         chosen[row[is_sure]] = value[is_sure]
     # A value that has less room than half of the row has is not for it, except as a last resort.
-    is_open = (chosen[row] < 0) & (is_unique | (own[row] / 2 <= room[value]))
+    is_open = (chosen[row] < 0) & (is_unique | (own[row] / 2 <= room[value])) & ((mass > 0) | (own[row] == 0))
     for _ in range(_MOST_ROUNDS):
         offers = np.flatnonzero(is_open)
         if not offers.size:

@@ -222,6 +222,7 @@ def _ruled(
     names = component.columns
     fixed = [name for name in names if name in boxes[0]]
     pool = Pool({name: donors.codes[name] for name in names}, np.ones(donors.atoms.size))
+    _take_maps(component, codes, boxes)
     found, is_lost = repaired(component, {name: codes[name] for name in names}, pool, rng, fixed=fixed)
     codes.update(found)
     for at in np.flatnonzero(is_lost).tolist():
@@ -229,6 +230,16 @@ def _ruled(
         for name, code in (witness or {}).items():
             codes[name][at] = code
     return ~component.broken({name: codes[name] for name in names})
+
+
+def _take_maps(component: Component, codes: dict[str, np.ndarray], boxes: Sequence[Box]) -> None:
+    """Give new atoms the values that maps have for their determinants, where these lie in their boxes."""
+    for each in sorted(component.maps, key=lambda each: component.columns.index(each.column)):
+        value = each.value(codes)
+        for at in np.flatnonzero((value >= 0) & (value != codes[each.column])).tolist():
+            runs = boxes[at].get(each.column)
+            if runs is not None and _inside(value[at : at + 1], runs)[0]:
+                codes[each.column][at] = value[at]
 
 
 def _extended(law: ColumnLaw, donors: np.ndarray, codes: np.ndarray, is_set: np.ndarray) -> ColumnLaw:
