@@ -1,9 +1,9 @@
 """Hold a released model to the rules of its schema: afterwards no atom, and so no row, breaks one.
 
-The columns that rules name are pinned: each atom holds one code of each of them (`pinned`). Atoms that break a rule
-then exchange codes with copies of the same atom (`rule_swaps`), which changes no one-way law; what is left draws
-effects, and then all columns, again from its own laws; what is left then is changed in as few columns as can be
-(`rule_repair`).
+The columns that rules name are pinned: each atom holds one code of each of them (`pinned`). Codes that are forbidden by
+themselves move inside the cells in which they were counted (`cell_moves`). Atoms that break a rule then exchange codes
+with copies of the same atom (`rule_swaps`), which changes no one-way law; what is left draws effects, and then all
+columns, again from its own laws; what is left then is changed in as few columns as can be (`rule_repair`).
 Last, what a dependency without a public map leaves open is fixed (`fixed_maps`).
 """
 
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lapwing.release.model import Indexed, ReleasedModel
+from lapwing.sample.cell_moves import moved_in_cells
 from lapwing.sample.draws import AtomRows, Histogram, draw_column
 from lapwing.sample.pinned import is_point, pinned, points, split, taken, with_points
 from lapwing.sample.rule_keeping import Codes, Component, RowRule, rule_components
@@ -91,9 +92,10 @@ def ruled(model: ReleasedModel, schema: Schema, rng: np.random.Generator) -> Rul
     start = points(wide, names)
     weights = wide.weights
     by_rule = _broken_shares(schema, start, weights)
+    inside = moved_in_cells(model, schema, start, rng)
     codes: dict[str, np.ndarray] = {}
     for component in found:
-        own = {name: start[name] for name in component.columns}
+        own = {name: inside[name] for name in component.columns}
         codes |= _kept(component, own, _Atoms(model, origin, weights), schema, rng)
     endless = tuple(
         dict.fromkeys(
