@@ -132,7 +132,9 @@ def _within(links: Links, lefts: np.ndarray, rights: np.ndarray) -> np.ndarray:
         sums = np.bincount(links.left, masses, lefts.size)
         if np.abs(sums - lefts).max() <= _TOLERANCE / 10:
             break
-    return np.asarray(masses * np.minimum(np.divide(lefts, sums, out=np.zeros(lefts.size), where=sums > 0), 1.0)[links.left])
+    return np.asarray(
+        masses * np.minimum(np.divide(lefts, sums, out=np.zeros(lefts.size), where=sums > 0), 1.0)[links.left]
+    )
 
 
 def _cut_down(counts: np.ndarray, ends: np.ndarray, most: np.ndarray) -> None:
