@@ -11,6 +11,8 @@ from lapwing.api.finishing import finished_model
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.release.laws import point_laws
 from lapwing.release.model import Indexed, ReleasedModel
+from lapwing.sample.pinned import points
+from lapwing.sample.public_atoms import with_atoms_in
 from lapwing.sample.public_margins import raked_to_public
 from lapwing.sample.rows import sample_codes
 from lapwing.schema.schemas import Schema
@@ -121,7 +123,7 @@ TIED = {
 
 
 @pytest.mark.parametrize("columns", TIED.values(), ids=TIED)
-@pytest.mark.parametrize("name", ["independent", "pmm", "kdtree"])
+@pytest.mark.parametrize("name", ["independent", "pmm", "kdtree", "adaptive"])
 def test_a_map_that_a_public_table_tells_is_taken_from_it(name: str, columns: list[str]) -> None:
     rows = towns()
     ranges = pl.when(pl.col("size") < 8).then(pl.lit("..7")).otherwise(pl.lit("8..")).alias("range")
@@ -187,3 +189,17 @@ def test_a_table_that_leaves_each_determinant_a_value_is_held(cells: list[list[A
     made = finished_model(model, schema, 1)
 
     assert not [line for line in made.warnings if "is not held" in line]
+
+
+def test_new_atoms_of_one_determinant_have_one_value_and_none_is_lost() -> None:
+    rule = {"determines": ["town"], "column": "size"}
+    table = table_of(["town", "size"], ["t0", "..9", 3], ["t1", "..9", 3], ["t2", "..9", 3])
+    schema = Schema.from_dict({"fields": [PLACES[0], PLACES[2]], "rules": [rule], "publicTables": [table]})
+    model = atoms_of(town=[0, 0, 1], size=[3, 3, 5])
+    box = {"town": np.array([[2, 3]]), "size": np.array([[0, 10]])}
+
+    found = with_atoms_in(model, schema, [box] * 5, 0.1, np.random.default_rng(1))
+
+    codes = points(found, ["town", "size"])
+    assert found.atoms == model.atoms + 20
+    assert set(codes["size"][codes["town"] == 2].tolist()) == {3}
