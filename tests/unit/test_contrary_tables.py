@@ -66,6 +66,10 @@ def test_a_paid_release_is_not_lost_where_public_tables_contradict_each_other(na
     said = [line for line in release.certificate.warnings if "is not held" in line]
     assert said  # which of the three is not depends on the atoms, and so on noise
     assert all("of the rows would have to be elsewhere" in line for line in said)
+    missed = [table for table in release.certificate.public_tables if table.missed]
+    assert len(missed) == len(said)
+    assert str(release.certificate).count("Rows miss, by") == len(said)
+    assert type(release.certificate).from_dict(release.certificate.to_dict()) == release.certificate
 
 
 @pytest.mark.parametrize("tables", [("complete", "bare"), ("complete",)], ids=["two", "one"])

@@ -271,7 +271,7 @@ def test_two_parts_that_cost_more_than_was_asked_for_have_no_certificate(release
     whole = release.certificate
     little = {"epsilon": None, "delta": None, "rho": {"exact": "1/999"}}
 
-    with pytest.raises(lw.ParameterError, match="other than what was requested"):
+    with pytest.raises(lw.ParameterError, match="more than, or in other terms than, was requested"):
         type(whole).from_dict({**whole.to_dict(), "requested": little})
 
 

@@ -105,17 +105,21 @@ def finished_model(model: ReleasedModel, schema: Schema, seed: int) -> Finished:
 def _kept_tables(schema: Schema, raked: Raked) -> tuple[KeptTable, ...]:
     """Say how each public table is held."""
     held = iter(raked.tables)  # the exact ones, in the schema's order
-    return tuple(
-        KeptTable(
-            columns=table.columns,
-            source=table.source,
-            cells=len(table.cells),
-            total=table.total,
-            hold=table.hold,
-            before=next(held).before if table.hold == "exact" else None,
+    found = []
+    for table in schema.public_tables:
+        one = next(held) if table.hold == "exact" else None
+        found.append(
+            KeptTable(
+                columns=table.columns,
+                source=table.source,
+                cells=len(table.cells),
+                total=table.total,
+                hold=table.hold,
+                before=None if one is None else one.before,
+                missed=None if one is None or one.after <= HELD else min(one.after, 1.0),
+            )
         )
-        for table in schema.public_tables
-    )
+    return tuple(found)
 
 
 def _raked_statements(raked: Raked, changed: float) -> tuple[Statement, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any, cast
 
 from lapwing.api.certify import promised_epsilons
@@ -112,7 +113,7 @@ def synthesize_linked(
     >>> parents.columns, children.columns
     (['home', 'rented'], ['home', 'adult'])
     """
-    for mechanism, data in ((parent_mechanism, parent), (child_mechanism, child)):
+    for mechanism, data in product((parent_mechanism, child_mechanism), (parent, child)):
         refuse_private_points(mechanism, data)
     book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
     settings = read_linked_settings(

@@ -8,12 +8,14 @@ from typing import Any, cast
 
 from lapwing.api.generators import checked_seed, fresh_seed
 from lapwing.api.public_points import with_public_points
+from lapwing.api.public_tables import check_priors
 from lapwing.api.settings import Settings, checked_relation, usable_mechanism, usable_schema
 from lapwing.budget.budget import Budget, BudgetRequest, Number, read_request
 from lapwing.budget.exact import exact_number
 from lapwing.errors import ParameterError
 from lapwing.release.terms import Relation, Terms
 from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.public_cells import public_total
 from lapwing.schema.schemas import Schema
 
 _RELATION: Relation = "add-remove"
@@ -115,6 +117,9 @@ def read_linked_settings(
 def _part(schema: Schema, mechanism: object, budget: Budget, expected: int | None, seed: tuple[int, bool]) -> Settings:
     """Return the settings of one part."""
     chosen = usable_mechanism(mechanism, schema)
+    check_priors(schema, chosen)
+    if expected is None:
+        expected = public_total(schema)
     if expected is not None and (isinstance(expected, bool) or not isinstance(expected, int)):
         raise ParameterError(f"expected numbers of rows must be whole, got {expected!r}; give a public guess")
     Terms(relation=_RELATION, max_rows=schema.max_rows, expected_rows=expected)

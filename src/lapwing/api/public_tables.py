@@ -224,7 +224,7 @@ def _plain(value: object) -> object:
     plain = value.item() if hasattr(value, "item") else value
     if hasattr(plain, "isoformat") and type(plain).__name__ != "NaTType":
         return plain.isoformat().removesuffix("T00:00:00")
-    is_missing = plain != plain or type(plain).__name__ in ("NAType", "NaTType")  # noqa: PLR0124 - NaN is no number
+    is_missing = type(plain).__name__ in ("NAType", "NaTType") or plain != plain  # noqa: PLR0124 - NaN is no number
     return None if is_missing or plain == "" else plain
 
 

@@ -156,6 +156,7 @@ class AccountedSink:
                 description={"mechanism": settings.name, "settings": _fingerprint(settings)},
                 delta=settings.selection_delta,
             )
+            self._is_new = False  # its answers are paid for, and stay
             self._note()
         except LapwingError:
             if self._is_new:

@@ -90,8 +90,8 @@ class Release:
         seed : int, optional
             Of the public generator; by default the release's own seed, else a fresh one.
         where : mapping of column to value, list of values or `lw.between`; or frame; or list of mappings; optional
-            Only rows that match, drawn from the model given the condition. With a frame (pandas, Polars, PyArrow) or a
-            list, one row for each row of it, in its order and under its pandas index, whose values stay as given; null
+            Only rows that match, drawn from the model given the condition, which must be public. With a frame or a
+            list, one row for each row of it, in its order and under its pandas index, whose values leave as given; null
             is missing, and a column with a resolution shows the step that a value is counted as.
 
         Returns
@@ -168,8 +168,8 @@ class Release:
             One line per cell: the columns' labels, ``count`` and ``share`` under the model, ``lower`` and ``upper``,
             between which the true count of the rows used lies with probability ``confidence`` or more over the noise,
             and ``basis``, the noisy counts that say so; null ends where no noisy answer covers the cell. Where an exact
-            public table of the schema determines the count, both ends are that count, and ``basis`` says so. In the
-            frame kind of the input.
+            public table of the schema determines the count, both ends are what it says, of the people that it
+            counted, and ``basis`` says so. In the frame kind of the input.
 
         Raises
         ------

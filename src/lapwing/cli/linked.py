@@ -116,7 +116,8 @@ def link(
 
     release = None
     try:
-        with whole_files(targets, [path for path in (parent, child, schema, ledger) if path is not None]) as places:
+        kept = [path for path in (parent, child, schema, ledger, transcript) if path is not None]
+        with whole_files(targets, kept) as places:
             with shown_progress(quiet=is_quiet(context, quiet)):
                 release = made()
             place = dict(zip(targets, places, strict=True))

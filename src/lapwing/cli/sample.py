@@ -36,7 +36,7 @@ def sample(
         typer.Option(
             "--where-file",
             metavar="FILE",
-            help="A .csv or .parquet table of conditions: one row out for each row, whose values stay as given.",
+            help="A .csv or .parquet table of public conditions: one row out for each row, whose values stay.",
         ),
     ] = None,
     quiet: Quiet = False,

@@ -31,9 +31,11 @@ class KeptTable:
     total : int
         The sum of its counts.
     hold : {"exact", "prior"}
-        Whether rows out reproduce it, or it only steered the mechanism.
+        Whether rows out are to reproduce it, or it only steered the mechanism.
     before : float or None
         Of an exact one: share of the weight of the mechanism's model that had to move between its cells, 0 to 1.
+    missed : float or None
+        Of an exact one that could not be held: the share by which the released model is off, above 0.
 
     Examples
     --------
@@ -47,13 +49,14 @@ class KeptTable:
     total: int
     hold: Literal["exact", "prior"]
     before: float | None = None
+    missed: float | None = None
 
     def __post_init__(self) -> None:
-        is_share = self.before is None or 0 <= self.before <= 1
+        is_share = all(each is None or 0 <= each <= 1 for each in (self.before, self.missed))
         if self.hold not in _HOLDS or not self.columns or min(self.cells, self.total) < 1 or not is_share:
             raise ParameterError(
                 "a public table of a certificate has columns, cells and a total of at least 1, is exact or a prior, "
-                "and the model before was off by a share from 0 to 1"
+                "and the model before and after was off by a share from 0 to 1"
             )
 
     def to_dict(self) -> dict[str, Any]:
@@ -65,6 +68,7 @@ class KeptTable:
             "total": self.total,
             "hold": self.hold,
             "before": self.before,
+            "missed": self.missed,
         }
 
 
@@ -86,6 +90,7 @@ def kept_tables_from(values: object) -> tuple[KeptTable, ...]:
             total=read_key(entry, "total", int),
             hold=cast("Any", read_key(entry, "hold", str)),
             before=read_optional(entry, "before", float),
+            missed=read_optional({"missed": None, **entry}, "missed", float),
         )
         for entry in read_list(values, "public_tables", dict)
     )
@@ -119,4 +124,5 @@ def _line(table: KeptTable) -> str:
     told = f"{table.cells} cells, {table.total} rows; source: {table.source}"
     if table.hold == "prior":
         return f"The model leans on {of} ({told})."
-    return f"Rows hold {of} ({told}); the model before was off by {100 * (table.before or 0.0):.3g}%."
+    kept = "Rows hold" if table.missed is None else f"Rows miss, by {100 * table.missed:.3g}%,"
+    return f"{kept} {of} ({told}); the model before was off by {100 * (table.before or 0.0):.3g}%."

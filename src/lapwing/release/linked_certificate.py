@@ -66,8 +66,12 @@ class LinkedCertificate:
             raise ParameterError("a certificate needs the requested epsilon or the requested rho, not both")
         is_pure = self.requested_epsilon is not None and self.requested_delta is None
         limit = self.requested_epsilon if is_pure else self.requested_rho
-        if is_pure != (self.total.notion == "pure") or (limit is not None and self.total.amount > limit):
-            raise ParameterError("the parts of a linked release cost other than what was requested; charge exactly")
+        stated = dict(self.epsilons).get(self.requested_delta) if self.requested_delta is not None else None
+        is_more = limit is not None and self.total.amount > limit
+        if self.requested_epsilon is not None and self.requested_delta is not None:
+            is_more = stated is None or stated > self.requested_epsilon
+        if is_pure != (self.total.notion == "pure") or is_more:
+            raise ParameterError("the parts of a linked release cost more than, or in other terms than, was requested")
 
     @property
     def total(self) -> Budget:
@@ -109,6 +113,10 @@ class LinkedCertificate:
             "public tables of the child schema are where the child model starts; rows follow their parents, and come "
             "only near them"
         )
+        exact = (
+            "public totals of parents hold but for parents whom rules leave no child: others stand in for them, who "
+            "may stand in other cells where too few are like them"
+        )
         return (
             f"children of one parent are drawn one by one, given the parent's columns and {self.count}: how they "
             "depend on each other beyond these is lost, such as that no two of them are the eldest, or that spouses "
@@ -121,6 +129,7 @@ class LinkedCertificate:
             "totals over the children of a parent, such as a sum of incomes, agree with no column of the parent "
             "unless each child does",
             *((prior,) if self.child.public_tables else ()),
+            *((exact,) if self.parent.public_tables and self.child.rules else ()),
             "child rows whose key has no parent row, further parent rows of a key, and the values of all identifiers "
             "are not used",
             "a third table, such as the children of children, is no part of this release",

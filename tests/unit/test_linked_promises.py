@@ -1,0 +1,102 @@
+"""What is paid for a linked release stays, and its certificate claims nothing that does not hold."""
+
+import json
+
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.command import lapwing
+from helpers.linked_homes import SCHEMA, released, tables
+from lapwing.budget.ledger import Ledger
+
+PRIOR = {
+    "columns": ["age"],
+    "cells": [[{"maximum": 49}, 700], [{"minimum": 50}, 700]],
+    "source": "Register of residents",
+    "provenance": "public",
+    "hold": "prior",
+    "sd": 30,
+}
+
+
+def test_answers_that_are_paid_for_stay_when_the_debit_of_the_second_part_fails(tmp_path, monkeypatch):
+    ledger, transcript = tmp_path / "budget.db", tmp_path / "t.jsonl"
+    Ledger.create_or_open(ledger).init("d", unit="zcdp", limit=1000, relation="add-remove", privacy_unit="home:4")
+    debit, debits = Ledger.debit, []
+
+    def failing(self, *of, **settings):
+        debits.append(of)
+        if len(debits) == 2:
+            raise lw.BudgetError("the ledger is locked")
+        return debit(self, *of, **settings)
+
+    monkeypatch.setattr(Ledger, "debit", failing)
+    with pytest.raises(lw.BudgetError, match="locked"):
+        released(ledger=ledger, transcript=transcript, seed=None)
+    paid, kept = Ledger.open(ledger).balance("d").spent, transcript.read_text().splitlines()
+    monkeypatch.setattr(Ledger, "debit", debit)
+
+    found = released(ledger=ledger, transcript=transcript, seed=None)
+
+    assert len(kept) > 1
+    assert transcript.read_text().splitlines()[: len(kept)] == kept
+    assert Ledger.open(ledger).balance("d").spent == paid > 0
+    assert found.certificate.total.amount <= paid
+
+
+@pytest.mark.parametrize("part", ["parent", "child"])
+def test_a_prior_that_a_mechanism_cannot_lean_on_is_refused(part):
+    prior = PRIOR if part == "child" else {**PRIOR, "columns": ["kind"], "cells": [["flat", 300], ["house", 300]]}
+    schema = {**SCHEMA, part: {**SCHEMA[part], "publicTables": [prior]}}
+
+    with pytest.raises(lw.ParameterError, match="prior"):
+        released(schema, **{f"{part}_mechanism": "Independent"})
+
+
+def test_a_public_total_of_parents_is_their_expected_number():
+    table = {**PRIOR, "columns": ["kind"], "cells": [["flat", 300], ["house", 300]], "hold": "exact", "sd": None}
+    schema = {**SCHEMA, "parent": {**SCHEMA["parent"], "publicTables": [table]}}
+
+    found = released(schema)
+
+    assert (found.parent.certificate.expected_rows, found.child.certificate.expected_rows) == (600, None)
+
+
+def test_a_certificate_whose_epsilon_is_above_what_was_asked_for_is_refused():
+    whole = released().certificate
+    little = {"epsilon": {"exact": "1"}, "delta": {"exact": "1/1000000"}, "rho": None}
+
+    with pytest.raises(lw.ParameterError, match="more than, or in other terms than, was requested"):
+        type(whole).from_dict({**whole.to_dict(), "requested": little})
+
+
+def test_no_file_of_link_takes_the_place_of_its_transcript(tmp_path):
+    parents, children = tables(50)
+    parents.write_parquet(tmp_path / "homes.parquet")
+    children.write_csv(tmp_path / "people.csv")
+    (tmp_path / "L.json").write_text(json.dumps(SCHEMA))
+    inputs = [tmp_path / "homes.parquet", tmp_path / "people.csv", "--schema", tmp_path / "L.json", "--epsilon", "9"]
+    same = ["--transcript", tmp_path / "t.json", "--certificate", tmp_path / "t.json"]
+
+    said = lapwing("link", *inputs, *same, "-o", tmp_path / "P.csv", tmp_path / "C.csv")
+
+    assert said.status == 1
+    assert "t.json" in said.err
+    assert not (tmp_path / "P.csv").exists()
+
+
+def test_exact_totals_of_parents_are_told_with_what_they_do_not_promise():
+    table = {**PRIOR, "columns": ["kind"], "cells": [["flat", 300], ["house", 300]], "hold": "exact", "sd": None}
+    schema = {
+        **SCHEMA,
+        "parent": {**SCHEMA["parent"], "publicTables": [table]},
+        "rules": [{"when": {"kind": "flat"}, "then": {"age": {"minimum": 30}}}],
+    }
+
+    found = released(schema)
+
+    assert any("public totals of parents hold but for parents" in line for line in found.certificate.not_kept)
+    parents, _ = found.sample()
+    assert parents.get_column("kind").value_counts().sort("kind").rows() == [("flat", 300), ("house", 300)]
+    assert isinstance(parents, pl.DataFrame)
