@@ -1,5 +1,7 @@
 """Hard zeros of a log-linear model, by enumeration of every state."""
 
+import gc
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -150,3 +152,17 @@ def test_a_pair_links_where_each_group_of_one_column_has_one_partner() -> None:
     )
 
     assert links(zeros) == [((0, 0), (1, 0))]
+
+
+def test_alive_cells_are_found_once_and_keep_no_model_alive() -> None:
+    _, axes, _, zeros = setting()
+    table = ((0, 0), (1, 0))
+    kept = weakref.ref(zeros.factors[0].theta)
+
+    assert alive_cells(zeros, table) is not None
+    assert alive_cells(zeros, table) is alive_cells(zeros, table)
+    assert alive_cells(replace(zeros, factors=()), table) is None
+
+    del axes, zeros
+    gc.collect()
+    assert kept() is None

@@ -55,3 +55,17 @@ def test_a_group_without_particles_does_no_harm() -> None:
     found = marginals(axes, reconciled(axes, held, factors, TOTAL), TOTAL, [ONE])
 
     np.testing.assert_allclose(found, [500.0, 500.0, 0.0], atol=0.5)
+
+
+def test_a_public_table_whose_counts_are_in_cells_without_particles_is_left_out() -> None:
+    axes, cloud = twins(np.random.default_rng(3))
+    held = Cloud(np.minimum(cloud.groups, 1), cloud.log_weights)
+    public = factor_of(axes, TWO, target=[0.0, 0.0, TOTAL], sd=0.0)
+    own = factor_of(axes, ONE, target=[700.0, 300.0, 0.0])
+
+    alone = reconciled(axes, held, [own], TOTAL)
+    found = reconciled(axes, held, [own, public], TOTAL)
+
+    np.testing.assert_array_equal(found.log_weights, alone.log_weights)
+    np.testing.assert_allclose(marginals(axes, found, TOTAL, [ONE]), [700.0, 300.0, 0.0], atol=0.5)
+    assert reconciled(axes, held, [public], TOTAL) is held

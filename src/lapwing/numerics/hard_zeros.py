@@ -5,8 +5,7 @@ released model carry it like any other factor.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -37,6 +36,14 @@ class HardZeros:
     axes: tuple[Axis, ...]
     factors: tuple[Factor, ...]
     orders: tuple[tuple[int, ...], ...]
+    # Answers of `alive_cells`: they go when the model goes.
+    _alive: dict[Cells, np.ndarray | None] = field(default_factory=dict, init=False, repr=False)
+
+    def alive(self, table: Cells) -> np.ndarray | None:
+        """Return what `alive_cells` says of a table, found once."""
+        if table not in self._alive:
+            self._alive[table] = _alive_cells(self, table)
+        return self._alive[table]
 
     def within(self, columns: Sequence[int]) -> tuple[Factor, ...]:
         """Return the tables that name no other columns than these."""
@@ -69,7 +76,6 @@ def hard_factor(table: Cells, alive: np.ndarray) -> Factor:
     return Factor(table=table, target=np.zeros(flat.size), sd=0.0, theta=np.where(flat, 0.0, DEAD))
 
 
-@lru_cache(maxsize=2**15)
 def alive_cells(zeros: HardZeros, table: Cells) -> np.ndarray | None:
     """Return the cells of a table that can hold rows, as far as each hard factor tells.
 
@@ -85,6 +91,11 @@ def alive_cells(zeros: HardZeros, table: Cells) -> np.ndarray | None:
     ndarray of bool, shape (k,), or None
         False where all finest cells inside are dead. None where no cell is dead.
     """
+    return zeros.alive(table)
+
+
+def _alive_cells(zeros: HardZeros, table: Cells) -> np.ndarray | None:
+    """Return what `alive_cells` does, not remembered."""
     axes, levels = zeros.axes, dict(table)
     found = np.ones(table_shape(axes, table), dtype=bool)
     for factor in zeros.within(tuple(levels)):

@@ -34,19 +34,26 @@ def reconciled(axes: Sequence[Axis], cloud: Cloud, factors: Sequence[Factor], to
     Cloud
         The same particles, new weights ``w``: the smallest ``s n KL(w | before) + sum (table(w) - target)**2 / (2
         sd**2)`` for a small s, found by its dual. Of tables that say the same thing differently, that is the mean
-        weighted by precision. Raking would end at the last of them.
+        weighted by precision. Raking would end at the last of them. A table none of whose positive counts is in a cell
+        with particles says nothing that they can follow, and is left out.
 
     Notes
     -----
     Time ``O(m)`` per table and step; at most 200 steps.
     """
-    cells = [cells_of(axes, cloud.groups, factor.table) for factor in factors]
+    followed, cells, targets = [], [], []
+    for factor in factors:
+        cell = cells_of(axes, cloud.groups, factor.table)
+        reached = np.where(np.bincount(cell, minlength=factor.target.size) > 0, np.maximum(factor.target, 0.0), 0.0)
+        if reached.any():
+            followed.append(factor)
+            cells.append(cell)
+            targets.append(reached / reached.sum() * total)
+    if not followed:
+        return cloud
+    factors = followed
     ends = np.cumsum([factor.target.size for factor in factors])
     start = cloud.weights(1.0)
-    targets = []
-    for factor, cell in zip(factors, cells, strict=True):
-        reached = np.where(np.bincount(cell, minlength=factor.target.size) > 0, np.maximum(factor.target, 0.0), 0.0)
-        targets.append(reached * (total / max(float(reached.sum()), np.finfo(np.float64).tiny)))
     target = np.concatenate(targets)
     stiffness = STIFFNESS / max(1.0, float(np.median([factor.sd for factor in factors])))
     ridge = np.concatenate(
