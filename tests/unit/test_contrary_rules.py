@@ -9,7 +9,9 @@ import pytest
 import lapwing as lw
 from lapwing.budget.budget import Budget
 from lapwing.mechanisms.registry import MECHANISMS
-from lapwing.release.contrary_rules import broken_at_least
+from lapwing.numerics.noise_tails import sum_tail
+from lapwing.release.contrary_rules import broken_at_least, sum_reach
+from lapwing.release.noise_law import NoiseLaw
 from lapwing.release.questions import MarginalCounts, NoisyCounts
 from lapwing.schema.groupings import shifted
 from lapwing.schema.schemas import Schema
@@ -70,7 +72,7 @@ def test_counts_tell_how_many_rows_break_a_rule_at_least(case):
 
     found = broken_at_least(schema, answers)
 
-    # Less four deviations of at most 1.4 rows of at most 10,000 cells.
+    # Less some five deviations of at most 1.4 rows of at most 10,000 cells.
     assert found == {schema.rules[place].text: pytest.approx(share, abs=0.02) for place, share in wanted.items()}
     assert all(found[schema.rules[place].text] <= share for place, share in wanted.items())
 
@@ -131,3 +133,60 @@ def test_rows_that_keep_the_rules_are_not_accused(seed):
     release = lw.synthesize(data, {"fields": FIELDS, "rules": CONTRARY[:3]}, epsilon=0.3, seed=seed)
 
     assert not [line for line in release.certificate.warnings if "by the noisy counts" in line]
+
+
+def test_hundreds_of_rules_that_hold_are_not_accused_by_laplace_noise():
+    names = [f"c{place}" for place in range(600)]
+    schema = Schema.from_dict(
+        {
+            "fields": [{"name": "code", "type": "string", "categories": names}],
+            "rules": [{"never": {"code": name}} for name in names[:400]],
+        },
+    )
+    codes = {"code": np.random.default_rng(0).integers(400, 600, 1000)}
+    exact = counted(schema, codes, ("code",))
+    rng = np.random.default_rng(1)
+    noise = rng.geometric(1 - np.exp(-1.0), (20, 2, exact.counts.size))
+    assert exact.noise == NoiseLaw("laplace", Fraction(1))
+
+    accused = [
+        len(broken_at_least(schema, [NoisyCounts(exact.question, exact.counts + one - two, exact.noise)]))
+        for one, two in noise
+    ]
+
+    # Beyond four standard deviations, 5.4 of 1.36 each, goes one count in 500: 16 of these 8,000.
+    assert sum(accused) == 0
+
+
+@pytest.mark.parametrize("kind", ["laplace", "gaussian"])
+@pytest.mark.parametrize("terms", [1, 5, 300])
+@pytest.mark.parametrize("parameter", [Fraction(1, 3), Fraction(7), Fraction(4000)], ids=str)
+@pytest.mark.parametrize("failure", [1e-3, 1e-7])
+def test_a_sum_of_noise_stays_within_its_reach(kind, terms, parameter, failure):
+    # Of one side; `sum_tail` says it of both.
+    least = sum_tail(kind, parameter, terms, 2 * failure)
+
+    reach = sum_reach(((NoiseLaw(kind, parameter), terms),), failure)
+
+    assert least <= reach <= 1.6 * least + 2
+
+
+def test_the_reach_of_two_laws_is_between_the_larger_one_and_their_sum():
+    noises = (NoiseLaw("laplace", Fraction(5)), 3), (NoiseLaw("gaussian", Fraction(80)), 4)
+    one, two = (sum_reach((each,), 1e-4) for each in noises)
+
+    assert max(one, two) < sum_reach(noises, 1e-4) < one + two
+
+
+def test_pairs_of_very_many_groups_are_passed_over():
+    def told(top: int) -> dict[str, float]:
+        fields = [
+            {"name": name, "type": "integer", "constraints": {"minimum": 0, "maximum": top, "required": True}}
+            for name in ("early", "late")
+        ]
+        schema = Schema.from_dict({"fields": fields, "rules": [{"order": ["early", "late"]}]})
+        codes = {"early": np.full(50_000, top), "late": np.zeros(50_000, dtype=int)}
+        return broken_at_least(schema, [counted(schema, codes, (name,)) for name in codes])
+
+    assert told(400)["early <= late"] > 0.9
+    assert told(600) == {}

@@ -15,7 +15,7 @@ from lapwing.mechanisms.grid import KEPT_SHARE
 from lapwing.mechanisms.linear_statistics import CONDITION_NUMBER, EFFECTIVE_POINTS
 from lapwing.mechanisms.registry import accuracy_statements, assumptions, finished_statements, settings_of
 from lapwing.release.certificate import CERTIFIED, Certificate, CostLine, LedgerEntry, Statement
-from lapwing.release.contrary_rules import SURE_DEVIATIONS, broken_at_least
+from lapwing.release.contrary_rules import broken_at_least
 from lapwing.release.domain_cost import other_terms_warnings, pairs_at, untold_warnings
 from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.model import ReleasedModel
@@ -29,6 +29,7 @@ from lapwing.sample.conditions import FEW_ATOMS
 
 _MISFIT_SHARE, _MISSING_SHARE = 0.05, 0.95
 _BROKEN_SHARE = 0.03
+_SURE_DEVIATIONS = 4
 _FEW_KEPT = 0.5
 _EVEN = 2.0  # weights with a smaller condition number than this are nearly even
 _WEAK_EPSILON = 10
@@ -311,6 +312,6 @@ def _contrary_warnings(settings: Settings, answers: Sequence[Answer]) -> tuple[s
 
 def _surely_last(answer: NoisyCounts) -> float:
     """Return the share of missing cells or misfits, less what noise explains: four standard deviations."""
-    sure = SURE_DEVIATIONS * answer.noise.sd
+    sure = _SURE_DEVIATIONS * answer.noise.sd
     most = float(answer.counts.sum()) + sure * math.sqrt(answer.counts.size)
     return (float(answer.counts[-1]) - sure) / max(most, 1.0)
