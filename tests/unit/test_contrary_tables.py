@@ -1,5 +1,6 @@
 """Public tables that contradict each other or a rule: what is seen beforehand is refused, all else warned of."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 import lapwing as lw
 from lapwing.api.finishing import finished_model
 from lapwing.mechanisms.registry import MECHANISMS
-from lapwing.release.laws import point_laws
-from lapwing.release.model import Indexed, ReleasedModel
+from lapwing.release.laws import point_laws, uniform_law
+from lapwing.release.model import Indexed, LogLinear, ReleasedModel
+from lapwing.sample.conditions import conditioned
 from lapwing.sample.pinned import points
 from lapwing.sample.public_atoms import with_atoms_in
 from lapwing.sample.public_margins import raked_to_public
@@ -159,6 +161,26 @@ def test_a_determinant_that_the_model_has_not_is_given_the_value_that_the_table_
 
     assert np.unique(np.stack([codes["town"], codes["county"]]), axis=1).tolist() == [[0, 1], [1, 2]]
     assert np.bincount(codes["town"]).tolist() == [60, 40]
+
+
+@pytest.mark.parametrize("n", [200, 10_000])
+def test_a_map_of_a_public_table_never_leads_out_of_a_condition(n: int) -> None:
+    """Sweeps move rows to town u, whose county the table tells: C, where B is asked for. No atom is m."""
+    table = table_of(["town", "county"], ["t", "B", 60], ["u", "C", 40])
+    schema = Schema.from_dict({"fields": [*TOWNS, PLACES[3]], "rules": [RULE], "publicTables": [table]})
+    base = {field.name: uniform_law(field.domain) for field in schema.columns}
+    part = LogLinear(tables=(), groupings=(), thetas=(), base=base)
+    model = replace(atoms_of(town=[0, 0], county=[1, 1], sex=[0, 0]), log_linear=part)
+
+    given = conditioned(model, schema, {"county": "B", "sex": "m"})
+    rows = list(sample_codes(given.model, schema, n, np.random.default_rng(1), is_matched=given.is_matched))
+
+    assert not given.is_matched
+    assert {name: np.unique(codes).tolist() for name, codes in rows[0].items()} == {
+        "town": [0],
+        "county": [1],
+        "sex": [1],
+    }
 
 
 SIZED = [TOWNS[0], PLACES[2], PLACES[3]]

@@ -9,7 +9,7 @@ from lapwing.release.model import Indexed, ReleasedModel, narrow
 from lapwing.sample.fixed_maps import KnownTuples, fixed_map
 from lapwing.sample.marginals import marginal
 from lapwing.sample.pinned import points
-from lapwing.sample.rule_keeping import kept_components, rule_components
+from lapwing.sample.rule_keeping import kept_components, rule_components, taken_back
 from lapwing.sample.rule_repair import Pool, repaired
 from lapwing.sample.ruled import ruled
 from lapwing.schema.groupings import identity
@@ -203,3 +203,16 @@ def test_a_model_that_was_not_ruled_holds_rows_to_nothing():
 
     assert kept_components(model, schema) == ()
     assert len(kept_components(ruled(model, schema, np.random.default_rng(1)).model, schema)) == 1
+
+
+def test_a_row_that_was_moved_takes_maps_from_causes_to_effects():
+    limits = {"required": True, "minimum": 0, "maximum": 9}
+    fields = [{"name": name, "type": "integer", "constraints": limits} for name in "abc"]
+    rules = [{"determines": ["b"], "column": "c"}, {"determines": ["a"], "column": "b"}]
+    (component,) = rule_components(Schema.from_dict({"fields": fields, "rules": rules}))
+    atoms = {"a": np.array([0, 1]), "b": np.array([4, 5]), "c": np.array([7, 8])}
+    codes = {"a": np.array([1]), "b": np.array([4]), "c": np.array([7])}
+
+    taken_back((component.fixed(atoms, np.ones(2), is_settled=True),), codes, {name: atoms[name][:1] for name in "abc"})
+
+    assert {name: values.tolist() for name, values in codes.items()} == {"a": [1], "b": [5], "c": [8]}

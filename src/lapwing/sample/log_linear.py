@@ -55,6 +55,12 @@ class GroupedColumn:
         """Return the group of each code, -1 for none: ndarray of intp, shape (n,)."""
         return np.asarray(self.groups[np.searchsorted(self.starts, codes, side="right") - 1])
 
+    def holds(self, codes: np.ndarray) -> np.ndarray:
+        """Return whether the base law has mass at each code, in a group that may have some elsewhere: bool, (n,)."""
+        order = np.argsort(self.within.starts)
+        piece = order[np.maximum(np.searchsorted(self.within.starts[order], codes, side="right") - 1, 0)]
+        return np.asarray((self.within.starts[piece] <= codes) & (codes < self.within.stops[piece]))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupedPart:
@@ -220,7 +226,7 @@ class SweptRows:
             start = {name: codes[is_moved] for name, codes in drawn.items()}
             moved = _moved(self.part, start, 1, rng, self.held)
             codes = dict(start) | {name: draw_indexed(law, moved[name], rng) for name, law in self.within.items()}
-            taken_back(self.kept, codes, start, self.held)
+            _given_back(self.part, self.kept, codes, start, self.held)
             for name, values in codes.items():
                 drawn[name][is_moved] = values
         return drawn
@@ -259,9 +265,27 @@ def warmed(
     }
     bound = [name for component in kept for name in component.columns]
     inside = {name: draw_indexed(Histogram.of(part.columns[name].within), moved[name], rng) for name in bound}
-    taken_back(kept, inside, codes)
+    _given_back(part, kept, inside, codes)
     laws |= {name: point_spans(values) for name, values in inside.items()}
     return ReleasedModel(weights=np.ones(atoms), rows=model.rows, laws=laws, log_linear=model.log_linear)
+
+
+def _given_back(
+    part: GroupedPart,
+    kept: tuple[Component, ...],
+    codes: dict[str, np.ndarray],
+    start: Mapping[str, np.ndarray],
+    held: Sequence[str] = (),
+) -> None:
+    """Give rows their start back where they break a rule, or where a map leads out of the base laws; in place.
+
+    Base laws are cut to the condition that rows are drawn under, of which the map of a dependency knows nothing.
+    """
+    taken_back(kept, codes, start, held)
+    for component in kept:
+        is_outside = ~np.logical_and.reduce([part.columns[name].holds(codes[name]) for name in component.columns])
+        for name in component.columns:
+            codes[name] = np.where(is_outside, start[name], codes[name])
 
 
 def _moved(

@@ -131,12 +131,13 @@ def with_atoms_in(
     ruled = tuple(name for component in kept for name in component.columns)
     donors = _donors(model, tuple(dict.fromkeys((*public, *ruled))), rng)
     chosen = np.concatenate([_alike(donors, box, rng) for box in boxes])
-    own = np.repeat(np.arange(len(boxes)), chosen.size // len(boxes))
+    copies = chosen.size // len(boxes)
+    own = np.repeat(np.arange(len(boxes)), copies)
     codes = {name: values[chosen] for name, values in donors.codes.items()}
     is_set = {name: np.zeros(chosen.size, dtype=bool) for name in codes}
     for number, box in enumerate(boxes):
+        new = np.arange(number * copies, (number + 1) * copies)
         for name, runs in box.items():
-            new = np.flatnonzero(own == number)
             outside = new[~_inside(codes[name][new], runs)]
             codes[name][outside] = _drawn(donors.codes[name], runs, outside.size, rng)
             is_set[name][outside] = True
@@ -234,7 +235,7 @@ def _ruled(
 
 def _take_maps(component: Component, codes: dict[str, np.ndarray], boxes: Sequence[Box]) -> None:
     """Give new atoms the values that maps have for their determinants, where these lie in their boxes."""
-    for each in sorted(component.maps, key=lambda each: component.columns.index(each.column)):
+    for each in component.ordered_maps:
         value = each.value(codes)
         for at in np.flatnonzero((value >= 0) & (value != codes[each.column])).tolist():
             runs = boxes[at].get(each.column)

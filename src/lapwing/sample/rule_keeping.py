@@ -50,6 +50,11 @@ class Component:
         """The names of the columns."""
         return tuple(field.name for field in self.fields)
 
+    @property
+    def ordered_maps(self) -> tuple[FixedMap, ...]:
+        """The maps in the order of their columns: what a map says may be what the next one asks for."""
+        return tuple(sorted(self.maps, key=lambda each: self.columns.index(each.column)))
+
     def broken(self, codes: Codes) -> np.ndarray:
         """Return which rows break a rule, or hold what the maps do not: ndarray of bool, shape (n,)."""
         found = np.zeros(len(codes[self.fields[0].name]), dtype=bool)
@@ -154,7 +159,7 @@ def taken_back(
         Columns that may not move; a row where a rule would move one takes its codes back as well.
     """
     for component in kept:
-        for each in component.maps:
+        for each in component.ordered_maps:
             value = each.value(codes)
             codes[each.column] = np.where(value >= 0, value, codes[each.column])
         is_broken = component.broken(codes)
