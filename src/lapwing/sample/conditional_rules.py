@@ -160,9 +160,12 @@ def _completed(
                     f"{', '.join(_columns(rule))}",
                 )
     lost = lost[~is_broken]
+    if not lost.size:
+        return
     distinct, which = np.unique(np.stack([codes[name][lost] for name in fixed], axis=1), axis=0, return_inverse=True)
-    for number, values in enumerate(distinct):
-        of = lost[which.reshape(-1) == number]
+    order = np.argsort(which.reshape(-1), kind="stable")
+    parts = np.split(lost[order], np.flatnonzero(np.diff(which.reshape(-1)[order])) + 1)
+    for of, values in zip(parts, distinct, strict=True):
         runs = {name: np.array([[code, code + 1]]) for name, code in zip(fixed, values, strict=True)}
         row = completed(schema, runs, component.columns)
         if row is None or component.broken({name: np.array([code]) for name, code in row.items()})[0]:

@@ -47,8 +47,9 @@ def stand_ins(
     chosen = np.where(lost, rng.choice(kept, lost.size), np.arange(lost.size))
     if cells:
         alike = np.unique(np.stack(cells), axis=1, return_inverse=True)[1].reshape(-1)
-        for kind in np.unique(alike[lost]):
-            same, own = kept[alike[kept] == kind], np.flatnonzero(lost & (alike == kind))
-            if same.size:
+        order = np.argsort(alike, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(alike[order])) + 1):
+            same, own = rows[~lost[rows]], rows[lost[rows]]
+            if same.size and own.size:
                 chosen[own] = rng.choice(same, own.size)
     return chosen
