@@ -2,7 +2,7 @@
 
 import warnings
 from datetime import date, datetime
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -263,6 +263,28 @@ def test_chances_too_small_for_a_float_still_tell_atoms_apart():
 
     assert choice.atoms.sum() == 1000  # 2**30 to 1 for the narrower atom
     assert choice.effective[0] == pytest.approx(1.0)
+
+
+class _Last:
+    """Draws the last place of all."""
+
+    def random(self, count: int) -> np.ndarray:
+        return np.full(count, np.nextafter(1.0, 0.0))
+
+    def permutation(self, count: int) -> np.ndarray:
+        return np.arange(count)
+
+
+def test_an_atom_whose_chance_vanishes_is_not_drawn_by_rounding():
+    kinds, stops = np.repeat(np.arange(3), 2), np.tile([1, 2**50], 3)
+    laws: dict[str, Any] = {f"x{i}": Spans(np.zeros(6, dtype=np.int64), stops) for i in range(30)}
+    laws["y"] = Indexed(kinds.astype(np.uint8), point_laws([0, 1, 2]))
+    model = ReleasedModel(weights=np.ones(6), rows=6, laws=laws)
+    given = {name: np.zeros(3, dtype=np.int64) for name in laws} | {"y": np.arange(3)}
+
+    choice = chosen_atoms(model, given, cast("np.random.Generator", _Last()))
+
+    assert choice.atoms.tolist() == [0, 2, 4]  # 2**1500 to 1 for these
 
 
 def test_support_says_how_rows_are_drawn(people):

@@ -326,7 +326,11 @@ def _weighed(pairs: _Pairs, weighted: _Weighted, conditions: int) -> _Weighed:
     weights = chances * weighted.masses[atom]
     totals = np.add.reduceat(weights, offsets[:-1])
     effective = totals**2 / np.add.reduceat(np.square(chances) * weighted.squares[atom], offsets[:-1])
-    return _Weighed(atom, weights / totals[row], offsets, totals * np.exp(largest), effective)
+    parts = weights / totals[row]
+    # A part that vanished is drawn by rounding alone, and no place inside it can be told.
+    kept = parts > np.finfo(np.float64).tiny
+    offsets = np.searchsorted(row[kept], np.arange(conditions + 1))
+    return _Weighed(atom[kept], parts[kept], offsets, totals * np.exp(largest), effective)
 
 
 def _drawn(found: _Weighed, starts: np.ndarray, weighted: _Weighted, rng: np.random.Generator) -> np.ndarray:
