@@ -12,6 +12,7 @@ from lapwing.api.finishing import finished_model
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.release.laws import point_laws, uniform_law
 from lapwing.release.model import Indexed, LogLinear, ReleasedModel
+from lapwing.sample import public_margins
 from lapwing.sample.conditions import conditioned
 from lapwing.sample.pinned import points
 from lapwing.sample.public_atoms import with_atoms_in
@@ -97,6 +98,34 @@ def test_a_model_that_is_nowhere_where_tables_count_rows_keeps_its_weights(table
     assert found.off == 100
     assert found.tables[0].after == 1
     assert set(codes["county"].tolist()) == {2}
+
+
+def test_raking_ends_early_where_nothing_changes_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = Schema.from_dict({"fields": FLAGS, "publicTables": NEVER_EQUAL})
+    scaled, steps = public_margins._scaled, []
+
+    def counted(masses: np.ndarray, own: np.ndarray, shares: np.ndarray) -> np.ndarray:
+        steps.append(shares.size)
+        return scaled(masses, own, shares)
+
+    monkeypatch.setattr(public_margins, "_scaled", counted)
+    every = np.indices((2, 2, 2)).reshape(3, -1).tolist()
+    found = raked_to_public(atoms_of(a=every[0], b=every[1], c=every[2]), schema, np.random.default_rng(1))
+
+    assert found.off > 0
+    assert not found.is_nearing
+    assert len(steps) < 3 * 500
+
+
+def test_raking_goes_on_while_a_tiny_atom_grows_though_the_gap_stands_still() -> None:
+    """The weight of the second atom doubles every 9 sweeps: for 200 of them the gap of 0.02 stays what it is."""
+    tables = [table_of(["a"], [False, 520], [True, 480]), table_of(["b"], [False, 500], [True, 500])]
+    schema = Schema.from_dict({"fields": FLAGS[:2], "publicTables": tables})
+    model = replace(atoms_of(a=[0, 0, 1, 1], b=[0, 1, 0, 1]), weights=np.array([0.5, 1e-12, 1e-12, 0.5]))
+
+    found = raked_to_public(model, schema, np.random.default_rng(1))
+
+    assert max(each.after for each in found.tables) <= public_margins.HELD
 
 
 def towns(n: int = 300) -> pl.DataFrame:

@@ -24,6 +24,14 @@ _MOST_ATOMS: Final = 400_000
 _LEAST_ATOMS: Final = 20_000
 _SWEEPS: Final = 2_000
 _TOLERANCE: Final = 1e-10
+_LOOKED_AT: Final = 10
+"""So many sweeps at first, and then every so many, the gap is looked at."""
+
+_STALLED: Final = 100
+_STILL: Final = 0.01
+"""Raking ends where in so many sweeps neither the gap fell nor any stratum grew by this part. The gap alone would not
+do: while what starts with next to no weight grows, it stands still for hundreds of sweeps."""
+
 _NEARING: Final = 0.75
 """Where no cell is contradicted, the second half of the sweeps brings the gap to this part of it, or lower."""
 
@@ -104,7 +112,7 @@ def raked_to_public(model: ReleasedModel, schema: Schema, rng: np.random.Generat
     -----
     Guarantee: post-processing of released numbers, public tables and public randomness; costs no budget. Rows drawn
     from a ruled model still keep every rule. Time ``O(k (tables + columns))`` for k atoms, and for each of at most 2000
-    sweeps the sets of cells that occur.
+    sweeps the sets of cells that occur; sweeps end early where they change nothing any more.
 
     References
     ----------
@@ -181,17 +189,29 @@ def _raked(model: ReleasedModel, tables: Sequence[CodedTable]) -> tuple[np.ndarr
     steps = [(own + 1, np.append(0.0, shares)) for own, shares in zip(strata.cells, strata.shares, strict=True)]
     start = strata.masses(model.weights)
     masses = start / start.sum()
-    halfway = np.inf
-    for sweep in range(_SWEEPS):
+    halfway, earlier = np.inf, (np.inf, masses)
+    for sweep in range(1, _SWEEPS + 1):
         for own, shares in steps:
             masses = _scaled(masses, own, shares)
+        if sweep > _LOOKED_AT and sweep % _LOOKED_AT:
+            continue
         gaps = [_distance(own, masses, table) for own, table in zip(strata.cells, tables, strict=True)]
         if max(gaps) <= _TOLERANCE:
             break
         if sweep == _SWEEPS // 2:
             halfway = max(gaps)
+        if sweep % _STALLED == 0:
+            if _is_stalled(earlier, max(gaps), masses):
+                halfway = 0.0
+                break
+            earlier = max(gaps), masses
     scale = np.divide(masses, start, out=np.zeros(start.size), where=start > 0)
     return model.weights * scale[strata.own], gaps, max(gaps) <= _NEARING * halfway
+
+
+def _is_stalled(earlier: tuple[float, np.ndarray], gap: float, masses: np.ndarray) -> bool:
+    """Return whether neither the gap fell nor any stratum grew since an earlier sweep."""
+    return gap > (1 - _STILL) * earlier[0] and bool((masses <= (1 + _STILL) * earlier[1]).all())
 
 
 def _scaled(masses: np.ndarray, own: np.ndarray, shares: np.ndarray) -> np.ndarray:
