@@ -73,7 +73,7 @@ def the_true_number_of_rows_is_released(patch):
 
 def particles_follow_the_true_number_of_rows(patch):
     source, honest = peeking(patch), adaptive.tree_fit
-    patch.setattr(adaptive, "tree_fit", lambda *rest, size: honest(*rest, size=size + source().rows))
+    patch.setattr(adaptive, "tree_fit", lambda *rest, size, **more: honest(*rest, size=size + source().rows, **more))
 
 
 def public_randomness_follows_the_rows(patch):
