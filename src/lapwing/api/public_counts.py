@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 
+from lapwing.schema.grouping_overlaps import told_apart
 from lapwing.schema.groupings import Grouping
 from lapwing.schema.public_cells import CodedTable, coded_tables
 from lapwing.schema.schemas import Schema
@@ -73,7 +74,4 @@ def _axis(own: Grouping, asked: Grouping | None) -> np.ndarray:
     """Return which groups of a table's column meet which asked groups: (2, pairs); one group 0 where none is asked."""
     if asked is None:
         return np.stack([np.arange(own.groups), np.zeros(own.groups, dtype=np.int64)])
-    pieces = own.pieces(), asked.pieces()
-    starts = np.union1d(pieces[0][0], pieces[1][0])
-    groups = [group[np.searchsorted(first, starts, side="right") - 1] for first, _, group in pieces]
-    return np.asarray(np.unique(np.stack(groups), axis=1))
+    return np.asarray(np.unique(told_apart([own, asked])[1], axis=1))

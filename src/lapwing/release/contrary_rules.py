@@ -13,6 +13,7 @@ import numpy as np
 
 from lapwing.release.noise_law import NoiseLaw
 from lapwing.release.questions import Answer, NoisyCounts
+from lapwing.schema.grouping_overlaps import group_ends, told_apart
 from lapwing.schema.groupings import Grouping
 from lapwing.schema.rule_codes import CodedRule, CombinationRule, DependencyRule, coded_rules
 from lapwing.schema.schemas import Schema
@@ -195,11 +196,7 @@ def _alive(rule: CodedRule, groupings: Sequence[Grouping]) -> np.ndarray | None:
     chosen = np.unravel_index(np.arange(math.prod(shape)), shape)
     boxes = {}
     for name, grouping, group in zip(rule.columns, groupings, chosen, strict=True):
-        starts, stops, owner = grouping.pieces()
-        low = np.full(grouping.groups, np.iinfo(np.int64).max)
-        high = np.zeros_like(low)
-        np.minimum.at(low, owner, starts)
-        np.maximum.at(high, owner, stops)
+        low, high = group_ends(grouping)
         boxes[name] = (low[group], high[group])
     return np.asarray(rule.possible(boxes)).reshape(shape)
 
@@ -218,9 +215,7 @@ def _combined(rule: CombinationRule, groupings: Sequence[Grouping]) -> np.ndarra
 
 def _meets(one: Grouping, two: Grouping) -> np.ndarray:
     """Return which groups of two maps of one domain have codes in common: ndarray of bool, shape (one, two)."""
-    pieces = one.pieces(), two.pieces()
-    starts = np.union1d(pieces[0][0], pieces[1][0])
-    groups = [group[np.searchsorted(first, starts, side="right") - 1] for first, _, group in pieces]
+    _, groups = told_apart([one, two])
     found = np.zeros((one.groups, two.groups), dtype=bool)
     found[groups[0], groups[1]] = True
     return found

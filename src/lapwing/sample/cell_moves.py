@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lapwing.release.model import Indexed, ReleasedModel
+from lapwing.sample.ragged import covered
 from lapwing.schema.rule_codes import CombinationRule, coded_rules
 from lapwing.schema.schemas import Schema
 
@@ -57,24 +58,16 @@ def _allowed_runs(rules: Sequence[CombinationRule]) -> np.ndarray:
 
 def _moved(codes: np.ndarray, cells: np.ndarray, runs: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return codes that lie in the runs wherever their cell has codes in them."""
-    lengths = runs[:, 1] - runs[:, 0]
-    before = np.concatenate(([0], np.cumsum(lengths)))
-
-    def allowed_below(code: np.ndarray) -> np.ndarray:
-        """Return how many allowed codes are smaller."""
-        run = np.searchsorted(runs[:, 0], code, side="right") - 1
-        inside = np.clip(code - runs[np.maximum(run, 0), 0], 0, lengths[np.maximum(run, 0)])
-        return np.asarray(np.where(run < 0, 0, before[np.maximum(run, 0)] + inside))
-
     if not len(runs):
         return codes
     code = codes.astype(np.int64)
-    wrong = np.flatnonzero(allowed_below(code + 1) == allowed_below(code))
+    wrong = np.flatnonzero(covered(code + 1, runs) == covered(code, runs))
     cell = np.searchsorted(cells, code[wrong], side="right") - 1
-    first = allowed_below(cells[cell])
-    room = allowed_below(cells[cell + 1]) - first
+    first = covered(cells[cell], runs)
+    room = covered(cells[cell + 1], runs) - first
     wrong, first, room = wrong[room > 0], first[room > 0], room[room > 0]
     place = first + np.minimum((rng.random(wrong.size) * room).astype(np.int64), room - 1)
+    before = np.concatenate(([0], np.cumsum(runs[:, 1] - runs[:, 0])))
     run = np.searchsorted(before, place, side="right") - 1
     code[wrong] = runs[run, 0] + place - before[run]
     return code.astype(codes.dtype)

@@ -15,7 +15,7 @@ from lapwing.release.laws import Laws
 from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, narrow
 from lapwing.sample.lawful_starts import lawful_starts, refuse_forbidden
 from lapwing.sample.pinned import taken
-from lapwing.sample.ragged import distinct_pairs, ranks
+from lapwing.sample.ragged import covered, distinct_pairs, ranks
 from lapwing.schema.schemas import Schema
 from lapwing.schema.wanted import Between, range_hint, wanted_runs
 
@@ -217,20 +217,11 @@ def _chance(law: ColumnLaw, runs: np.ndarray) -> np.ndarray:
             return np.asarray(chances[law.index])
         case Spans():
             starts, stops = law.starts.astype(np.int64), law.stops.astype(np.int64)
-            covered = _covered(stops, runs) - _covered(starts, runs)
-            return np.asarray(covered / (stops - starts))
+            return np.asarray((covered(stops, runs) - covered(starts, runs)) / (stops - starts))
         case Bernoulli():
-            zero, one = _covered(np.array([1, 2]), runs) > _covered(np.array([0, 1]), runs)
+            zero, one = covered(np.array([1, 2]), runs) > covered(np.array([0, 1]), runs)
             p = law.p.astype(np.float64)
             return np.asarray(p * one + (1.0 - p) * zero)
-
-
-def _covered(codes: np.ndarray, runs: np.ndarray) -> np.ndarray:
-    """Return how many codes below each code lie in the runs."""
-    before = np.concatenate(([0], np.cumsum(runs[:, 1] - runs[:, 0])))
-    at = np.searchsorted(runs[:, 0], codes, side="right")
-    inside = np.minimum(codes - runs[np.maximum(at - 1, 0), 0], (runs[:, 1] - runs[:, 0])[np.maximum(at - 1, 0)])
-    return np.asarray(before[np.maximum(at - 1, 0)] + np.where(at > 0, inside, 0))
 
 
 def _given(law: ColumnLaw, runs: np.ndarray, atoms: np.ndarray) -> ColumnLaw:
@@ -242,7 +233,7 @@ def _given(law: ColumnLaw, runs: np.ndarray, atoms: np.ndarray) -> ColumnLaw:
         case Spans():
             return _given_spans(law, runs, atoms)
         case Bernoulli():
-            zero, one = _covered(np.array([1, 2]), runs) > _covered(np.array([0, 1]), runs)
+            zero, one = covered(np.array([1, 2]), runs) > covered(np.array([0, 1]), runs)
             p = law.p[atoms]
             return Bernoulli(p if zero and one else np.full_like(p, one))
 

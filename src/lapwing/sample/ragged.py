@@ -81,3 +81,27 @@ def distinct_pairs(starts: np.ndarray, stops: np.ndarray) -> tuple[np.ndarray, n
     which = np.empty(order.size, dtype=np.intp)
     which[order] = np.cumsum(is_new) - 1
     return sorted_starts[is_new], sorted_stops[is_new], which
+
+
+def covered(codes: np.ndarray, runs: np.ndarray) -> np.ndarray:
+    """Return how many codes below each code lie in some runs.
+
+    Parameters
+    ----------
+    codes : ndarray of int64, shape (n,)
+    runs : ndarray of int64, shape (k, 2)
+        At least one: starts and stops, increasing and apart.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+
+    Examples
+    --------
+    >>> covered(np.array([0, 3, 9]), np.array([[2, 5], [7, 8]])).tolist()
+    [0, 1, 4]
+    """
+    before = np.concatenate(([0], np.cumsum(runs[:, 1] - runs[:, 0])))
+    at = np.searchsorted(runs[:, 0], codes, side="right")
+    inside = np.minimum(codes - runs[np.maximum(at - 1, 0), 0], (runs[:, 1] - runs[:, 0])[np.maximum(at - 1, 0)])
+    return np.asarray(before[np.maximum(at - 1, 0)] + np.where(at > 0, inside, 0))

@@ -8,6 +8,7 @@ import numpy as np
 from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn
 from lapwing.numerics.hard_zeros import HardZeros, alive_cells, hard_factor
 from lapwing.numerics.log_linear import Cells, Factor, table_shape
+from lapwing.schema.grouping_overlaps import group_ends, told_apart
 from lapwing.schema.groupings import Grouping
 from lapwing.schema.public_cells import coded_tables
 from lapwing.schema.rule_codes import CombinationRule, ComparisonRule, DependencyRule, coded_rules, components
@@ -110,11 +111,8 @@ def hard_zeros(schema: Schema, columns: Sequence[ResolvedColumn]) -> HardZeros |
 
 def _classes(groupings: Sequence[Grouping]) -> int:
     """Return how many groups of regular codes some maps tell apart together."""
-    pieces = [grouping.pieces() for grouping in groupings]
-    starts = np.unique(np.concatenate([first for first, _, _ in pieces]))
-    starts = starts[starts < groupings[0].values]
-    kinds = [group[np.searchsorted(first, starts, side="right") - 1] for first, _, group in pieces]
-    return int(np.unique(np.stack(kinds), axis=1).shape[1])
+    starts, kinds = told_apart(groupings)
+    return int(np.unique(kinds[:, starts < groupings[0].values], axis=1).shape[1])
 
 
 def _factor(
@@ -142,10 +140,6 @@ def _possible(rule: ComparisonRule, columns: Sequence[ResolvedColumn]) -> np.nda
     groups = np.unravel_index(np.arange(math.prod(shape)), shape)
     boxes = {}
     for column, group in zip(columns, groups, strict=True):
-        starts, stops, owner = column.groupings[0].pieces()
-        low = np.full(column.groupings[0].groups, np.iinfo(np.int64).max)
-        high = np.zeros_like(low)
-        np.minimum.at(low, owner, starts)
-        np.maximum.at(high, owner, stops)
+        low, high = group_ends(column.groupings[0])
         boxes[column.name] = (low[group], high[group])
     return np.asarray(rule.possible(boxes)).reshape(shape)
