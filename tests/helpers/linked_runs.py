@@ -10,7 +10,7 @@ import polars as pl
 import lapwing.table.linked
 from lapwing.api.linked_settings import read_linked_settings
 from lapwing.api.running import run_release
-from lapwing.audit.replay import release_flags
+from lapwing.audit.replay import examine_release
 from lapwing.mechanisms.independent import Independent
 from lapwing.schema.linked import LinkedSchema
 from lapwing.table.linked import code_linked
@@ -103,7 +103,9 @@ def audit_linked(one, other, settings, code=code_linked):
     flags = []
     for name in ("parent", "child"):
         part = getattr(settings, name)
-        flags += [f"{name}: {flag}" for flag in release_flags(*_sources(first, second, name), part, run_release)]
+        flags += [
+            f"{name}: {flag}" for flag in examine_release(*_sources(first, second, name), part, run_release).flags
+        ]
     claims = settings.parent.request.budget + settings.child.request.budget
     if claims.amount > settings.request.budget.amount:
         flags.append("the parts claim more together than was asked for")

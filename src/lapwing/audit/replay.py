@@ -16,7 +16,7 @@ import json
 import logging
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,26 +33,18 @@ from lapwing.api.release import Release
 from lapwing.api.running import run_release
 from lapwing.api.settings import Settings
 from lapwing.audit.bits import PlaybackBits, RecordingBits
-from lapwing.audit.categories import category_flags, category_loss, category_loss_flags, recounted_texts
-from lapwing.audit.cells import cell_flags, cell_loss, loss_flags, recounted_cells
-from lapwing.audit.draws import draw_flags, reweighed
-from lapwing.audit.recounts import recounted_tables, rescored
+from lapwing.audit.categories import category_loss_flags
+from lapwing.audit.cells import loss_flags
+from lapwing.audit.rechecks import loss_between, noise_flags, recounted
 from lapwing.curator.opening import public_terms
 from lapwing.errors import LapwingError
 from lapwing.noise.bits import SystemBits
-from lapwing.noise.gaussian import discrete_gaussian
-from lapwing.noise.laplace import discrete_laplace
-from lapwing.noise.selection import exponential_mechanism
 from lapwing.release.category_selection import CategorySelection, SelectedTexts
 from lapwing.release.certificate import Certificate
-from lapwing.release.noise_law import NoiseLaw, calibrated, row_sensitivity
-from lapwing.release.private_draw import DrawnRows
 from lapwing.release.questions import Answer
-from lapwing.release.select_worst import Selected
 from lapwing.release.sparse_counts import NoisyCells
 from lapwing.release.split_decisions import Splits
 from lapwing.release.terms import Terms
-from lapwing.schema.schemas import Schema
 from lapwing.table.source import CodedSource, code_table
 
 AuditedSettings = Settings | BoughtSettings | LearnSettings
@@ -97,6 +89,29 @@ class _Reading:
     error: str
 
 
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What record and replay found on one pair of neighbours.
+
+    Parameters
+    ----------
+    flags : tuple of str
+        One sentence per broken promise; empty when all hold.
+    loss_share : Fraction
+        The exact loss of all answers between the two tables, as a share of the budget that was claimed: at most 1
+        where the promise holds.
+    questions : frozenset of str
+        Class names of the questions that were asked.
+    is_released : bool
+        Whether the run made a release; one that was refused asks nothing, and replay then compares two errors.
+    """
+
+    flags: tuple[str, ...]
+    loss_share: Fraction
+    questions: frozenset[str]
+    is_released: bool
+
+
 Runner = Callable[..., Any]
 """What runs a release, as `lapwing.api.running.run_release` does; its result has a certificate and a `to_dict`."""
 
@@ -120,15 +135,32 @@ def audit_pair(
     tuple of str
         One sentence per broken promise; empty when all hold.
     """
+    return examine_pair(data, neighbour, settings, run).flags
+
+
+def examine_pair(data: object, neighbour: object, settings: AuditedSettings, run: Runner | None = None) -> Examined:
+    """Record a run on one table, replay it on a neighbour, and tell also how much of the claim was used.
+
+    Parameters
+    ----------
+    data, neighbour, settings, run
+        As for `audit_pair`.
+
+    Returns
+    -------
+    Examined
+    """
     one, other = _read(data, settings), _read(neighbour, settings)
-    flags = [
+    flags = tuple(
         f"{what} of reading the table differs between the neighbours"
         for what in ("messages", "error")
         if getattr(one, what) != getattr(other, what)
-    ]
+    )
     if one.source is None or other.source is None:
-        return (*flags, f"a table cannot be read: {one.error or other.error}")
-    return (*flags, *release_flags(one.source, other.source, settings, run or _runner(settings)))
+        unread = f"a table cannot be read: {one.error or other.error}"
+        return Examined((*flags, unread), Fraction(0), frozenset(), is_released=False)
+    found = examine_release(one.source, other.source, settings, run or _runner(settings))
+    return replace(found, flags=(*flags, *found.flags))
 
 
 def _runner(settings: AuditedSettings) -> Runner:
@@ -138,33 +170,38 @@ def _runner(settings: AuditedSettings) -> Runner:
     return run_evaluation if isinstance(settings, BoughtSettings) else run_release
 
 
-def release_flags(first: CodedSource, second: CodedSource, settings: AuditedSettings, run: Runner) -> list[str]:
-    """Return the promises that a release of the first table breaks, compared with the second.
+def examine_release(first: CodedSource, second: CodedSource, settings: AuditedSettings, run: Runner) -> Examined:
+    """Return the promises that a release of the first table breaks, compared with the second, and what it loses.
 
     Parameters
     ----------
     first, second : CodedSource
         The rows of two neighbours; `settings` and `run` as for `audit_pair`.
+
+    Returns
+    -------
+    Examined
     """
     bits = RecordingBits(SystemBits())
     recorded = _run(first, settings, run, bits)
     replayed = _run(second, settings, run, PlaybackBits(np.empty(0, dtype=np.uint64)), recorded.answers)
     terms = _terms(first, settings)
-    exact = [_recounted(answer, first, settings.schema) for answer in recorded.answers]
-    flags = [*_noise_flags(recorded.answers, exact, terms, bits.playback())]
+    exact = [recounted(answer, first, settings.schema) for answer in recorded.answers]
+    flags = [*noise_flags(recorded.answers, exact, terms, bits.playback())]
     flags += _account_flags(recorded, settings)
     pairs = [
-        (answer, one, _recounted(answer, second, settings.schema))
+        (answer, one, recounted(answer, second, settings.schema))
         for answer, one in zip(recorded.answers, exact, strict=True)
     ]
-    loss = sum((_loss(*pair) for pair in pairs), Fraction(0))
+    loss = sum((loss_between(*pair) for pair in pairs), Fraction(0))
     for answer, one, other in pairs:
         if isinstance(answer, Splits | NoisyCells):
             flags += loss_flags(answer, one[0], other[0])
         if isinstance(answer, SelectedTexts):
             flags += category_loss_flags(answer, one[0], other[0])
-    if loss > settings.request.budget.amount:
-        flags.append(f"the answers lose {loss} between the neighbours, the claim is {settings.request.budget.amount}")
+    claim = settings.request.budget.amount
+    if loss > claim:
+        flags.append(f"the answers lose {loss} between the neighbours, the claim is {claim}")
     if terms != _terms(second, settings):
         flags.append("the public terms differ between the neighbours")
     flags += [
@@ -172,7 +209,8 @@ def release_flags(first: CodedSource, second: CodedSource, settings: AuditedSett
         for what in ("output", "messages", "error")
         if getattr(recorded, what) != getattr(replayed, what)
     ]
-    return flags
+    asked = frozenset(type(answer.question).__name__ for answer in recorded.answers)
+    return Examined(tuple(flags), loss / claim, asked, is_released=recorded.certificate is not None)
 
 
 class _KeepAnswers:
@@ -290,72 +328,6 @@ def _captured():  # type: ignore[no-untyped-def]  # noqa: ANN202
     messages.append(text.getvalue())
 
 
-def _recounted(answer: Answer, source: CodedSource, schema: Schema) -> list[Any]:
-    """Return what an answer is about, counted independently: its exact tables, scores of a selection, or cells."""
-    match answer:
-        case Selected():
-            return [rescored(answer.question, source)]
-        case Splits() | NoisyCells():
-            return [recounted_cells(answer, source)]
-        case DrawnRows():
-            return [reweighed(answer.question, source)]
-        case SelectedTexts():
-            return [recounted_texts(answer.question, source, schema)]
-        case _:
-            return recounted_tables(answer.question, source, schema)
-
-
-def _noise_flags(answers: Sequence[Answer], exact: Sequence[list[Any]], terms: Terms, bits: PlaybackBits) -> list[str]:
-    """Recompute every answer from an independent count, the claimed law and the recorded secret words."""
-    flags = []
-    try:
-        for answer, counts in zip(answers, exact, strict=True):
-            flags += _flags_of_one(answer, counts, terms, bits)
-    except EOFError as error:
-        flags.append(str(error))
-    if bits.left:
-        flags.append("the recorded run drew more secret words than its answers need")
-    return flags
-
-
-def _flags_of_one(answer: Answer, recounts: list[Any], terms: Terms, bits: PlaybackBits) -> list[str]:
-    """Recompute one selection, the cells of one tree, or the tables of one answer, in order."""
-    if isinstance(answer, Splits | NoisyCells):
-        return cell_flags(answer, recounts[0], terms, bits)
-    if isinstance(answer, DrawnRows):
-        return draw_flags(answer, recounts[0], terms, bits)
-    if isinstance(answer, SelectedTexts):
-        return category_flags(answer, recounts[0], terms, bits)
-    if isinstance(answer, Selected):
-        return _selection_flags(answer, recounts[0], terms, bits)
-    question, flags = answer.question, []
-    bound = question.sensitivity(terms.relation, terms.max_rows)
-    for table, exact in zip(answer.tables, recounts, strict=True):
-        where = f"the answer over {question.columns}" + ("" if table.level is None else f", level {table.level},")
-        law = calibrated(bound, table.cost)
-        noise = _draw(law, table.counts.size, bits).reshape(table.counts.shape)
-        if table.noise != law:
-            flags.append(f"{where} declares {table.noise}, its cost needs {law}")
-        if not np.array_equal(table.counts, exact + noise):
-            flags.append(f"{where} is not the exact count plus its noise")
-    return flags
-
-
-def _selection_flags(answer: Selected, scores: np.ndarray, terms: Terms, bits: PlaybackBits) -> list[str]:
-    """Draw one selection again from independent scores, and compare its price with its epsilon."""
-    question, flags = answer.question, []
-    where = f"the selection over {question.columns}"
-    bound = row_sensitivity(terms.relation, terms.max_rows).l1
-    price = question.epsilon if question.notion == "pure" else question.epsilon**2 / 8
-    if question.cost.amount != price:
-        flags.append(f"{where} is charged {question.cost.amount}, its epsilon costs {price}")
-    if answer.sensitivity != bound:
-        flags.append(f"{where} was drawn for scores that change by {answer.sensitivity}, they change by {bound}")
-    if exponential_mechanism(scores, question.epsilon, bound, bits) != answer.choice:
-        flags.append(f"{where} is not what the exponential mechanism draws on the exact scores")
-    return flags
-
-
 def _account_flags(recorded: Recording, settings: AuditedSettings) -> list[str]:
     """Compare the certificate with the answers that were given, and the debit with the secret bits."""
     flags = [] if recorded.is_paid_first else ["secret bits were made before the debit"]
@@ -377,21 +349,3 @@ def _account_flags(recorded: Recording, settings: AuditedSettings) -> list[str]:
     if (written.relation, written.max_rows) != (settings.relation, settings.schema.max_rows):
         flags.append("the certificate tells another neighbour relation or privacy unit than was asked for")
     return flags
-
-
-def _draw(law: NoiseLaw, size: int, bits: PlaybackBits) -> np.ndarray:
-    """Draw noise of a law from recorded words."""
-    sampler = discrete_laplace if law.kind == "laplace" else discrete_gaussian
-    return sampler(law.parameter, size, bits)
-
-
-def _loss(answer: Answer, first: Sequence[Any], second: Sequence[Any]) -> Fraction:
-    """Return the exact loss of one answer between two tables on which it is about these numbers."""
-    if isinstance(answer, Splits | NoisyCells):
-        return cell_loss(answer, first[0], second[0])
-    if isinstance(answer, SelectedTexts):
-        return category_loss(answer, first[0], second[0])
-    if isinstance(answer, Selected | DrawnRows):
-        return answer.privacy_loss(first[0], second[0])
-    tables = zip(answer.tables, first, second, strict=True)
-    return sum((table.noise.loss(one - two) for table, one, two in tables), Fraction(0))
