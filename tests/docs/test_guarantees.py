@@ -1,0 +1,142 @@
+"""The tables of docs/guarantees.md say what the code does."""
+
+import dataclasses
+import re
+
+import pytest
+
+from helpers.distance_runs import bought_settings
+from helpers.source_tree import ROOT
+from lapwing.api.bought_running import run_evaluation
+from lapwing.audit.replay import UNRECORDED
+from lapwing.curator import room
+from lapwing.curator.opening import public_terms
+from lapwing.mechanisms.grid import Grid
+from lapwing.mechanisms.kd_tree import KDTree
+from lapwing.mechanisms.linear_statistics import LinearStatistics
+from lapwing.mechanisms.pmm import PMM
+from lapwing.mechanisms.psmm import PSMM
+from lapwing.mechanisms.registry import MECHANISMS
+from lapwing.noise.bits import SystemBits
+from lapwing.release.transcript import NoTranscript
+from lapwing.schema.schemas import Schema
+from lapwing.table.source import code_table
+from mechanism_checks import MIXED, TWO_VALUED, run, settings_for, table, variants
+
+PAGE = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")
+QUESTIONS = {kind.__name__ for kind in room._QUESTIONS}
+MORE_SETTINGS = {
+    "LinearStatistics": [
+        LinearStatistics(degree=1, bins=2, points=8, statistics=("flag",)),
+        LinearStatistics(degree=1, bins=2, points=8, mu="tree"),
+    ],
+    "Grid": [Grid()],
+    "KDTree": [KDTree()],
+    "PMM": [PMM(depth=2)],
+    "PSMM": [PSMM(cells=4)],
+}
+
+
+def rows_of(first: str) -> list[list[str]]:
+    """Return the cells of the table whose first column has this name, but for its head."""
+    lines = PAGE.partition(f"| {first} |")[2].splitlines()[2:]
+    cells = []
+    for line in lines:
+        if not line.startswith("|"):
+            break
+        cells.append([cell.strip() for cell in line.strip("|").split("|")])
+    return cells
+
+
+def words(cell: str) -> set[str]:
+    return {word.strip() for word in cell.split(",")}
+
+
+TABLE = {row[0]: row[1:] for row in rows_of("mechanism")}
+
+
+def asked_by(name: str) -> set[str]:
+    """Return the kinds of questions that runs of a mechanism asked, over relations, notions, budgets and schemas."""
+    kind = MECHANISMS[name.lower()]
+    found = {type(answer.question).__name__ for each in variants(kind.small) for answer in answers_of(each)}
+    schema = TWO_VALUED if name == "PrivateSampling" else MIXED
+    for mechanism in MORE_SETTINGS.get(name, []):
+        settings = settings_for(mechanism, schema, "add-remove", pure=True, times=1000)
+        for guess in (50, None):
+            found |= {
+                type(answer.question).__name__
+                for answer in answers_of(dataclasses.replace(settings, expected_rows=guess))
+            }
+    return found
+
+
+def answers_of(settings):
+    return run(settings, table(40, settings.schema))[0].noisy
+
+
+def test_every_mechanism_has_a_line_and_its_relations():
+    for kind in MECHANISMS.values():
+        relations, units, _ = TABLE[kind.name]
+
+        assert words(relations) == set(kind.relations)
+        assert units == ("m = 1" if kind.relations == ("replace-one",) else "any m")
+
+
+@pytest.mark.parametrize("name", [kind.name for kind in MECHANISMS.values()])
+def test_a_mechanism_asks_the_questions_of_its_line(name):
+    listed = words(TABLE[name][2])
+
+    asked = asked_by(name)
+
+    assert asked == listed
+
+
+def test_a_bought_evaluation_asks_the_questions_of_its_line():
+    schema = Schema.load(MIXED)
+    asked = set()
+    for rows in (None, 20):
+        settings = bought_settings(schema, "add-remove", expected_rows=rows)
+        source = code_table(table(40, schema), schema)
+        kept = _Kept()
+        terms = public_terms(source, schema, "add-remove", rows)
+        run_evaluation(source, settings, terms, UNRECORDED, debit=lambda: None, sink=kept, secret_bits=SystemBits)
+        asked |= {type(answer.question).__name__ for answer in kept.answers}
+
+    assert asked == words(TABLE["[bought evaluation](bought-evaluation.md)"][2])
+
+
+class _Kept(NoTranscript):
+    """Keep the answers of a run."""
+
+    def __init__(self):
+        self.answers = []
+
+    def record(self, answers):
+        self.answers.extend(answers)
+
+
+def test_every_question_has_its_sensitivity_its_proof_and_its_tests():
+    proofs, tests = ({row[0].partition(",")[0]: row[1:] for row in table} for table in _question_tables())
+
+    assert set(proofs) == set(tests) == QUESTIONS
+    for row in proofs.values():
+        assert (ROOT / "src" / "lapwing" / "curator" / row[-1].strip("`")).is_file()
+    for row in tests.values():
+        named = [path for cell in row for path in re.findall(r"`([^`]+)`", cell)]
+        assert len(named) >= 2
+        for path in named:
+            assert (ROOT / path).is_file(), path
+
+
+def _question_tables():
+    """Return the two tables whose first column is "question"."""
+    global_rows = rows_of("question")
+    after = PAGE.partition("| question |")[2].partition("| question |")[2]
+    lines = [line for line in after.splitlines()[2:] if line.startswith("|")]
+    return global_rows, [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_all_questions_of_the_tables_are_of_the_closed_set_and_all_are_asked_by_something():
+    listed = set().union(*(words(row[2]) for row in TABLE.values()))
+
+    assert listed == QUESTIONS
