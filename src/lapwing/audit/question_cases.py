@@ -1,0 +1,25 @@
+"""Black-box cases of every question of the closed set: neighbours on which it loses about all that it claims."""
+
+from lapwing.audit.question_counts import count_cases
+from lapwing.audit.worst_case import QuestionCase
+
+__all__ = ["QuestionCase", "question_cases"]
+
+
+def question_cases() -> tuple[QuestionCase, ...]:
+    """Return all cases: every question, under the relations and rows per unit that it may be asked for.
+
+    Returns
+    -------
+    tuple of QuestionCase
+        In a fixed order, questions of one kind together.
+
+    Examples
+    --------
+    >>> case = question_cases()[0]
+    >>> case.question, case.relation, case.max_rows, case.cost
+    ('MarginalCounts', 'add-remove', 1, Budget.pure('2'))
+    >>> case.certified(*case.run(200)) <= case.claim
+    True
+    """
+    return tuple(count_cases())

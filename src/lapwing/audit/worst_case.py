@@ -1,0 +1,125 @@
+"""One question on two neighbours on which its answer is likely to lose all that it claims."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+
+from lapwing.audit.black_box import certified_loss, certified_rho
+from lapwing.budget.budget import Budget
+from lapwing.noise.bits import BitSource, SystemBits
+from lapwing.release.questions import KnownQuestion
+from lapwing.release.terms import Relation, Terms
+from lapwing.table.source import CodedSource
+
+AnswerAll = Callable[[Sequence[Any], CodedSource, Terms, BitSource], Sequence[Any]]
+"""Answers a batch of questions of one kind, as the room does."""
+
+_BATCH: Final = 2000
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class QuestionCase:
+    """A question, two neighbours, and what is seen of an answer.
+
+    Parameters
+    ----------
+    asked : question
+        Of the closed set.
+    label : str
+        What is asked, in words.
+    sources : tuple of CodedSource
+        The two tables.
+    terms : Terms
+        Give the relation and the rows per unit.
+    answer : callable
+        Answers many of the question in order: the room's own function, looked up when it is called.
+    seen : callable
+        Returns the features of one answer, always as many.
+
+    Notes
+    -----
+    Guarantee: none, the sources are generated and nobody's.
+    """
+
+    asked: KnownQuestion
+    label: str
+    sources: tuple[CodedSource, CodedSource]
+    terms: Terms
+    answer: AnswerAll
+    seen: Callable[[Any], Sequence[float]]
+
+    @property
+    def question(self) -> str:
+        """Class name of the question."""
+        return type(self.asked).__name__
+
+    @property
+    def relation(self) -> Relation:
+        """How the two tables differ."""
+        return self.terms.relation
+
+    @property
+    def max_rows(self) -> int:
+        """Rows that one unit may own, and the one that differs does."""
+        return self.terms.max_rows
+
+    @property
+    def cost(self) -> Budget:
+        """What the question says that it costs."""
+        return self.asked.cost
+
+    @property
+    def delta(self) -> Fraction:
+        """The delta of the question: 0 but for a CategorySelection."""
+        return getattr(self.asked, "delta", Fraction(0))
+
+    @property
+    def claim(self) -> float:
+        """The claim in the notion of `cost`: an epsilon, or a rho; at `at_delta`."""
+        return float(self.cost.amount)
+
+    @property
+    def at_delta(self) -> float:
+        """The delta as a float."""
+        return float(self.delta)
+
+    def run(self, runs: int) -> tuple[np.ndarray, np.ndarray]:
+        """Ask so many times on each of the two tables.
+
+        Parameters
+        ----------
+        runs : int
+            At least 1.
+
+        Returns
+        -------
+        first, second : ndarray of float64, shape (runs, features)
+        """
+        first, second = (self._runs(source, runs) for source in self.sources)
+        return first, second
+
+    def _runs(self, source: CodedSource, runs: int) -> np.ndarray:
+        bits, seen = SystemBits(), []
+        for start in range(0, runs, _BATCH):
+            questions = [self.asked] * min(_BATCH, runs - start)
+            seen += [self.seen(answer) for answer in self.answer(questions, source, self.terms, bits)]
+        return np.array(seen, dtype=np.float64).reshape(runs, -1)
+
+    def certified(self, first: np.ndarray, second: np.ndarray) -> float:
+        """Return a lower bound on what the question loses, in the notion of `cost`, to be held against `claim`.
+
+        Parameters
+        ----------
+        first, second : ndarray, shape (runs, features)
+            From `run`.
+
+        Returns
+        -------
+        float
+            Above `claim` at most one time in a million where the question keeps its promise.
+        """
+        bound = certified_loss if self.cost.notion == "pure" else certified_rho
+        return bound(first, second, delta=self.at_delta)
