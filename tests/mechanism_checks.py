@@ -14,9 +14,9 @@ import polars as pl
 
 from lapwing.api.running import run_release
 from lapwing.api.settings import Settings
+from lapwing.audit.mechanism_pairs import settings_for
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import UNRECORDED, audit_pair
-from lapwing.budget.budget import read_request
 from lapwing.curator.opening import public_terms
 from lapwing.errors import ParameterError
 from lapwing.mechanisms.registry import Mechanism, check_mechanism
@@ -50,19 +50,6 @@ TWO_VALUED = {
 }
 SCHEMAS = {"PrivateSampling": (TWO_VALUED, ONE_COLUMN)}
 """The schemas of a mechanism that does not take any."""
-
-
-def settings_for(mechanism: Mechanism, schema: dict | Schema, relation: str, *, pure: bool, times: int = 1) -> Settings:
-    """Return settings at a budget of one, or several times that, with a fixed public seed."""
-    return Settings(
-        schema=Schema.load(schema),
-        mechanism=mechanism,
-        request=read_request(epsilon=times) if pure else read_request(rho=Fraction(times, 2)),
-        relation=relation,
-        expected_rows=50,
-        seed=11,
-        is_seeded=True,
-    )
 
 
 def table(rows: int, schema: Schema) -> pl.DataFrame:

@@ -9,65 +9,18 @@ import numpy as np
 import polars as pl
 
 from lapwing.audit.replay import audit_pair
+from lapwing.audit.text_pairs import FREQUENT, text_pair
+from lapwing.audit.text_pairs import open_schema as open_schema
 from lapwing.budget.budget import Budget, BudgetRequest, read_request
 from lapwing.curator.opening import open_room
 from lapwing.release.category_selection import CategorySelection
 from lapwing.release.certificate import Certificate, CostLine
 from lapwing.release.questions import Answer
 from lapwing.release.version import VERSION
-from lapwing.schema.fields import Field
-from lapwing.schema.schemas import PrivacyUnit, Schema
+from lapwing.schema.schemas import Schema
 
 TINY = Fraction(1, 10**9)
 """A delta so small that its event never happens in a test."""
-
-_POPULAR = ("A10", "A1", "B", "é", "Zürich")
-_ODD = ("A1", "A11", "a1", "N/A", "N/Ax", "", " ", "B ", "e\u0301", "two\nlines", "\u2028", "x" * 200, "x" * 201, None)
-
-
-def open_schema(max_rows=1, *, has_unit=True):
-    """Return the schema of an open column of texts, with rows of a person."""
-    town = Field(name="town", type="string", open=True, missing_values=("", "N/A", "Z"))
-    if not has_unit:
-        return Schema(fields=(town,))
-    person = Field(name="person", type="string", identifier=True)
-    return Schema(fields=(person, town), privacy_unit=PrivacyUnit("person", max_rows))
-
-
-FREQUENT = (0, 1, 2, 3, 5, 30, 90)
-"""Rows that some popular texts have."""
-
-
-def text_pair(rng, relation, max_rows, frequent=FREQUENT):
-    """Return a schema and two tables under it that differ in one unit, which has texts of its own at times."""
-    has_unit = max_rows > 1 or bool(rng.integers(2))
-    most = 2 * max_rows if has_unit else 1
-    units = [_rows(rng, f"p{place}", most) for place in range(int(rng.integers(0, 12)))]
-    for place, text in enumerate(_POPULAR):
-        rows = int(rng.choice(frequent))
-        units += [[(f"q{place}-{number}", text)] for number in range(rows)]
-    person = "changed" if rng.integers(4) else None
-    changed, other = _rows(rng, person, most, own="only here"), _rows(rng, person, most, own="only there")
-    pair = [[*units, changed], [*units, *([] if relation == "add-remove" else [other])]]
-    tables = [_frame(rng, list(itertools.chain.from_iterable(each))) for each in pair]
-    return open_schema(max_rows, has_unit=has_unit), *(tables if rng.integers(2) else tables[::-1])
-
-
-def _rows(rng, person, most, own="only mine"):
-    """Return rows of one unit: some are all alike, some hold what no other unit has."""
-    count = int(rng.integers(1, most + 1))
-    texts = [(*_POPULAR, *_ODD, own, f"{own} too")[rng.integers(len(_POPULAR) + len(_ODD) + 2)] for _ in range(count)]
-    return [(person, text) for text in (texts[:1] * count if rng.integers(2) else texts)]
-
-
-def _frame(rng, rows):
-    rows = [rows[place] for place in rng.permutation(len(rows))]
-    return pl.DataFrame(
-        {
-            "person": pl.Series([person for person, _ in rows], dtype=pl.String),
-            "town": pl.Series([text for _, text in rows], dtype=pl.String),
-        }
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,10 +123,10 @@ def flags_of_lists(
     rng = np.random.default_rng(pairs)
     kinds = itertools.product(range(pairs), relations, rows_per_unit, (True, False))
     for _, relation, max_rows, pure in kinds:
-        schema, data, neighbour = text_pair(rng, relation, max_rows, frequent)
+        pair = text_pair(rng, relation, max_rows, frequent)
         budget = int(rng.choice([1, 4, 1000])) if times is None else times
-        settings = list_settings(schema, relation, pure=pure, times=budget, **changes)
-        flags = audit_pair(data, neighbour, settings, run)
+        settings = list_settings(pair.schema, relation, pure=pure, times=budget, **changes)
+        flags = audit_pair(pair.data, pair.neighbour, settings, run)
         if flags:
             return flags
     return ()

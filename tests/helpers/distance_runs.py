@@ -1,36 +1,13 @@
 """Bought evaluations for tests: small public tables under any schema, record and replay over generated neighbours."""
 
 import itertools
-from fractions import Fraction
 
 import numpy as np
 
-from lapwing.api.bought_settings import BoughtSettings
+from lapwing.audit.mechanism_pairs import bought_settings
+from lapwing.audit.mechanism_pairs import synthetic_codes as synthetic_codes
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import audit_pair
-from lapwing.budget.budget import read_request
-from lapwing.evaluate.public_tables import public_tables
-from lapwing.schema.schemas import Schema
-
-
-def synthetic_codes(schema, rng, rows):
-    """Return codes of random rows, missing, special and misfit ones among them."""
-    return {
-        column.name: rng.integers(0, column.domain.values + column.domain.reserved, rows) for column in schema.columns
-    }
-
-
-def bought_settings(schema, relation, *, pure=True, times=1, expected_rows=None, rows=6, ways=(1, 2, 3), seed=11):
-    """Return settings at a budget of one, or several times that, against a few random public rows."""
-    schema, rng = Schema.load(schema), np.random.default_rng(seed)
-    return BoughtSettings(
-        schema=schema,
-        request=read_request(epsilon=times) if pure else read_request(rho=Fraction(times, 2)),
-        relation=relation,
-        expected_rows=expected_rows,
-        seed=seed,
-        compared=public_tables(synthetic_codes(schema, rng, rows), schema, ways=ways, rng=rng),
-    )
 
 
 def flags_of_evaluations(

@@ -6,34 +6,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import polars as pl
 
-from lapwing.audit.pairs import NeighbourPair
+from lapwing.audit.two_valued_pairs import MISFIT
+from lapwing.audit.two_valued_pairs import cube_schema as cube_schema
+from lapwing.audit.two_valued_pairs import frame_of as frame_of
+from lapwing.audit.two_valued_pairs import kinds_of_rows as kinds_of_rows
+from lapwing.audit.two_valued_pairs import two_valued_pair as two_valued_pair
 from lapwing.release.private_draw import PrivateDraw
-from lapwing.schema.schemas import Schema
-
-TEXTS = ("false", "true")
-MISFIT = None
-"""Stands for a row with a misfit."""
-
-
-def cube_schema(columns):
-    """Return a schema of required Booleans."""
-    return Schema.from_dict(
-        {
-            "fields": [
-                {"name": f"x{place}", "type": "boolean", "constraints": {"required": True}} for place in range(columns)
-            ]
-        }
-    )
-
-
-def frame_of(points, columns):
-    """Return a table with one row per point (a tuple of 0 and 1, or MISFIT): a misfit's last cell does not fit."""
-    rows = [[*["true"] * (columns - 1), "?"] if point is MISFIT else [TEXTS[bit] for bit in point] for point in points]
-    return pl.DataFrame(
-        {f"x{place}": pl.Series([row[place] for row in rows], dtype=pl.String) for place in range(columns)}
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +32,6 @@ class CodedRows:
 def source_of(points, columns):
     """Return the coded rows."""
     return CodedRows(tuple(points), columns)
-
-
-def kinds_of_rows(columns):
-    """Return everything that a row can be: each point of the cube, and a misfit."""
-    return [*itertools.product((0, 1), repeat=columns), MISFIT]
 
 
 def asked(columns, rows, *, degree=1, floor="1/10", draws=1, notion="pure", points=None, ceiling=None):
@@ -95,13 +69,3 @@ def law_by_hand(points, columns, degree, floor):
     cube = [point[::-1] for point in itertools.product((0, 1), repeat=columns)]
     heights = [max(sum(mean * walsh(members, point) for members, mean in means.items()), least) for point in cube]
     return [height / sum(heights) for height in heights]
-
-
-def two_valued_pair(rng, *, most_columns=3, least_rows=0, most_rows=12):
-    """Return two random tables of two-valued columns that differ in one row, which lies anywhere."""
-    columns = int(rng.integers(1, most_columns + 1))
-    kinds = kinds_of_rows(columns)
-    common = [kinds[each] for each in rng.integers(len(kinds), size=rng.integers(least_rows, most_rows + 1))]
-    one, other = ([*common, kinds[each]] for each in rng.integers(len(kinds), size=2))
-    shuffled = [other[place] for place in rng.permutation(len(other))]
-    return NeighbourPair(cube_schema(columns), frame_of(one, columns), frame_of(shuffled, columns))

@@ -142,7 +142,7 @@ def by_hand(frame, question, max_rows):
 @pytest.mark.parametrize("prefix", [None, 1, 2, 5])
 @pytest.mark.parametrize("most", [1, 3, 1000])
 def test_without_noise_the_list_is_that_of_rows_counted_by_hand(seed, prefix, most):
-    schema, frame, _ = text_pair(np.random.default_rng(seed), "add-remove", 1)
+    frame = text_pair(np.random.default_rng(seed), "add-remove", 1).data
     schema = open_schema(has_unit=False)  # each row is a unit, so that none is cut
     cost = Budget.pure(10**6)
     question = CategorySelection(column="town", prefix=prefix, cost=cost, delta=Fraction(1, 1000), most=most)

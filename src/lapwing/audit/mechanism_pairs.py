@@ -1,0 +1,288 @@
+"""What record and replay runs on: all that makes releases, each with generated neighbours that it takes.
+
+That is every mechanism at its small settings, learned schemas, bought evaluations and linked tables, at budgets from
+small to large, pure and zCDP.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Final, cast
+
+import numpy as np
+
+from lapwing.api.bought_settings import BoughtSettings
+from lapwing.api.generators import generator
+from lapwing.api.learn_settings import LearnSettings, read_learn_settings
+from lapwing.api.settings import Settings
+from lapwing.audit.linked_pairs import examine_linked, linked_pair, linked_settings
+from lapwing.audit.pairs import NeighbourPair, neighbour_pair
+from lapwing.audit.replay import Examined, examine_pair
+from lapwing.audit.text_pairs import text_pair
+from lapwing.audit.two_valued_pairs import two_valued_pair
+from lapwing.budget.budget import Budget, read_request
+from lapwing.evaluate.public_tables import public_tables
+from lapwing.mechanisms.adaptive import Adaptive
+from lapwing.mechanisms.independent import Independent
+from lapwing.mechanisms.pmm import PMM
+from lapwing.mechanisms.private_sampling import PrivateSampling
+from lapwing.mechanisms.registry import MECHANISMS, Mechanism
+from lapwing.release.terms import Relation
+from lapwing.schema.schemas import Schema
+
+TINY: Final = 1e-9
+"""A delta so small that its event never happens in a test."""
+
+TIMES: Final = (1, 10, 100, 1000, 10_000)
+"""Budgets, beside one: noise drowns tiny tables at a budget of one, and Adaptive then asks one-way tables alone."""
+
+RELATIONS: Final[tuple[Relation, ...]] = ("add-remove", "replace-one")
+
+Examine = Callable[[np.random.Generator, Relation, int, int], tuple[Budget, Examined]]
+"""Draws a pair under a relation and with so many rows per unit, the number of which alternates the notion, and
+examines it; returns the budget and what was found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Something that makes releases and is audited whole.
+
+    Parameters
+    ----------
+    name : str
+        As the command line knows it.
+    relations : tuple of {"add-remove", "replace-one"}
+        That it supports.
+    rows_per_unit : tuple of int, at least 1
+        How many rows a privacy unit may own.
+    examine : callable
+        See `Examine`.
+    """
+
+    name: str
+    relations: tuple[Relation, ...]
+    rows_per_unit: tuple[int, ...]
+    examine: Examine
+
+
+def targets() -> Mapping[str, Target]:
+    """Return everything that makes releases, by lower-case name.
+
+    Examples
+    --------
+    >>> ", ".join(target.name for target in targets().values())  # doctest: +NORMALIZE_WHITESPACE
+    'Adaptive, Independent, PMM, PSMM, Grid, KDTree, Microaggregation, LinearStatistics, PrivateSampling,
+    learn, evaluate, link'
+    """
+    found = [_of_mechanism(kind.small()) for kind in MECHANISMS.values()]
+    found += [
+        Target(name="learn", relations=RELATIONS, rows_per_unit=(1, 3), examine=_examine_learning),
+        Target(name="evaluate", relations=RELATIONS, rows_per_unit=(1, 3), examine=_examine_evaluation),
+        Target(name="link", relations=("add-remove",), rows_per_unit=(3,), examine=_examine_link),
+    ]
+    return {target.name.lower(): target for target in found}
+
+
+# ----------------------------------------------------------------------------------------------------- mechanisms
+
+
+def settings_for(
+    mechanism: Mechanism, schema: Mapping[str, Any] | Schema, relation: Relation, *, pure: bool, times: int = 1
+) -> Settings:
+    """Return settings at a budget of one, or several times that, with a fixed public seed.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        That makes the release.
+    schema, relation
+        Of the rows.
+    pure : bool
+        Whether the budget is an ε of 1, or else a ρ of 1/2.
+    times : int, at least 1
+        By which the budget is larger.
+    """
+    return Settings(
+        schema=Schema.load(cast("Any", schema)),
+        mechanism=mechanism,
+        request=read_request(epsilon=times) if pure else read_request(rho=Fraction(times, 2)),
+        relation=relation,
+        expected_rows=50,
+        seed=11,
+        is_seeded=True,
+    )
+
+
+def _of_mechanism(mechanism: Mechanism) -> Target:
+    """Return a mechanism with the tables that it takes; a private draw needs a public number of two-valued rows."""
+    is_drawn = isinstance(mechanism, PrivateSampling)
+
+    def examine(rng: np.random.Generator, relation: Relation, max_rows: int, number: int) -> tuple[Budget, Examined]:
+        pair = two_valued_pair(rng) if is_drawn else neighbour_pair(rng, relation, max_rows)
+        times = int(rng.choice(TIMES))
+        settings = settings_for(mechanism, pair.schema, relation, pure=number % 2 == 0, times=times)
+        return settings.request.budget, examine_pair(pair.data, pair.neighbour, settings)
+
+    rows = (1,) if is_drawn else (1, 3)
+    return Target(name=mechanism.name, relations=mechanism.relations, rows_per_unit=rows, examine=examine)
+
+
+# --------------------------------------------------------------------------------------------------------- learn
+
+
+def draft_of(schema: Schema, *, kept: Collection[str] = ()) -> Schema:
+    """Return a schema whose bounds and lists are blank, but those of some fields."""
+    fields = []
+    for field in schema.fields:
+        is_blank = not (field.identifier or field.type == "boolean" or field.name in kept)
+        blanks: dict[str, Any] = {
+            "minimum": None,
+            "maximum": None,
+            "categories": None,
+            "provenance": "dp",
+            "open": False,
+        }
+        if is_blank and field.ordered:
+            blanks["ordered"] = False
+        fields.append(replace(field, **blanks) if is_blank else field)
+    return replace(schema, fields=tuple(fields), is_draft=True)
+
+
+def learn_settings(
+    schema: Schema,
+    relation: Relation = "add-remove",
+    *,
+    budget: Mapping[str, Any] | None = None,
+    **settings: Any,  # noqa: ANN401 - those of `read_learn_settings`
+) -> LearnSettings:
+    """Return settings at an epsilon and delta, or another budget."""
+    asked: dict[str, Any] = dict.fromkeys(("epsilon", "delta", "rho", "fields", "dictionaries"))
+    given = asked | dict(budget or {"epsilon": 1}) | {"quantile": 0, "neighbours": relation} | settings
+    return read_learn_settings(schema, **given)
+
+
+def learning_pair(
+    rng: np.random.Generator, relation: Relation, max_rows: int, *, number: int, times: Sequence[int]
+) -> tuple[NeighbourPair, LearnSettings]:
+    """Return neighbours, and settings that learn all that is blank of their schema.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Public randomness.
+    relation, max_rows
+        How the tables differ, and how many rows a unit may own.
+    number : int, at least 0
+        Odd: a column of texts; even: numbers and dates, at times with lists of categories.
+    times : sequence of int, at least 1
+        From which the budget is drawn.
+    """
+    if number % 2:
+        pair = text_pair(rng, relation, max_rows)
+        draft = draft_of(Schema(fields=pair.schema.fields, privacy_unit=pair.schema.privacy_unit))
+        return pair, learn_settings(draft, relation, budget=_budget(rng, int(rng.choice(times)), has_texts=True))
+    while True:
+        pair = neighbour_pair(rng, relation, max_rows)
+        has_texts = bool(rng.integers(2))
+        kept = [field.name for field in pair.schema.columns if field.categories is not None and not has_texts]
+        draft = draft_of(pair.schema, kept=kept)
+        names = [field.name for field in draft.columns if field.type != "boolean"]
+        if names:
+            break
+    has_texts = any(field.type == "string" and field.blank for field in draft.columns)
+    budget = _budget(rng, int(rng.choice(times)), has_texts=has_texts)
+    quantile = str(rng.choice(["0", "0.1"]))
+    return pair, learn_settings(draft, relation, budget=budget, fields=names, quantile=quantile)
+
+
+def _budget(rng: np.random.Generator, times: int, *, has_texts: bool) -> dict[str, float]:
+    """Return a budget in one of the forms that the fields allow."""
+    forms: list[dict[str, float]] = (
+        [{"epsilon": times, "delta": TINY}, {"rho": times, "delta": TINY}] if has_texts else []
+    )
+    forms = forms or [{"epsilon": times}, {"rho": times}]
+    return forms[int(rng.integers(len(forms)))]
+
+
+def _examine_learning(
+    rng: np.random.Generator, relation: Relation, max_rows: int, number: int
+) -> tuple[Budget, Examined]:
+    """Examine a run that learns bounds and lists."""
+    pair, settings = learning_pair(rng, relation, max_rows, number=number, times=(1, 10, 1000))
+    return settings.request.budget, examine_pair(pair.data, pair.neighbour, settings)
+
+
+# ------------------------------------------------------------------------------------------------------ evaluate
+
+
+def synthetic_codes(schema: Schema, rng: np.random.Generator, rows: int) -> dict[str, np.ndarray]:
+    """Return codes of random rows, missing, special and misfit ones among them."""
+    return {
+        column.name: rng.integers(0, column.domain.values + column.domain.reserved, rows) for column in schema.columns
+    }
+
+
+def bought_settings(
+    schema: Mapping[str, Any] | Schema,
+    relation: Relation,
+    *,
+    pure: bool = True,
+    times: int = 1,
+    expected_rows: int | None = None,
+    rows: int = 6,
+    ways: Sequence[int] = (1, 2, 3),
+    seed: int = 11,
+) -> BoughtSettings:
+    """Return settings at a budget of one, or several times that, against a few random public rows.
+
+    Parameters
+    ----------
+    schema, relation
+        Of the private rows.
+    pure, times
+        The budget, as for `settings_for`.
+    expected_rows : int or None
+        A public guess.
+    rows : int, at least 0
+        Public rows.
+    ways : sequence of int
+        Columns of the tables that are compared.
+    seed : int
+        Draws the public rows and the tables that are compared.
+    """
+    schema, rng = Schema.load(cast("Any", schema)), generator(seed, "evaluate")
+    return BoughtSettings(
+        schema=schema,
+        request=read_request(epsilon=times) if pure else read_request(rho=Fraction(times, 2)),
+        relation=relation,
+        expected_rows=expected_rows,
+        seed=seed,
+        compared=public_tables(synthetic_codes(schema, rng, rows), schema, ways=ways, rng=rng),
+    )
+
+
+def _examine_evaluation(
+    rng: np.random.Generator, relation: Relation, max_rows: int, number: int
+) -> tuple[Budget, Examined]:
+    """Examine a bought comparison with public rows."""
+    pair = neighbour_pair(rng, relation, max_rows)
+    times, expected = int(rng.choice([1, 10, 1000])), (None, 20)[number // 2 % 2]
+    asked: dict[str, Any] = {"pure": number % 2 == 0, "times": times, "expected_rows": expected}
+    settings = bought_settings(pair.schema, relation, seed=int(rng.integers(99)), **asked)
+    return settings.request.budget, examine_pair(pair.data, pair.neighbour, settings)
+
+
+# ---------------------------------------------------------------------------------------------------------- link
+
+
+def _examine_link(
+    rng: np.random.Generator,
+    relation: Relation,  # noqa: ARG001 - the one that linked tables have
+    max_rows: int,  # noqa: ARG001 - that of the linked schema
+    number: int,
+) -> tuple[Budget, Examined]:
+    """Examine a release of parents and children, by one mechanism after the other."""
+    mechanism = (Independent, PMM, Adaptive)[number // 2 % 3].small()
+    settings = linked_settings(mechanism, pure=number % 2 == 0, times=int(rng.choice([1, 100])))
+    one, other = linked_pair(rng)
+    return settings.request.budget, examine_linked(one, other, settings)
