@@ -1,5 +1,9 @@
 """What comes out of the guard says what went wrong, and nothing else."""
 
+import os
+import subprocess
+import sys
+import threading
 import warnings
 
 import numpy as np
@@ -8,7 +12,7 @@ import pytest
 
 from helpers import canary
 from lapwing.errors import DataError, LapwingError, ParameterError, SchemaError
-from lapwing.table.guard import guarded, private_boundary
+from lapwing.table.guard import guarded, native_silence, private_boundary
 
 
 def fail_like_a_library():
@@ -51,12 +55,85 @@ def test_a_panic_of_polars_is_caught_though_it_is_no_exception():
     assert str(caught.value) == "the table cannot be read (PanicException)"
 
 
-def test_an_interrupt_is_left_alone():
-    def interrupt():
-        raise KeyboardInterrupt
+class Ended(BaseException):
+    """No ``Exception``, as a panic of any library that is built on PyO3."""
 
-    with pytest.raises(KeyboardInterrupt):
-        guarded("the table cannot be read", interrupt)
+
+def calls():
+    return {
+        "guarded": lambda work: guarded("the table cannot be read", work),
+        "boundary": lambda work: public_call([canary.TEXT], work),
+    }
+
+
+def ending(kind):
+    def end():
+        raise kind(canary.TEXT)
+
+    return end
+
+
+@pytest.mark.parametrize("call", calls())
+@pytest.mark.parametrize(("kind", "args"), [(KeyboardInterrupt, ()), (SystemExit, (1,))])
+def test_what_ends_the_program_goes_on_as_a_new_one_that_leads_to_no_row(call, kind, args):
+    with pytest.raises(kind) as caught:
+        calls()[call](ending(kind))
+
+    assert caught.value.args == args
+    assert canary.leaks(caught.value) == []
+
+
+@pytest.mark.parametrize("call", calls())
+@pytest.mark.parametrize("kind", [Ended, GeneratorExit])
+def test_what_else_is_no_exception_becomes_an_error_of_ours(call, kind):
+    with pytest.raises(LapwingError, match=kind.__name__) as caught:
+        calls()[call](ending(kind))
+
+    assert canary.leaks(caught.value) == []
+
+
+def test_what_guarded_work_prints_past_python_is_dropped_and_what_comes_after_is_not(capfd):
+    guarded("the table cannot be read", lambda: os.write(2, canary.TEXT.encode()))
+    with pytest.raises(DataError):
+        guarded("the table cannot be read", lambda: os.write(2, canary.TEXT.encode()) / 0)
+    os.write(2, b"after")
+
+    assert capfd.readouterr() == ("", "after")
+
+
+def test_silence_inside_of_silence_and_in_other_threads_ends_with_the_last(capfd):
+    goes_on, is_silent = threading.Event(), threading.Event()
+
+    def other():
+        with native_silence():
+            is_silent.set()
+            goes_on.wait(10)
+
+    thread = threading.Thread(target=other)
+    with native_silence():
+        thread.start()
+        is_silent.wait(10)
+        with native_silence():
+            pass
+        os.write(2, b"within one")
+    os.write(2, b"within the other")
+    goes_on.set()
+    thread.join()
+    os.write(2, b"after")
+
+    assert capfd.readouterr() == ("", "after")
+
+
+def test_a_closed_stderr_stays_closed():
+    code = (
+        "import os; from lapwing.table.guard import guarded; os.close(2); "
+        "print(guarded('it', lambda: 3), end=' ');\n"
+        "try: os.fstat(2)\nexcept OSError: print('closed')"
+    )
+
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert found.stdout == "3 closed\n"
 
 
 def test_warnings_of_guarded_work_are_not_shown():

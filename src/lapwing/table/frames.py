@@ -8,7 +8,7 @@ import polars as pl
 
 from lapwing.schema.scalars import quote
 from lapwing.table.cells import Numbers, RawColumn, Texts, Times, decimals, misfits, texts
-from lapwing.table.guard import guarded
+from lapwing.table.guard import guarded, native_silence
 from lapwing.table.parsing import DAY_MICROSECONDS
 
 if TYPE_CHECKING:
@@ -44,10 +44,11 @@ class LazyReader:
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells in the order of the query, at most `rows` rows at a time."""
         query = self._query.select(columns)
-        # Batches as they come: asking for a size makes Polars copy every one of them.
-        batches = guarded(self._what, lambda: query.collect_batches(lazy=True))
-        while (batch := guarded(self._what, lambda: next(batches, None))) is not None:
-            yield from frame_chunks(batch, columns, rows)
+        with native_silence():  # also between batches, when threads of Polars read on
+            # Batches as they come: asking for a size makes Polars copy every one of them.
+            batches = guarded(self._what, lambda: query.collect_batches(lazy=True))
+            while (batch := guarded(self._what, lambda: next(batches, None))) is not None:
+                yield from frame_chunks(batch, columns, rows)
 
 
 class ArrowReader:

@@ -1,19 +1,22 @@
-"""Keep private values out of exceptions, warnings and tracebacks.
+"""Keep private values out of exceptions, warnings and tracebacks, and out of what compiled libraries print.
 
 Most exceptions of the libraries that read tables quote the cell that upset them. Code of others that touches rows
 therefore runs inside `guarded`, and every public call that is given rows is wrapped by `private_boundary`. Both raise
-outside of the except block, so that ``__context__`` is empty, and hold no rows in the frame that raises.
+outside of the except block, so that ``__context__`` is empty, and hold no rows in the frame that raises. An assertion
+that fails inside Polars is printed by Rust itself, on file descriptor 2: `native_silence` drops that.
 """
 
+import contextlib
 import functools
 import inspect
-import sys
+import os
+import threading
 import traceback
 import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NoReturn, ParamSpec, TypeVar
+from typing import Final, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -44,7 +47,8 @@ def guarded(what: str, work: Callable[[], T]) -> T:
     ------
     DataError
         "`what` (name of the foreign exception's type)", with no context, cause or value. Errors of ours pass
-        unchanged, without their traceback.
+        unchanged, without their traceback. ``KeyboardInterrupt`` and ``SystemExit`` stay what they are, as new ones:
+        the status of the latter is 1, whatever it was.
 
     Examples
     --------
@@ -54,12 +58,76 @@ def guarded(what: str, work: Callable[[], T]) -> T:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        outcome = _attempt(work)
+        with native_silence():
+            outcome = _attempt(work)
     del work
     if not isinstance(outcome, _Failure):
         return outcome
-    ours = outcome.ours
-    _raise(DataError(f"{what} ({outcome.type_name})") if ours is None else ours)
+    own = outcome.own
+    _raise(DataError(f"{what} ({outcome.type_name})") if own is None else own)
+
+
+@contextlib.contextmanager
+def native_silence() -> Iterator[None]:
+    """Drop what compiled libraries print on file descriptor 2, such as Rust's word on a failed assertion.
+
+    Yields
+    ------
+    None
+
+    Notes
+    -----
+    Process-wide, as the descriptor is: what other threads print there meanwhile is dropped too. Inside of another one,
+    or where the descriptor is closed, this does nothing.
+
+    Examples
+    --------
+    >>> with native_silence():
+    ...     _ = os.write(2, b"assertion failed: 40 rows")
+    """
+    with _SILENCE.lock:
+        _SILENCE.depth += 1
+        if _SILENCE.depth == 1:
+            _SILENCE.begin()
+    try:
+        yield
+    finally:
+        with _SILENCE.lock:
+            _SILENCE.depth -= 1
+            if _SILENCE.depth == 0:
+                _SILENCE.end()
+
+
+class _Silence:
+    """How many want file descriptor 2 to be silent, and where it led before."""
+
+    __slots__ = ("_before", "depth", "lock")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.depth = 0
+        self._before: int | None = None
+
+    def begin(self) -> None:
+        """Lead the descriptor to nowhere."""
+        try:
+            self._before = os.dup(_STDERR)
+        except OSError:
+            return  # closed: nothing can be printed there
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, _STDERR)
+        os.close(nowhere)
+
+    def end(self) -> None:
+        """Lead the descriptor to where it led before."""
+        if self._before is not None:
+            os.dup2(self._before, _STDERR)
+            os.close(self._before)
+            self._before = None
+
+
+_STDERR: Final = 2
+_SILENCE: Final = _Silence()
 
 
 def numbers_of_records(
@@ -105,8 +173,9 @@ def private_boundary(function: Callable[P, T]) -> Callable[P, T]:
     -------
     callable
         The same call. Errors of ours come out without context and without the frames between the caller and the
-        place of the error; any other exception becomes a `LapwingError` that names its type and our line. A missing
-        or unknown argument is a `ParameterError` before the call begins.
+        place of the error; any other exception becomes a `LapwingError` that names its type and our line, but for
+        ``KeyboardInterrupt`` and ``SystemExit``, as in `guarded`. A missing or unknown argument is a `ParameterError`
+        before the call begins.
     """
     signature = inspect.signature(function)
 
@@ -120,19 +189,19 @@ def private_boundary(function: Callable[P, T]) -> Callable[P, T]:
         del args, kwargs
         if not isinstance(outcome, _Failure):
             return outcome
-        ours = outcome.ours
-        _raise(LapwingError(_report(outcome)) if ours is None else ours)
+        own = outcome.own
+        _raise(LapwingError(_report(outcome)) if own is None else own)
 
     return call
 
 
 class _Failure:
-    """What may be said of an exception: our own error, or the type and place of a foreign one."""
+    """What may be said of an exception: itself if it is ours, or its type and place."""
 
-    __slots__ = ("ours", "place", "type_name")
+    __slots__ = ("own", "place", "type_name")
 
     def __init__(self, error: BaseException) -> None:
-        self.ours = error if isinstance(error, LapwingError) else None
+        self.own = _own(error)
         self.type_name = type(error).__name__
         self.place = _our_last_line(error.__traceback__)
 
@@ -143,10 +212,17 @@ def _attempt(work: Callable[[], T]) -> "T | _Failure":
         # With the user's own settings of NumPy a cell close to zero may raise, or be printed.
         with np.errstate(all="ignore"):
             return work()
-    except Exception as error:
+    except BaseException as error:  # a failed assertion inside Polars is no ``Exception``
         return _Failure(error)
-    except _rust_panic() as error:
-        return _Failure(error)
+
+
+def _own(error: BaseException) -> BaseException | None:
+    """Return what goes on as it is: our own errors, and the ends that others ask for, whose own could carry cells."""
+    if isinstance(error, LapwingError):
+        return error
+    if isinstance(error, KeyboardInterrupt):
+        return KeyboardInterrupt()
+    return SystemExit(1) if isinstance(error, SystemExit) else None
 
 
 def _number_of_record(function: Callable[[dict[str, object]], object], record: dict[str, object]) -> int | float | None:
@@ -182,12 +258,6 @@ def _mistake(signature: inspect.Signature, args: tuple[object, ...], kwargs: dic
     return f"{said}; it takes {', '.join(placed)}{listed}"
 
 
-def _rust_panic() -> type[BaseException] | tuple[()]:
-    """Return the type that a failed assertion inside Polars raises, which is no ``Exception``; looked up only then."""
-    polars = sys.modules.get("polars")
-    return () if polars is None else polars.exceptions.PanicException
-
-
 def _our_last_line(trace: types.TracebackType | None) -> str:
     """Return file and line of the innermost frame of this package, public text only."""
     place = "an unknown place"
@@ -202,7 +272,7 @@ def _report(failure: _Failure) -> str:
     return f"unexpected {failure.type_name} at {failure.place}; please report it"
 
 
-def _raise(error: LapwingError) -> NoReturn:
+def _raise(error: BaseException) -> NoReturn:
     """Raise `error` with nothing attached that leads back to rows."""
     try:
         raise error.with_traceback(None) from None
