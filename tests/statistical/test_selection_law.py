@@ -1,5 +1,6 @@
 """The law of selections that the room makes, at false-alarm rate 1e-9; the same test rejects a wrong epsilon."""
 
+import functools
 import math
 from fractions import Fraction
 
@@ -16,9 +17,13 @@ from lapwing.schema.schemas import Schema
 from lapwing.table.source import code_table
 
 SCHEMA = Schema.from_dict({"fields": [{"name": "x", "type": "string", "categories": ["a", "b", "c"]}]})
-SOURCE = code_table(pl.DataFrame({"x": ["a", "a", "b", None]}), SCHEMA)
 DRAWS = 20_000
 EPSILON = Fraction(3, 2)
+
+
+@functools.cache
+def small():
+    return code_table(pl.DataFrame({"x": ["a", "a", "b", None]}), SCHEMA)
 
 
 def asked(epsilon=EPSILON):
@@ -30,14 +35,14 @@ def asked(epsilon=EPSILON):
 
 def exact_law(sensitivity):
     """Return the probabilities of the exponential mechanism, from scores counted by hand."""
-    scores = scores_by_hand(asked(), rows_of(SOURCE))
+    scores = scores_by_hand(asked(), rows_of(small()))
     weights = [math.exp(float(EPSILON) * score / (2 * sensitivity)) for score in scores]
     return np.array([weight / sum(weights) for weight in weights])
 
 
 def choices(terms, epsilon=EPSILON):
     whole = asked(epsilon)
-    answers = answer_select_worst([whole] * DRAWS, SOURCE, terms, SystemBits(), ExactTables())
+    answers = answer_select_worst([whole] * DRAWS, small(), terms, SystemBits(), ExactTables())
     return np.bincount([answer.choice for answer in answers], minlength=4)
 
 

@@ -1,5 +1,6 @@
 """SelectWorst: what it refuses, what it costs, and what the room does with it."""
 
+import functools
 import json
 from dataclasses import replace
 from fractions import Fraction
@@ -52,15 +53,21 @@ DATA = pl.DataFrame(
 )
 TERMS = Terms(relation="add-remove")
 TWO = Budget.pure(2)
-SOURCE = code_table(DATA, SCHEMA)
+
+
+@functools.cache
+def small():
+    return code_table(DATA, SCHEMA)
 
 
 def asked(**parts):
     return question(NAMES, LEVELS, PAIRS, **parts)
 
 
-def room(*, source=SOURCE, bits=None, budget=TWO, terms=TERMS, recorded=()):
-    return Room(source, SCHEMA, terms, budget, bits=bits or ZeroNoiseBits(), sink=NoTranscript(), recorded=recorded)
+def room(*, source=None, bits=None, budget=TWO, terms=TERMS, recorded=()):
+    return Room(
+        source or small(), SCHEMA, terms, budget, bits=bits or ZeroNoiseBits(), sink=NoTranscript(), recorded=recorded
+    )
 
 
 # ------------------------------------------------------------------------------------------------ what is refused
@@ -190,7 +197,7 @@ def test_without_noise_the_worst_candidate_is_chosen():
         whole = random_question(rng, SCHEMA)
         (answer,) = room().ask(whole)
 
-        scores = scores_by_hand(whole, rows_of(SOURCE))
+        scores = scores_by_hand(whole, rows_of(small()))
         assert answer.choice == int(np.argmax(scores))
         assert answer.chosen == tuple(NAMES[place] for place, _ in whole.candidates[answer.choice])
         assert answer.tables == ()
@@ -271,7 +278,7 @@ def test_levels_of_another_domain_are_refused():
 def test_a_recorded_selection_is_given_again_without_a_new_draw_or_count():
     (first,) = room(bits=SeededBits(3)).ask(asked())
     read = answer_from_dict(json.loads(json.dumps(first.to_dict())))
-    bits, source = CountingBits(SeededBits(4)), CountingSource(SOURCE)
+    bits, source = CountingBits(SeededBits(4)), CountingSource(small())
 
     for recorded in (first, read):
         (again,) = room(source=source, bits=bits, recorded=[recorded]).ask(asked())

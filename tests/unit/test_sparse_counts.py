@@ -1,5 +1,6 @@
 """SparseCounts: what it refuses, what it costs, its privacy loss, and its record."""
 
+import functools
 import json
 import math
 from fractions import Fraction
@@ -23,12 +24,18 @@ SCHEMA = whole_numbers(x=8, y=3)
 TREE = tree_over(SCHEMA, 3).grown(np.array([[0, 0], [3, 1]]), (np.array([True, False, True]),))
 GRID = tree_over(SCHEMA, 5)
 ROWS = [(0, 0), (0, 1), (1, 1), (7, 2), (7, 2), (3, 0), (None, 0)]
-SOURCE = coded(SCHEMA, ROWS)
 
 
-def room(*, bits=None, budget=2, recorded=(), schema=SCHEMA, source=SOURCE):
+@functools.cache
+def small():
+    return coded(SCHEMA, ROWS)
+
+
+def room(*, bits=None, budget=2, recorded=(), schema=SCHEMA, source=None):
     bits = bits or SystemBits()
-    return Room(source, schema, ADD_REMOVE, Budget.pure(budget), bits=bits, sink=NoTranscript(), recorded=recorded)
+    return Room(
+        source or small(), schema, ADD_REMOVE, Budget.pure(budget), bits=bits, sink=NoTranscript(), recorded=recorded
+    )
 
 
 # ------------------------------------------------------------------------------------------------- what is refused
@@ -251,7 +258,7 @@ def test_the_privacy_loss_is_the_ratio_of_the_chances_of_all_leaves(threshold):
 def test_question_and_answer_come_back_from_their_record(tree, threshold, notion):
     for seed in range(5):
         question = counts_asked(tree, threshold=threshold, epsilon=Fraction(7, 3), notion=notion)
-        found = answered(question, SOURCE, SeededBits(seed))
+        found = answered(question, small(), SeededBits(seed))
 
         record = json.loads(json.dumps(found.to_dict()))
 

@@ -1,5 +1,6 @@
 """SplitDecisions: what it refuses, what it costs, its privacy loss, and its record."""
 
+import functools
 import itertools
 import json
 import math
@@ -26,13 +27,17 @@ from lapwing.release.transcript import NoTranscript
 SCHEMA = whole_numbers(x=8, y=3)
 TREE = tree_over(SCHEMA, 2)
 ROWS = [(0, 0), (0, 1), (1, 1), (7, 2), (7, 2), (3, 0), (None, 0)]
-SOURCE = coded(SCHEMA, ROWS)
 WIDE = whole_numbers(**{f"x{i}": 2**8 for i in range(200)})
 
 
-def room(*, bits=None, budget=2, terms=ADD_REMOVE, recorded=(), schema=SCHEMA, source=SOURCE):
+@functools.cache
+def small():
+    return coded(SCHEMA, ROWS)
+
+
+def room(*, bits=None, budget=2, terms=ADD_REMOVE, recorded=(), schema=SCHEMA, source=None):
     return Room(
-        source,
+        source or small(),
         schema,
         terms,
         Budget.pure(budget),
@@ -161,7 +166,7 @@ def test_a_noisy_tree_that_grows_too_large_is_refused_by_its_decisions_alone(mon
     monkeypatch.setattr(listing, "MAX_CELLS", 6)
 
     with pytest.raises(CapacityError, match="use fewer levels"):
-        answered(splits_asked(TREE, threshold=-60), SOURCE, SeededBits(1))
+        answered(splits_asked(TREE, threshold=-60), small(), SeededBits(1))
 
 
 # ---------------------------------------------------------------------------------------------------- in the room
@@ -302,7 +307,7 @@ def test_a_tree_that_is_the_same_on_both_tables_loses_nothing():
 def test_question_and_answer_come_back_from_their_record(rule, notion):
     for seed in range(10):
         question = splits_asked(TREE, rule=rule, threshold=-1, epsilon=Fraction(7, 3), notion=notion)
-        answer = answered(question, SOURCE, SeededBits(seed))
+        answer = answered(question, small(), SeededBits(seed))
 
         record = json.loads(json.dumps(answer.to_dict()))
 
@@ -337,7 +342,7 @@ def test_a_damaged_question_is_refused(key, value):
 
 
 def test_a_damaged_answer_is_refused():
-    answer = answered(splits_asked(TREE), SOURCE, SeededBits(3))
+    answer = answered(splits_asked(TREE), small(), SeededBits(3))
     record = answer.to_dict()
 
     with pytest.raises(ParameterError, match="'noise' is missing"):
