@@ -1,0 +1,100 @@
+"""tools/mutant_edits.py: small changes of code, one at a time."""
+
+import ast
+import importlib.util
+import sys
+from types import ModuleType
+
+import pytest
+
+from helpers.source_tree import PACKAGE, ROOT
+
+
+def loaded() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("mutant_edits", ROOT / "tools" / "mutant_edits.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+edits = loaded()
+
+
+def forms(source: str) -> set[str]:
+    """Return what becomes of some code, each change by itself."""
+    return {ast.unparse(edits.mutated(source, mutant)) for mutant in edits.mutants_of("file", source)}
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("a < b", {"a <= b", "a >= b", "pass"}),
+        ("x = a + b", {"x = a - b", "pass"}),
+        ("x += a", {"x -= a", "pass"}),
+        ("x = 7", {"x = 8", "x = 6", "pass"}),
+        ("x = not a", {"x = a", "pass"}),
+        ("x = a and b", {"x = a or b", "pass"}),
+        ("x = True", {"x = False", "pass"}),
+        ("x = a if b else c", {"x = a", "x = c", "pass"}),
+        ("f(a, b, c)", {"f(b, a, c)", "pass"}),
+        ("f(*a, b)", {"pass"}),
+        ("f(key=a)", {"f()", "pass"}),
+        ("min(a)", {"max(a)", "pass"}),
+        ("np.zeros(a)", {"np.ones(a)", "pass"}),
+        ("if a:\n    b", {"if True:\n    b", "if False:\n    b", "if a:\n    pass"}),
+        ("while a:\n    break", {"while False:\n    break", "while a:\n    continue"}),
+        ("def f():\n    return a", {"def f():\n    return 0"}),
+        (
+            "def f():\n    return a is b",
+            {"def f():\n    return 0", "def f():\n    return 1", "def f():\n    return a is not b"},
+        ),
+    ],
+)
+def test_a_change_is_one_of_the_listed_slips(source: str, expected: set[str]) -> None:
+    assert forms(source) == expected
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '"""Three is 3."""',
+        "import os",
+        "x: Annotated[int, 3]",
+        "def f(x: Literal[3]) -> Literal[3]:\n    ...",
+        "@cache(3)\ndef f():\n    ...",
+        "assert a + b < 3",
+    ],
+)
+def test_what_does_not_run_or_only_proves_is_left_alone(source: str) -> None:
+    assert forms(source) == set()
+
+
+def test_a_refusal_is_deleted_and_its_text_is_left_alone() -> None:
+    assert forms("def f():\n    raise Error('at least', 3 + a)") == {"def f():\n    pass"}
+
+
+def test_every_change_of_a_real_file_is_another_program_that_compiles() -> None:
+    source = (PACKAGE / "noise" / "laplace.py").read_text(encoding="utf-8")
+    honest = ast.unparse(ast.parse(source))
+
+    mutants = edits.mutants_of("laplace.py", source)
+
+    changed = [edits.mutated(source, mutant) for mutant in mutants]
+    assert len(changed) > 50
+    for each in changed:
+        compile(each, "laplace.py", "exec")
+    assert all(ast.unparse(each) != honest for each in changed)
+
+
+def test_a_default_runs_on_import_and_a_body_when_it_is_called() -> None:
+    found = edits.mutants_of("file", "def f(x=1):\n    return x + 2")
+
+    assert {(mutant.before, mutant.in_function) for mutant in found} == {
+        ("1", False),
+        ("x + 2", True),
+        ("2", True),
+        ("return x + 2", True),
+    }

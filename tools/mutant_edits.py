@@ -1,0 +1,208 @@
+"""Small changes of Python code, one at a time: what a slip of the hand would leave behind.
+
+Left alone are docstrings, annotations, decorators, imports, formatted texts, what is inside ``raise`` (texts of
+errors) and ``assert`` (a proof that is weakened changes nothing that runs).
+"""
+
+import ast
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.LtE, ast.GtE),
+    ast.LtE: (ast.Lt, ast.Gt),
+    ast.Gt: (ast.GtE, ast.LtE),
+    ast.GtE: (ast.Gt, ast.Lt),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+}
+ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.FloorDiv,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.FloorDiv,
+    ast.Pow: ast.Mult,
+    ast.LShift: ast.RShift,
+    ast.RShift: ast.LShift,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+    ast.BitXor: ast.BitOr,
+}
+NAMES = {
+    "min": "max",
+    "max": "min",
+    "any": "all",
+    "all": "any",
+    "minimum": "maximum",
+    "maximum": "minimum",
+    "floor": "ceil",
+    "ceil": "floor",
+    "argmin": "argmax",
+    "argmax": "argmin",
+    "zeros": "ones",
+    "ones": "zeros",
+}
+Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One change of one file: where, of which kind, and what it makes of the code."""
+
+    path: str
+    place: int
+    variant: int
+    line: int
+    kind: str
+    before: str
+    after: str
+    in_function: bool
+
+
+def mutants_of(path: str, source: str) -> list[Mutant]:
+    """Return every change of ``source`` that this module knows, in the order of the syntax tree."""
+    tree = ast.parse(source)
+    left_alone, inside = _left_alone(tree), _inside_functions(tree)
+    found = []
+    for place, node in enumerate(ast.walk(tree)):
+        if id(node) in left_alone:
+            continue
+        for variant, (kind, changed) in enumerate(_variants(node)):
+            before, after = (ast.unparse(ast.fix_missing_locations(each)) for each in (node, changed))
+            line = getattr(node, "lineno", 0)
+            found.append(Mutant(path, place, variant, line, kind, before, after, id(node) in inside))
+    return found
+
+
+def mutated(source: str, mutant: Mutant) -> ast.Module:
+    """Return the syntax tree of ``source`` with one change; lines keep their numbers."""
+    tree = ast.parse(source)
+    target = next(node for place, node in enumerate(ast.walk(tree)) if place == mutant.place)
+    _, changed = list(_variants(target))[mutant.variant]
+    _Replace(target, changed).visit(tree)
+    return ast.fix_missing_locations(tree)
+
+
+class _Replace(ast.NodeTransformer):
+    def __init__(self, target: ast.AST, changed: ast.AST) -> None:
+        self.target, self.changed = target, changed
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if node is self.target:
+            return ast.copy_location(self.changed, node)
+        return self.generic_visit(node)
+
+
+def _left_alone(tree: ast.Module) -> set[int]:
+    """Return the nodes that are not changed, with all that is in them."""
+    roots: list[ast.AST] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom | ast.JoinedStr | ast.Assert):
+            roots.append(node)
+        elif isinstance(node, ast.Raise):
+            roots.extend(ast.iter_child_nodes(node))
+        elif isinstance(node, ast.AnnAssign):
+            roots.append(node.annotation)
+        elif isinstance(node, ast.arg):
+            roots.append(node)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            roots.extend(node.decorator_list)
+            roots.extend([node.returns] if isinstance(node, ast.FunctionDef) and node.returns else [])
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            roots.append(node)
+    return {id(inner) for root in roots for inner in ast.walk(root)}
+
+
+def _inside_functions(tree: ast.Module) -> set[int]:
+    """Return the nodes that run when a function is called, and not when the module is imported."""
+    inside: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, Function):
+            body = [node.body] if isinstance(node, ast.Lambda) else node.body
+            inside.update(id(inner) for statement in body for inner in ast.walk(statement))
+    return inside
+
+
+def _variants(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """Yield the changed forms of one node."""
+    yield from _expressions(node)
+    yield from _values(node)
+    yield from _calls(node)
+    yield from _statements(node)
+
+
+def _expressions(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    match node:
+        case ast.Compare():
+            for place, operator in enumerate(node.ops):
+                for other in COMPARISONS[type(operator)]:
+                    changed = copy.deepcopy(node)
+                    changed.ops[place] = other()
+                    yield "comparison", changed
+        case ast.BinOp(op=operator) | ast.AugAssign(op=operator) if type(operator) in ARITHMETIC:
+            yield "arithmetic", _with(node, op=ARITHMETIC[type(operator)]())
+        case ast.BoolOp(op=operator):
+            yield "boolean", _with(node, op=ast.Or() if isinstance(operator, ast.And) else ast.And())
+        case ast.UnaryOp(op=ast.Not() | ast.USub(), operand=operand):
+            yield "boolean" if isinstance(node.op, ast.Not) else "arithmetic", copy.deepcopy(operand)
+
+
+def _values(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    match node:
+        case ast.Constant(value=bool(value)):
+            yield "boolean", ast.Constant(not value)
+        case ast.Constant(value=int(value)):
+            yield "constant", ast.Constant(value + 1)
+            yield "constant", ast.Constant(value - 1)
+        case ast.IfExp(body=body, orelse=orelse):
+            yield "branch", copy.deepcopy(body)
+            yield "branch", copy.deepcopy(orelse)
+
+
+def _calls(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    match node:
+        case ast.Call(func=ast.Name(id=name)) if name in NAMES:
+            yield "function", _with(node, func=ast.Name(NAMES[name], ast.Load()))
+        case ast.Call(func=ast.Attribute(attr=name) as function) if name in NAMES:
+            yield "function", _with(node, func=_with(function, attr=NAMES[name]))
+    if isinstance(node, ast.Call) and len(node.args) > 1 and not any(isinstance(a, ast.Starred) for a in node.args[:2]):
+        first, second, *others = copy.deepcopy(node.args)
+        yield "swapped arguments", _with(node, args=[second, first, *others])
+    if isinstance(node, ast.Call):
+        for place in range(len(node.keywords)):
+            kept = copy.deepcopy(node.keywords)
+            del kept[place]
+            yield "dropped argument", _with(node, keywords=kept)
+
+
+def _statements(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    match node:
+        case ast.If(test=test):
+            yield "branch", _with(node, test=ast.Constant(True))
+            yield "branch", _with(node, test=ast.Constant(False))
+        case ast.While(test=test) if not isinstance(test, ast.Constant):
+            yield "branch", _with(node, test=ast.Constant(False))
+        case ast.Expr() | ast.Assign() | ast.AugAssign() | ast.Raise() | ast.Delete():
+            yield "deleted statement", ast.Pass()
+        case ast.Break():
+            yield "loop", ast.Continue()
+        case ast.Continue():
+            yield "loop", ast.Break()
+        case ast.Return(value=ast.expr() as value) if not isinstance(value, ast.Constant):
+            for constant in (0, 1) if isinstance(value, ast.Compare | ast.BoolOp) else (0,):
+                yield "returned constant", _with(node, value=ast.Constant(constant))
+
+
+def _with(node: ast.AST, **fields: object) -> ast.AST:
+    """Return a copy of a node with other fields."""
+    changed = copy.deepcopy(node)
+    for name, value in fields.items():
+        setattr(changed, name, value)
+    return changed
