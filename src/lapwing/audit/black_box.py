@@ -35,7 +35,7 @@ def certified_loss(first: np.ndarray, second: np.ndarray, *, delta: float = 0.0,
     Returns
     -------
     float
-        Minus infinity where no event was seen often enough.
+        At least 0.
 
     References
     ----------
@@ -107,7 +107,8 @@ def _certified(first: np.ndarray, second: np.ndarray, bound: _Bound, mistake: fl
         kind, place = divmod(int(found.argmax()), len(cuts))
         learned = max(learned, (float(found.max()), feature, cuts[place : place + 1], kind), key=lambda each: each[0])
     _, feature, cuts, kind = learned
-    return float(_bounds(first[half:, feature], second[half:, feature], cuts, bound, mistake)[kind, 0])
+    certified = float(_bounds(first[half:, feature], second[half:, feature], cuts, bound, mistake)[kind, 0])
+    return max(certified, 0.0)
 
 
 def _bounds(one: np.ndarray, other: np.ndarray, cuts: np.ndarray, bound: _Bound, mistake: float) -> np.ndarray:

@@ -1,6 +1,9 @@
 """Black-box cases of every question of the closed set: neighbours on which it loses about all that it claims."""
 
 from lapwing.audit.question_counts import count_cases
+from lapwing.audit.question_draws import draw_cases
+from lapwing.audit.question_sums import sum_cases
+from lapwing.audit.question_trees import tree_cases
 from lapwing.audit.worst_case import QuestionCase
 
 __all__ = ["QuestionCase", "question_cases"]
@@ -22,4 +25,4 @@ def question_cases() -> tuple[QuestionCase, ...]:
     >>> case.certified(*case.run(200)) <= case.claim
     True
     """
-    return tuple(count_cases())
+    return (*count_cases(), *tree_cases(), *sum_cases(), *draw_cases())

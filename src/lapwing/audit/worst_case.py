@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +19,29 @@ AnswerAll = Callable[[Sequence[Any], CodedSource, Terms, BitSource], Sequence[An
 """Answers a batch of questions of one kind, as the room does."""
 
 _BATCH: Final = 2000
+
+
+def answering(module: ModuleType, name: str, known: Callable[[], Any] | None = None, **settings: Any) -> AnswerAll:  # noqa: ANN401
+    """Return a way to answer questions by a function of a module, as it is when it is called.
+
+    Parameters
+    ----------
+    module : module
+        Of the room.
+    name : str
+        Its function that answers.
+    known : callable, optional
+        Makes what the function takes beyond questions, source, terms and bits, anew for every batch.
+    **settings
+        What it takes by name.
+    """
+
+    def answer(questions: Sequence[Any], source: CodedSource, terms: Terms, bits: BitSource) -> Sequence[Any]:
+        more = () if known is None else (known(),)
+        found: Sequence[Any] = getattr(module, name)(questions, source, terms, bits, *more, **settings)
+        return found
+
+    return answer
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
