@@ -5,6 +5,7 @@ from numbers import Integral
 from typing import Final, Literal, get_args
 
 from lapwing.errors import ParameterError
+from lapwing.schema.scalars import told
 
 Partition = Literal["practical", "theorem", "mdav"]
 Output = Literal["systematic", "iid", "shuffle"]
@@ -52,10 +53,10 @@ class Settings:
         for name, words in _WORDS.items():
             value = getattr(self, name)
             if value not in words:
-                raise ParameterError(f"{name} must be one of {', '.join(words)}, got {value!r}")
+                raise ParameterError(f"{name} must be one of {', '.join(words)}, got {told(value)}")
         object.__setattr__(self, "min_group_size", _whole("min_group_size", self.min_group_size, 2))
         if not isinstance(self.improve, bool):
-            raise ParameterError(f"improve must be true or false, got {self.improve!r}")
+            raise ParameterError(f"improve must be true or false, got {told(self.improve)}")
         if self.rows is not None:
             object.__setattr__(self, "rows", _whole("rows", self.rows, 1))
             if self.rows > MOST_ROWS:
@@ -72,5 +73,5 @@ class Settings:
 
 def _whole(name: str, value: object, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ParameterError(f"{name} must be a whole number of at least {least}, got {value!r}")
+        raise ParameterError(f"{name} must be a whole number of at least {least}, got {told(value)}")
     return int(value)

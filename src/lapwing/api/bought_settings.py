@@ -12,6 +12,7 @@ from lapwing.errors import DataError, ParameterError
 from lapwing.evaluate.public_tables import PublicTables, public_tables
 from lapwing.release.certificate import EVALUATION
 from lapwing.release.terms import Relation, Terms
+from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import code_table
 
@@ -99,7 +100,7 @@ def read_bought_settings(
         If the synthetic table cannot be read, lacks a column or has no row.
     """
     if expected_rows is not None and (isinstance(expected_rows, bool) or not isinstance(expected_rows, int)):
-        raise ParameterError(f"expected_rows must be a whole number, got {expected_rows!r}; give a public guess")
+        raise ParameterError(f"expected_rows must be a whole number, got {told(expected_rows)}; give a public guess")
     if expected_rows is not None and expected_rows > MOST_ROWS:
         raise ParameterError(f"expected_rows must be at most 2**40, got {expected_rows}; give a public guess")
     named = cast("Relation", neighbours)

@@ -14,6 +14,7 @@ from lapwing.sample.atom_matches import chosen_atoms
 from lapwing.sample.conditional_rows import refused_rows, rows_given
 from lapwing.sample.conditions import FEW_ATOMS, Conditioned, conditioned, support
 from lapwing.sample.rows import sample_codes, sample_frames
+from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def conditional_frames(
         )
         count = given.model.rows if n is None else n
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise ParameterError(f"the number of rows must be a whole number of at least 0, got {n!r}")
+            raise ParameterError(f"the number of rows must be a whole number of at least 0, got {told(n)}")
         return sample_frames(given.model, schema, count, rng, is_matched=given.is_matched)
     conditions = _read(where, schema)
     rows = _rows(conditions)

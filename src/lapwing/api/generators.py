@@ -3,6 +3,7 @@
 import numpy as np
 
 from lapwing.errors import ParameterError
+from lapwing.schema.scalars import told
 
 
 def checked_seed(seed: object) -> int | None:
@@ -17,7 +18,7 @@ def checked_seed(seed: object) -> int | None:
         return None
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= int(seed) < 2**128:
         raise ParameterError(
-            f"seed must be a whole number from 0 to 2**128 - 1, got {seed!r}; it draws rows, never noise"
+            f"seed must be a whole number from 0 to 2**128 - 1, got {told(seed)}; it draws rows, never noise"
         )
     return int(seed)
 
@@ -29,6 +30,6 @@ def fresh_seed() -> int:
 
 def generator(seed: int, purpose: str) -> np.random.Generator:
     """Return the generator of one purpose (below); streams independent of each other."""
-    purposes = ("fit", "rows", "certificate", "plan", "evaluate", "anonymize", "mu", "replicates", "finish")
+    purposes = ("fit", "rows", "certificate", "plan", "evaluate", "anonymize", "mu", "replicates", "finish", "audit")
     stream = purposes.index(purpose)
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(stream,)))

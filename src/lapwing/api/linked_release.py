@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -23,7 +23,8 @@ from lapwing.sample.rule_keeping import kept_components
 from lapwing.sample.stand_ins import stand_ins
 from lapwing.schema.fields import Field
 from lapwing.schema.linked import LinkedSchema
-from lapwing.table.readers import Kind
+from lapwing.schema.scalars import told
+from lapwing.table.readers import Kind, check_kind
 from lapwing.table.writers import to_frame_kind
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class LinkedRelease:
         """Draw the rows of `sample` in chunks: pairs of Polars frames of parents and of all their children."""
         count = self.parent.model.rows if n is None else n
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise ParameterError(f"the number of parents must be a whole number of at least 0, got {n!r}")
+            raise ParameterError(f"the number of parents must be a whole number of at least 0, got {told(n)}")
         chosen = checked_seed(seed)
         if chosen is None:
             chosen = fresh_seed() if self.seed is None else self.seed
@@ -217,8 +218,7 @@ def load_linked(path: str | Path, kind: Kind = "path") -> LinkedRelease:
     DataError
         If the file cannot be read or is not a model file of linked tables.
     """
-    if kind not in get_args(Kind):
-        raise ParameterError(f"kind must be one of {', '.join(get_args(Kind))}, got {kind!r}; name the frames you want")
+    check_kind(kind)
     saved = read_linked(Path(path))
     parent, child = (
         Release(schema=part.schema, model=part.model, certificate=part.certificate, noisy=part.answers, kind=kind)

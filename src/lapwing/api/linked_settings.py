@@ -16,6 +16,7 @@ from lapwing.errors import ParameterError
 from lapwing.release.terms import Relation, Terms
 from lapwing.schema.linked import LinkedSchema
 from lapwing.schema.public_cells import public_total
+from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
 _RELATION: Relation = "add-remove"
@@ -121,7 +122,7 @@ def _part(schema: Schema, mechanism: object, budget: Budget, expected: int | Non
     if expected is None:
         expected = public_total(schema)
     if expected is not None and (isinstance(expected, bool) or not isinstance(expected, int)):
-        raise ParameterError(f"expected numbers of rows must be whole, got {expected!r}; give a public guess")
+        raise ParameterError(f"expected numbers of rows must be whole, got {told(expected)}; give a public guess")
     Terms(relation=_RELATION, max_rows=schema.max_rows, expected_rows=expected)
     # As if it had been asked for by itself: an amount too small to be accounted for is refused.
     own = read_request(epsilon=budget.amount) if budget.notion == "pure" else read_request(rho=budget.amount)

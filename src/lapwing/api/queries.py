@@ -17,6 +17,7 @@ from lapwing.sample.marginals import marginal
 from lapwing.sample.weighted import weighted_marginal
 from lapwing.schema.groupings import Grouping, cut, evenly, identity
 from lapwing.schema.labels import labels
+from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def listed_columns(columns: str | Sequence[str]) -> list[str]:
     listed = [columns] if isinstance(columns, str) else columns
     is_named = isinstance(listed, Sequence) and all(isinstance(each, str) for each in listed)
     if not is_named or not listed or len(set(listed)) != len(listed):
-        raise ParameterError(f"columns must be a column name or a list of distinct ones, got {columns!r}")
+        raise ParameterError(f"columns must be a column name or a list of distinct ones, got {told(columns)}")
     return list(listed)
 
 
@@ -144,7 +145,7 @@ def query_groupings(
             )
         return measured
     if isinstance(groups, bool) or not isinstance(groups, int) or groups < 2:
-        raise ParameterError(f"groups must be at least 2, or 'measured', got {groups!r}")
+        raise ParameterError(f"groups must be at least 2, or 'measured', got {told(groups)}")
     wanted = tuple(query_grouping(schema, name, groups) for name in columns)
     if measured is None:
         return wanted

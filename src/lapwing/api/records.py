@@ -17,6 +17,7 @@ from lapwing.errors import LapwingError, ParameterError
 from lapwing.release.questions import Answer
 from lapwing.release.terms import Relation, Terms
 from lapwing.release.transcript import NoTranscript, TranscriptFile, create_transcript
+from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
 
@@ -102,7 +103,7 @@ def new_records(ledger: object, dataset: str | None, transcript: object) -> Reco
     path = None if transcript is None else Path(os.fspath(transcript))  # type: ignore[call-overload]
     if ledger is None:
         if dataset is not None:
-            raise ParameterError(f"dataset {dataset!r} names an account in a ledger; give the ledger too")
+            raise ParameterError(f"dataset {told(dataset)} names an account in a ledger; give the ledger too")
         return Records(release_id=release_id, ledger=None, dataset=None, transcript=path)
     place = os.path.abspath(os.fspath(ledger))  # type: ignore[call-overload]
     book = Ledger.open(place)

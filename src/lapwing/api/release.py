@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from lapwing.api.accuracy import release_accuracy
 from lapwing.api.accuracy_conditions import Condition
@@ -25,7 +25,7 @@ from lapwing.release.model import ReleasedModel
 from lapwing.release.questions import Answer
 from lapwing.schema.schemas import Schema
 from lapwing.table.outputs import write_whole
-from lapwing.table.readers import Kind
+from lapwing.table.readers import Kind, check_kind
 from lapwing.table.writers import to_frame_kind
 
 if TYPE_CHECKING:
@@ -391,8 +391,7 @@ def load(path: str | Path, kind: Kind = "path") -> Release:
     DataError
         If the file cannot be read or is not a Lapwing model file.
     """
-    if kind not in get_args(Kind):
-        raise ParameterError(f"kind must be one of {', '.join(get_args(Kind))}, got {kind!r}; name the frames you want")
+    check_kind(kind)
     saved = load_release(Path(path))
     return Release(
         schema=saved.schema, model=saved.model, certificate=saved.certificate, noisy=saved.answers, kind=kind

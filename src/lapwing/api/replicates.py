@@ -25,6 +25,7 @@ from lapwing.release.statistics import Statistic
 from lapwing.release.transcript import NoTranscript
 from lapwing.sample.population import population_codes
 from lapwing.sample.rows import sample_codes
+from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 from lapwing.table.decode import decode
 from lapwing.table.readers import Kind
@@ -254,7 +255,7 @@ def make_replicates(
         or not (LEAST_REPLICATES <= replicates <= MOST_REPLICATES)
     ):
         raise ParameterError(
-            f"m must be a whole number from {LEAST_REPLICATES} to {MOST_REPLICATES}, got {replicates!r}"
+            f"m must be a whole number from {LEAST_REPLICATES} to {MOST_REPLICATES}, got {told(replicates)}"
         )
     if model.rows < 1:
         raise ParameterError("the release stands for 0 rows, and no sample of it can be simulated; spend more budget")

@@ -13,6 +13,7 @@ from lapwing.errors import ParameterError, SchemaError
 from lapwing.mechanisms.registry import Mechanism, default_mechanism, make_mechanism, settings_of
 from lapwing.release.terms import Relation, Terms
 from lapwing.schema.public_cells import public_total
+from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
 
@@ -108,7 +109,7 @@ def read_settings(
         expected_rows = public_total(checked)
     relation = checked_relation(neighbours, chosen)
     if expected_rows is not None and (isinstance(expected_rows, bool) or not isinstance(expected_rows, int)):
-        raise ParameterError(f"expected_rows must be a whole number, got {expected_rows!r}; give a public guess")
+        raise ParameterError(f"expected_rows must be a whole number, got {told(expected_rows)}; give a public guess")
     Terms(relation=relation, max_rows=checked.max_rows, expected_rows=expected_rows)
     own = checked_seed(seed)
     used = fresh_seed() if own is None else own
@@ -152,7 +153,7 @@ def usable_mechanism(mechanism: object, schema: Schema) -> Mechanism:
     if isinstance(mechanism, str):
         return make_mechanism(mechanism, {})
     if isinstance(mechanism, type) or not hasattr(mechanism, "run"):
-        raise ParameterError(f"mechanism must be a name or settings such as Independent(), got {mechanism!r}")
+        raise ParameterError(f"mechanism must be a name or settings such as Independent(), got {told(mechanism)}")
     return cast("Mechanism", mechanism)
 
 

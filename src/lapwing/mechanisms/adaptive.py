@@ -49,6 +49,7 @@ from lapwing.release.planned import Planned
 from lapwing.release.questions import NoisyCounts
 from lapwing.release.select_worst import SelectWorst
 from lapwing.release.terms import Relation, Terms
+from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
 RESOLUTIONS = (32, 16, 8, 4)
@@ -145,11 +146,11 @@ class Adaptive:
             if share is None and key != "tree_share":
                 continue
             if isinstance(share, bool) or not isinstance(share, int | float) or not 0.001 <= share <= 0.999:
-                raise ParameterError(f"{key} must be a number from 0.001 to 0.999, got {share!r}; leave it out")
+                raise ParameterError(f"{key} must be a number from 0.001 to 0.999, got {told(share)}; leave it out")
         for key in ("resolutions", "workload"):
             value = getattr(self, key)
             if value is not None and not isinstance(value, list | tuple):
-                raise ParameterError(f"{key} must be a list, got {value!r}; write it in brackets")
+                raise ParameterError(f"{key} must be a list, got {told(value)}; write it in brackets")
         if self.resolutions is not None:
             object.__setattr__(self, "resolutions", tuple(self.resolutions))
             _check_resolutions(self.resolutions)
@@ -159,7 +160,9 @@ class Adaptive:
             if value is not None and (
                 isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high
             ):
-                raise ParameterError(f"{key} must be a whole number from {low} to {high}, got {value!r}; leave it out")
+                raise ParameterError(
+                    f"{key} must be a whole number from {low} to {high}, got {told(value)}; leave it out"
+                )
 
     @classmethod
     def small(cls) -> "Adaptive":
@@ -376,7 +379,8 @@ def _check_resolutions(sizes: tuple[int, ...]) -> None:
     is_known = 1 <= len(sizes) <= _MOST_LEVELS and all(type(size) is int and 2 <= size <= 64 for size in sizes)
     if not is_known or list(sizes) != sorted(set(sizes), reverse=True) or sizes[-1] > _COARSEST:
         raise ParameterError(
-            f"resolutions must be 1 to 6 decreasing numbers from 2 to 64, the last at most {_COARSEST}, got {sizes!r}"
+            f"resolutions must be 1 to 6 decreasing numbers from 2 to 64, the last at most {_COARSEST}, "
+            f"got {told(sizes)}"
         )
 
 
@@ -386,4 +390,4 @@ def _entry(entry: object) -> str | tuple[str, ...]:
         return entry
     if isinstance(entry, list | tuple) and entry and all(isinstance(name, str) for name in entry):
         return tuple(entry)
-    raise ParameterError(f"workload must list columns, or tables as lists of columns, got {entry!r}; name columns")
+    raise ParameterError(f"workload must list columns, or tables as lists of columns, got {told(entry)}; name columns")

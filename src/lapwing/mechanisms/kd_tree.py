@@ -39,6 +39,7 @@ from lapwing.release.questions import Answer
 from lapwing.release.sparse_counts import NoisyCells, SparseCounts
 from lapwing.release.split_decisions import SplitDecisions, SplitRule
 from lapwing.release.terms import Relation, Terms
+from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
 LEMMA_DELTA: Final = 1e-6
@@ -144,7 +145,9 @@ class KDTree:
 
     def __post_init__(self) -> None:
         if self.split_rule not in get_args(SplitRule):
-            raise ParameterError(f"split_rule must be one of {', '.join(get_args(SplitRule))}, got {self.split_rule!r}")
+            raise ParameterError(
+                f"split_rule must be one of {', '.join(get_args(SplitRule))}, got {told(self.split_rule)}"
+            )
         for name in ("coarse", "fine"):
             if getattr(self, name) is not None:
                 check_edge(name, getattr(self, name))
@@ -155,7 +158,7 @@ class KDTree:
         check_threshold(self.threshold)
         share = self.split_share
         if share is not None and (not isinstance(share, float) or not 0.01 <= share <= 0.99):
-            raise ParameterError(f"split_share must lie from 0.01 to 0.99, got {share!r}; leave it out to choose")
+            raise ParameterError(f"split_share must lie from 0.01 to 0.99, got {told(share)}; leave it out to choose")
         check_placement(self.placement)
 
     @classmethod
@@ -315,7 +318,7 @@ class KDTree:
         tau: object = self.tau
         is_number = isinstance(tau, float | int) and not isinstance(tau, bool) and abs(tau) <= 2**60
         if not is_number and tau not in ("auto", "lemma10"):
-            raise ParameterError(f"tau must be auto, lemma10 or a number from -2**60 to 2**60, got {self.tau!r}")
+            raise ParameterError(f"tau must be auto, lemma10 or a number from -2**60 to 2**60, got {told(self.tau)}")
         if tau == "lemma10" and self.split_rule != "paper":
             raise ParameterError(
                 "tau='lemma10' is a choice of split_rule='paper' only, whose lemma it is; leave it out"

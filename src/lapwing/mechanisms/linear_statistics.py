@@ -33,6 +33,7 @@ from lapwing.release.model import ReleasedModel
 from lapwing.release.planned import Planned
 from lapwing.release.questions import Answer, KnownQuestion
 from lapwing.release.terms import Relation, Terms
+from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -127,14 +128,14 @@ class LinearStatistics:
         for name, least, most in (("degree", 0, 8), ("bins", 2, 4096), ("points", 1, 2**18)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise ParameterError(f"{name} must be a whole number from {least} to {most}, got {value!r}")
+                raise ParameterError(f"{name} must be a whole number from {least} to {most}, got {told(value)}")
         shares = (("mu_share", 0.01, 0.9), ("mix_uniform", 0.0, 1.0), ("confidence", 0.5, 0.9999))
         for name, lowest, highest in shares:
             share = getattr(self, name)
             if isinstance(share, bool) or not isinstance(share, float | int) or not lowest <= share <= highest:
-                raise ParameterError(f"{name} must lie from {lowest} to {highest}, got {share!r}")
+                raise ParameterError(f"{name} must lie from {lowest} to {highest}, got {told(share)}")
         if self.solver not in get_args(Solver):
-            raise ParameterError(f"solver must be one of {', '.join(get_args(Solver))}, got {self.solver!r}")
+            raise ParameterError(f"solver must be one of {', '.join(get_args(Solver))}, got {told(self.solver)}")
         if self.degree == 0 and not self.statistics:
             raise ParameterError("degree=0 asks for no table, and there are no statistics; give one of the two")
 
@@ -351,7 +352,7 @@ def _texts(statistics: object) -> tuple[str | RowFunction, ...]:
     """Return statistics as plain texts and functions."""
     listed = (statistics,) if isinstance(statistics, str | Stat | RowFunction) else statistics
     if not isinstance(listed, tuple | list):
-        raise ParameterError(f"statistics must be a list of lw.stat, texts or lw.row_function, got {statistics!r}")
+        raise ParameterError(f"statistics must be a list of lw.stat, texts or lw.row_function, got {told(statistics)}")
     for each in listed:
         if not isinstance(each, str | Stat | RowFunction):
             raise ParameterError(

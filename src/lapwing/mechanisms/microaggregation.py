@@ -35,6 +35,7 @@ from lapwing.release.planned import Planned
 from lapwing.release.questions import Answer, MarginalCounts
 from lapwing.release.second_moment import SecondMoment
 from lapwing.release.terms import Relation, Terms
+from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
 Constants = Literal["tight", "paper"]
@@ -128,22 +129,24 @@ class Microaggregation:
 
     def __post_init__(self) -> None:
         if self.constants not in get_args(Constants):
-            raise ParameterError(f"constants must be tight or paper, got {self.constants!r}; tight is more accurate")
+            raise ParameterError(
+                f"constants must be tight or paper, got {told(self.constants)}; tight is more accurate"
+            )
         if not callable(self.convex_set) and self.convex_set not in get_args(ConvexSet):
             raise ParameterError(
-                f"convex_set must be box, ball, simplex or a callable, got {self.convex_set!r}; a callable is given in "
-                "Python and kept in no file, so a release with one cannot be resumed"
+                f"convex_set must be box, ball, simplex or a callable, got {told(self.convex_set)}; a callable is "
+                "given in Python and kept in no file, so a release with one cannot be resumed"
             )
         if self.numbers not in get_args(Numbers):
             raise ParameterError(
-                f"numbers must be intervals or means, got {self.numbers!r}; intervals suits most tables"
+                f"numbers must be intervals or means, got {told(self.numbers)}; intervals suits most tables"
             )
         for name in ("calibrate", "fit_moments"):
             if not isinstance(getattr(self, name), bool):
-                raise ParameterError(f"{name} must be true or false, got {getattr(self, name)!r}")
+                raise ParameterError(f"{name} must be true or false, got {told(getattr(self, name))}")
         share = self.one_way_share
         if isinstance(share, bool) or not isinstance(share, float) or not 0.01 <= share <= 0.9:
-            raise ParameterError(f"one_way_share must lie from 0.01 to 0.9, got {share!r}; 0.2 suits most tables")
+            raise ParameterError(f"one_way_share must lie from 0.01 to 0.9, got {told(share)}; 0.2 suits most tables")
         for name, least, most in (("directions", 0, 64), ("bins", 2, 4096), ("damping", 1, 2**31)):
             _check_whole(name, getattr(self, name), least, most)
         if self.intervals is None:
@@ -337,4 +340,4 @@ def _check_whole(name: str, value: object, least: int, most: int) -> None:
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ParameterError(f"{name} must be a whole number from {least} to {most}, got {value!r}")
+        raise ParameterError(f"{name} must be a whole number from {least} to {most}, got {told(value)}")

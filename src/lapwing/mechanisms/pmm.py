@@ -39,6 +39,7 @@ from lapwing.release.planned import Planned
 from lapwing.release.questions import Answer
 from lapwing.release.terms import Relation, Terms
 from lapwing.release.tree_counts import NoisyTree, TreeCounts
+from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
 Variant = Literal["default", "paper"]
@@ -103,15 +104,19 @@ class PMM:
     def __post_init__(self) -> None:
         depth = self.depth
         if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or not 0 <= depth <= 64):
-            raise ParameterError(f"depth must be a whole number from 0 to 64, got {depth!r}; leave it out to choose")
+            raise ParameterError(
+                f"depth must be a whole number from 0 to 64, got {told(depth)}; leave it out to choose"
+            )
         for key, choices in (("variant", Variant), ("consistency", Consistency), ("placement", Placement)):
             if getattr(self, key) not in get_args(choices):
-                raise ParameterError(f"{key} must be one of {', '.join(get_args(choices))}, got {getattr(self, key)!r}")
+                raise ParameterError(
+                    f"{key} must be one of {', '.join(get_args(choices))}, got {told(getattr(self, key))}"
+                )
         if self.consistency != "uniform" and self.variant != "paper":
             raise ParameterError("consistency is a choice of variant='paper' only; leave it out")
         nodes = self.max_nodes
         if isinstance(nodes, bool) or not isinstance(nodes, int) or not 1 <= nodes <= MAX_CELLS:
-            raise ParameterError(f"max_nodes must be a whole number from 1 to {MAX_CELLS}, got {nodes!r}")
+            raise ParameterError(f"max_nodes must be a whole number from 1 to {MAX_CELLS}, got {told(nodes)}")
 
     @classmethod
     def small(cls) -> "PMM":

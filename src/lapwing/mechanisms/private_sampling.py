@@ -34,6 +34,7 @@ from lapwing.release.private_draw import (
 )
 from lapwing.release.questions import Answer
 from lapwing.release.terms import Relation, Terms
+from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
 Variant = Literal["exact", "published"]
@@ -115,12 +116,14 @@ class PrivateSampling:
 
     def __post_init__(self) -> None:
         if self.variant not in get_args(Variant):
-            raise ParameterError(f"variant must be exact or published, got {self.variant!r}; exact allows more rows")
+            raise ParameterError(
+                f"variant must be exact or published, got {told(self.variant)}; exact allows more rows"
+            )
         for key, most in (("degree", MOST_COLUMNS), ("draws", MOST_DRAWS), ("points", MOST_POINTS)):
             value = getattr(self, key)
             is_whole = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
             if not is_whole and not (value is None and key != "degree"):
-                raise ParameterError(f"{key} must be a whole number from 1 to {most}, got {value!r}")
+                raise ParameterError(f"{key} must be a whole number from 1 to {most}, got {told(value)}")
         check_density(self._floor, self._ceiling, is_reduced=self._is_published)
 
     @classmethod

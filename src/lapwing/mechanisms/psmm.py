@@ -29,6 +29,7 @@ from lapwing.release.noise_law import calibrated, row_sensitivity
 from lapwing.release.planned import Planned
 from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts
 from lapwing.release.terms import Relation, Terms
+from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
 LIMIT: Final = 2**20
@@ -97,7 +98,9 @@ class PSMM:
             _check_cells("cells", self.cells, self.max_cells)
         for key, choices in (("surplus", Surplus), ("placement", Placement)):
             if getattr(self, key) not in get_args(choices):
-                raise ParameterError(f"{key} must be one of {', '.join(get_args(choices))}, got {getattr(self, key)!r}")
+                raise ParameterError(
+                    f"{key} must be one of {', '.join(get_args(choices))}, got {told(getattr(self, key))}"
+                )
 
     @classmethod
     def small(cls) -> "PSMM":
@@ -221,4 +224,4 @@ def _question(cells: BoxCells, cost: Budget) -> MarginalCounts:
 def _check_cells(key: str, value: object, most: int) -> None:
     """Refuse what is no number of cells."""
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise ParameterError(f"{key} must be a whole number from 1 to {most}, got {value!r}")
+        raise ParameterError(f"{key} must be a whole number from 1 to {most}, got {told(value)}")

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from lapwing.errors import ParameterError
+from lapwing.schema.scalars import told
 
 Relation = Literal["add-remove", "replace-one"]
 
@@ -43,7 +44,7 @@ class Terms:
     def __post_init__(self) -> None:
         if self.relation not in get_args(Relation):
             raise ParameterError(
-                f"neighbours must be one of {', '.join(get_args(Relation))}, got {self.relation!r}; "
+                f"neighbours must be one of {', '.join(get_args(Relation))}, got {told(self.relation)}; "
                 "add-remove hides whether a row is there, replace-one what it says"
             )
         if self.max_rows < 1:

@@ -5,7 +5,12 @@ import math
 import re
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from types import FunctionType
 from typing import Final
+
+import numpy as np
 
 MICROSECONDS: Final[dict[str, int]] = {
     "day": 86_400_000_000,
@@ -20,6 +25,8 @@ _EPOCH_TIME: Final = datetime(1970, 1, 1)
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _DATETIME: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?", re.ASCII)
 _QUOTED_CHARACTERS: Final = 80
+_SHOWN_PARTS: Final = 10
+_SINGLE: Final = frozenset({str, bool, int, float, complex, bytes, Fraction, Decimal, date, datetime})
 _UNSHOWN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, those that turn the direction of the text around them, and halves of characters."""
 
@@ -51,6 +58,42 @@ def quote(value: object) -> str:
         return "a number of thousands of digits"
     text = visible(text)
     return text if len(text) <= _QUOTED_CHARACTERS else text[:_QUOTED_CHARACTERS] + "..."
+
+
+def told(value: object) -> str:
+    """Return what was given for a setting as an error may show it: what could hold rows by its type only.
+
+    Parameters
+    ----------
+    value : object
+        By mistake it may be a table, a column, or a list of rows.
+
+    Returns
+    -------
+    str
+        As Python writes it: single values, types and functions, and lists of at most ten single values; cut after 80
+        characters, on one line.
+
+    Examples
+    --------
+    >>> told(0.5), told(["a", 3]), told([{"a": 3}])
+    ('0.5', "['a', 3]", 'a list')
+    """
+    is_short = isinstance(value, list | tuple) and len(value) <= _SHOWN_PARTS
+    if not (_is_single(value) or (is_short and all(map(_is_single, value)))):  # type: ignore[call-overload]
+        kind = type(value).__name__
+        return f"{'an' if kind[0] in 'AEIOaeio' else 'a'} {kind}"
+    try:
+        text = repr(value)
+    except ValueError:
+        return "a number of thousands of digits"
+    text = visible(text)
+    return text if len(text) <= _QUOTED_CHARACTERS else text[:_QUOTED_CHARACTERS] + "..."
+
+
+def _is_single(value: object) -> bool:
+    """Return whether a value is one number or text, or a thing with a name; no object whose own text could be long."""
+    return value is None or type(value) in _SINGLE or isinstance(value, np.number | np.bool_ | type | FunctionType)
 
 
 def whole_number(value: object) -> int | None:

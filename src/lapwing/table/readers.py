@@ -6,12 +6,12 @@ What can go wrong here depends on names, types and files, never on a cell.
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import polars as pl
 
-from lapwing.errors import DataError
-from lapwing.schema.scalars import quote
+from lapwing.errors import DataError, ParameterError
+from lapwing.schema.scalars import quote, told
 from lapwing.schema.schemas import Schema
 from lapwing.table.cells import RawColumn
 from lapwing.table.files import FilesReader, find_files, open_file
@@ -41,6 +41,19 @@ class RowReader(Protocol):
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the cells of the named columns in row order, at least one and at most `rows` rows at a time."""
         ...
+
+
+def check_kind(kind: object) -> None:
+    """Refuse what is no kind of table.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if not isinstance(kind, str) or kind not in get_args(Kind):
+        raise ParameterError(
+            f"kind must be one of {', '.join(get_args(Kind))}, got {told(kind)}; name the frames you want"
+        )
 
 
 def open_table(data: object, schema: Schema) -> RowReader:

@@ -15,6 +15,7 @@ from lapwing.release.model import Indexed, ReleasedModel, Spans
 from lapwing.release.sparse_counts import NoisyCells, SparseCounts
 from lapwing.schema.domains import Domain
 from lapwing.schema.hierarchies import Hierarchy
+from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
 Fit = Literal["least_squares", "threshold"]
@@ -167,7 +168,7 @@ def released_rows(noisy: NoisyCells, public_rows: int | None) -> int:
 def check_edge(name: str, edge: object) -> None:
     """Refuse an edge that is no number above 0 and up to 1."""
     if isinstance(edge, bool) or not isinstance(edge, float | int) or not 0 < edge <= 1:
-        raise ParameterError(f"{name} must lie above 0 and up to 1, the length of a column, got {edge!r}")
+        raise ParameterError(f"{name} must lie above 0 and up to 1, the length of a column, got {told(edge)}")
 
 
 def check_listable(tree: CellTree) -> None:
@@ -185,17 +186,17 @@ def check_threshold(threshold: object) -> None:
         return
     if isinstance(threshold, bool) or not isinstance(threshold, int) or not 1 <= threshold <= 2**60:
         raise ParameterError(
-            f"threshold must be a whole number from 1 to 2**60, got {threshold!r}; leave it out to choose"
+            f"threshold must be a whole number from 1 to 2**60, got {told(threshold)}; leave it out to choose"
         )
 
 
 def check_fit(fit: object) -> None:
     """Refuse a fit that is not one of the two."""
     if fit not in get_args(Fit):
-        raise ParameterError(f"fit must be one of {', '.join(get_args(Fit))}, got {fit!r}")
+        raise ParameterError(f"fit must be one of {', '.join(get_args(Fit))}, got {told(fit)}")
 
 
 def check_placement(placement: object) -> None:
     """Refuse a placement that is not one of the two; None chooses one."""
     if placement is not None and placement not in get_args(Placement):
-        raise ParameterError(f"placement must be one of {', '.join(get_args(Placement))}, got {placement!r}")
+        raise ParameterError(f"placement must be one of {', '.join(get_args(Placement))}, got {told(placement)}")
