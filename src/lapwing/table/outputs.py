@@ -1,13 +1,13 @@
 """Output files that appear whole or not at all. Pure file handling: nothing here knows what a row is.
 
-Hidden temporary files are made beside the targets before the work begins, so that a target that cannot be written is
-refused before anything is spent. When the work is done they are flushed to the disk and renamed; when it fails they
-are removed, and earlier versions of the targets stay as they were.
+Temporary files are made in hidden folders beside the targets before the work begins, so that a target that cannot be
+written is refused before anything is spent. When the work is done they are flushed to the disk and renamed; when it
+fails they are removed, and earlier versions of the targets stay as they were.
 """
 
 import contextlib
+import errno
 import os
-import shutil
 import stat
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from lapwing.errors import DataError, ParameterError
+from lapwing.table.staging import alone_in, staged
 
-_PREFIX = ".lapwing-"
+_CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Place:
     target : Path
         The file that appears at the end, with symbolic links followed.
     temporary : Path
-        A hidden file in the same folder.
+        A file in a hidden folder beside it.
     """
 
     target: Path
@@ -60,6 +61,12 @@ def whole_files(targets: Sequence[Path], inputs: Sequence[Path] = ()) -> Iterato
     DataError
         If a target cannot be written, or the disk is full.
 
+    Notes
+    -----
+    Guarantee: wherever the process is killed, each target is absent, the earlier one, or whole, and the last one never
+    stands beside others than it was written with. Two processes with the same last target put their files in place
+    one after the other.
+
     Examples
     --------
     >>> folder = Path(tempfile.mkdtemp())
@@ -71,19 +78,17 @@ def whole_files(targets: Sequence[Path], inputs: Sequence[Path] = ()) -> Iterato
     real = _distinct(targets, inputs)
     for target in targets:
         _check_folder(target)
-    places = _reserve(real)
-    try:
-        failure = None
+    failure = None
+    with contextlib.ExitStack() as hidden:
+        places = _reserve(real, hidden)
         try:
             yield tuple(place.temporary for place in places)
             _make_durable(places)
             _rename(places)
         except OSError as error:
             failure = error.strerror or type(error).__name__
-        if failure is not None:
-            _refuse(targets[-1], failure)
-    finally:
-        _discard(places)
+    if failure is not None:
+        _refuse(targets[-1], failure)
 
 
 def write_whole(path: object, text: str) -> None:
@@ -135,22 +140,21 @@ def whole_folder(target: Path) -> Iterator[Path]:
     if os.path.lexists(real) and not (real.is_dir() and not any(real.iterdir())):
         raise ParameterError(f"{target} is there already; give a folder that does not exist yet")
     failure = None
-    temporary = None
     try:
-        temporary = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=real.parent))
-        yield temporary
-        for file in temporary.iterdir():
-            _flush(file)
-        temporary.chmod(0o777 & ~_umask())
-        if real.is_dir():
-            real.rmdir()
-        temporary.rename(real)
-        _flush_folder(real.parent)
+        with staged(real.parent) as hidden:
+            temporary = hidden / real.name
+            temporary.mkdir()
+            yield temporary
+            for file in temporary.iterdir():
+                _flush(file)
+            _flush_folder(temporary)
+            temporary.chmod(0o777 & ~_umask())
+            if real.is_dir():
+                real.rmdir()
+            temporary.rename(real)
+            _flush_folder(real.parent)
     except OSError as error:
         failure = error.strerror or type(error).__name__
-    finally:
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
     if failure is not None:
         _refuse(target, failure)
 
@@ -185,22 +189,29 @@ def _identity(path: Path) -> object:
     return (found.st_dev, found.st_ino)
 
 
-def _reserve(targets: Sequence[Path]) -> list[Place]:
-    """Make an empty temporary file beside each target."""
-    places: list[Place] = []
+def _reserve(targets: Sequence[Path], hidden: contextlib.ExitStack) -> list[Place]:
+    """Make an empty temporary file for each target, in a hidden folder beside it."""
+    folders: dict[Path, Path] = {}
+    places = []
     for target in targets:
         failure = _why_not(target)
-        try:
-            if failure is None:
-                handle, name = tempfile.mkstemp(prefix=_PREFIX, suffix=target.suffix, dir=target.parent)
-                os.close(handle)
-                places.append(Place(target, Path(name)))
-        except OSError as error:
-            failure = error.strerror or type(error).__name__
+        if failure is None:
+            try:
+                places.append(_place(target, folders, hidden))
+            except OSError as error:
+                failure = error.strerror or type(error).__name__
         if failure is not None:
-            _discard(places)
             _refuse(target, failure)
     return places
+
+
+def _place(target: Path, folders: dict[Path, Path], hidden: contextlib.ExitStack) -> Place:
+    """Make one temporary file; the hidden folders that there are by now are passed along."""
+    if target.parent not in folders:
+        folders[target.parent] = hidden.enter_context(staged(target.parent))
+    handle, name = tempfile.mkstemp(prefix=".", suffix=target.suffix, dir=folders[target.parent])
+    os.close(handle)
+    return Place(target, Path(name))
 
 
 def _why_not(target: Path) -> str | None:
@@ -226,23 +237,30 @@ def _make_durable(places: Sequence[Place]) -> None:
 
 def _rename(places: Sequence[Place]) -> None:
     """Give each file its name, in order; an old version of the last one goes first and comes back on early failure."""
-    last = places[-1]
+    *others, last = places
+    if not others:
+        _name(places)
+        return
     old = last.temporary.with_name(last.temporary.name + ".old")
-    is_replaced = len(places) > 1 and last.target.exists()
-    if is_replaced:
-        os.replace(last.target, old)
-    done = 0
-    try:
-        for place in places:
-            os.replace(place.temporary, place.target)
-            done += 1
-        for folder in {place.target.parent for place in places}:
-            _flush_folder(folder)
-    finally:
-        if is_replaced and done == 0:
-            os.replace(old, last.target)
-        elif is_replaced:
-            old.unlink(missing_ok=True)
+    with alone_in(last.target.parent):
+        try:
+            if last.target.exists():
+                os.replace(last.target, old)
+                _flush_folder(last.target.parent)
+            _name(others)
+            _name([last])
+        finally:
+            # Nothing has its new name yet, so that the old one is still true.
+            if old.exists() and others[0].temporary.exists():
+                os.replace(old, last.target)
+
+
+def _name(places: Sequence[Place]) -> None:
+    """Give each file its name, in order, and wait until the names are on the disk."""
+    for place in places:
+        os.replace(place.temporary, place.target)
+    for folder in {place.target.parent for place in places}:
+        _flush_folder(folder)
 
 
 def _flush(file: Path) -> None:
@@ -252,15 +270,19 @@ def _flush(file: Path) -> None:
 
 
 def _flush_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk, where the system can open folders."""
+    """Wait until the names in a folder are on the disk, where the system can open folders and may read this one."""
     if not hasattr(os, "O_DIRECTORY"):
         return
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except PermissionError:
+        return
     try:
         os.fsync(handle)
-    except OSError:
+    except OSError as error:
         # Some network file systems cannot; the files themselves are on the disk already.
-        return
+        if error.errno not in _CANNOT_FLUSH:
+            raise
     finally:
         os.close(handle)
 
@@ -270,13 +292,6 @@ def _umask() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
-
-
-def _discard(places: Sequence[Place]) -> None:
-    """Remove what is left of the temporary files."""
-    for place in places:
-        with contextlib.suppress(OSError):
-            place.temporary.unlink()
 
 
 def _refuse(target: Path, reason: str) -> NoReturn:

@@ -1,0 +1,169 @@
+"""From the system calls of a release: what is on the disk before what.
+
+The debit is on the disk before the first secret byte is read, each answer before the next is drawn, each file before
+it gets its name, and each name before the next; the certificate comes last, and an earlier one goes first. Wrong
+orders that are planted on purpose are seen.
+"""
+
+import os
+import sys
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from helpers.killed_releases import TARGETS, Scene, Server, new_scene, served
+from helpers.syscalls import Call
+from lapwing.budget.ledger import Ledger
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="system calls are followed on Linux")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with served(tmp_path_factory.mktemp("served") / "server") as found:
+        if not found.is_traceable:
+            pytest.skip("this machine lets no process follow its child")
+        yield found
+
+
+@dataclass
+class Disk:
+    """What would be lost if the machine lost its power now, by the calls up to now."""
+
+    scene: Scene
+    unsynced: set[str] = field(default_factory=set)
+    unnamed: list[str] = field(default_factory=list)
+    debits: int = 0
+    answers: int = 0
+    draws: int = 0
+    found: list[str] = field(default_factory=list)
+
+    def blame(self, what: str, is_wrong: bool) -> None:
+        """Keep what is wrong, once."""
+        if is_wrong and what not in self.found:
+            self.found.append(what)
+
+    def write(self, path: str) -> None:
+        """Note that bytes of a file are not on the disk yet."""
+        if path.endswith("-shm"):
+            return  # SQLite makes it anew after a crash
+        self.unsynced.add(path)
+        is_target = os.path.dirname(path) == str(self.scene.folder) and os.path.basename(path) in TARGETS
+        self.blame("a target is written in place", is_target)
+        if path == str(self.scene.transcript):
+            self.answers += 1
+            self.blame("answers without a debit", self.answers > 1 and not self.debits)
+        if path == f"{self.scene.ledger}-wal":
+            self.debits += 1
+
+    def sync(self, path: str) -> None:
+        """Note that the bytes of a file, or the names in a folder, are on the disk."""
+        self.unsynced.discard(path)
+        if path == str(self.scene.folder):
+            self.unnamed.clear()
+
+    def draw(self) -> None:
+        """Note that secret bytes are read."""
+        self.draws += 1
+        self.blame("a draw before a debit", not self.debits)
+        self.blame("a draw while the debit is not on the disk", any("budget.db" in each for each in self.unsynced))
+        self.blame("a draw while an answer is not on the disk", str(self.scene.transcript) in self.unsynced)
+
+    def rename(self, old: str, new: str) -> None:
+        """Note that a file has another name."""
+        self.blame("a file is named before it is on the disk", old in self.unsynced)
+        name = os.path.basename(new)
+        if name in TARGETS:
+            self.blame("a file is named while answers are not on the disk", str(self.scene.transcript) in self.unsynced)
+            is_certificate = name == TARGETS[-1]
+            self.blame("a certificate before the names of the others", is_certificate and bool(self.unnamed))
+            is_early = TARGETS[-1] in map(os.path.basename, self.unnamed)
+            self.blame("an earlier certificate is not away on the disk", not is_certificate and is_early)
+        if os.path.dirname(new) == str(self.scene.folder) or os.path.basename(old) in TARGETS:
+            self.unnamed += [new, old]
+
+
+def order_faults(calls: Sequence[Call], scene: Scene) -> list[str]:
+    """Return what came in the wrong order."""
+    disk = Disk(scene)
+    release_ids = {entry.release_id for entry in Ledger.open(scene.ledger).history("d")}
+    named = []
+    for call in calls:
+        if call.result is None or call.result < 0:
+            continue
+        if call.name in ("write", "pwrite64"):
+            disk.write(call.path)
+        elif call.name in ("fsync", "fdatasync"):
+            disk.sync(call.path)
+        elif call.name == "rename":
+            disk.rename(*call.paths)
+            named += [name for name in TARGETS if name == os.path.basename(call.path)]
+        elif is_secret(call, release_ids):
+            disk.draw()
+    disk.blame("the files appear in another order", tuple(named) != TARGETS)
+    disk.blame("names are not on the disk at the end", bool(disk.unnamed))
+    disk.blame("fewer answers are kept than were drawn", disk.answers < 3)
+    disk.blame("nothing was drawn", disk.draws < 2)
+    return disk.found
+
+
+def is_secret(call: Call, release_ids: set[str | None]) -> bool:
+    """Return whether a call reads bytes for noise: not the seed of a hash table, or the release's own name."""
+    if call.name != "getrandom" or call.arguments[2] != 0 or not call.is_main or not call.arguments[1]:
+        return False
+    is_name = len(call.content) == 16 and uuid.UUID(bytes=call.content, version=4).hex in release_ids
+    return not is_name
+
+
+def seeded(scene: Scene) -> list[str]:
+    """Return the command line of a release that takes no public seed from the system."""
+    return [*scene.synthesize(), "--seed", "1"]
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_everything_is_on_the_disk_before_what_follows_from_it(server: Server, tmp_path: Path, is_new: bool) -> None:
+    before = {}
+    if not is_new:
+        first = new_scene(tmp_path / "first")
+        assert server.run(first.synthesize())["status"] == 0
+        before = first.files()
+    scene = new_scene(tmp_path / "scene", before)
+
+    calls = server.calls(seeded(scene))
+
+    assert order_faults(calls, scene) == []
+
+
+SEEN = {
+    "draw_before_debit": "a draw before a debit",
+    "debit_at_the_end": "answers without a debit",
+    "unsynced_debit": "a draw while the debit is not on the disk",
+    "unsynced_answers": "a draw while an answer is not on the disk",
+    "answers_never_kept": "fewer answers are kept than were drawn",
+    "unsynced_files": "a file is named before it is on the disk",
+    "unsynced_names": "a certificate before the names of the others",
+    "certificate_first": "the files appear in another order",
+    "in_place": "a target is written in place",
+}
+
+
+@pytest.mark.parametrize("plant", SEEN)
+def test_a_wrong_order_is_seen_in_the_calls(server: Server, tmp_path: Path, plant: str) -> None:
+    scene = new_scene(tmp_path / "scene")
+
+    calls = server.calls(seeded(scene), plant)
+
+    assert SEEN[plant] in order_faults(calls, scene)
+
+
+def test_an_earlier_certificate_that_stays_is_seen_in_the_calls(server: Server, tmp_path: Path) -> None:
+    first = new_scene(tmp_path / "first")
+    assert server.run(first.synthesize())["status"] == 0
+    scene = new_scene(tmp_path / "scene", first.files())
+
+    calls = server.calls(seeded(scene), "unsynced_names")
+
+    assert "an earlier certificate is not away on the disk" in order_faults(calls, scene)
