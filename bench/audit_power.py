@@ -1,0 +1,185 @@
+"""What the audits see: ``python bench/audit_power.py replay|black-box [--pairs 24] [-o OUT.csv]``.
+
+``replay``: every planted bug of ``tests/boundary/test_planted_*.py`` is planted, and record and replay looks at the
+pairs of neighbours that its test generates: ``--pairs`` of them, or more until the first flag, as far as the test
+goes. Where a test would stop at a flag, it goes on here. Columns: the share of pairs that are flagged, the number of
+the first one, and seconds per pair. A bug that is never flagged has no first pair. The honest code runs on the same
+pairs in the tests beside, which fail at any flag.
+
+``black-box``: every planted bug of ``tests/boundary/test_question_black_box.py`` (``--runs 1000 10000 100000`` on each
+of two neighbours): the claim, and the lower bound that is certified of the code as it is and of the bug. A bug is seen
+where its bound is above the claim.
+
+Bugs are written in tests, so this runs from the source tree only.
+"""
+
+import argparse
+import contextlib
+import csv
+import importlib.util
+import itertools
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from lapwing.audit import replay
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = Path(__file__).parent / "results"
+QUESTIONS = ROOT / "tests" / "boundary" / "test_question_black_box.py"
+CERTIFIED = (
+    "question",
+    "label",
+    "relation",
+    "max_rows",
+    "notion",
+    "bug",
+    "runs",
+    "claim",
+    "honest",
+    "certified",
+    "is_seen",
+    "seconds",
+)
+FIELDS = ("file", "bug", "pairs", "flagged", "share", "first_flag", "seconds_per_pair")
+
+
+class EnoughPairs(BaseException):
+    """Ends a test whose pairs were looked at; no handler of a planted bug catches it."""
+
+
+@dataclass
+class Recorder:
+    """A pytest plugin: lets tests of planted bugs go on after a flag, and writes down which pairs had one."""
+
+    pairs: int
+    write: Callable[[dict[str, object]], None]
+    flags: list[bool] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Function]):
+        """Keep the tests that plant something, and put the recording audit in every module that has the honest one."""
+        items[:] = [item for item in items if plants(item.originalname)]
+        honest = replay.audit_pair
+
+        def recorded(*given, **settings):
+            begun = time.process_time()
+            self.flags.append(bool(honest(*given, **settings)))
+            self.seconds += time.process_time() - begun
+            if len(self.flags) >= self.pairs and any(self.flags):
+                raise EnoughPairs
+            return ()
+
+        for module in list(sys.modules.values()):
+            if getattr(module, "audit_pair", None) is honest and module is not replay:
+                module.audit_pair = recorded
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function):
+        """Run one test, which fails as it finds no flag, and add its line."""
+        self.flags, self.seconds = [], 0.0
+        with contextlib.suppress(EnoughPairs, AssertionError):
+            yield
+        self.write(self._line(pyfuncitem))
+        return True
+
+    def _line(self, item: pytest.Function):
+        pairs, flagged = len(self.flags), sum(self.flags)
+        return {
+            "file": item.path.stem.removeprefix("test_"),
+            "bug": bug_of(item),
+            "pairs": pairs,
+            "flagged": flagged,
+            "share": f"{flagged / pairs:.3f}" if pairs else "",
+            "first_flag": 1 + self.flags.index(True) if flagged else "",
+            "seconds_per_pair": f"{self.seconds / pairs:.4f}" if pairs else "",
+        }
+
+
+def plants(name: str):
+    """Return whether a test of this name plants a bug and wants it flagged."""
+    return name.endswith(("is_flagged", "are_flagged")) and "not_flagged" not in name
+
+
+def bug_of(item: pytest.Function):
+    """Return the name of what is planted: the test's parameter, or what the test's name says."""
+    given = item.name.partition("[")[2].removesuffix("]")
+    return given or item.originalname.removeprefix("test_").removesuffix("_flagged").removesuffix("_is").removesuffix(
+        "_are"
+    )
+
+
+def replay_power(pairs: int, write: Callable[[dict[str, object]], None]):
+    """Write one line per planted bug."""
+    files = sorted(str(path) for path in (ROOT / "tests" / "boundary").glob("test_planted_*.py"))
+    # Slow releases come last.
+    files.sort(key=lambda path: "adaptive" in path)
+    os.chdir(ROOT)
+    options = ["-qq", "-s", "-m", "", "-p", "no:randomly", "-p", "no:cacheprovider", "--durations=0"]
+    pytest.main([*options, *files], plugins=[Recorder(pairs, write)])
+
+
+def loaded_cases():
+    """Return the module of the tests that hold the planted bugs of questions."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    spec = importlib.util.spec_from_file_location("question_black_box", QUESTIONS)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def black_box_power(runs: list[int], write: Callable[[dict[str, object]], None]):
+    """Write what is certified of every planted bug, at each number of runs."""
+    cases = loaded_cases()
+    honest = {}
+    for number, (plant, module, asked, *_) in itertools.product(runs, cases.PLANTED):
+        case = cases.case_of(*asked)
+        if (case, number) not in honest:
+            honest[case, number] = cases.loss_of(case, number)
+        begun = time.process_time()
+        with pytest.MonkeyPatch.context() as patch:
+            plant(patch, module)
+            certified = cases.loss_of(case, number)
+        write(
+            {
+                "question": case.question,
+                "label": case.label,
+                "relation": case.relation,
+                "max_rows": case.max_rows,
+                "notion": case.cost.notion,
+                "bug": next(name for name, value in vars(cases).items() if value is plant),
+                "runs": number,
+                "claim": f"{case.claim:.4g}",
+                "honest": f"{honest[case, number]:.4g}",
+                "certified": f"{certified:.4g}",
+                "is_seen": certified > case.claim,
+                "seconds": f"{time.process_time() - begun:.2f}",
+            }
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["replay", "black-box"])
+    parser.add_argument("--pairs", type=int, default=24, help="looked at per bug, or more until the first flag")
+    parser.add_argument("--runs", type=int, nargs="+", default=[1000, 10_000, 100_000], help="on each neighbour")
+    parser.add_argument("-o", "--output", type=Path)
+    asked = parser.parse_args()
+    is_replay = asked.what == "replay"
+    output = asked.output or RESULTS / ("audit_power.csv" if is_replay else "audit_black_box.csv")
+    with output.open("w", encoding="utf-8", newline="", buffering=1) as file:
+        writer = csv.DictWriter(file, FIELDS if is_replay else CERTIFIED)
+        writer.writeheader()
+        if is_replay:
+            replay_power(asked.pairs, writer.writerow)
+        else:
+            black_box_power(asked.runs, writer.writerow)
+
+
+if __name__ == "__main__":
+    main()
