@@ -1,0 +1,200 @@
+"""The questions that releases ask, the exact part of the room's answers, and how many secret words an answer takes."""
+
+import contextlib
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from helpers.bits import SeededBits
+from helpers.linear_runs import AskingSums
+from lapwing.api.bought_running import run_evaluation
+from lapwing.api.learn_running import run_learning
+from lapwing.api.release import Release
+from lapwing.api.running import run_release
+from lapwing.audit.bits import RecordingBits
+from lapwing.audit.mechanism_pairs import TINY, bought_settings, draft_of, learn_settings, settings_for
+from lapwing.audit.replay import UNRECORDED
+from lapwing.budget.budget import Budget
+from lapwing.curator.category_selection import exact_texts, listable_counts
+from lapwing.curator.cell_rows import CellRows
+from lapwing.curator.cell_sums import exact_sums
+from lapwing.curator.linear_statistics import exact_statistics
+from lapwing.curator.opening import public_terms
+from lapwing.curator.private_draw import exact_weights
+from lapwing.curator.room import Room
+from lapwing.curator.second_moment import exact_products
+from lapwing.curator.select_worst import ExactTables, misfit_scores
+from lapwing.curator.table_distances import exact_distances
+from lapwing.errors import CapacityError, ParameterError
+from lapwing.mechanisms.registry import MECHANISMS
+from lapwing.release.category_selection import CategorySelection
+from lapwing.release.cell_sums import CellSums
+from lapwing.release.linear_statistics import LinearStatistics
+from lapwing.release.private_draw import PrivateDraw
+from lapwing.release.questions import MarginalCounts
+from lapwing.release.second_moment import SecondMoment
+from lapwing.release.select_worst import SelectWorst
+from lapwing.release.sparse_counts import SparseCounts
+from lapwing.release.split_decisions import SplitDecisions
+from lapwing.release.table_distances import TableDistances
+from lapwing.release.transcript import NoTranscript
+from lapwing.release.tree_counts import TreeCounts
+from lapwing.table.source import code_table
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Some questions, and the settings of the run that asked them."""
+
+    name: str
+    settings: object
+    run: object
+    questions: tuple
+
+    @property
+    def schema(self):
+        """The schema by which the rows are read."""
+        return self.settings.schema
+
+
+class _Keeping:
+    """Keep the questions of all answers."""
+
+    def __init__(self):
+        self.questions = []
+
+    def record(self, answers):
+        self.questions += [answer.question for answer in answers]
+
+
+def runs(schema, relation, *, pure=True, times=1000):
+    """Yield name, settings and runner of everything that asks questions about rows of a schema.
+
+    A large budget sees to it that Adaptive asks for tables of several columns, and selects them.
+    """
+    for kind in MECHANISMS.values():
+        if relation in kind.small().relations:
+            yield kind.name, settings_for(kind.small(), schema, relation, pure=pure, times=times), run_release
+    yield "sums", settings_for(AskingSums(), schema, relation, pure=pure, times=times), run_release
+    yield "evaluation", bought_settings(schema, relation, pure=pure, times=times), run_evaluation
+    names = [field.name for field in schema.columns if field.type != "boolean"]
+    if names:
+        is_listed = any(field.type == "string" for field in schema.columns)
+        budget = {"epsilon" if pure else "rho": times} | ({"delta": TINY} if is_listed else {})
+        yield "learning", learn_settings(draft_of(schema), relation, budget=budget, fields=names), run_learning
+
+
+def asked(data, schema, relation, *, pure=True, times=1000):
+    """Return what every run asks about a table, but those that refuse the schema or the budget."""
+    found = []
+    for name, settings, run in runs(schema, relation, pure=pure, times=times):
+        sink = _Keeping()
+        with contextlib.suppress(ParameterError, CapacityError):
+            released(code_table(data, settings.schema), settings, run, SeededBits(1), sink=sink)
+            found.append(Asked(name, settings, run, tuple(sink.questions)))
+    return found
+
+
+def released(source, settings, run, bits, *, recorded=(), sink=None):
+    """Run a release without a ledger, with these secret words."""
+    terms = terms_of(source, settings)
+    places = {"debit": lambda: None, "sink": sink or NoTranscript(), "secret_bits": lambda: bits}
+    return run(source, settings, terms, UNRECORDED, recorded=recorded, **places)
+
+
+def terms_of(source, settings):
+    """Return the public terms."""
+    return public_terms(source, settings.schema, settings.relation, settings.expected_rows)
+
+
+# ------------------------------------------------------------------------------------------------------ exact parts
+
+
+def exact_part(question, source, schema):
+    """Return the bytes of what the room itself computes for a question before it draws any secret word."""
+    return b"".join(_bytes(part) for part in _exact(question, source, schema))
+
+
+def _bytes(part):
+    return repr(part).encode() if isinstance(part, (dict, list)) else np.ascontiguousarray(part).tobytes()
+
+
+def _exact(question, source, schema):
+    if type(question) in _BY_TABLES:
+        return source.count([tuple(zip(question.columns, question.groupings, strict=True))])
+    return _OTHERS[type(question)](question, source, schema)
+
+
+def _of_cells(question, source, _):
+    rows = CellRows.of(question.tree, source)
+    return [rows.paths, rows.totals]
+
+
+def _of_texts(question, source, schema):
+    missing = schema.field(question.column).missing_values
+    return [listable_counts(question, exact_texts(question.column, source), missing)]
+
+
+_BY_TABLES = {MarginalCounts, TreeCounts}
+_OTHERS = {
+    SelectWorst: lambda asked, source, _: [misfit_scores(asked, ExactTables().cells(asked, source))],
+    SparseCounts: _of_cells,
+    SplitDecisions: _of_cells,
+    SecondMoment: lambda asked, source, _: [exact_products(asked.coordinates, source)],
+    CellSums: lambda asked, source, _: [exact_sums(asked, source)],
+    TableDistances: lambda asked, source, _: [exact_distances([asked], source)],
+    PrivateDraw: lambda asked, source, _: [exact_weights(asked, source)],
+    LinearStatistics: lambda asked, source, schema: [exact_statistics(asked, source, schema)],
+    CategorySelection: _of_texts,
+}
+
+
+def exact_parts(every, data):
+    """Return a digest of the exact part of each question of some runs about one table, and rows and units."""
+    found = {}
+    for run in every:
+        source = code_table(data, run.schema)
+        for place, question in enumerate(run.questions):
+            part = exact_part(question, source, run.schema)
+            found[run.name, place, question.kind] = sha256(part).hexdigest()
+        found[run.name, "rows", "units"] = (source.rows, source.units)
+    return found
+
+
+# ----------------------------------------------------------------------------------------------------- secret words
+
+
+def words_drawn(question, source, settings, bits):
+    """Return how many secret words the room draws for one question about rows."""
+    counted = RecordingBits(bits)
+    terms = terms_of(source, settings)
+    budget = Budget(question.cost.notion, question.cost.amount)
+    sink = NoTranscript()
+    Room(source, settings.schema, terms, budget, bits=counted, sink=sink, delta=Fraction(1)).ask(question)
+    return counted.playback().left
+
+
+# ---------------------------------------------------------------------------------------------------------- outputs
+
+
+def shown(run, data, recorded=(), *, words=3):
+    """Return the bytes of everything that a run gives, by what it is, with given answers or with given words."""
+    source = code_table(data, run.schema)
+    made = released(source, run.settings, run.run, SeededBits(words), recorded=recorded)
+    if not isinstance(made, Release):
+        return {"everything": json.dumps(made.to_dict()).encode()}
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "release.lapwing"
+        made.save(path)
+        saved = path.read_bytes()
+    return {
+        "model file": saved,
+        "certificate": made.certificate.to_json().encode(),
+        "rows": made.sample(seed=5).write_csv().encode(),
+        "answers": made.answers.write_csv().encode(),
+    }
