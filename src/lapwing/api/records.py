@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from lapwing.budget.budget import BudgetRequest
 from lapwing.budget.ledger import Ledger
-from lapwing.errors import LapwingError, ParameterError
+from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.release.questions import Answer
 from lapwing.release.terms import Relation, Terms
 from lapwing.release.transcript import NoTranscript, TranscriptFile, create_transcript
@@ -189,9 +189,22 @@ def open_sink(records: Records, settings: PaidSettings, terms: Terms) -> Account
     header: dict[str, Any] = {"settings": settings.to_dict(), "terms": terms.to_dict(), "records": records.to_dict()}
     if records.ledger is not None:
         folder = Path(f"{records.ledger}.transcripts")
-        folder.mkdir(exist_ok=True)
+        _make(folder)
         header["hold"] = str(folder / f"{records.release_id}.jsonl")
     return AccountedSink(create_transcript(records.transcript, header), records)
+
+
+def _make(folder: Path) -> None:
+    """Make the folder of a ledger's transcripts, if it is not there."""
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        reason = error.strerror
+    else:
+        return
+    raise DataError(
+        f"the folder {folder} cannot be made ({reason}); make the ledger's folder writable, with free space"
+    )
 
 
 def _digest(answer: Answer) -> str:
