@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -53,6 +54,16 @@ class Targets:
         found = (self.model, self.rows, self.croissant, self.certificate)
         return [path for path in found if path is not None]
 
+    @property
+    def options(self) -> list[str]:
+        """The options of a command line that name the same files."""
+        certified = ["--no-certificate"] if self.certificate is None else ["--certificate", str(self.certificate)]
+        if self.certificate == usual_certificate(self.rows):
+            certified = []
+        others = (("--model", self.model), ("--croissant", self.croissant))
+        named = [text for name, path in others if path is not None for text in (name, str(path))]
+        return ["-o", str(self.rows), *named, *certified]
+
 
 def read_targets(
     rows: Path,
@@ -79,6 +90,11 @@ def read_targets(
     return Targets(rows=rows, model=model, certificate=target, croissant=croissant)
 
 
+def usual_certificate(output: Path) -> Path:
+    """Return where the certificate of an output goes by default: beside it."""
+    return output.with_name(output.name + ".certificate.json")
+
+
 def certificate_target(output: Path, certificate: Path | None, *, no_certificate: bool) -> Path | None:
     """Return where the certificate of an output goes, by default beside it; None where none is wanted.
 
@@ -87,7 +103,7 @@ def certificate_target(output: Path, certificate: Path | None, *, no_certificate
     ParameterError
         If a certificate is both wanted and not, or an earlier one would be left beside what it does not describe.
     """
-    usual = output.with_name(output.name + ".certificate.json")
+    usual = usual_certificate(output)
     if not no_certificate:
         return usual if certificate is None else certificate
     if certificate is not None:
@@ -226,11 +242,30 @@ def _croissant(schema: "Schema", certificate: "Certificate", targets: Targets, r
     )
 
 
-def resume_line(transcript: Path | None, data: Path, output: Path) -> str:
-    """Say how to go on when the budget is spent and the files could not be written."""
+def resume_line(transcript: Path | None, data: Path, targets: Targets, *, rows: int | None, seed: int | None) -> str:
+    """Say how to go on, to the same files, when the budget is spent and the files could not be written.
+
+    Parameters
+    ----------
+    transcript : Path or None
+        Keeps the answers; None where nothing does.
+    data : Path
+        The private rows.
+    targets : Targets
+        The files.
+    rows, seed : int or None
+        Of the rows drawn, where they were asked for.
+
+    Returns
+    -------
+    str
+        With the command to type.
+    """
     if transcript is None:
         return "the budget is spent and the answers are recorded nowhere: running again spends again"
-    return f"the answers are kept: `lapwing resume {transcript} {data} -o {output}` finishes free of charge"
+    numbers = [f"{name}={value}" for name, value in (("--rows", rows), ("--seed", seed)) if value is not None]
+    command = shlex.join(["lapwing", "resume", str(transcript), str(data), *targets.options, *numbers])
+    return f"the answers are kept: `{command}` finishes free of charge"
 
 
 def summarize(release: "Release", targets: Targets, say: Say) -> None:

@@ -37,7 +37,7 @@ def resume(
         [data, transcript],
         rows=rows,
         seed=seed,
-        way_out=lambda _: resume_line(transcript, data, output),
+        way_out=lambda _: resume_line(transcript, data, targets, rows=rows, seed=seed),
         quiet=is_quiet(context, quiet),
     )
     summarize(release, targets, speaker(context, quiet))

@@ -145,7 +145,9 @@ def synthesize(
         [data, schema, ledger, transcript, *public_table],
         rows=rows,
         seed=None,
-        way_out=lambda release: resume_line(_transcript(release, ledger, transcript), data, output),
+        way_out=lambda release: resume_line(
+            _transcript(release, ledger, transcript), data, targets, rows=rows, seed=None
+        ),
         quiet=silent,
     )
     summarize(release, targets, say)
