@@ -286,13 +286,13 @@ def test_the_file_itself_refuses_what_breaks_the_rules_of_selections(book: Ledge
 
 
 TAMPERING = {
-    "a refund": ("selections_no_refund", "UPDATE selections SET spent_units = 0", "the account of selections"),
+    "a refund": ("selections_no_refund", "UPDATE selections SET spent_units = 0", "the account of selections of data set 'adult'"),
     "a higher limit": (
         "selections_fixed",
         "UPDATE selections SET limit_units = 2000000000000",
-        "the account of selections",
+        "the account of selections of data set 'adult'",
     ),
-    "no limit": ("selections_stay", "DELETE FROM selections", "the account of selections"),
+    "no limit": ("selections_stay", "DELETE FROM selections", "the account of selections of data set 'adult'"),
     "another delta in an entry": (
         "entries_fixed",
         "UPDATE entries SET details = replace(details, '250000000000', '1') WHERE number = 2",

@@ -19,7 +19,7 @@ from lapwing.budget import ledger_chain as chain
 from lapwing.budget.budget import Budget, Notion, Number
 from lapwing.budget.exact import as_text, exact_number
 from lapwing.budget.ledger_accounts import Balance
-from lapwing.budget.ledger_chain import SELECTION_UNITS, UNITS, Entry
+from lapwing.budget.ledger_chain import SELECTION_UNITS, UNITS, Entry, Head
 from lapwing.budget.ledger_file import add_selections, create_if_absent, transact
 from lapwing.errors import BudgetError, DataError
 
@@ -127,6 +127,7 @@ class Ledger:
             details |= {"selection_delta": asked, "selection_units": allowance}
 
         def work(connection: sqlite3.Connection) -> Balance:
+            chain.verify(connection)
             if dataset in accounts.names(connection):
                 raise BudgetError(
                     f"data set {dataset!r} is in the ledger already and its terms are fixed; use another name, "
@@ -189,6 +190,7 @@ class Ledger:
         details = accounts.debit_details(budget, delta, description)
 
         def work(connection: sqlite3.Connection) -> Entry:
+            chain.verify(connection)
             account = accounts.read_balance(connection, dataset)
             accounts.check_release_terms(account, relation, privacy_unit)
             units = accounts.cost_units(account, budget)
@@ -246,6 +248,7 @@ class Ledger:
         """
 
         def work(connection: sqlite3.Connection) -> Balance:
+            chain.verify(connection)
             account = accounts.read_balance(connection, dataset)
             units = accounts.limit_units(limit, account.unit, account.limit_delta)
             if Fraction(units, UNITS[account.unit]) < account.spent:
@@ -263,6 +266,7 @@ class Ledger:
         """Return the entry that paid ``release_id``, or None."""
 
         def work(connection: sqlite3.Connection) -> Entry | None:
+            chain.verify(connection)
             return accounts.read_debit(connection, accounts.read_balance(connection, dataset), release_id)
 
         return transact(self.path, "BEGIN", work)
@@ -273,12 +277,18 @@ class Ledger:
 
     def balance(self, dataset: str | None = None) -> Balance:
         """Return limit, spent, left and terms of a data set."""
-        return transact(self.path, "BEGIN", lambda connection: accounts.read_balance(connection, dataset))
+
+        def work(connection: sqlite3.Connection) -> Balance:
+            chain.verify(connection)
+            return accounts.read_balance(connection, dataset)
+
+        return transact(self.path, "BEGIN", work)
 
     def history(self, dataset: str | None = None) -> tuple[Entry, ...]:
         """Return all entries of a data set in order: its opening, debits and changes of the limit."""
 
         def work(connection: sqlite3.Connection) -> tuple[Entry, ...]:
+            chain.verify(connection)
             account = accounts.read_balance(connection, dataset)
             rows = connection.execute("SELECT * FROM entries WHERE dataset = ? ORDER BY number", (account.dataset,))
             return tuple(Entry.from_row(row, account.unit) for row in rows)
@@ -286,7 +296,7 @@ class Ledger:
         return transact(self.path, "BEGIN", work)
 
     def verify(self) -> int:
-        """Check the hash chain, the accounts against the entries, and the file's own rules.
+        """Check the hash chain, the accounts and answers against the entries, and the file's own rules.
 
         Returns
         -------
@@ -298,7 +308,48 @@ class Ledger:
         BudgetError
             When anything was changed by other means; it names the first thing that does not fit.
         """
-        return transact(self.path, "BEGIN", chain.verify)
+        return len(transact(self.path, "BEGIN", chain.verify))
+
+    def head(self, kept: str | None = None) -> Head:
+        """Check as `verify` does, and return where the chain of hashes ends, to be kept elsewhere.
+
+        Parameters
+        ----------
+        kept : str, optional
+            A hash that was kept earlier, in hexadecimal digits. Whoever can write the file can also make a chain of
+            other entries that fits, cut off its last ones, or put back an older copy; none of these has this hash.
+
+        Raises
+        ------
+        BudgetError
+            When anything was changed by other means, or no entry has the hash that was kept.
+        ParameterError
+            When ``kept`` is no hash.
+        """
+        wanted = None if kept is None else chain.read_hash(kept)
+        return transact(self.path, "BEGIN", lambda connection: chain.head(chain.verify(connection), wanted))
+
+    def export(self, dataset: str | None = None) -> dict[str, object]:
+        """Return the entries as plain JSON values, with which anyone can check the chain without the file.
+
+        Parameters
+        ----------
+        dataset : str, optional
+            Of the entries of other data sets only number and hash are told. By default all are told in full.
+
+        Returns
+        -------
+        dict
+            "units" says how many units make epsilon 1, rho 1 and delta 1, "first" is what stands for the hash before
+            the first entry, and "entries" has the values in the order in which they are hashed.
+        """
+
+        def work(connection: sqlite3.Connection) -> dict[str, object]:
+            if dataset is not None:
+                accounts.read_balance(connection, dataset)
+            return chain.exported(chain.verify(connection), dataset)
+
+        return transact(self.path, "BEGIN", work)
 
 
 def _now() -> str:

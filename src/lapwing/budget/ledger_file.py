@@ -6,6 +6,7 @@ entries are only appended, terms never change, and an entry moves its account in
 
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -112,6 +113,10 @@ BEGIN SELECT RAISE(ABORT, 'budget is never refunded'); END""",
 
 T = TypeVar("T")
 
+_CREATION = threading.Lock()
+"""POSIX takes all of a process's locks from a file when any of its descriptors is closed, so none of ours may be closed
+while another thread, which found the new file, uses it already."""
+
 
 def transact(path: Path, begin: Literal["BEGIN", "BEGIN IMMEDIATE"], work: Callable[[sqlite3.Connection], T]) -> T:
     """Run ``work`` in one transaction; it is durable when this returns, and undone when this raises.
@@ -134,7 +139,8 @@ def create_if_absent(path: Path) -> None:
     """Make an empty ledger at ``path`` unless something is there; several processes may do so at once."""
     try:
         # SQLite gives its side files the permissions of the main file, so this is the only place that sets them.
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        with _CREATION:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
         failure = None
     except OSError as error:
@@ -172,16 +178,26 @@ def _create_tables(connection: sqlite3.Connection) -> None:
 def _with_connection(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
     try:
         # mode=rw: a file that has gone away is an error, and never a fresh empty ledger.
-        address = path.resolve().as_uri() + "?mode=rw"
+        address = _only_name(path).as_uri() + "?mode=rw"
         with closing(sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
             # A commit returns after the write-ahead log has reached the disk, on macOS too (fullfsync).
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA fullfsync = ON")
             return work(connection)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where SQLite's own message quotes damaged text
         failure = _in_our_words(path, error)
     # Raised here and not in the except block, so that SQLite's own message does not ride along as the context.
     raise failure
+
+
+def _only_name(path: Path) -> Path:
+    """Return the path without symbolic links; a file of two names would have two write-ahead logs, and lose debits."""
+    real = path.resolve()
+    if real.is_file() and real.stat().st_nlink > 1:
+        raise BudgetError(
+            f"the ledger {path} has several names (hard links), under which it would lose debits; remove the others"
+        )
+    return real
 
 
 def _check_format(path: Path, connection: sqlite3.Connection) -> None:
@@ -215,9 +231,9 @@ def _use_write_ahead_log(path: Path, connection: sqlite3.Connection) -> None:
                 raise BudgetError(f"the ledger {path} cannot be kept safely on this file system; use a local disk")
 
 
-def _in_our_words(path: Path, error: sqlite3.Error) -> LapwingError:
+def _in_our_words(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> LapwingError:
     """Return one sentence for a failure of SQLite, by its error code: its own text may quote what we asked."""
-    code = getattr(error, "sqlite_errorname", "SQLITE_MISUSE")
+    code = getattr(error, "sqlite_errorname", "SQLITE_CORRUPT")  # none where text that was read is no text
     if code.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
         return DataError(f"{path} is damaged or not a Lapwing ledger; name another file, or restore a copy of it")
     if code.startswith("SQLITE_CONSTRAINT"):
@@ -227,6 +243,15 @@ def _in_our_words(path: Path, error: sqlite3.Error) -> LapwingError:
         ("SQLITE_FULL",): "cannot grow because the disk is full; free some space and try again",
         ("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH"): "is read-only; make it and its folder writable",
         ("SQLITE_CANTOPEN",): "cannot be opened; check that it exists and that you may write to it and its folder",
+        (
+            "SQLITE_IOERR_LOCK",
+            "SQLITE_IOERR_RDLOCK",
+            "SQLITE_IOERR_UNLOCK",
+            "SQLITE_IOERR_CHECKRESERVEDLOCK",
+            "SQLITE_IOERR_SHM",
+            "SQLITE_PROTOCOL",
+            "SQLITE_NOLFS",
+        ): "cannot be locked on this file system, as happens on network drives; keep it on a local disk",
     }
     for codes, sentence in sentences.items():
         if code.startswith(codes):
