@@ -6,6 +6,7 @@ numbers only, so it may be published; `lapwing resume` replays it free of charge
 
 import json
 import os
+import re
 import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from lapwing.release.container import MALFORMED
 from lapwing.release.questions import Answer, answer_from_dict
 
 FORMAT = 1
+_RELEASE_ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
 
 
 class AnswerSink(Protocol):
@@ -88,7 +90,7 @@ def create_transcript(path: Path, header: Mapping[str, Any]) -> TranscriptFile:
     path : Path
         A file that does not exist yet.
     header : Mapping
-        Public settings as plain JSON values; ``hold``, where given, is what the process holds.
+        Public settings as plain JSON values; ``records``, where given, names the ledger and the release.
 
     Returns
     -------
@@ -128,7 +130,13 @@ def continue_transcript(path: Path) -> tuple[TranscriptFile, dict[str, Any], tup
     """
     if not path.is_file():
         raise DataError(f"there is no transcript {path}; give the file that the release wrote")
-    header, _ = _parse(path, _whole_lines(path)[1])
+    length, lines = _whole_lines(path)
+    if length == 0 and path.stat().st_size == 0:
+        raise DataError(
+            f"the transcript {path} is empty: the run was killed before anything was paid or answered; remove the file "
+            "and repeat the call that made it"
+        )
+    header, _ = _parse(path, lines)
     transcript = TranscriptFile(path, _hold_of(path, header))
     try:
         length, lines = _whole_lines(path)
@@ -152,8 +160,21 @@ def _whole_lines(path: Path) -> tuple[int, bytes]:
 
 
 def _hold_of(path: Path, header: Mapping[str, Any]) -> Path:
-    """Return what a transcript's header says is held: by default the transcript itself."""
-    return Path(str(header.get("hold", path)))
+    """Return what is held: the transcript itself, or with a ledger the name beside it that all copies share.
+
+    A stranger may have written the header. What it says is held is therefore worked out from the release that it names,
+    and never taken as a path: a lock file is made nowhere but beside the transcript, or where Lapwing keeps its own.
+    """
+    records = header.get("records")
+    ledger = records.get("ledger") if isinstance(records, dict) else None
+    name = records.get("release_id") if isinstance(records, dict) else None
+    if ledger is None and "hold" not in header:
+        return path
+    if isinstance(ledger, str) and isinstance(name, str) and os.path.isabs(ledger) and _RELEASE_ID.fullmatch(name):
+        hold = Path(f"{ledger}.transcripts") / f"{name}.jsonl"
+        if header.get("hold") == str(hold):
+            return hold
+    raise DataError(f"the header of the transcript {path} is damaged; give the file that the release wrote")
 
 
 def _lock_of(path: Path) -> Path:
@@ -201,8 +222,19 @@ def _append(path: Path, text: str, mode: str) -> None:
             file.write(text.encode("utf-8"))
             file.flush()
             os.fsync(file.fileno())
+        if mode == "xb":
+            _sync_folder(path.parent)
     except OSError as error:
         reason = error.strerror
     else:
         return
     raise DataError(f"the transcript {path} cannot be written ({reason}); give a new file on a disk with space")
+
+
+def _sync_folder(folder: Path) -> None:
+    """Wait until a new file's name is on the disk too."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
