@@ -58,7 +58,7 @@ CONTRACT = {
     "ledger show": ("| show |", True),
     "ledger history": ("| history |", True),
     "ledger limit": ("| limit", True),
-    "audit": ("lapwing audit [MECHANISM ...] [--runs N]", False),
+    "audit": ("lapwing audit [MECHANISM ...] [--runs N]", True),
 }
 
 BEYOND = {"link"}
@@ -83,6 +83,7 @@ MORE = {
     "evaluate": "--target --by --test --epsilon --delta --rho --neighbours --expected-rows --ledger --dataset "
     "--transcript --seed --quiet",
     "anonymize": "--partition --no-improve --draw --categories --rows --seed --quiet",
+    "audit": "--json --quiet",
     "ledger init": "--selection-delta --ledger --quiet",
     "ledger show": "--ledger",
     "ledger history": "--ledger",

@@ -6,27 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 import lapwing as lw
+from lapwing.audit.mechanism_pairs import truths
 from lapwing.mechanisms.steps.stat_expressions import compiled
 from lapwing.release.laws import uniform_law
 from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.model import Indexed, ReleasedModel
 from lapwing.schema.groupings import identity
-
-
-def truths(schema):
-    """Return texts that say of each column whether something holds: of one value, the order, missing and special."""
-    found = []
-    for field in schema.columns:
-        name = f"`{field.name}`"
-        if field.type == "boolean":
-            found += [name, f"not {name}"]
-        elif field.is_categorical:
-            found += [f"{name} == {field.categories[0]!r}", f"{name} not in ({field.categories[-1]!r},)"]
-        else:
-            found += [f"{name} > {field.minimum!r}", f"not {name} <= {field.maximum!r}"]
-        found += [f"{name} is None"] * field.domain.missing
-        found += [f"{name} == {each!r}" for each in field.special[:1]]
-    return [*found, f"{found[0]} or {found[-1]}", f"{found[1]} and not ({found[-1]})"]
 
 
 def numbers(schema):

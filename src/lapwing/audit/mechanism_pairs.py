@@ -24,6 +24,7 @@ from lapwing.budget.budget import Budget, read_request
 from lapwing.evaluate.public_tables import public_tables
 from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.independent import Independent
+from lapwing.mechanisms.linear_statistics import LinearStatistics
 from lapwing.mechanisms.pmm import PMM
 from lapwing.mechanisms.private_sampling import PrivateSampling
 from lapwing.mechanisms.registry import MECHANISMS, Mechanism
@@ -120,11 +121,41 @@ def _of_mechanism(mechanism: Mechanism) -> Target:
     def examine(rng: np.random.Generator, relation: Relation, max_rows: int, number: int) -> tuple[Budget, Examined]:
         pair = two_valued_pair(rng) if is_drawn else neighbour_pair(rng, relation, max_rows)
         times = int(rng.choice(TIMES))
-        settings = settings_for(mechanism, pair.schema, relation, pure=number % 2 == 0, times=times)
+        chosen = mechanism
+        if isinstance(mechanism, LinearStatistics) and number // 2 % 2:
+            chosen = replace(mechanism, statistics=tuple(truths(pair.schema)))
+        settings = settings_for(chosen, pair.schema, relation, pure=number % 2 == 0, times=times)
         return settings.request.budget, examine_pair(pair.data, pair.neighbour, settings)
 
     rows = (1,) if is_drawn else (1, 3)
     return Target(name=mechanism.name, relations=mechanism.relations, rows_per_unit=rows, examine=examine)
+
+
+def truths(schema: Schema) -> list[str]:
+    """Return statistics that say of each column whether something holds: of one value, order, missing and special.
+
+    Parameters
+    ----------
+    schema : Schema
+        Of any columns.
+
+    Returns
+    -------
+    list of str
+        In the language of statistics.
+    """
+    found = []
+    for field in schema.columns:
+        name = f"`{field.name}`"
+        if field.type == "boolean":
+            found += [name, f"not {name}"]
+        elif field.categories is not None:
+            found += [f"{name} == {field.categories[0]!r}", f"{name} not in ({field.categories[-1]!r},)"]
+        else:
+            found += [f"{name} > {field.minimum!r}", f"not {name} <= {field.maximum!r}"]
+        found += [f"{name} is None"] * field.domain.missing
+        found += [f"{name} == {each!r}" for each in field.special[:1]]
+    return [*found, f"{found[0]} or {found[-1]}", f"{found[1]} and not ({found[-1]})"]
 
 
 # --------------------------------------------------------------------------------------------------------- learn

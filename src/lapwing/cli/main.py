@@ -1,6 +1,7 @@
 """The command `lapwing`: finds the command that was meant, and turns every failure into one clear line."""
 
 import io
+import os
 import sys
 import traceback
 import warnings
@@ -12,6 +13,7 @@ import typer
 
 from lapwing.cli.anonymize import anonymize
 from lapwing.cli.answers import answers
+from lapwing.cli.audit import audit
 from lapwing.cli.console import note
 from lapwing.cli.demo import demo
 from lapwing.cli.evaluate import evaluate
@@ -49,6 +51,7 @@ app = typer.Typer(
 )
 for command in (demo, mechanisms, plan, synthesize, link, resume, sample, query, answers, report, evaluate, anonymize):
     app.command()(command)
+app.command()(audit)
 schema_app.command()(convert)
 schema_app.command(context_settings={"allow_extra_args": True})(learn)  # names after --fields
 app.add_typer(schema_app)
@@ -73,10 +76,18 @@ def lapwing(
 def run() -> NoReturn:
     """Run the command line of this process and exit with its status."""
     sys.excepthook = _last_resort
+    _keep_own_stderr()
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that knows no Greek shows a sign for ε instead of failing; stderr does so by default.
         sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(execute(sys.argv[1:]))
+
+
+def _keep_own_stderr() -> None:
+    """Print on a descriptor of our own: on 2, which the guard silences while rows are read, libraries quote cells."""
+    if isinstance(sys.stderr, io.TextIOWrapper):
+        own = os.dup(sys.stderr.fileno())
+        sys.stderr = os.fdopen(own, "w", encoding=sys.stderr.encoding, errors="backslashreplace", buffering=1)
 
 
 def execute(arguments: Sequence[str]) -> int:

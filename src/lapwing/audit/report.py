@@ -1,0 +1,315 @@
+"""What an audit found, as a table for people and as JSON for programs."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from lapwing.audit.black_box import MISTAKE
+from lapwing.budget.budget import Budget
+from lapwing.budget.exact import as_text
+from lapwing.release.terms import Relation
+from lapwing.release.version import VERSION
+from lapwing.report.text import aligned
+
+_SHOWN_FLAGS: Final = 3
+"""Of one line of the table; all are in the JSON."""
+
+_SIGNS: Final = {"pure": "ε", "zcdp": "ρ"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditedRelease:
+    """What record and replay found about one kind of release, under one relation and with so many rows per unit.
+
+    Parameters
+    ----------
+    name : str
+        Mechanism, or command.
+    relation : {"add-remove", "replace-one"}
+        How the tables of a pair differ.
+    max_rows : int
+        Rows that a privacy unit may own.
+    budgets : tuple of Budget
+        Claimed, one per pair of tables.
+    released : int
+        How many of these runs made a release; the others were refused from public numbers alone.
+    loss_share : Fraction
+        The largest exact loss of a run, as a share of its budget.
+    questions : frozenset of str
+        Class names of the questions that were asked.
+    flags : tuple of str
+        One sentence per broken promise.
+    seconds : float
+        Of processor time.
+    """
+
+    name: str
+    relation: Relation
+    max_rows: int
+    budgets: tuple[Budget, ...]
+    released: int
+    loss_share: Fraction
+    questions: frozenset[str]
+    flags: tuple[str, ...]
+    seconds: float
+
+    @property
+    def has_passed(self) -> bool:
+        """Whether no promise was seen to break."""
+        return not self.flags
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON values; the loss as a share of the claim."""
+        return {
+            "name": self.name,
+            "neighbours": self.relation,
+            "rows_per_unit": self.max_rows,
+            "claims": {"epsilon": _amounts(self.budgets, "pure"), "rho": _amounts(self.budgets, "zcdp")},
+            "pairs": len(self.budgets),
+            "released": self.released,
+            "largest_loss_share": float(self.loss_share),
+            "questions": sorted(self.questions),
+            "cpu_seconds": round(self.seconds, 3),
+            "passed": self.has_passed,
+            "flags": list(self.flags),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditedQuestion:
+    """What the black box found about one question on two neighbours.
+
+    Parameters
+    ----------
+    question : str
+        Class name of the question.
+    label : str
+        What is asked, in words.
+    relation : {"add-remove", "replace-one"}
+        How the two tables differ.
+    max_rows : int
+        Rows that a privacy unit may own.
+    claim : Budget
+        What the question costs.
+    delta : Fraction
+        Its delta; 0 but for selections of categories.
+    certified : float
+        Lower bound on what it loses, in the notion of the claim; minus infinity where nothing is certain.
+    runs : int
+        On each of the two tables.
+    seconds : float
+        Of processor time.
+    """
+
+    question: str
+    label: str
+    relation: Relation
+    max_rows: int
+    claim: Budget
+    delta: Fraction
+    certified: float
+    runs: int
+    seconds: float
+
+    @property
+    def has_passed(self) -> bool:
+        """Whether the certified loss is at most the claim."""
+        return self.certified <= float(self.claim.amount)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """One sentence where the claim is broken."""
+        if self.has_passed:
+            return ()
+        text = f"{self.question} ({self.label}), {_terms(self.relation, self.max_rows)}: "
+        claim = f"the claim is {_claim(self)}"
+        return (f"{text}it loses at least {_SIGNS[self.claim.notion]} {_rounded(self.certified)}, {claim}",)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON values; no certified number is null."""
+        return {
+            "question": self.question,
+            "asked": self.label,
+            "neighbours": self.relation,
+            "rows_per_unit": self.max_rows,
+            "claim": {"notion": self.claim.notion, "amount": float(self.claim.amount), "delta": float(self.delta)},
+            "certified_at_least": self.certified if math.isfinite(self.certified) else None,
+            "runs": self.runs,
+            "cpu_seconds": round(self.seconds, 3),
+            "passed": self.has_passed,
+            "flags": list(self.flags),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditReport:
+    """What an audit found.
+
+    Parameters
+    ----------
+    runs : int
+        Of each question on each of two tables.
+    releases : tuple of AuditedRelease
+        From record and replay.
+    questions : tuple of AuditedQuestion
+        From the black box.
+    """
+
+    runs: int
+    releases: tuple[AuditedRelease, ...]
+    questions: tuple[AuditedQuestion, ...]
+
+    @property
+    def parts(self) -> tuple[AuditedRelease | AuditedQuestion, ...]:
+        """All that was audited."""
+        return (*self.releases, *self.questions)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """One sentence per broken promise."""
+        return tuple(flag for each in self.parts for flag in each.flags)
+
+    @property
+    def has_passed(self) -> bool:
+        """Whether nothing is above its claim, and nothing is flagged."""
+        return not self.flags
+
+    @property
+    def seconds(self) -> float:
+        """Processor time of all audits."""
+        return sum(each.seconds for each in self.parts)
+
+    def text(self) -> str:
+        """Return the tables, then a sentence per broken promise, then the verdict."""
+        return "\n".join([*_release_lines(self.releases), *_question_lines(self.questions), *_verdict(self)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {
+            "lapwing": VERSION,
+            "passed": self.has_passed,
+            "runs": self.runs,
+            "mistake": MISTAKE,
+            "cpu_seconds": round(self.seconds, 3),
+            "releases": [each.to_dict() for each in self.releases],
+            "questions": [each.to_dict() for each in self.questions],
+        }
+
+
+def _release_lines(found: Sequence[AuditedRelease]) -> Iterator[str]:
+    """Yield heading and table of what record and replay found."""
+    yield "Releases, recorded on a generated table and replayed on a neighbour: exact losses, of the claim"
+    heading = (
+        "release",
+        "neighbours",
+        "rows per unit",
+        "claims",
+        "pairs",
+        "released",
+        "largest loss",
+        "CPU s",
+        "verdict",
+    )
+    lines = [
+        (
+            each.name,
+            each.relation,
+            str(each.max_rows),
+            _claims(each.budgets),
+            str(len(each.budgets)),
+            str(each.released),
+            _percent(each.loss_share),
+            f"{each.seconds:.1f}",
+            "no release" if each.released == 0 and each.has_passed else _word(each),
+        )
+        for each in found
+    ]
+    yield aligned([heading, *lines], right=[2, 4, 5, 6, 7])
+
+
+def _question_lines(found: Sequence[AuditedQuestion]) -> Iterator[str]:
+    """Yield heading and table of what the black box found."""
+    yield ""
+    yield "Questions, asked again and again on two neighbours, seen from outside: certified losses, in the claim's unit"
+    heading = ("question", "asked", "neighbours", "rows per unit", "claim", "lost at least", "runs", "CPU s", "verdict")
+    lines = [
+        (
+            each.question,
+            each.label,
+            each.relation,
+            str(each.max_rows),
+            _claim(each),
+            _rounded(each.certified),
+            str(each.runs),
+            f"{each.seconds:.1f}",
+            _word(each),
+        )
+        for each in found
+    ]
+    yield aligned([heading, *lines], right=[3, 5, 6, 7])
+
+
+def _verdict(report: AuditReport) -> Iterator[str]:
+    """Yield the sentences below the tables."""
+    yield ""
+    for each in report.parts:
+        yield from each.flags[:_SHOWN_FLAGS]
+        if len(each.flags) > _SHOWN_FLAGS:
+            yield f"... and {len(each.flags) - _SHOWN_FLAGS} more about {_subject(each)}"
+    pairs = sum(len(each.budgets) for each in report.releases)
+    tried = f"{pairs} pairs of tables and {sum(2 * each.runs for each in report.questions)} answers"
+    if report.has_passed:
+        yield f"PASSED: no promise broken in {tried}, {report.seconds:.0f} s of processor time."
+        yield "An audit finds violations; only a proof rules them out."
+    else:
+        broken = f"{len(report.flags)} promise{'' if len(report.flags) == 1 else 's'} broken"
+        yield f"FAILED: {broken} in {tried}, {report.seconds:.0f} s of processor time."
+
+
+def _subject(each: AuditedRelease | AuditedQuestion) -> str:
+    name = each.name if isinstance(each, AuditedRelease) else each.question
+    return f"{name}, {_terms(each.relation, each.max_rows)}"
+
+
+def _terms(relation: Relation, max_rows: int) -> str:
+    return f"{relation}, {max_rows} row{'' if max_rows == 1 else 's'} per unit"
+
+
+def _word(each: AuditedRelease | AuditedQuestion) -> str:
+    return "passed" if each.has_passed else "FAILED"
+
+
+def _amounts(budgets: Sequence[Budget], notion: str) -> list[float]:
+    """Return the distinct amounts of one notion, in order."""
+    return sorted({float(each.amount) for each in budgets if each.notion == notion})
+
+
+def _claims(budgets: Sequence[Budget]) -> str:
+    """Return the smallest and the largest claim of each notion."""
+    parts = []
+    for notion, sign in _SIGNS.items():
+        amounts = sorted({each.amount for each in budgets if each.notion == notion})
+        if amounts:
+            ends = dict.fromkeys(as_text(Fraction(f"{float(each):.3g}")) for each in (amounts[0], amounts[-1]))
+            parts.append(f"{sign} {' to '.join(ends)}")
+    return ", ".join(parts)
+
+
+def _claim(found: AuditedQuestion) -> str:
+    """Return the claim of a question as text."""
+    delta = f" at δ {float(found.delta):g}" if found.delta else ""
+    return f"{_SIGNS[found.claim.notion]} {float(found.claim.amount):g}{delta}"
+
+
+def _percent(share: Fraction) -> str:
+    """Return a share so rounded that only what is above all of a claim looks so, and only all of it like 100 %."""
+    if share > 1:
+        return f"{math.ceil(share * 1000) / 10:.1f} %"
+    return f"{math.floor(share * 1000) / 10:.1f} %"
+
+
+def _rounded(certified: float) -> str:
+    """Return a lower bound, rounded down, or nothing."""
+    return f"{math.floor(certified * 1000) / 1000:.3f}" if math.isfinite(certified) else "nothing"

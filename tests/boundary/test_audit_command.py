@@ -1,0 +1,131 @@
+"""`lapwing audit` passes on this installation, and a bug that is planted in the room makes it fail."""
+
+import json
+import re
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+
+import lapwing.curator.marginal_counts as answering
+from helpers.command import lapwing
+from lapwing.audit import replay as replaying
+from lapwing.audit.mechanism_pairs import targets
+from lapwing.audit.run import audit
+from lapwing.curator.room import _QUESTIONS
+from lapwing.mechanisms.registry import MECHANISMS
+from lapwing.noise.gaussian import discrete_gaussian
+from lapwing.noise.laplace import discrete_laplace
+from lapwing.table.source import code_table
+
+DEFAULT_SECONDS = 180
+"""What an audit may take by default, of processor time."""
+
+
+def test_everything_that_makes_releases_and_every_question_is_audited_and_passes():
+    report = audit(runs=100)
+
+    assert report.flags == ()
+    assert {each.name for each in report.releases} == {kind.name for kind in MECHANISMS.values()} | {
+        "learn",
+        "evaluate",
+        "link",
+    }
+    assert {each.question for each in report.questions} == {kind.__name__ for kind in _QUESTIONS}
+    assert {each.question for each in report.questions} == frozenset().union(*(r.questions for r in report.releases))
+    for kind in targets().values():
+        lines = [each for each in report.releases if each.name == kind.name]
+        assert {(each.relation, each.max_rows) for each in lines} == {
+            (relation, rows) for relation in kind.relations for rows in kind.rows_per_unit
+        }
+        assert sum(each.released for each in lines) > 0
+        assert {budget.notion for each in lines for budget in each.budgets} == {"pure", "zcdp"}
+    assert max(each.loss_share for each in report.releases) > 0.9
+
+
+@pytest.mark.full
+def test_the_default_audit_passes_within_three_minutes_of_processor_time():
+    start = time.process_time()
+
+    said = lapwing("audit")
+
+    assert said.status == 0, said.out
+    assert time.process_time() - start <= DEFAULT_SECONDS
+
+
+def half_noise(patch):
+    """Let the room draw half the noise that it declares."""
+    patch.setattr(answering, "discrete_laplace", lambda scale, *more: discrete_laplace(scale / 2, *more))
+    patch.setattr(answering, "discrete_gaussian", lambda variance, *more: discrete_gaussian(variance / 4, *more))
+
+
+def no_noise_in_the_first_cell(patch):
+    """Let the room add no noise to one cell of each table."""
+
+    def skipped(scale, size, bits):
+        noise = discrete_laplace(scale, size, bits)
+        noise[0] = 0
+        return noise
+
+    patch.setattr(answering, "discrete_laplace", skipped)
+
+
+@pytest.mark.parametrize("plant", [half_noise, no_noise_in_the_first_cell], ids=lambda plant: plant.__name__)
+def test_a_bug_planted_in_the_room_fails_the_audit_on_both_sides(plant, monkeypatch, place):
+    plant(monkeypatch)
+
+    said = lapwing("audit", "Independent", "--runs", 2000, "--json", "found.json", "--quiet")
+
+    assert said.status == 1
+    assert said.err.startswith("lapwing: the audit found a broken privacy promise; ")
+    assert said.err.count("\n") == 1
+    assert "is not the exact count plus its noise" in said.out
+    assert "MarginalCounts (" in said.out
+    assert "it loses at least ε " in said.out
+    found = json.loads((place / "found.json").read_text(encoding="utf-8"))
+    assert not found["passed"]
+    assert any(not each["passed"] for each in found["releases"])
+    assert any(not each["passed"] for each in found["questions"])
+
+
+def test_units_that_own_more_rows_than_the_claim_is_for_lose_more_than_all_of_it(monkeypatch):
+    monkeypatch.setattr(
+        replaying, "code_table", lambda data, schema: code_table(data, replace(schema, privacy_unit=None))
+    )
+
+    report = audit(["Independent"], runs=900)
+
+    assert not report.has_passed
+    assert any(each.loss_share > 1 and not each.has_passed for each in report.releases)
+    assert any("the answers lose" in flag for flag in report.flags)
+
+
+def test_a_run_that_tells_how_many_rows_there_are_fails_the_audit(monkeypatch):
+    honest = replaying.run_release
+
+    def telling(source, *settings, **places):
+        sys.stdout.write(f"counted {source.rows} rows")
+        return honest(source, *settings, **places)
+
+    monkeypatch.setattr(replaying, "run_release", telling)
+
+    said = lapwing("audit", "PMM", "--runs", 100)
+
+    assert said.status == 1
+    assert "messages differs when the same answers are replayed on the neighbour" in said.out
+
+
+def test_flags_name_the_pair_and_the_budget_so_that_it_can_be_found_again(monkeypatch):
+    half_noise(monkeypatch)
+
+    first, second = (audit(["Independent"], runs=100).releases for _ in range(2))
+
+    for found in (first, second):
+        flags = found[0].flags
+        assert flags
+        assert all(
+            re.match(r"Independent, add-remove, 1 row per unit, pair [1-4] \((epsilon|rho) [0-9.]+\): ", flag)
+            for flag in flags
+        )
+    assert first[0].budgets == second[0].budgets

@@ -1,0 +1,231 @@
+"""`lapwing audit`: what it takes, what it shows, and what it writes. What it finds is in tests/boundary."""
+
+import contextlib
+import io
+import json
+from fractions import Fraction
+
+import pytest
+
+from helpers.command import lapwing
+from lapwing.audit.report import AuditedQuestion, AuditedRelease, AuditReport
+from lapwing.audit.run import DEFAULT_RUNS, audit
+from lapwing.budget.budget import Budget
+from lapwing.cli.main import execute
+from lapwing.errors import ParameterError
+
+FEWEST = ("--runs", 100)
+
+
+def release(**changes):
+    """Return a finding about releases that passed."""
+    parts = {
+        "name": "Independent",
+        "relation": "add-remove",
+        "max_rows": 3,
+        "budgets": (Budget.pure(10), Budget.zcdp("0.5"), Budget.pure(1)),
+        "released": 3,
+        "loss_share": Fraction(9999, 10_000),
+        "questions": frozenset({"MarginalCounts"}),
+        "flags": (),
+        "seconds": 0.5,
+    }
+    return AuditedRelease(**parts | changes)
+
+
+def question(**changes):
+    """Return a finding about a question that passed."""
+    parts = {
+        "question": "MarginalCounts",
+        "label": "one table",
+        "relation": "replace-one",
+        "max_rows": 1,
+        "claim": Budget.pure(2),
+        "delta": Fraction(0),
+        "certified": 1.9999,
+        "runs": 1000,
+        "seconds": 1.5,
+    }
+    return AuditedQuestion(**parts | changes)
+
+
+def report(*parts):
+    """Return a report of some findings."""
+    releases = tuple(each for each in parts if isinstance(each, AuditedRelease))
+    return AuditReport(runs=1000, releases=releases, questions=tuple(each for each in parts if each not in releases))
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("independant", "did you mean Independent?"),
+        ("LINK2", "did you mean link?"),
+        ("xyz", "choose from Adaptive, Independent, PMM, "),
+        ("", "choose from Adaptive, "),
+    ],
+)
+def test_an_unknown_name_is_refused_with_the_ones_that_may_be_meant(name, says):
+    said = lapwing("audit", "PMM", name)
+
+    assert said.status == 1
+    assert f"nothing to audit that is called {name!r}" in said.error
+    assert says in said.error
+
+
+@pytest.mark.parametrize("runs", [-1, 0, 99, 100_001])
+def test_too_few_and_too_many_runs_are_refused(runs):
+    assert f"runs must be from 100 to 100000, got {runs}" in lapwing("audit", "--runs", runs).error
+
+
+def test_runs_that_are_no_number_are_wrong_usage():
+    assert lapwing("audit", "--runs", "many").status == 2
+
+
+def test_the_help_says_that_no_table_of_the_user_is_read():
+    said = " ".join(lapwing("audit", "--help").out.split())
+
+    assert "on generated tables only" in said
+    assert "No table, ledger or model of yours is read" in said
+    assert f"[default: {DEFAULT_RUNS}]" in said
+
+
+def test_names_choose_releases_and_the_questions_that_they_ask():
+    said = lapwing("audit", "privatesampling", "PrivateSampling", *FEWEST)
+
+    assert (said.status, said.err) == (0, "")
+    first, second = said.out.split("\n\n")[:2]
+    assert [line.split()[0] for line in first.splitlines()[2:]] == ["PrivateSampling"]
+    assert {line.split()[0] for line in second.splitlines()[2:]} == {"PrivateDraw"}
+    assert "PASSED: no promise broken in 4 pairs of tables" in said.out
+
+
+def test_the_same_pairs_are_audited_again_and_more_runs_add_pairs():
+    few, many = (audit(["Independent"], runs=runs).releases for runs in (100, 900))
+
+    assert [len(each.budgets) for each in (*few, *many)] == [4] * 4 + [6] * 4
+    assert [each.budgets for each in few] == [each.budgets[:4] for each in many]
+    assert all(one.loss_share <= other.loss_share <= 1 for one, other in zip(few, many, strict=True))
+
+
+def test_the_findings_are_written_for_programs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    said = lapwing("audit", "Independent", *FEWEST, "--json", "found.json")
+
+    written = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
+    assert (said.status, said.err) == (0, "lapwing: findings: found.json\n")
+    assert written["passed"] is True
+    assert written["runs"] == 100
+    assert {each["name"] for each in written["releases"]} == {"Independent"}
+    assert all(each["pairs"] == each["released"] == 4 for each in written["releases"])
+    assert all(each["runs"] == 100 and each["passed"] for each in written["questions"])
+    assert [path.name for path in tmp_path.iterdir()] == ["found.json"]
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_the_audit(tmp_path):
+    assert "missing" in lapwing("audit", "--json", tmp_path / "missing" / "found.json").error
+
+
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def on_a_terminal(*arguments):
+    """Return status, stdout and what a terminal shows as stderr."""
+    out, err = io.StringIO(), Terminal()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = execute(["audit", "Independent", "--runs", "100", *arguments])
+    return status, out.getvalue(), err.getvalue()
+
+
+def test_progress_is_shown_on_a_terminal_and_is_no_part_of_what_is_audited(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+
+    status, out, shown = on_a_terminal()
+
+    assert status == 0, out
+    assert "Independent, replace-one" in shown
+    assert "MarginalCounts, add-remove" in shown
+    assert "elapsed" not in out
+    assert on_a_terminal("--quiet")[2] == ""
+
+
+# ------------------------------------------------------------------------------------------------ what is shown
+
+
+def test_a_table_shows_claims_losses_and_verdicts():
+    lines = report(release(), question()).text().splitlines()
+
+    assert " ".join(lines[2].split()) == "Independent add-remove 3 ε 1 to 10, ρ 0.5 3 3 99.9 % 0.5 passed"
+    assert " ".join(lines[6].split()) == "MarginalCounts one table replace-one 1 ε 2 1.999 1000 1.5 passed"
+    assert lines[8] == "PASSED: no promise broken in 3 pairs of tables and 2000 answers, 2 s of processor time."
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [
+        (Fraction(1), " 100.0 % "),
+        (1 - Fraction(1, 10**9), " 99.9 % "),
+        (1 + Fraction(1, 10**9), " 100.1 % "),
+        (Fraction(0), " 0.0 % "),
+    ],
+)
+def test_only_all_of_a_claim_looks_like_all_of_it(share, shown):
+    assert shown in report(release(loss_share=share)).text()
+
+
+def test_what_is_above_its_claim_fails_and_says_so():
+    broken = report(release(), question(certified=2.0001))
+
+    assert not broken.has_passed
+    assert broken.flags == (
+        "MarginalCounts (one table), replace-one, 1 row per unit: it loses at least ε 2.000, the claim is ε 2",
+    )
+    assert "FAILED: 1 promise broken" in broken.text()
+    assert not broken.to_dict()["passed"]
+
+
+def test_what_loses_exactly_its_claim_passes():
+    assert question(certified=2.0).has_passed
+    assert not question(certified=2.0000001).has_passed
+
+
+def test_a_delta_is_a_part_of_the_claim():
+    found = question(claim=Budget.zcdp("0.5"), delta=Fraction(1, 1000))
+
+    assert " ρ 0.5 at δ 0.001 " in report(found).text()
+    assert found.to_dict()["claim"] == {"notion": "zcdp", "amount": 0.5, "delta": 0.001}
+
+
+def test_a_question_about_which_nothing_is_certain_shows_no_number():
+    found = question(certified=float("-inf"))
+
+    assert found.has_passed
+    assert " nothing " in report(found).text()
+    assert found.to_dict()["certified_at_least"] is None
+
+
+def test_releases_that_were_all_refused_are_not_said_to_have_passed():
+    assert report(release(released=0)).text().splitlines()[2].endswith("no release")
+    assert report(release(released=0, flags=("odd",))).text().splitlines()[2].endswith("FAILED")
+
+
+def test_three_sentences_of_each_line_are_shown_and_all_are_written():
+    flags = tuple(f"flag {number}" for number in range(7))
+    broken = report(release(flags=flags), release(name="PMM", flags=flags[:3]))
+
+    text = broken.text()
+
+    assert [flag for flag in flags if f"\n{flag}\n" in text] == list(flags[:3])
+    assert "... and 4 more about Independent, add-remove, 3 rows per unit\n" in text
+    assert "more about PMM" not in text
+    assert broken.to_dict()["releases"][0]["flags"] == list(flags)
+    assert "FAILED: 10 promises broken" in text
+
+
+def test_the_library_refuses_what_the_command_refuses():
+    with pytest.raises(ParameterError, match="did you mean PSMM"):
+        audit(["PSM"])
