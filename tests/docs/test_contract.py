@@ -58,10 +58,11 @@ CONTRACT = {
     "ledger show": ("| show |", True),
     "ledger history": ("| history |", True),
     "ledger limit": ("| limit", True),
+    "ledger verify": ("lapwing ledger verify [--hash H]", True),
     "audit": ("lapwing audit [MECHANISM ...] [--runs N]", True),
 }
 
-BEYOND = {"link"}
+BEYOND = {"ledger verify", "link"}
 """Commands that came after DESIGN 6 was written."""
 
 # What the lines of DESIGN 6 leave open. `-o` is also spelt `--output`.
@@ -86,8 +87,9 @@ MORE = {
     "audit": "--json --quiet",
     "ledger init": "--selection-delta --ledger --quiet",
     "ledger show": "--ledger",
-    "ledger history": "--ledger",
+    "ledger history": "--json --ledger",
     "ledger limit": "--ledger --quiet",
+    "ledger verify": "--ledger",
 }
 
 NAMES = {

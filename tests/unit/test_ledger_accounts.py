@@ -131,7 +131,8 @@ def test_a_zcdp_release_cannot_be_paid_in_pure_epsilon(pure: Ledger) -> None:
         ({"relation": "replace-one"}, "under the neighbour relation add-remove and this release asks for replace-one"),
         (
             {"privacy_unit": "person_id:3"},
-            "under the privacy unit row and this release asks for person_id:3; take privacyUnit out of the schema$",
+            "under the privacy unit row and this release asks for person_id:3; take privacyUnit out of the schema "
+            r"\(epsilon 1 left\)$",
         ),
     ],
 )
@@ -151,7 +152,7 @@ def test_a_release_of_another_unit_is_told_what_its_schema_must_name(pure: Ledge
 
     assert str(refused.value).endswith(
         f'asks for {asked}; give the schema "privacyUnit": {{"field": "person \\"id\\"", "maxRows": 5}}, or that of '
-        'linked tables "key": "person \\"id\\"", "maxChildren": 5'
+        'linked tables "key": "person \\"id\\"", "maxChildren": 5 (epsilon 1 left)'
     )
 
 

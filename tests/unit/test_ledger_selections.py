@@ -60,7 +60,7 @@ def test_an_account_allows_no_selections_unless_it_was_opened_so(ledger: Ledger)
     assert str(refused.value) == (
         "data set 'adult' allows no selections, and the selections of this release spend delta 1e-09; give lists of "
         "categories from public knowledge, or have its owner open an account that allows them "
-        "(`lapwing ledger init --selection-delta`)"
+        "(`lapwing ledger init --selection-delta`; epsilon 1 left)"
     )
     assert ledger.balance().spent == 0
     assert ledger.verify() == 1
@@ -99,7 +99,8 @@ def test_selections_add_up_exactly_to_what_they_may_spend(book: Ledger) -> None:
         book.debit("adult", "one more", Budget.zcdp("0.1"), **RELEASE, delta=TINY)
     assert str(refused.value) == (
         "data set 'adult' has delta 0 left of its limit for selections, 1e-06, and the selections of this release "
-        "spend delta 1e-18; ask for a smaller delta, or give lists of categories from public knowledge"
+        "spend delta 1e-18; ask for a smaller delta, or give lists of categories from public knowledge "
+        "(rho 0.6 is left besides)"
     )
     # What selects nothing goes on.
     book.debit("adult", "last", Budget.zcdp("0.6"), **RELEASE)
@@ -286,7 +287,11 @@ def test_the_file_itself_refuses_what_breaks_the_rules_of_selections(book: Ledge
 
 
 TAMPERING = {
-    "a refund": ("selections_no_refund", "UPDATE selections SET spent_units = 0", "the account of selections of data set 'adult'"),
+    "a refund": (
+        "selections_no_refund",
+        "UPDATE selections SET spent_units = 0",
+        "the account of selections of data set 'adult'",
+    ),
     "a higher limit": (
         "selections_fixed",
         "UPDATE selections SET limit_units = 2000000000000",

@@ -76,7 +76,6 @@ def test_two_processes_cannot_hold_one_transcript(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        "",
         "no json\n",
         "[1]\n",
         '{"format": 2}\n',
@@ -88,6 +87,13 @@ def test_a_file_that_is_no_transcript_is_refused(tmp_path, text):
     (tmp_path / "t.jsonl").write_text(text)
 
     with pytest.raises(DataError, match="is not a Lapwing transcript"):
+        continue_transcript(tmp_path / "t.jsonl")
+
+
+def test_an_empty_transcript_says_that_nothing_was_paid_and_what_to_do(tmp_path):
+    (tmp_path / "t.jsonl").touch()
+
+    with pytest.raises(DataError, match="killed before anything was paid or answered; remove the file and repeat"):
         continue_transcript(tmp_path / "t.jsonl")
 
 

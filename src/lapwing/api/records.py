@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from lapwing.budget.budget import BudgetRequest
 from lapwing.budget.ledger import Ledger
-from lapwing.errors import DataError, LapwingError, ParameterError
+from lapwing.errors import BudgetError, DataError, LapwingError, ParameterError
 from lapwing.release.questions import Answer
 from lapwing.release.terms import Relation, Terms
 from lapwing.release.transcript import NoTranscript, TranscriptFile, create_transcript
@@ -108,8 +108,11 @@ def new_records(ledger: object, dataset: str | None, transcript: object) -> Reco
     place = os.path.abspath(os.fspath(ledger))  # type: ignore[call-overload]
     book = Ledger.open(place)
     name = book.balance(dataset).dataset
+    lost = unpaid_transcripts(place)
+    if lost:
+        raise lost_debit(lost[0])
     if path is None:
-        path = Path(f"{place}.transcripts") / f"{release_id}.jsonl"
+        path = transcripts_of(place) / f"{release_id}.jsonl"
     return Records(release_id=release_id, ledger=place, dataset=name, transcript=path)
 
 
@@ -179,7 +182,7 @@ class AccountedSink:
         """Leave no file of a new release that was refused."""
         self._transcript.discard()
         with suppress(OSError):  # other releases keep their transcripts there
-            Path(f"{self._records.ledger}.transcripts").rmdir()
+            transcripts_of(str(self._records.ledger)).rmdir()
 
 
 def open_sink(records: Records, settings: PaidSettings, terms: Terms) -> AccountedSink:
@@ -205,6 +208,39 @@ def _make(folder: Path) -> None:
     raise DataError(
         f"the folder {folder} cannot be made ({reason}); make the ledger's folder writable, with free space"
     )
+
+
+def transcripts_of(ledger: str | os.PathLike[str]) -> Path:
+    """Return the folder beside a ledger where its releases keep their transcripts and holds."""
+    return Path(f"{os.fspath(ledger)}.transcripts")
+
+
+def unpaid_transcripts(ledger: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """Return the transcripts beside a ledger that hold answers of releases which the ledger does not know.
+
+    A release is debited before it is answered, so each is a sign that an older copy of the ledger was put back.
+    """
+    folder = transcripts_of(ledger)
+    if not folder.is_dir():
+        return ()
+    book = Ledger.open(ledger)
+    paid = {entry.release_id for dataset in book.datasets() for entry in book.history(dataset)}
+    unknown = [path for path in sorted(folder.glob("*.jsonl")) if path.stem not in paid]
+    return tuple(path for path in unknown if _is_answered(path))
+
+
+def lost_debit(transcript: Path) -> BudgetError:
+    """Return the refusal of a ledger that lacks the debit of ``transcript``."""
+    return BudgetError(
+        f"the release of the transcript {transcript} has answers and the ledger beside it has no debit, so an older "
+        "copy of the ledger was put back; put back the newest one, or resume that release, which debits it again"
+    )
+
+
+def _is_answered(path: Path) -> bool:
+    """Return whether a transcript has a whole line after its header."""
+    with open(path, "rb") as file:
+        return all(file.readline().endswith(b"\n") for _ in range(2))
 
 
 def _digest(answer: Answer) -> str:

@@ -196,7 +196,7 @@ class Ledger:
             units = accounts.cost_units(account, budget)
             paid = accounts.read_debit(connection, account, release_id)
             if paid is not None:
-                return accounts.same_release(paid, details)
+                return accounts.same_release(account, paid, details)
             if Fraction(units, UNITS[account.unit]) > account.left:
                 raise accounts.overspent(account, units)
             accounts.check_selections(account, delta)

@@ -87,6 +87,11 @@ class Balance:
             asked -= step
         return f"{text} (epsilon {as_text(asked)} at delta {delta_text(delta)})"
 
+    def describe_left(self) -> str:
+        """Write what may still be spent, for the end of a refusal."""
+        text = f"{self.describe(self.left)} left"
+        return f"{text}, and delta {delta_text(self.selection_left)} for selections" if self.selection_delta else text
+
     def describe_promise(self) -> str:
         """Write what everything together promises, the deltas of selections included; of a "zcdp" account."""
         if self.delta is None or self.limit_delta is None:
@@ -171,8 +176,9 @@ def cost_units(account: Balance, budget: Budget) -> int:
         return math.ceil(budget.as_zcdp().rho * UNITS["zcdp"])
     if budget.notion != "pure":
         raise BudgetError(
-            f"data set {account.dataset!r} is kept in pure epsilon and a zcdp release cannot be paid from it; "
-            "ask for epsilon without delta, or keep the data set in a ledger of unit zcdp"
+            f"data set {account.dataset!r} is kept in pure epsilon and a zcdp release cannot be paid from it; ask for "
+            "epsilon without delta, or keep the data set in a ledger of unit zcdp "
+            f"({account.describe_left()})"
         )
     return math.ceil(budget.epsilon * UNITS["pure"])
 
@@ -202,12 +208,12 @@ def check_release_terms(account: Balance, relation: str, privacy_unit: str) -> N
     if account.relation != relation:
         raise BudgetError(
             f"data set {account.dataset!r} is accounted under the neighbour relation {account.relation} and this "
-            f"release asks for {relation}; use {account.relation}"
+            f"release asks for {relation}; use {account.relation} ({account.describe_left()})"
         )
     if account.privacy_unit != privacy_unit:
         raise BudgetError(
             f"data set {account.dataset!r} is accounted under the privacy unit {account.privacy_unit} and this release "
-            f"asks for {privacy_unit}; {_how_to_name(account.privacy_unit)}"
+            f"asks for {privacy_unit}; {_how_to_name(account.privacy_unit)} ({account.describe_left()})"
         )
 
 
@@ -223,13 +229,13 @@ def _how_to_name(privacy_unit: str) -> str:
     )
 
 
-def same_release(paid: Entry, details: Mapping[str, object]) -> Entry:
+def same_release(account: Balance, paid: Entry, details: Mapping[str, object]) -> Entry:
     """Return ``paid`` if it paid the budget of ``details``; else refuse: one id stands for one release."""
     for key, what in {"budget": "budget", "selection_delta": "delta", "description": "description"}.items():
         if paid.details.get(key) != details.get(key):
             raise BudgetError(
                 f"release {paid.release_id!r} was paid with another {what} already; resume it with the same settings, "
-                "or give the new release an id of its own"
+                f"or give the new release an id of its own ({account.describe_left()})"
             )
     return paid
 
@@ -268,13 +274,14 @@ def check_selections(account: Balance, delta: Fraction) -> None:
         raise BudgetError(
             f"data set {account.dataset!r} allows no selections, and the selections of this release spend delta "
             f"{delta_text(cost)}; give lists of categories from public knowledge, or have its owner open an account "
-            "that allows them (`lapwing ledger init --selection-delta`)"
+            f"that allows them (`lapwing ledger init --selection-delta`; {account.describe_left()})"
         )
     if cost > account.selection_left:
         raise BudgetError(
             f"data set {account.dataset!r} has delta {delta_text(account.selection_left)} left of its limit for "
             f"selections, {delta_text(account.selection_delta)}, and the selections of this release spend delta "
-            f"{delta_text(cost)}; ask for a smaller delta, or give lists of categories from public knowledge"
+            f"{delta_text(cost)}; ask for a smaller delta, or give lists of categories from public knowledge "
+            f"({account.describe(account.left)} is left besides)"
         )
 
 

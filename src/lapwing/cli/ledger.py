@@ -1,5 +1,6 @@
 """`lapwing ledger`: the persistent account of what was spent on each data set."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -14,6 +15,7 @@ from lapwing.budget.ledger_accounts import Balance, delta_text
 from lapwing.cli.console import speaker
 from lapwing.cli.options import Quiet
 from lapwing.report.text import aligned
+from lapwing.table.outputs import write_whole
 
 if TYPE_CHECKING:
     from lapwing.release.terms import Relation
@@ -93,9 +95,21 @@ def show(name: AnyName = None, ledger: LedgerFile = _BOOK) -> None:
 
 
 @ledger_app.command()
-def history(name: AnyName = None, ledger: LedgerFile = _BOOK) -> None:
+def history(
+    name: AnyName = None,
+    ledger: LedgerFile = _BOOK,
+    json_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--json", metavar="FILE", help="Write the entries here instead, with their hashes; without NAME all."
+        ),
+    ] = None,
+) -> None:
     """Print every entry of a data set in order."""
     book = Ledger.open(ledger)
+    if json_file is not None:
+        write_whole(json_file, json.dumps(book.export(name), indent=2) + "\n")
+        return
     account = book.balance(name)
     lines: list[tuple[str, ...]] = [
         ("number", "time", "what", "epsilon" if account.unit == "pure" else "rho", "selections", *_LAST)
@@ -107,6 +121,26 @@ def history(name: AnyName = None, ledger: LedgerFile = _BOOK) -> None:
     if account.selection_delta == 0:
         lines = [(*line[:4], *line[5:]) for line in lines]
     print(aligned(lines, right=[0, 3]))
+
+
+@ledger_app.command()
+def verify(
+    kept: Annotated[
+        str | None,
+        typer.Option("--hash", metavar="H", help="A hash that this command said earlier: it must still be there."),
+    ] = None,
+    ledger: LedgerFile = _BOOK,
+) -> None:
+    """Check that nobody changed the ledger by other means."""
+    from lapwing.api.records import lost_debit, unpaid_transcripts  # noqa: PLC0415
+
+    head = Ledger.open(ledger).head(kept)
+    lost = unpaid_transcripts(ledger)
+    if lost:
+        raise lost_debit(lost[0])
+    print(aligned([("ledger", str(ledger)), ("entries", f"{head.entries}, all fit"), ("hash", head.hash)]))
+    if head.kept is not None:
+        print(f"\nThe hash that you kept is that of entry {head.kept}: up to there nothing was changed.")
 
 
 @ledger_app.command()
