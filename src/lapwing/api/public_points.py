@@ -1,5 +1,6 @@
 """Public rows as points of a reduced space: they are coded here, because no mechanism reads tables."""
 
+import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -93,6 +94,28 @@ def refuse_private_points(mechanism: object, data: object) -> None:
     paths = {Path(each).resolve() for each in private if isinstance(each, str | Path)}
     if mu is not None and (mu is data or (isinstance(mu, str | Path) and Path(mu).resolve() in paths)):
         raise ParameterError("mu is the private table itself, but must be public; name another table, or 'uniform'")
+
+
+def points_digest(mechanism: Mechanism) -> str | None:
+    """Return the fingerprint of a mechanism's public rows, None where it has none of its own.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Whose public rows are in code.
+
+    Returns
+    -------
+    str or None
+        SHA-256 in hexadecimal digits, of the codes in the order of their rows.
+    """
+    if not isinstance(mechanism, LinearStatistics) or not isinstance(mechanism.mu, PublicPoints):
+        return None
+    digest = hashlib.sha256()
+    for name, codes in mechanism.mu.codes.items():
+        digest.update(f"{name!r}: {codes.size}\n".encode())
+        digest.update(np.ascontiguousarray(codes, dtype="<i8").tobytes())
+    return digest.hexdigest()
 
 
 def _named(work: Callable[[], T]) -> T:

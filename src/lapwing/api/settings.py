@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any, cast
 
 from lapwing.api.generators import checked_seed, fresh_seed
-from lapwing.api.public_points import with_public_points
+from lapwing.api.public_points import points_digest, with_public_points
 from lapwing.api.public_tables import check_priors, with_public_tables
 from lapwing.budget.budget import BudgetRequest, Number, read_request
 from lapwing.errors import ParameterError, SchemaError
@@ -61,6 +61,7 @@ class Settings:
         """Return the settings as plain JSON values, for the transcript."""
         request = self.request
         asked = {"epsilon": request.epsilon, "delta": request.delta, "rho": request.rho}
+        points = points_digest(self.mechanism)
         return {
             "schema": self.schema.to_dict(),
             "mechanism": {"name": self.mechanism.name, "settings": settings_of(self.mechanism)},
@@ -69,6 +70,8 @@ class Settings:
             "expected_rows": self.expected_rows,
             "seed": self.seed,
             "is_seeded": self.is_seeded,
+            # Whoever resumes must find the same public rows: the name of a file alone could come to stand for others.
+            **({} if points is None else {"points": points}),
         }
 
     @classmethod

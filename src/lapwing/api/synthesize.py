@@ -8,16 +8,16 @@ from pathlib import Path
 
 from lapwing.api.public_points import refuse_private_points
 from lapwing.api.public_tables import refuse_private_tables
-from lapwing.api.records import AccountedSink, Records, new_records, open_sink
+from lapwing.api.records import AccountedSink, new_records, open_sink
 from lapwing.api.release import Release
+from lapwing.api.resumable import resumable
 from lapwing.api.running import run_release
-from lapwing.api.settings import Settings, read_settings
+from lapwing.api.settings import read_settings
+from lapwing.api.transcript_header import read_header
 from lapwing.budget.budget import Number
 from lapwing.curator.opening import public_terms
 from lapwing.errors import DataError
 from lapwing.noise.bits import SystemBits
-from lapwing.release.certificate import DOMAIN, EVALUATION
-from lapwing.release.terms import Terms
 from lapwing.release.transcript import continue_transcript
 from lapwing.table.guard import private_boundary
 from lapwing.table.readers import open_table
@@ -113,7 +113,7 @@ def synthesize(
     kind = open_table(data, settings.schema).kind
     source = code_table(data, settings.schema)
     terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
-    with closing(open_sink(records, settings, terms)) as sink:
+    with closing(open_sink(records, settings, terms)) as sink, resumable(records.transcript):
         debit = partial(sink.debit, settings)
         release = run_release(source, settings, terms, records, debit=debit, sink=sink, secret_bits=SystemBits)
     return replace(release, kind=kind)
@@ -145,38 +145,21 @@ def resume(transcript: str | os.PathLike[str], data: object) -> Release:
     path = Path(transcript)
     sink, header, recorded = continue_transcript(path)
     with closing(sink):
-        settings, terms, records = _read_header(path, header)
+        settings, terms, records = read_header(path, header)
         kind = open_table(data, settings.schema).kind
         source = code_table(data, settings.schema)
         if terms != public_terms(source, settings.schema, settings.relation, settings.expected_rows):
             raise DataError("the table has another public number of rows than the transcript; give the same table")
         accounted = AccountedSink(sink, records, recorded)
-        release = run_release(
-            source,
-            settings,
-            terms,
-            records,
-            debit=partial(accounted.debit, settings),
-            sink=accounted,
-            secret_bits=SystemBits,
-            recorded=recorded,
-        )
+        with resumable(path):
+            release = run_release(
+                source,
+                settings,
+                terms,
+                records,
+                debit=partial(accounted.debit, settings),
+                sink=accounted,
+                secret_bits=SystemBits,
+                recorded=recorded,
+            )
     return replace(release, kind=kind)
-
-
-def _read_header(path: Path, header: dict[str, object]) -> tuple[Settings, Terms, Records]:
-    """Read what the header of a transcript fixes."""
-    fixed = header.get("settings")
-    others = ((EVALUATION, "bought evaluation"), (DOMAIN, "learned domain"), ("linked", "release of linked tables"))
-    for key, what in others:
-        if isinstance(fixed, dict) and key in fixed:
-            raise DataError(f"the transcript {path} is of a {what}; repeat that, with the same transcript")
-    try:
-        settings = Settings.from_dict(header["settings"])  # type: ignore[arg-type]
-        terms = Terms.from_dict(header["terms"])  # type: ignore[arg-type]
-        records = Records(**header["records"], transcript=path)  # type: ignore[arg-type]
-    except (KeyError, TypeError, AttributeError):
-        pass
-    else:
-        return settings, terms, records
-    raise DataError(f"the header of the transcript {path} is damaged; give the file that the release wrote")
