@@ -20,6 +20,8 @@ from lapwing.table.guard import guarded
 __all__ = ["PublicTable", "public_table_of"]
 
 _COUNT: Final = "count"
+_MOST_DIGITS: Final = 100
+"""Of a count in a file; Python refuses to read thousands of them."""
 _WAY_OUT: Final = (
     'declare it public and say who published it: lw.PublicTable.from_frame(frame, source="...") or a file with the '
     "keys columns, cells, source and provenance"
@@ -182,7 +184,7 @@ def read_public_tables(path: str | os.PathLike[str], source: str | None) -> tupl
             "declares it public"
         )
     text = read_content(path, "public table").decode("utf-8-sig", "replace")
-    header, *lines = list(csv.reader(io.StringIO(text))) or [[]]
+    header, *lines = _lines(text)
     if len(set(header)) < len(header) or any(len(line) != len(header) for line in lines):
         raise ParameterError(
             f"the public table {quote(os.fspath(path))} needs a header and lines of equally many cells"
@@ -191,6 +193,15 @@ def read_public_tables(path: str | os.PathLike[str], source: str | None) -> tupl
     if _COUNT in columns:
         columns[_COUNT] = [_whole(each) for each in columns[_COUNT]]
     return (public_table_of(columns, source=source),)
+
+
+def _lines(text: str) -> list[list[str]]:
+    """Return the cells of each line of a CSV file; one empty line where Python's parser refuses it."""
+    try:
+        # Line ends of every kind end a line, as where private rows are read.
+        return list(csv.reader(io.StringIO(text, newline=""))) or [[]]
+    except csv.Error:  # a cell of more than 131,072 characters
+        return [[], [""]]
 
 
 def _tables(given: object) -> Iterable[PublicTable]:
@@ -230,7 +241,8 @@ def _plain(value: object) -> object:
 
 def _whole(text: object) -> object:
     """Return a text of digits as a whole number; another one as it is, to be refused."""
-    return int(str(text)) if str(text).isascii() and str(text).isdigit() else text
+    is_whole = isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+    return int(str(text)) if is_whole else text
 
 
 PublicTable.from_frame = staticmethod(public_table_of)

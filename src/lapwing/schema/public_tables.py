@@ -213,7 +213,10 @@ def _condition(name: str, value: object) -> Condition:
     if isinstance(value, Mapping):
         if not value or not set(value) <= _RANGE_KEYS:
             raise SchemaError(f"{name}: a range has the keys minimum and maximum, got {_text(value)}; leave others out")
-        return Between(value.get("minimum"), value.get("maximum"))
+        ends = (value.get("minimum"), value.get("maximum"))
+        if not all(end is None or isinstance(end, str | bool | int | float) for end in ends):
+            raise SchemaError(f"{name}: the ends of a range must be values, got {_text(value)}; give one for each end")
+        return Between(*ends)
     if isinstance(value, list | tuple):
         if not value or any(isinstance(each, list | tuple) for each in value):
             raise SchemaError(f"{name}: a list of values must have one or more of them, got {_text(value)}")
