@@ -182,10 +182,10 @@ def words_drawn(question, source, settings, bits):
 # ---------------------------------------------------------------------------------------------------------- outputs
 
 
-def shown(run, data, recorded=(), *, words=3):
+def shown(run, data, recorded=(), *, words=3, sink=None):
     """Return the bytes of everything that a run gives, by what it is, with given answers or with given words."""
     source = code_table(data, run.schema)
-    made = released(source, run.settings, run.run, SeededBits(words), recorded=recorded)
+    made = released(source, run.settings, run.run, SeededBits(words), recorded=recorded, sink=sink)
     if not isinstance(made, Release):
         return {"everything": json.dumps(made.to_dict()).encode()}
     with TemporaryDirectory() as folder:
