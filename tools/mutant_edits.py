@@ -1,13 +1,14 @@
 """Small changes of Python code, one at a time: what a slip of the hand would leave behind.
 
 Left alone are docstrings, annotations, decorators, imports, formatted texts, what is inside ``raise`` (texts of
-errors) and ``assert`` (a proof that is weakened changes nothing that runs).
+errors), ``assert`` and ``zip(strict=True)`` (a proof that is weakened changes nothing that runs).
 """
 
 import ast
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE),
@@ -49,6 +50,7 @@ NAMES = {
     "zeros": "ones",
     "ones": "zeros",
 }
+SYMMETRIC = frozenset({"min", "max", "minimum", "maximum"})
 Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -110,7 +112,7 @@ def _left_alone(tree: ast.Module) -> set[int]:
             roots.extend(ast.iter_child_nodes(node))
         elif isinstance(node, ast.AnnAssign):
             roots.append(node.annotation)
-        elif isinstance(node, ast.arg):
+        elif isinstance(node, ast.arg) or (isinstance(node, ast.keyword) and node.arg == "strict"):
             roots.append(node)
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
             roots.extend(node.decorator_list)
@@ -172,14 +174,24 @@ def _calls(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
             yield "function", _with(node, func=ast.Name(NAMES[name], ast.Load()))
         case ast.Call(func=ast.Attribute(attr=name) as function) if name in NAMES:
             yield "function", _with(node, func=_with(function, attr=NAMES[name]))
-    if isinstance(node, ast.Call) and len(node.args) > 1 and not any(isinstance(a, ast.Starred) for a in node.args[:2]):
+    if _can_swap(node):
         first, second, *others = copy.deepcopy(node.args)
         yield "swapped arguments", _with(node, args=[second, first, *others])
     if isinstance(node, ast.Call):
-        for place in range(len(node.keywords)):
+        for place, keyword in enumerate(node.keywords):
+            if keyword.arg == "strict":
+                continue
             kept = copy.deepcopy(node.keywords)
             del kept[place]
             yield "dropped argument", _with(node, keywords=kept)
+
+
+def _can_swap(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Tell whether a call has two first arguments whose order matters."""
+    if not isinstance(node, ast.Call) or len(node.args) < 2:
+        return False
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    return name not in SYMMETRIC and not any(isinstance(each, ast.Starred) for each in node.args[:2])
 
 
 def _statements(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:

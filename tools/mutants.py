@@ -6,7 +6,8 @@ is put into a forked child, and the tests that run through the changed line deci
 mutant outside of all functions is written to the copy and decided by a fresh pytest.
 
 Figures go to ``FOLDER/mutants.csv``, one row per decided mutant: ``killed`` (by which test), ``survived``, ``timeout``
-(no end within ten times the processor time of the same tests), or ``not run`` (no test runs through the line).
+(no end within three times the processor time of the same tests and a second), or ``not run`` (no test runs through the
+line).
 """
 
 import argparse
@@ -122,7 +123,7 @@ class Decider:
         items = [self.items[name] for name in names]
         changed = compile(mutated(Path(path).read_text(encoding="utf-8"), mutant), path, "exec", dont_inherit=True)
         work = functools.partial(run_changed, self.functions.get(path, []), changed, items)
-        code, told = forked(work, 10 * seconds + 2)
+        code, told = forked(work, 3 * seconds + 1)
         return {0: "survived", -1: "timeout"}.get(code, "killed"), told
 
     def _concerned(self, mutant: Mutant) -> list[str]:
