@@ -1,0 +1,96 @@
+"""The tables of docs/audit-power.md, from the figures: ``python bench/audit_power_tables.py``.
+
+Reads ``audit_power.csv``, ``audit_black_box.csv`` and ``mutants.csv`` in ``bench/results`` and prints Markdown.
+"""
+
+import csv
+import statistics
+from collections import defaultdict
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "results"
+RARE = 0.1
+
+
+def rows_of(name: str):
+    """Return the lines of a file of figures."""
+    with (RESULTS / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def table(heads: list[str], lines: list[list[object]]):
+    """Print a Markdown table."""
+    for line in [heads, ["---"] * len(heads), *lines]:
+        print("| " + " | ".join(map(str, line)) + " |")
+    print()
+
+
+def grouped(rows: list[dict[str, str]], *names: str):
+    """Return rows by what they have in some columns, in their order."""
+    found = defaultdict(list)
+    for row in rows:
+        found[tuple(row[name] for name in names)].append(row)
+    return found
+
+
+def replay_tables():
+    """Print what record and replay sees, by file and for the bugs that are hardest to see."""
+    rows = rows_of("audit_power.csv")
+    lines = []
+    for (file,), bugs in grouped(rows, "file").items():
+        shares = [float(bug["share"]) for bug in bugs if bug["share"]]
+        firsts = [int(bug["first_flag"]) for bug in bugs if bug["first_flag"]]
+        counts = [len(bugs), len(firsts), sum(first == 1 for first in firsts), max(firsts)]
+        lines.append([file.removeprefix("planted_"), *counts, f"{statistics.median(shares):.2f}", f"{min(shares):.2f}"])
+    table(["tests", "bugs", "flagged", "by the first pair", "most pairs needed", "median share", "least share"], lines)
+    rare = sorted(
+        (row for row in rows if row["share"] and float(row["share"]) <= RARE), key=lambda row: float(row["share"])
+    )
+    heads = ["bug", "share of pairs", "first flag", "pairs"]
+    table(heads, [[f"`{row['bug']}`", row["share"], row["first_flag"], row["pairs"]] for row in rare])
+
+
+def black_box_table():
+    """Print what runs certify of planted bugs in questions."""
+    rows = rows_of("audit_black_box.csv")
+    runs = sorted({int(row["runs"]) for row in rows})
+    lines = []
+    for key, same in grouped(rows, "question", "label", "relation", "max_rows", "notion", "bug").items():
+        question, _, relation, max_rows, notion, bug = key
+        found = {int(row["runs"]): row for row in same}
+        bounds = [
+            f"**{row['certified']}**" if row["is_seen"] == "True" else row["certified"]
+            for row in (found.get(number) for number in runs)
+            if row
+        ]
+        lines.append([question, f"{relation}, {max_rows}", notion, f"`{bug}`", same[0]["claim"], *bounds])
+    table(["question", "neighbours", "notion", "bug", "claim", *[f"{number:,} runs" for number in runs]], lines)
+
+
+def mutant_table():
+    """Print how many mutants of each file were decided, and how."""
+    rows = rows_of("mutants.csv")
+    lines = []
+    for (file,), mutants in [*sorted(grouped(rows, "file").items()), (("all",), rows)]:
+        found = grouped(mutants, "verdict")
+        alive = found[("survived",)] + found[("not run",)]
+        lines.append(
+            [
+                file,
+                len(mutants),
+                len(found[("killed",)]),
+                len(found[("timeout",)]),
+                len(alive),
+                *[sum(row["reading"].startswith(word) for row in alive) for word in ("killed", "same", "public")],
+            ]
+        )
+    table(
+        ["file", "decided", "killed", "no end", "left over", "killed by another test", "same behaviour", "no matter"],
+        lines,
+    )
+
+
+if __name__ == "__main__":
+    replay_tables()
+    black_box_table()
+    mutant_table()
