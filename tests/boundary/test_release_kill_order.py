@@ -6,27 +6,16 @@ orders that are planted on purpose are seen.
 """
 
 import os
-import sys
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from helpers.killed_releases import TARGETS, Scene, Server, new_scene, served
+from helpers.killed_releases import TARGETS, Scene, Server, new_scene
 from helpers.syscalls import Call
 from lapwing.budget.ledger import Ledger
-
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="system calls are followed on Linux")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with served(tmp_path_factory.mktemp("served") / "server") as found:
-        if not found.is_traceable:
-            pytest.skip("this machine lets no process follow its child")
-        yield found
 
 
 @dataclass
@@ -124,15 +113,12 @@ def seeded(scene: Scene) -> list[str]:
 
 
 @pytest.mark.parametrize("is_new", [True, False])
-def test_everything_is_on_the_disk_before_what_follows_from_it(server: Server, tmp_path: Path, is_new: bool) -> None:
-    before = {}
-    if not is_new:
-        first = new_scene(tmp_path / "first")
-        assert server.run(first.synthesize())["status"] == 0
-        before = first.files()
-    scene = new_scene(tmp_path / "scene", before)
+def test_everything_is_on_the_disk_before_what_follows_from_it(
+    tracer: Server, earlier: dict[str, bytes], tmp_path: Path, is_new: bool
+) -> None:
+    scene = new_scene(tmp_path / "scene", {} if is_new else earlier)
 
-    calls = server.calls(seeded(scene))
+    calls = tracer.calls(seeded(scene))
 
     assert order_faults(calls, scene) == []
 
@@ -151,19 +137,19 @@ SEEN = {
 
 
 @pytest.mark.parametrize("plant", SEEN)
-def test_a_wrong_order_is_seen_in_the_calls(server: Server, tmp_path: Path, plant: str) -> None:
+def test_a_wrong_order_is_seen_in_the_calls(tracer: Server, tmp_path: Path, plant: str) -> None:
     scene = new_scene(tmp_path / "scene")
 
-    calls = server.calls(seeded(scene), plant)
+    calls = tracer.calls(seeded(scene), plant)
 
     assert SEEN[plant] in order_faults(calls, scene)
 
 
-def test_an_earlier_certificate_that_stays_is_seen_in_the_calls(server: Server, tmp_path: Path) -> None:
-    first = new_scene(tmp_path / "first")
-    assert server.run(first.synthesize())["status"] == 0
-    scene = new_scene(tmp_path / "scene", first.files())
+def test_an_earlier_certificate_that_stays_is_seen_in_the_calls(
+    tracer: Server, earlier: dict[str, bytes], tmp_path: Path
+) -> None:
+    scene = new_scene(tmp_path / "scene", earlier)
 
-    calls = server.calls(seeded(scene), "unsynced_names")
+    calls = tracer.calls(seeded(scene), "unsynced_names")
 
     assert "an earlier certificate is not away on the disk" in order_faults(calls, scene)
