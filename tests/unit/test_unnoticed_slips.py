@@ -1,0 +1,75 @@
+"""Slips of the hand in the room, the noise and the budget that no fast test noticed (tools/mutants.py)."""
+
+import itertools
+from fractions import Fraction
+from pathlib import PurePosixPath
+
+import numpy as np
+import pytest
+
+from helpers.bits import ScriptedBits, SeededBits
+from lapwing.budget.exact import exact_number
+from lapwing.errors import ParameterError
+from lapwing.noise import bernoulli, geometric, inverse_cdf
+from lapwing.noise.bernoulli import bernoulli_exp, bernoulli_exp_multiples
+from lapwing.noise.enclosures import Exponential, LaplaceTail, exp_minus
+from lapwing.noise.laplace import Sign, discrete_laplace, discrete_laplace_at_least
+
+GAPS = (0, 2, 1, 0, 0, 7, 3)
+
+
+def test_gaps_go_on_right_behind_the_last_success_of_the_batch_before(monkeypatch):
+    gaps = itertools.cycle(GAPS)
+    monkeypatch.setattr(geometric, "geometric_chunk", lambda _, size, *rest: np.fromiter(gaps, np.int64, count=size))
+
+    ranks = geometric.survivors(500, LaplaceTail(Fraction(1), 60), SeededBits(1))
+
+    expected = np.cumsum([gap + 1 for gap, _ in zip(itertools.cycle(GAPS), range(500), strict=False)]) - 1
+    assert ranks.tolist() == expected[expected < 500].tolist()
+    assert len(ranks) > 5 * geometric.FEW
+
+
+@pytest.mark.parametrize("unit", [Fraction(1, 4), Fraction(3), Fraction(1, 1000)])
+def test_a_word_beside_the_probability_is_decided_by_the_exact_value(unit):
+    probability = exp_minus(unit, 64)[0]
+    multiples = np.ones(2, dtype=np.uint64)
+
+    accepted = bernoulli_exp_multiples(multiples, unit, ScriptedBits([probability - 1, probability + 1]))
+
+    assert accepted.tolist() == [True, False]
+
+
+def test_an_exponent_of_zero_is_always_accepted_and_takes_no_word():
+    assert bernoulli_exp(Fraction(0), 3, ScriptedBits([])).tolist() == [True] * 3
+
+
+def test_noise_above_a_threshold_below_zero_is_redrawn_only_where_it_is_too_low():
+    first = discrete_laplace(Fraction(3), 1000, SeededBits(5))
+
+    values = discrete_laplace_at_least(-2, Fraction(3), 1000, SeededBits(5))
+
+    assert values.min() == -2
+    assert (values[first < -2] < 0).any()
+    assert values[first >= -2].tolist() == first[first >= -2].tolist()
+
+
+def test_tables_that_all_draws_share_cannot_be_written():
+    table = inverse_cdf.make_table(Sign(Exponential(Fraction(1, 3))))
+
+    for shared in (table.words, inverse_cdf._guide(table), bernoulli._exp_table()):
+        assert not shared.flags.writeable
+
+
+def test_an_exponent_may_be_written_with_a_capital_letter():
+    assert exact_number("epsilon", "1E-3") == Fraction(1, 1000)
+
+
+@pytest.mark.parametrize("value", ["\u0663", "1\uff10"])
+def test_digits_of_other_scripts_are_no_number(value):
+    with pytest.raises(ParameterError, match=r"^epsilon must be a finite number"):
+        exact_number("epsilon", value)
+
+
+def test_what_only_looks_like_a_number_when_it_is_printed_is_none():
+    with pytest.raises(ParameterError, match=r"^epsilon must be a number, got a PurePosixPath"):
+        exact_number("epsilon", PurePosixPath("0.5"))
