@@ -77,7 +77,7 @@ class Outcome:
     """What a call returned or raised, and the warnings on the way."""
 
     value: Any
-    error: Exception | None
+    error: BaseException | None
     warned: str
 
 
@@ -88,7 +88,7 @@ def watched(call: Callable[[], Any]) -> Outcome:
         warnings.simplefilter("always")
         try:
             value = call()
-        except Exception as raised:
+        except BaseException as raised:
             error = raised
     return Outcome(value, error, "\n".join(f"{each.category.__name__}: {each.message}" for each in caught))
 
@@ -103,10 +103,10 @@ def traces_in_exception(error: BaseException | None) -> list[str]:
     found: list[str] = []
     while error is not None:
         found += traces_in("".join(traceback.format_exception(type(error), error, None)))
-        found += _traces_within([error.args])
+        found += traces_within([error.args, vars(error)])
         for frame, _ in traceback.walk_tb(error.__traceback__):
             if Path(frame.f_code.co_filename).is_relative_to(PACKAGE):
-                found += _traces_within([dict(frame.f_locals)])
+                found += traces_within([dict(frame.f_locals)])
         error = error.__cause__ or error.__context__
     return found
 
@@ -115,6 +115,7 @@ def traces_in_files(folder: Path, *, but: set[Path]) -> list[str]:
     """Return where planted values show in the files of a folder, hidden and zipped ones included."""
     found = []
     for path in sorted(folder.rglob("*")):
+        found += [f"name: {trace!r}" for trace in traces_in(path.name)]
         if path.is_file() and path not in but:
             content = _content(path)
             found += [f"{path.name}: {trace!r}" for trace in BYTES if trace in content]
@@ -125,14 +126,15 @@ def _content(path: Path) -> bytes:
     """Return all that a file says, unpacked."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
-            return b"\n".join(archive.read(name) for name in archive.namelist())
+            names = archive.namelist()
+            return b"\n".join([*map(str.encode, names), *map(archive.read, names)])
     content = path.read_bytes()
     if content[:4] == b"PAR1":
         content += pl.read_parquet(path).write_csv().encode()
     return content
 
 
-def _traces_within(roots: list[object]) -> list[str]:
+def traces_within(roots: list[object]) -> list[str]:
     """Return the planted values in all that can be reached, not going through modules, types or other frames."""
     seen = {id(vars(module)) for module in list(sys.modules.values()) if hasattr(module, "__dict__")}
     queue, found = list(roots), []

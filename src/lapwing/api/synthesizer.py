@@ -7,6 +7,7 @@ from typing import Any
 from lapwing.api.release import Release
 from lapwing.api.synthesize import synthesize
 from lapwing.errors import ParameterError
+from lapwing.table.guard import private_boundary
 
 
 class Synthesizer:
@@ -45,6 +46,7 @@ class Synthesizer:
         self.schema = schema
         self.settings = settings
 
+    @private_boundary
     def fit(self, data: object) -> "Synthesizer":
         """Make a release of ``data``, spending the budget, and keep it as ``release_``."""
         self.release_: Release = synthesize(data, self.schema, **self.settings)
@@ -64,6 +66,7 @@ class Synthesizer:
             raise ParameterError("this Synthesizer has no release yet; call fit(data) first")
         return self.release_.sample(n, seed=seed, where=where)
 
+    @private_boundary
     def fit_sample(self, data: object, n: int | None = None) -> Any:  # noqa: ANN401
         """Fit and draw the released number of rows, or ``n``."""
         return self.fit(data).sample(n)

@@ -42,7 +42,7 @@ class Terms:
     expected_rows: int | None = None
 
     def __post_init__(self) -> None:
-        if self.relation not in get_args(Relation):
+        if not isinstance(self.relation, str) or self.relation not in get_args(Relation):
             raise ParameterError(
                 f"neighbours must be one of {', '.join(get_args(Relation))}, got {told(self.relation)}; "
                 "add-remove hides whether a row is there, replace-one what it says"
