@@ -40,6 +40,7 @@ RUN = [
     "anonymous.md",
     "uncertainty.md",
     "accuracy.md",
+    "audit.md",
     "linear-statistics.md",
     "statistics-language.md",
 ]
