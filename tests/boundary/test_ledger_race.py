@@ -82,3 +82,58 @@ def test_racing_to_make_the_ledger_makes_one(tmp_path: Path) -> None:
 
     assert statuses == [0, 7, 7, 7]
     assert Ledger.open(path).verify() == 1
+
+
+MIXED = """
+import sys, threading
+from lapwing.budget.budget import Budget
+from lapwing.budget.ledger import Ledger
+from lapwing.errors import BudgetError
+TERMS = {"relation": "add-remove", "privacy_unit": "row"}
+path, worker, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
+
+def work(name):
+    ledger = Ledger.create_or_open(path)
+    for dataset in ("one", "two"):
+        try:
+            ledger.init(dataset, unit="pure", limit=1, **TERMS)
+        except BudgetError as error:
+            assert "is in the ledger already" in str(error), error
+    for number in range(rounds):
+        release = f"{name}-{number}"
+        ledger.debit("one", release, Budget.pure("1e-9"), **TERMS, description={})
+        ledger.note_answers("one", release, ["a" * 64])
+        ledger.debit("two", "the same for all", Budget.pure("1e-9"), **TERMS, description={})
+        ledger.note_answers("one", release, ["a" * 64, "b" * 64])
+        ledger.set_limit("two", 1 + number)
+        assert ledger.find("one", release).release_id == release
+        assert ledger.balance("two").spent * 10**9 == 1
+
+threads = [threading.Thread(target=work, args=(f"{worker}-{thread}",)) for thread in range(3)]
+threading.excepthook = lambda failure: (print(failure.exc_value, flush=True), sys.exit(9))
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+@pytest.mark.parametrize(
+    ("workers", "rounds"), [(2, 3), pytest.param(8, 20, marks=pytest.mark.full)], ids=["quick", "full"]
+)
+def test_threads_of_several_processes_that_do_all_things_at_once_lose_nothing(
+    tmp_path: Path, workers: int, rounds: int
+) -> None:
+    path = tmp_path / "budget.db"
+    command = [sys.executable, "-W", "error", "-c", MIXED, str(path)]
+
+    started = [
+        subprocess.Popen([*command, f"w{number}", str(rounds)], stdout=subprocess.PIPE, text=True)
+        for number in range(workers)
+    ]
+    said = [process.communicate()[0] for process in started]
+
+    ledger = Ledger.open(path)
+    releases = workers * 3 * rounds
+    assert said == [""] * workers
+    assert ledger.balance("one").spent == Fraction(releases, 10**9)
+    assert ledger.balance("two").spent == Fraction(1, 10**9)
+    assert ledger.verify() == 2 + releases + 1 + releases

@@ -209,6 +209,13 @@ def _check_format(path: Path, connection: sqlite3.Connection) -> None:
             f"the ledger {path} has format {found}, this version reads {FORMAT} and {SELECTIONS_FORMAT}; "
             "use a matching version"
         )
+    # A view or trigger of a stranger could run without end, so that no table is asked anything before this.
+    statements = {row[0] for row in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
+    if not statements <= {*STATEMENTS, *SELECTION_STATEMENTS}:
+        raise BudgetError(
+            f"the ledger {path} was changed by other means than Lapwing: its tables or triggers do not fit; restore a "
+            "copy of it"
+        )
 
 
 def _format(connection: sqlite3.Connection) -> int:
@@ -239,7 +246,11 @@ def _in_our_words(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> Lapw
     if code.startswith("SQLITE_CONSTRAINT"):
         return BudgetError(f"the ledger {path} refused an entry that breaks its rules; nothing was recorded")
     sentences = {
-        ("SQLITE_BUSY", "SQLITE_LOCKED"): f"is in use by another process for more than {BUSY_SECONDS:g} s; try later",
+        ("SQLITE_BUSY", "SQLITE_LOCKED"): (
+            f"is in use by another process for more than {BUSY_SECONDS:g} s, or on a file system that cannot lock; "
+            "try later, or keep it on a local disk"
+        ),
+        ("SQLITE_IOERR_SHMSIZE",): "cannot grow; check that the disk has space and works, and try again",
         ("SQLITE_FULL",): "cannot grow because the disk is full; free some space and try again",
         ("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH"): "is read-only; make it and its folder writable",
         ("SQLITE_CANTOPEN",): "cannot be opened; check that it exists and that you may write to it and its folder",
@@ -248,7 +259,8 @@ def _in_our_words(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> Lapw
             "SQLITE_IOERR_RDLOCK",
             "SQLITE_IOERR_UNLOCK",
             "SQLITE_IOERR_CHECKRESERVEDLOCK",
-            "SQLITE_IOERR_SHM",
+            "SQLITE_IOERR_SHMLOCK",
+            "SQLITE_IOERR_SHMMAP",
             "SQLITE_PROTOCOL",
             "SQLITE_NOLFS",
         ): "cannot be locked on this file system, as happens on network drives; keep it on a local disk",
