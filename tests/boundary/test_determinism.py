@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,11 +21,14 @@ import lapwing.curator.table_distances
 import lapwing.table.counting
 import lapwing.table.source
 from helpers.asked_questions import asked, exact_parts
+from helpers.linked_runs import SCHEMA as LINKED
+from helpers.linked_runs import linked_pair
 from helpers.private_draws import cube_schema
 from helpers.same_rows import FORMS, real_columns, same_rows
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.curator import room
 from lapwing.curator.second_moment import blocks
+from lapwing.table.linked import code_linked
 
 WORKER = Path(__file__).resolve().parents[1] / "helpers" / "determinism_worker.py"
 FULL = pytest.mark.full
@@ -153,7 +157,7 @@ def test_threads_change_neither_what_is_counted_nor_what_is_released(tmp_path):
 @FULL
 @pytest.mark.parametrize("name", [*SOME, "jester", "letter"])
 def test_threads_change_nothing_about_real_tables(name, shared_data, tmp_path):
-    frame, schema = real_columns(shared_data / name, 70_000)
+    frame, schema = real_columns(shared_data / name, 20_000)
 
     one, two, eight = (under_threads(tmp_path, frame, schema, "add-remove", threads) for threads in (1, 2, 8))
 
@@ -206,3 +210,34 @@ def test_a_count_that_hangs_on_order_or_pieces_is_noticed(place, fault, kind, mo
     found = [differences(every, frame.sample(fraction=1, shuffle=True, seed=seed), expected) for seed in range(3)]
 
     assert any(kind in (*key, "a unit") for keys in found for key in keys)
+
+
+# ----------------------------------------------------------------------------------------------------- linked tables
+
+
+def linked_counts(tables):
+    """Return the counts of all columns together, of parents and of children joined with them."""
+    pair = code_linked(*tables, LINKED)
+    found = []
+    for source in (pair.parent, pair.child):
+        rows = [zip(*(chunk[name].tolist() for name in source.columns), strict=True) for chunk in source.chunks()]
+        found.append((source.units, Counter(row for part in rows for row in part)))
+    return found
+
+
+def test_the_order_of_linked_tables_changes_no_joined_row():
+    rng = np.random.default_rng(6)
+    for seed in range(15):
+        tables, _ = linked_pair(rng)
+
+        shuffled = [table.sample(fraction=1, shuffle=True, seed=seed) for table in tables]
+
+        assert linked_counts(shuffled) == linked_counts(tables)
+
+
+def test_linked_rows_that_hang_on_the_order_are_noticed(monkeypatch):
+    monkeypatch.setattr("lapwing.table.linked.kept_rows", keep_the_first)
+    rng = np.random.default_rng(6)
+    found = [linked_pair(rng)[0] for _ in range(15)]
+
+    assert any(linked_counts([table.reverse() for table in tables]) != linked_counts(tables) for tables in found)
