@@ -11,7 +11,7 @@ from fractions import Fraction
 from lapwing.budget.budget import Budget, Notion, Number
 from lapwing.budget.conversions import epsilon_for, rho_for
 from lapwing.budget.exact import as_text, exact_number
-from lapwing.budget.ledger_chain import SELECTION_UNITS, UNITS, Entry, canonical_json
+from lapwing.budget.ledger_chain import SELECTION_UNITS, UNITS, Entry, canonical_json, tampered
 from lapwing.budget.ledger_file import has_selections
 from lapwing.errors import BudgetError, ParameterError
 
@@ -292,7 +292,10 @@ def _selection_cost(delta: Fraction) -> int:
 
 def names(connection: sqlite3.Connection) -> tuple[str, ...]:
     """Return the names of all data sets, sorted."""
-    return tuple(row[0] for row in connection.execute("SELECT dataset FROM accounts ORDER BY dataset"))
+    found = tuple(row[0] for row in connection.execute("SELECT dataset FROM accounts ORDER BY dataset"))
+    if not all(isinstance(name, str) and name.isprintable() for name in found):
+        raise tampered("the name of a data set")
+    return found
 
 
 def read_balance(connection: sqlite3.Connection, dataset: str | None) -> Balance:
@@ -314,17 +317,28 @@ def read_balance(connection: sqlite3.Connection, dataset: str | None) -> Balance
         asked = "SELECT limit_units, spent_units FROM selections WHERE dataset = ?"
         selections = connection.execute(asked, (dataset,)).fetchone()
     selection_limit, selection_spent = selections or (0, 0)
-    return Balance(
-        dataset=dataset,
-        unit=unit,
-        delta=None if delta is None else Fraction(delta),
-        relation=relation,
-        privacy_unit=privacy_unit,
-        limit=Fraction(limit, UNITS[unit]),
-        spent=Fraction(spent, UNITS[unit]),
-        selection_delta=Fraction(selection_limit, SELECTION_UNITS),
-        selection_spent=Fraction(selection_spent, SELECTION_UNITS),
-    )
+    try:
+        return Balance(
+            dataset=dataset,
+            unit=unit,
+            delta=None if delta is None else _exact(delta),
+            relation=relation,
+            privacy_unit=privacy_unit,
+            limit=Fraction(limit, UNITS[unit]),
+            spent=Fraction(spent, UNITS[unit]),
+            selection_delta=Fraction(selection_limit, SELECTION_UNITS),
+            selection_spent=Fraction(selection_spent, SELECTION_UNITS),
+        )
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        pass  # SQLite stores any type in any column
+    raise tampered(f"the account of data set {dataset!r}")
+
+
+def _exact(text: str) -> Fraction:
+    """Return the number in a text of an account, which has no exponent: a short one can stand for a huge number."""
+    if re.fullmatch(r"[0-9./]{1,4000}", text, re.ASCII) is None:
+        raise ValueError
+    return Fraction(text)
 
 
 def read_debit(connection: sqlite3.Connection, account: Balance, release_id: str) -> Entry | None:
