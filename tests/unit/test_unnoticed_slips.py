@@ -14,6 +14,7 @@ from lapwing.noise import bernoulli, geometric, inverse_cdf
 from lapwing.noise.bernoulli import bernoulli_exp, bernoulli_exp_multiples
 from lapwing.noise.enclosures import Exponential, LaplaceTail, exp_minus
 from lapwing.noise.laplace import Sign, discrete_laplace, discrete_laplace_at_least
+from lapwing.noise.weighted import weighted_draws
 
 GAPS = (0, 2, 1, 0, 0, 7, 3)
 
@@ -51,6 +52,18 @@ def test_noise_above_a_threshold_below_zero_is_redrawn_only_where_it_is_too_low(
     assert values.min() == -2
     assert (values[first < -2] < 0).any()
     assert values[first >= -2].tolist() == first[first >= -2].tolist()
+
+
+def test_a_digit_that_is_too_coarse_to_divide_by_is_enclosed_by_all_numbers():
+    digit = geometric.Digit(Exponential(Fraction(1, 1 << 55)), 0, False)
+
+    assert digit.cumulative(8) == ([0] * 255, 1 << 8)
+
+
+@pytest.mark.parametrize("weights", [[], [3, -1], [[1]]])
+def test_weights_that_are_none_are_refused(weights):
+    with pytest.raises(ParameterError, match="none below 0"):
+        weighted_draws(np.array(weights, dtype=np.int64), 1, SeededBits(1))
 
 
 def test_tables_that_all_draws_share_cannot_be_written():
