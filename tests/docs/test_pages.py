@@ -27,6 +27,7 @@ RUN = [
     "public-totals.md",
     "foreign.md",
     "learn.md",
+    "ledger.md",
     "evaluate.md",
     "report.md",
     "bought-evaluation.md",
