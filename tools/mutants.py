@@ -12,7 +12,6 @@ line).
 
 import argparse
 import ast
-import contextlib
 import csv
 import functools
 import gc
@@ -20,7 +19,6 @@ import json
 import os
 import random  # noqa: TID251 - which mutants come first is no secret
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -39,16 +37,17 @@ from mutant_edits import Mutant, mutants_of, mutated
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("curator", "noise", "budget")
 SUITE = {
-    "unit": "budget_amounts budget_conversions category_selection ledger_accounts ledger_entries ledger_export "
-    "ledger_file ledger_selections linear_statistics logarithms noise_proof_notes noise_samplers "
+    "unit": "budget_amounts budget_conversions category_selection exact_tables ledger_accounts ledger_entries "
+    "ledger_export ledger_file ledger_selections linear_statistics logarithms noise_proof_notes noise_samplers "
     "noise_selection_privacy plain_questions private_draw questions room select_worst selection_privacy sparse_counts "
-    "split_decisions table_distances transcript tree_counts vector_questions",
+    "split_decisions table_distances transcript tree_counts unnoticed_slips vector_questions",
     "naive": "cells conversion linear_sensitivity noise noise_tails select_worst table_distances vector_sensitivity",
     "property": "budget ledger noise_enclosures",
     "statistical": "category_law cell_laws gibbs_law noise_laws selection_law weighted_draws",
     "boundary": "one_debit_one_noise private_draw_replay",
 }
 FIELDS = ("file", "line", "kind", "before", "after", "verdict", "seconds", "by")
+ALIVE = {"survived", "not run"}
 MEMORY = 8 << 30
 CACHED: list["functools._lru_cache_wrapper[Any]"] = []
 Tracer = Callable[[types.FrameType, str, object], Any]
@@ -310,8 +309,8 @@ def suite(copy: Path, only: list[str]) -> list[str]:
     return [path for path in found if not only or any(word in path for word in only)]
 
 
-def chosen(copy: Path, only: list[str], seed: int, done: set[tuple[str, ...]]) -> list[Mutant]:
-    """Return all mutants in random order, those in functions first, without those that are decided."""
+def chosen(copy: Path, only: list[str], seed: int) -> list[Mutant]:
+    """Return all mutants in random order, those in functions first."""
     files = sorted(path for package in PACKAGES for path in (copy / "src/lapwing" / package).glob("*.py"))
     mutants = [
         mutant
@@ -323,7 +322,7 @@ def chosen(copy: Path, only: list[str], seed: int, done: set[tuple[str, ...]]) -
     random.Random(seed).shuffle(mutants)
     # Those that need a fresh pytest take ten times as long.
     mutants.sort(key=lambda mutant: not mutant.in_function)
-    return [mutant for mutant in mutants if row_of(mutant)[:5] not in done]
+    return mutants
 
 
 def row_of(mutant: Mutant, verdict: str = "", seconds: float = 0.0, by: str = "") -> tuple[str, ...]:
@@ -333,7 +332,8 @@ def row_of(mutant: Mutant, verdict: str = "", seconds: float = 0.0, by: str = ""
     return name, str(mutant.line), mutant.kind, before, after, verdict, f"{seconds:.2f}", by
 
 
-def main() -> None:
+def settings() -> argparse.Namespace:
+    """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="for the copy and the figures; outside of the tree")
     parser.add_argument("--minutes", type=float, default=35.0, help="time for mutants, after the tests were watched")
@@ -341,20 +341,29 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=12, help="of the random order")
     parser.add_argument("--only", nargs="*", default=[], help="names of changed files, such as laplace")
     parser.add_argument("--tests", nargs="*", default=[], help="words in the names of test files, instead of all")
-    parser.add_argument("--survivors", action="store_true", help="decide those again that survived or were not run")
-    asked = parser.parse_args()
-    copy, table = asked.folder / "copy", asked.folder / "mutants.csv"
+    parser.add_argument("--survivors", action="store_true", help="decide those again that are left over, and no others")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Decide mutants until the time is over; figures of earlier calls stay, and their mutants are not decided again."""
+    asked = settings()
+    folder = asked.folder.resolve()
+    copy, table = folder / "copy", folder / "mutants.csv"
     if not copy.exists():
         make_copy(copy)
     if os.environ.get("PYTHONPATH") != str(copy / "src"):
         os.execve(sys.executable, [sys.executable, *sys.argv], environment(copy))
     os.chdir(copy)
 
-    with contextlib.suppress(FileNotFoundError):
-        shutil.copy(table, table.with_suffix(".before.csv"))
     rows = list(csv.reader(table.open(encoding="utf-8")))[1:] if table.exists() else []
+    mutants = chosen(copy, asked.only, asked.seed)
     if asked.survivors:
-        rows = [row for row in rows if row[5] in {"killed", "timeout"}]
+        alive = {tuple(row[:5]) for row in rows if row[5] in ALIVE}
+        rows = [row for row in rows if row[5] not in ALIVE]
+        mutants = [mutant for mutant in mutants if row_of(mutant)[:5] in alive]
+    done = {tuple(row[:5]) for row in rows}
+    mutants = [mutant for mutant in mutants if row_of(mutant)[:5] not in done]
     with table.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerows([FIELDS, *rows])
@@ -363,15 +372,9 @@ def main() -> None:
             writer.writerow(row_of(mutant, verdict, seconds, by))
             file.flush()
 
-        decider = Decider(
-            copy=copy,
-            mutants=chosen(copy, asked.only, asked.seed, {tuple(row[:5]) for row in rows}),
-            until=time.monotonic() + 60 * asked.minutes,
-            most_seconds=asked.seconds,
-            write=write,
-            again=asked.folder / "watched.json",
-        )
-        options = ["-q", "-p", "no:randomly", "-p", "no:cacheprovider", f"--basetemp={asked.folder / 'pytest'}"]
+        until = time.monotonic() + 60 * asked.minutes
+        decider = Decider(copy, mutants, until, asked.seconds, write, folder / "watched.json")
+        options = ["-q", "-p", "no:randomly", "-p", "no:cacheprovider", f"--basetemp={folder / 'pytest'}"]
         pytest.main([*options, "-s", *suite(copy, asked.tests)], plugins=[decider])
 
 
