@@ -37,11 +37,13 @@ from mutant_edits import Mutant, mutants_of, mutated
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("curator", "noise", "budget")
 SUITE = {
-    "unit": "budget_amounts budget_conversions category_selection exact_tables ledger_accounts ledger_entries "
-    "ledger_export ledger_file ledger_selections linear_statistics logarithms noise_proof_notes noise_samplers "
-    "noise_selection_privacy plain_questions private_draw questions room select_worst selection_privacy sparse_counts "
-    "split_decisions table_distances transcript tree_counts unnoticed_slips vector_questions",
-    "naive": "cells conversion linear_sensitivity noise noise_tails select_worst table_distances vector_sensitivity",
+    "unit": "budget_amounts budget_conversions category_selection cli_ledger exact_tables ledger_accounts ledger_export "
+    "ledger_file ledger_selections linear_statistics logarithms noise_proof_notes noise_samplers "
+    "noise_selection_privacy plain_questions private_draw private_draw_privacy questions room select_worst "
+    "selection_privacy selections_in_releases sparse_counts split_decisions table_distances transcript tree_counts "
+    "unnoticed_slips vector_questions vector_records",
+    "naive": "cells conversion linear_sensitivity noise noise_tails private_sampling select_worst table_distances "
+    "vector_sensitivity",
     "property": "budget ledger noise_enclosures",
     "statistical": "category_law cell_laws gibbs_law noise_laws selection_law weighted_draws",
     "boundary": "one_debit_one_noise private_draw_replay",

@@ -1,6 +1,7 @@
 """Slips of the hand in the room, the noise and the budget that no fast test noticed (tools/mutants.py)."""
 
 import itertools
+import math
 from fractions import Fraction
 from pathlib import PurePosixPath
 
@@ -9,6 +10,7 @@ import pytest
 
 from helpers.bits import ScriptedBits, SeededBits
 from lapwing.budget.exact import exact_number
+from lapwing.budget.logarithms import log_between
 from lapwing.errors import ParameterError
 from lapwing.noise import bernoulli, geometric, inverse_cdf
 from lapwing.noise.bernoulli import bernoulli_exp, bernoulli_exp_multiples
@@ -64,6 +66,27 @@ def test_a_digit_that_is_too_coarse_to_divide_by_is_enclosed_by_all_numbers():
 def test_weights_that_are_none_are_refused(weights):
     with pytest.raises(ParameterError, match="none below 0"):
         weighted_draws(np.array(weights, dtype=np.int64), 1, SeededBits(1))
+
+
+def test_weights_may_sum_to_one():
+    assert weighted_draws(np.array([0, 1, 0]), 2, SeededBits(1)).tolist() == [1, 1]
+
+
+def test_a_limit_of_one_is_the_least_that_draws_are_capped_at():
+    half = Exponential(Fraction(1, 2))
+
+    assert set(geometric.geometric(half, 100, SeededBits(2), limit=1).tolist()) == {0, 1}
+    with pytest.raises(ParameterError, match="limit must be from 1"):
+        geometric.geometric(half, 1, SeededBits(2), limit=0)
+
+
+@pytest.mark.parametrize("number", [Fraction(10**2000), Fraction(1, 10**2000)])
+def test_numbers_of_two_thousand_digits_have_a_logarithm_and_longer_ones_are_refused(number):
+    lower, upper = log_between(number)
+
+    assert float(lower) == pytest.approx(float(upper)) == pytest.approx(2000 * math.log(10) * (1 if number > 1 else -1))
+    with pytest.raises(ParameterError, match="at most 2000 digits"):
+        log_between(number * number)
 
 
 def test_tables_that_all_draws_share_cannot_be_written():
