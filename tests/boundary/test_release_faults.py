@@ -83,12 +83,15 @@ def test_a_disk_that_fails_at_any_call_loses_nothing_and_names_the_way_out(
     tracer: Server, earlier: dict[str, bytes], tmp_path: Path, error: int
 ) -> None:
     calls = file_calls(tracer, tmp_path, earlier)
+    # Of SQLite's many locks, each fails in one of the ways.
+    shares = [(number, is_like_the_last(calls, number)) for number in range(1, len(calls) + 1)]
+    numbers = [number for number, is_alike in shares if not is_alike or ERRORS[number % len(ERRORS)] == error]
 
     found = []
-    for number, call in enumerate(calls, 1):
-        found += failed_at(tracer, tmp_path, call, number, error, earlier)
+    for number in numbers:
+        found += failed_at(tracer, tmp_path, calls[number - 1], number, error, earlier)
 
-    assert len(calls) > 500
+    assert len(numbers) > 200
     assert found == []
 
 

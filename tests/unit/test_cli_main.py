@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 import warnings
@@ -162,3 +163,32 @@ def test_help_loads_no_table_library():
     assert "typer" in done.stdout
     assert "numpy" not in done.stdout
     assert "polars" not in done.stdout
+
+
+@pytest.mark.parametrize("is_buffered", [True, False])
+def test_output_onto_a_full_disk_is_one_line(is_buffered):
+    if not Path("/dev/full").exists():
+        pytest.skip("this machine has no /dev/full")
+    environment = {**os.environ, "PYTHONUNBUFFERED": "" if is_buffered else "1"}
+
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [COMMAND, "mechanisms"], stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment
+        )
+
+    assert done.returncode == 1
+    assert done.stderr == (
+        "lapwing: standard output, or a temporary file, cannot be written (No space left on device); "
+        "give it a place with free space\n"
+    )
+
+
+def test_a_reader_that_goes_away_is_told_nothing():
+    command = [COMMAND, "mechanisms"]
+    reads, writes = os.pipe()
+    os.close(reads)
+
+    done = subprocess.run(command, stdout=writes, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writes)
+
+    assert (done.returncode, done.stderr) == (1, "")

@@ -1,39 +1,43 @@
 """Let a release that fails half-way say how it is finished."""
 
-import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from lapwing.errors import BudgetError, DataError
 
+T = TypeVar("T")
 
-@contextlib.contextmanager
-def resumable(transcript: Path | None) -> Iterator[None]:
-    """Add to a failure of disk or ledger that the release can be resumed.
+
+def resumable(transcript: Path | None, work: Callable[[], T]) -> T:
+    """Do the work of a release, and add to a failure of disk or ledger that it can be resumed.
 
     Parameters
     ----------
     transcript : Path or None
         Where its answers are kept. A release that was refused before it was paid has removed the file.
+    work : callable
+        Called once, without arguments.
+
+    Returns
+    -------
+    object
+        What ``work`` returns.
 
     Raises
     ------
     BudgetError, DataError
-        What was raised inside.
+        Like the one that ``work`` raised, without context.
 
     Examples
     --------
-    >>> with resumable(None):
-    ...     raise DataError("the disk is full")
-    Traceback (most recent call last):
-    lapwing.errors.DataError: the disk is full
+    >>> resumable(None, lambda: 3)
+    3
     """
     try:
-        yield
+        return work()
     except (BudgetError, DataError) as error:
         failure = error
-    else:
-        return
     if transcript is None or not transcript.exists():
         raise failure
     raise type(failure)(f"{failure}; `lapwing resume {transcript}` goes on from what is paid and answered")

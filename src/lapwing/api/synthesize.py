@@ -113,9 +113,10 @@ def synthesize(
     kind = open_table(data, settings.schema).kind
     source = code_table(data, settings.schema)
     terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
-    with closing(open_sink(records, settings, terms)) as sink, resumable(records.transcript):
+    with closing(open_sink(records, settings, terms)) as sink:
         debit = partial(sink.debit, settings)
-        release = run_release(source, settings, terms, records, debit=debit, sink=sink, secret_bits=SystemBits)
+        run = partial(run_release, source, settings, terms, records, debit=debit, sink=sink, secret_bits=SystemBits)
+        release = resumable(records.transcript, run)
     return replace(release, kind=kind)
 
 
@@ -151,15 +152,16 @@ def resume(transcript: str | os.PathLike[str], data: object) -> Release:
         if terms != public_terms(source, settings.schema, settings.relation, settings.expected_rows):
             raise DataError("the table has another public number of rows than the transcript; give the same table")
         accounted = AccountedSink(sink, records, recorded)
-        with resumable(path):
-            release = run_release(
-                source,
-                settings,
-                terms,
-                records,
-                debit=partial(accounted.debit, settings),
-                sink=accounted,
-                secret_bits=SystemBits,
-                recorded=recorded,
-            )
+        run = partial(
+            run_release,
+            source,
+            settings,
+            terms,
+            records,
+            debit=partial(accounted.debit, settings),
+            sink=accounted,
+            secret_bits=SystemBits,
+            recorded=recorded,
+        )
+        release = resumable(path, run)
     return replace(release, kind=kind)

@@ -1,5 +1,6 @@
 """The command `lapwing`: finds the command that was meant, and turns every failure into one clear line."""
 
+import errno
 import io
 import os
 import sys
@@ -34,6 +35,7 @@ from lapwing.release.version import VERSION
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _INTERRUPT_STATUS = 130
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 _INTERRUPTED = (
     "interrupted; `lapwing resume` finishes a release that a ledger or transcript has recorded, and the same `lapwing "
     "link` with --transcript one of linked tables"
@@ -80,7 +82,9 @@ def run() -> NoReturn:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that knows no Greek shows a sign for ε instead of failing; stderr does so by default.
         sys.stdout.reconfigure(errors="backslashreplace")
-    sys.exit(execute(sys.argv[1:]))
+    status = execute(sys.argv[1:])
+    _drop_what_is_unwritten()
+    sys.exit(status)
 
 
 def _keep_own_stderr() -> None:
@@ -88,6 +92,14 @@ def _keep_own_stderr() -> None:
     if isinstance(sys.stderr, io.TextIOWrapper):
         own = os.dup(sys.stderr.fileno())
         sys.stderr = os.fdopen(own, "w", encoding=sys.stderr.encoding, errors="backslashreplace", buffering=1)
+
+
+def _drop_what_is_unwritten() -> None:
+    """Leave nothing for the interpreter to write at its end: what stdout did not take before it will not take then."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def execute(arguments: Sequence[str]) -> int:
@@ -110,6 +122,7 @@ def execute(arguments: Sequence[str]) -> int:
         warnings.showwarning = _show_warning
         try:
             status = int(typer.main.get_command(app).main(list(arguments), "lapwing", standalone_mode=False) or 0)
+            sys.stdout.flush()  # a full disk shows here, not after the status was given
             # Typer turns an interrupt into this status.
             line = _INTERRUPTED if status == _INTERRUPT_STATUS else ""
         except Exception as error:
@@ -127,6 +140,11 @@ def _verdict(error: Exception) -> tuple[str, int]:
         return _INTERRUPTED, _INTERRUPT_STATUS
     if isinstance(error, type(typer.BadParameter("")).__mro__[1]):
         return _usage(error), 2
+    if isinstance(error, OSError) and error.errno in _UNWRITABLE:
+        reason = os.strerror(error.errno)
+        return f"standard output, or a temporary file, cannot be written ({reason}); give it a place with free space", 1
+    if isinstance(error, BrokenPipeError):
+        return "", 1  # whoever read the output has gone away, and needs no word
     place = "an unknown place"
     for frame, number in traceback.walk_tb(error.__traceback__):
         path = Path(frame.f_code.co_filename)

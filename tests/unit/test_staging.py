@@ -1,0 +1,191 @@
+import errno
+import fcntl
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from lapwing.api.resumable import resumable
+from lapwing.errors import BudgetError, DataError, ParameterError
+from lapwing.table import staging
+from lapwing.table.outputs import whole_files
+from lapwing.table.staging import alone_in, staged
+
+OLD = time.time() - 2 * staging.LEFT_SECONDS
+
+
+def left_behind(folder, *, age=OLD):
+    """Make a hidden folder as a process that was killed leaves it."""
+    left = folder / ".lapwing-abcdefgh"
+    left.mkdir(mode=0o700)
+    (left / ".x.csv").write_text("half of")
+    os.utime(left, (age, age))
+    return left
+
+
+def test_an_old_hidden_folder_of_no_process_is_cleared_away(tmp_path):
+    left = left_behind(tmp_path)
+
+    with staged(tmp_path):
+        assert not left.exists()
+
+
+def test_a_young_hidden_folder_stays(tmp_path):
+    left = left_behind(tmp_path, age=time.time() - 3600)
+
+    with staged(tmp_path):
+        assert left.exists()
+
+
+def test_an_old_hidden_folder_of_a_process_that_lives_stays(tmp_path):
+    with staged(tmp_path) as held:
+        os.utime(held, (OLD, OLD))
+        with staged(tmp_path):
+            assert held.exists()
+
+
+def test_what_only_looks_like_a_hidden_folder_stays(tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "mine").touch()
+    (tmp_path / "targets").mkdir()
+    link, file = tmp_path / "targets" / ".lapwing-link", tmp_path / "targets" / ".lapwing-file"
+    link.symlink_to(elsewhere)
+    file.touch()
+    os.utime(elsewhere, (OLD, OLD))
+    os.utime(file, (OLD, OLD))
+
+    with staged(tmp_path / "targets"):
+        pass
+
+    assert link.is_symlink()
+    assert file.exists()
+    assert (elsewhere / "mine").exists()
+
+
+def test_two_wait_for_each_other_to_name_their_files(tmp_path):
+    order = []
+
+    def second():
+        with alone_in(tmp_path):
+            order.append("second")
+
+    with alone_in(tmp_path):
+        thread = threading.Thread(target=second)
+        thread.start()
+        time.sleep(0.1)
+        order.append("first")
+    thread.join()
+
+    assert order == ["first", "second"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_process_that_never_ends_naming_its_files_is_not_waited_for_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr(staging, "PATIENCE_SECONDS", 0.05)
+    written = whole_files([tmp_path / "rows.csv", tmp_path / "c.json"])
+    written.__enter__()
+
+    with alone_in(tmp_path), pytest.raises(DataError, match=r"another process is putting its files in place"):
+        written.__exit__(None, None, None)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_of_another_program_on_the_folder_stops_nothing(tmp_path):
+    handle = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+
+    with staged(tmp_path), alone_in(tmp_path):
+        pass
+    os.close(handle)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_there_are_no_locks_files_are_written_and_nothing_is_cleared_away(tmp_path, monkeypatch):
+    def refuse(handle, operation):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    left = left_behind(tmp_path)
+    targets = [tmp_path / "rows.csv", tmp_path / "c.json"]
+
+    with whole_files(targets) as places:
+        for place in places:
+            place.write_text("new")
+
+    assert [target.read_text() for target in targets] == ["new", "new"]
+    assert sorted(tmp_path.iterdir()) == sorted([*targets, left])
+
+
+def test_a_folder_that_may_be_written_but_not_read_takes_files(tmp_path, monkeypatch):
+    opened = os.open
+
+    def refuse(path, flags, *mode):
+        if Path(path) == tmp_path:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return opened(path, flags, *mode)
+
+    monkeypatch.setattr(os, "open", refuse)
+
+    with whole_files([tmp_path / "rows.csv"]) as (place,):
+        place.write_text("new")
+
+    assert (tmp_path / "rows.csv").read_text() == "new"
+
+
+def test_a_folder_whose_names_do_not_reach_the_disk_is_a_failure(tmp_path, monkeypatch):
+    synced = os.fsync
+
+    def fail(handle):
+        if os.path.isdir(f"/proc/self/fd/{handle}"):
+            raise OSError(errno.EIO, "Input/output error")
+        synced(handle)
+
+    monkeypatch.setattr(os, "fsync", fail)
+
+    with pytest.raises(DataError, match="Input/output error"), whole_files([tmp_path / "rows.csv"]) as (place,):
+        place.write_text("new")
+
+
+def failing(error):
+    """Return work that fails."""
+
+    def work():
+        raise error
+
+    return work
+
+
+@pytest.mark.parametrize("kind", [BudgetError, DataError])
+def test_a_failure_of_a_release_that_is_kept_says_how_it_goes_on(tmp_path, kind):
+    kept = tmp_path / "t.jsonl"
+    kept.touch()
+
+    with pytest.raises(kind, match=r"^the disk is full; `lapwing resume \S+t.jsonl` goes on") as caught:
+        resumable(kept, failing(kind("the disk is full")))
+    with pytest.raises(kind, match=r"^the disk is full$"):
+        resumable(tmp_path / "gone.jsonl", failing(kind("the disk is full")))
+    with pytest.raises(ParameterError, match=r"^rows must be at least 1$"):
+        resumable(kept, failing(ParameterError("rows must be at least 1")))
+
+    assert caught.value.__context__ is None
+
+
+def test_a_folder_of_transcripts_that_cannot_be_made_is_one_sentence(tmp_path):
+    import lapwing as lw
+    from lapwing.budget.ledger import Ledger
+
+    ledger = Ledger.create_or_open(tmp_path / "b.db")
+    ledger.init("d", unit="pure", limit=1, relation="add-remove", privacy_unit="row")
+    (tmp_path / "b.db.transcripts").write_text("in the way")
+    (tmp_path / "rows.csv").write_text("flag\ntrue\n")
+    schema = {"fields": [{"name": "flag", "type": "boolean"}]}
+
+    with pytest.raises(DataError, match=r"the folder \S+b.db.transcripts cannot be made"):
+        lw.synthesize(tmp_path / "rows.csv", schema, epsilon=1, ledger=ledger.path, dataset="d")
+
+    assert ledger.balance("d").spent == 0
