@@ -37,7 +37,7 @@ from mutant_edits import Mutant, mutants_of, mutated
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("curator", "noise", "budget")
 SUITE = {
-    "unit": "budget_amounts budget_conversions category_selection cli_ledger exact_tables ledger_accounts ledger_export "
+    "unit": "budget_amounts budget_conversions category_selection cli_ledger exact_tables ledger_accounts "
     "ledger_file ledger_selections linear_statistics logarithms noise_proof_notes noise_samplers "
     "noise_selection_privacy plain_questions private_draw private_draw_privacy questions room select_worst "
     "selection_privacy selections_in_releases sparse_counts split_decisions table_distances transcript tree_counts "
