@@ -1,21 +1,19 @@
-"""Black box: how far answers and releases of Adaptive tell two neighbours apart, as far as runs alone can certify.
+"""Black box: how far releases of Adaptive tell two neighbours apart, as far as runs alone can certify.
 
-Only a second net: record and replay looks at exact losses. The planted bugs say how much it catches; of a whole release
-at epsilon 2, noise for a row where a person has three (six times too little) shows after 1500 runs, half the noise not.
+Only a second net: record and replay looks at exact losses, and single questions have a black box of their own. The
+planted bugs say how much it catches; of a whole release at epsilon 2, noise for a row where a person has three (six
+times too little) shows after 1500 runs, half the noise not.
 """
 
 import itertools
-from fractions import Fraction
 
 import numpy as np
 import polars as pl
 import pytest
 
-import lapwing.curator.select_worst as answering
-from helpers.black_box import certified_loss
+from lapwing.audit.black_box import certified_loss
 from lapwing.budget.budget import Budget
 from lapwing.curator.room import Room
-from lapwing.curator.select_worst import ExactTables, answer_select_worst
 from lapwing.mechanisms import adaptive
 from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.noise.bits import SystemBits
@@ -29,13 +27,8 @@ from lapwing.schema.groupings import identity
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import code_table
 
-EPSILON = 2
-FEW = 10_000
-MANY = 100_000
 FEW_RELEASES = 150
 MANY_RELEASES = 4_000
-
-CASES = [("add-remove", 1), ("replace-one", 3)]
 
 
 def schema_of(max_rows):
@@ -56,80 +49,6 @@ def neighbours(relation, max_rows):
         code_table(pl.DataFrame(rows, schema=["person", "a", "b"], orient="row"), schema_of(max_rows))
         for rows in tables
     ]
-
-
-# ------------------------------------------------------------------------------------------------------ selections
-
-
-def worst_question(sources, terms):
-    """Return a selection of two tables, one of which grows worse where the other grows better, both by all they can."""
-    schema = schema_of(terms.max_rows)
-    levels = tuple((identity(column.domain),) for column in schema.columns)
-    parts = {
-        "columns": ("a", "b"),
-        "levels": levels,
-        "candidates": (((0, 0),), ((1, 0),)),
-        "estimates": np.array([0, 1000, -1, 1000, 0, -1]),
-        "epsilon": Fraction(EPSILON),
-        "notion": "pure",
-    }
-    plain = SelectWorst(**parts, penalties=np.array([0, 0]))
-    scores = answering.misfit_scores(plain, ExactTables().cells(plain, sources[0]))
-    # On the first table the first candidate is chosen one time in 26 when all is well.
-    ahead = round(3.2 * 2 * plain.sensitivity(terms.relation, terms.max_rows).l1 / EPSILON)
-    return SelectWorst(**parts, penalties=np.array([ahead + scores[0] - scores[1], 0]))
-
-
-def loss_of_selections(relation, max_rows, runs):
-    """Return the certified loss of one selection."""
-    terms, sources = Terms(relation=relation, max_rows=max_rows), neighbours(relation, max_rows)
-    question, bits = worst_question(sources, terms), SystemBits()
-    seen = []
-    for source in sources:
-        known = ExactTables()
-        answers = (answer_select_worst([question], source, terms, bits, known) for _ in range(runs))
-        seen.append(np.array([[answer.choice] for (answer,) in answers]))
-    return certified_loss(*seen)
-
-
-@pytest.mark.parametrize(("relation", "max_rows"), CASES)
-def test_selections_lose_no_more_than_they_claim(relation, max_rows):
-    loss = loss_of_selections(relation, max_rows, FEW)
-
-    assert 0.5 * EPSILON < loss <= EPSILON
-
-
-def test_a_selection_at_half_the_sensitivity_is_certified(monkeypatch):
-    scale_the_sensitivity(monkeypatch, Fraction(1, 2), 2)
-
-    assert loss_of_selections("replace-one", 1, FEW) > EPSILON
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(("relation", "max_rows"), CASES)
-def test_many_selections_lose_no_more_than_they_claim(relation, max_rows):
-    loss = loss_of_selections(relation, max_rows, MANY)
-
-    assert 0.7 * EPSILON < loss <= EPSILON
-
-
-@pytest.mark.full
-def test_a_selection_a_fifth_short_of_its_scale_is_certified(monkeypatch):
-    scale_the_sensitivity(monkeypatch, Fraction(4, 5), 10)
-
-    assert loss_of_selections("replace-one", 5, MANY) > EPSILON
-
-
-def scale_the_sensitivity(patch, factor, true):
-    """Let selections be drawn for less than the true sensitivity, which the question still finds."""
-    honest = answering.exponential_mechanism
-    short = int(true * factor)
-    patch.setattr(
-        answering, "exponential_mechanism", lambda scores, epsilon, _, bits: honest(scores, epsilon, short, bits)
-    )
-
-
-# -------------------------------------------------------------------------------------------------- whole releases
 
 
 def seen_of_release(source, terms, budget, number):

@@ -211,6 +211,12 @@ COSTLY = {
         ("SplitDecisions", "add-remove", 3),
         6400,
     ),
+    "splits: one level": (
+        every_level_at_the_whole_cost,
+        splitting,
+        ("SplitDecisions", "add-remove", 1, "pure", "PrivTree"),
+        12_800,
+    ),
     "grid: half": (half_of_the_noise_of_cells, counting_cells, ("SparseCounts", "add-remove", 3), 6400),
     "grid: empty": (empty_cells_without_noise, counting_cells, ("SparseCounts", "add-remove", 1), 6400),
     "leaves: signs": (
@@ -227,8 +233,11 @@ COSTLY = {
 }
 
 
+PLANTED = (*CHEAP.values(), *COSTLY.values())
+
+
 def test_something_is_planted_in_every_question():
-    assert {asked[0] for _, _, asked, _ in CHEAP.values()} == {kind.__name__ for kind in get_args(KnownQuestion)}
+    assert {asked[0] for _, _, asked, _ in PLANTED} == {kind.__name__ for kind in get_args(KnownQuestion)}
 
 
 @pytest.mark.parametrize(("plant", "module", "asked", "runs"), CHEAP.values(), ids=CHEAP)
