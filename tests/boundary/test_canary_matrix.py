@@ -42,7 +42,15 @@ def run(given, call, folder, capfd, monkeypatch):
     return found
 
 
-@pytest.mark.parametrize(("given", "call"), covering(2))
+REFUSED = [
+    (given, call) for call in CALLS for given in ("gzip cut off", "lazy code that fails") if belongs(given, call)
+]
+"""Each call with a table that nobody can read to its end: the error comes from within."""
+
+PAIRS = list(dict.fromkeys([*covering(2), *REFUSED, ("lazy code that prints", "synthesize")]))
+
+
+@pytest.mark.parametrize(("given", "call"), PAIRS)
 def test_no_planted_value_shows_in_the_covering_sample(given, call, tmp_path, capfd, monkeypatch):
     assert run(given, call, tmp_path / "here", capfd, monkeypatch) == {}
 
