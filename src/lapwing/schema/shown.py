@@ -145,7 +145,7 @@ def multiples(codes: np.ndarray, first: Fraction, grid: Fraction, last: int) -> 
     below = math.lcm(first.denominator, grid.denominator)
     start, stride = int(first * below), int(grid * below)
     largest = max(abs(start), abs(start + last * stride))
-    if largest <= _EXACT and below <= _EXACT:
+    if max(largest, stride, below) <= _EXACT:
         # One division of two exact integers is rounded once, like the reading of a decimal literal.
         return np.asarray((start + codes * stride) / below)
     return np.asarray(float(first) + codes * float(grid))

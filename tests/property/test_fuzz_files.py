@@ -1,0 +1,234 @@
+"""Files of strangers with random damage are read, or refused in a sentence of ours, and lead to no other file.
+
+Schemas, linked schemas, public tables, conditions and the metadata of other tools.
+"""
+
+import json
+import random
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from helpers.foreign_files import FOREIGN
+from helpers.hostile import changed, damaged, outcome, watched
+from lapwing.api.public_tables import read_public_tables, with_public_tables
+from lapwing.cli.conditions import read_condition_rows, read_conditions
+from lapwing.schema.foreign.reading import read_foreign
+from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.schemas import Schema
+from lapwing.table.decode import decoded_column
+
+NEEDED = {"constraints": {"required": True}}
+FULL: dict[str, Any] = {
+    "name": "everything",
+    "privacyUnit": {"field": "person", "maxRows": 3},
+    "missingValues": ["", "NA"],
+    "purchases": [
+        {
+            **{"fields": ["sex"], "notion": "pure", "amount": "1/3", "relation": "add-remove"},
+            **{"privacyUnit": "person:3", "release": "8f14e45f", "lapwing": "0.1.0"},
+        }
+    ],
+    "fields": [
+        {"name": "person", "type": "integer", "role": "identifier"},
+        {
+            "name": "age",
+            "type": "integer",
+            "constraints": {"minimum": 0, "maximum": 99, "required": True},
+            "special": [-1],
+        },
+        {"name": "left", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}},
+        {"name": "total", "type": "integer", "constraints": {"minimum": 0, "maximum": 198}},
+        {
+            **{"name": "income", "type": "number", "constraints": {"minimum": 0, "maximum": 100000}},
+            **{"resolution": 0.5, "scale": "log"},
+        },
+        {"name": "sex", "type": "string", "categories": ["f", "m"], "provenance": "public", **NEEDED},
+        {
+            **{"name": "job", "type": "string", "categories": ["a1", "a2", "b1", "b2", "other"]},
+            **{"hierarchy": {"prefixes": [1]}, "unlisted": "other"},
+        },
+        {"name": "born", "type": "date", "constraints": {"minimum": "1900-01-01", "maximum": "2020-12-31"}},
+        {
+            **{"name": "seen", "type": "datetime", "resolution": "hour"},
+            "constraints": {"minimum": "2000-01-01T00:00:00", "maximum": "2020-12-31T00:00:00"},
+        },
+        {"name": "ok", "type": "boolean", "trueValues": ["true"], "falseValues": ["false"]},
+        {"name": "fine", "type": "boolean", **NEEDED},
+        {"name": "town", "type": "integer", "categories": [1, 2], "hierarchy": {"parents": {"1": "n", "2": "s"}}},
+    ],
+    "rules": [
+        {"order": ["age", "left"], "description": "x"},
+        {"sum": {"age": 1, "left": 1}, "equals": "total"},
+        {"determines": ["sex"], "column": "fine", "values": [["f", True], ["m", False]]},
+        {"when": {"sex": "f", "age": {"maximum": 10}}, "then": {"ok": True}},
+        {"never": {"sex": "m", "job": ["a1", "a2"]}},
+        {"allowed": ["sex", "ok"], "rows": [["f", True], ["f", False], ["m", True], ["m", None], ["f", None]]},
+    ],
+    "publicTables": [
+        {"columns": ["sex"], "cells": [["f", 510], ["m", 490]], "source": "Census", "provenance": "public"},
+        {
+            **{"columns": ["age", "sex"], "source": "Census", "provenance": "public", "hold": "prior", "sd": 9.0},
+            "cells": [
+                [{"minimum": 0, "maximum": 17}, "f", 100],
+                [{"minimum": 18}, ["f"], 410],
+                [{"maximum": 17}, "m", 9],
+            ],
+            "complete": True,
+        },
+    ],
+}
+LINKED: dict[str, Any] = {
+    **{"key": "home", "maxChildren": 4, "count": "persons", "rules": [{"order": ["rooms", "age"]}]},
+    "parent": {
+        "fields": [
+            {"name": "home", "type": "integer", "role": "identifier"},
+            {"name": "rooms", "type": "integer", "constraints": {"minimum": 1, "maximum": 9, "required": True}},
+        ]
+    },
+    "child": {
+        "fields": [
+            {"name": "home", "type": "integer", "role": "identifier"},
+            {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99, "required": True}},
+        ]
+    },
+}
+BARE = Schema.load({key: value for key, value in FULL.items() if key != "publicTables"})
+CELLS = (
+    b"age,sex,count\n0..17,f,100\n18..,f,410\n..17,m,90\n18..,m,400\n",
+    b"born,count\n..2000-01-01,5\n2000-01-02..,6\n",
+    b"income,count\n..5000,5\n5000.5..,6\n,7\n",
+)
+CONDITIONS = (
+    b"age,sex\n30,f\n31,m\n",
+    b"income,job\n5.5,a1\n,other\n",
+    b"born,seen,ok\n2000-01-01,2001-01-01T00:00,true\n",
+)
+WHERE = (
+    "age=30..40",
+    "sex=f,m",
+    "job=",
+    "born=2000-01-01..2001-01-01",
+    "income=1e3",
+    "town=1",
+    "seen=2001-01-01T00:00",
+)
+METADATA = sorted(path for path in FOREIGN.rglob("*") if path.suffix in (".json", ".yaml"))
+
+
+def _schema(path: Path) -> object:
+    schema = Schema.load(path)
+    assert Schema.from_dict(schema.to_dict()) == schema
+    return schema.fingerprint
+
+
+def _linked(path: Path) -> object:
+    schema = LinkedSchema.load(path)
+    assert LinkedSchema.load(schema.to_dict()) == schema
+    return schema.counted, schema.joined
+
+
+def _public(path: Path) -> object:
+    return with_public_tables(BARE, list(read_public_tables(path, "Census 2020")))
+
+
+def _conditions(path: Path) -> object:
+    return read_condition_rows(path, BARE)
+
+
+def _where(path: Path) -> object:
+    return read_conditions([path.read_bytes().decode("utf-8", "replace")], BARE)
+
+
+def _metadata(path: Path) -> object:
+    return read_foreign(path).schema.to_dict()
+
+
+def _of_tree(tree: Any, rng: random.Random) -> bytes:
+    return json.dumps(changed(tree, rng)).encode()
+
+
+def _of_metadata(rng: random.Random) -> bytes:
+    content = rng.choice(METADATA).read_bytes()
+    is_tree = content[:1] in (b"{", b"[") and rng.random() < 0.7
+    return _of_tree(json.loads(content), rng) if is_tree else damaged(content, rng)
+
+
+KINDS: dict[str, tuple[str, Any, Any]] = {
+    "schema": (".json", partial(_of_tree, FULL), _schema),
+    "bytes of a schema": (".json", partial(damaged, json.dumps(FULL).encode()), _schema),
+    "linked schema": (".json", partial(_of_tree, LINKED), _linked),
+    "public table": (".json", partial(_of_tree, FULL["publicTables"]), _public),
+    "cells of a public table": (".csv", lambda rng: damaged(rng.choice(CELLS), rng), _public),
+    "rows of conditions": (".csv", lambda rng: damaged(rng.choice(CONDITIONS), rng), _conditions),
+    "text of a condition": (".txt", lambda rng: damaged(rng.choice(WHERE).encode(), rng), _where),
+    "metadata of other tools": (".json", _of_metadata, _metadata),
+}
+
+
+@pytest.mark.parametrize("count", [80, pytest.param(20_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_damaged_files_are_read_or_refused_at_once(kind, count, tmp_path):
+    suffix, make, read = KINDS[kind]
+    path = tmp_path / f"file{suffix}"
+    rng, found, slowest = random.Random(kind), [], 0.0
+
+    for _ in range(count):
+        path.write_bytes(make(rng))
+        started = time.process_time()
+        with watched(path):
+            found.append(outcome(partial(read, path)))
+        slowest = max(slowest, time.process_time() - started)
+
+    assert set(found) <= {"read", "SchemaError", "ParameterError", "DataError", "CapacityError"}
+    assert any(name != "read" for name in found)
+    assert slowest < 5
+
+
+@pytest.mark.parametrize("kind", ["schema", "linked schema", "public table"])
+def test_the_files_that_are_damaged_here_are_good(kind, tmp_path):
+    tree = {"schema": FULL, "linked schema": LINKED, "public table": FULL["publicTables"]}[kind]
+    path = tmp_path / "file.json"
+    path.write_text(json.dumps(tree), encoding="utf-8")
+
+    assert outcome(partial(KINDS[kind][2], path)) == "read"
+
+
+@pytest.mark.parametrize("end", [{"x": None}, [1], [[]], {}])
+def test_the_ends_of_a_range_in_a_public_table_are_values(end, tmp_path):
+    table = {"columns": ["age"], "cells": [[{"minimum": end}, 5]], "source": "c", "provenance": "public"}
+    path = tmp_path / "table.json"
+    path.write_text(json.dumps(table), encoding="utf-8")
+
+    assert outcome(partial(_public, path)) == "SchemaError"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a\re,sex,count\n0..17,f,100\n",
+        b"sex,count\nf," + b"9" * 5000 + b"\n",
+        b"sex,count\nf,\xc2\xb2\n",
+        b"sex,count\n" + b"x" * 200_000 + b",1\n",
+        b"",
+        b"\0,count\n1,2\n",
+        b'"',
+    ],
+    ids=["old line end", "digits", "superscript", "long cell", "empty", "null", "quote"],
+)
+def test_odd_cells_of_a_public_table_are_refused_in_a_sentence(content, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_bytes(content)
+
+    assert outcome(partial(_public, path)) in ("SchemaError", "ParameterError")
+
+
+def test_a_resolution_far_larger_than_the_range_is_no_overflow():
+    field = {"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 1}, "resolution": 10**30}
+    found = Schema.load({"fields": [field]}).field("x")
+
+    assert decoded_column(found, np.zeros(2, dtype=found.domain.dtype)).to_list() == [0, 0]
