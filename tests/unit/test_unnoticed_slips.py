@@ -6,18 +6,25 @@ from fractions import Fraction
 from pathlib import PurePosixPath
 
 import numpy as np
+import polars as pl
 import pytest
 
 from helpers.bits import ScriptedBits, SeededBits
 from lapwing.budget.exact import exact_number
 from lapwing.budget.logarithms import log_between
+from lapwing.curator import private_draw
+from lapwing.curator.opening import public_terms
 from lapwing.errors import ParameterError
 from lapwing.noise import bernoulli, geometric, inverse_cdf
 from lapwing.noise.bernoulli import bernoulli_exp, bernoulli_exp_multiples
 from lapwing.noise.enclosures import Exponential, LaplaceTail, exp_minus
 from lapwing.noise.laplace import Sign, discrete_laplace, discrete_laplace_at_least
 from lapwing.noise.weighted import weighted_draws
+from lapwing.release.terms import Terms
+from lapwing.schema.schemas import Schema
+from lapwing.table.source import code_table
 
+FLAG = {"name": "flag", "type": "boolean", "constraints": {"required": True}}
 GAPS = (0, 2, 1, 0, 0, 7, 3)
 
 
@@ -109,3 +116,30 @@ def test_digits_of_other_scripts_are_no_number(value):
 def test_what_only_looks_like_a_number_when_it_is_printed_is_none():
     with pytest.raises(ParameterError, match=r"^epsilon must be a number, got a PurePosixPath"):
         exact_number("epsilon", PurePosixPath("0.5"))
+
+
+@pytest.mark.parametrize(
+    ("relation", "max_rows", "terms"),
+    [
+        ("replace-one", 1, {"rows": 3, "expected_rows": 7}),
+        ("replace-one", 2, {"max_rows": 2, "expected_rows": 7}),
+        ("add-remove", 1, {"expected_rows": 7}),
+    ],
+)
+def test_the_number_of_rows_is_public_beside_the_expected_one_only_where_neighbours_share_it(relation, max_rows, terms):
+    people = {"name": "person", "type": "string", "role": "identifier"}
+    schema = Schema.from_dict(
+        {"fields": [people, FLAG], "privacyUnit": {"field": "person", "maxRows": max_rows}},
+    )
+    source = code_table(pl.DataFrame({"person": ["a", "b", "c"], "flag": ["true", "false", None]}), schema)
+
+    assert public_terms(source, schema, relation, 7) == Terms(relation=relation, **terms)
+
+
+def test_a_private_draw_counts_each_row_once_and_nothing_else():
+    schema = Schema.from_dict({"fields": [FLAG, {**FLAG, "name": "other"}]})
+    table = pl.DataFrame({"flag": ["true", "true", "false"], "other": ["true", "false", "false"]})
+
+    counts = private_draw._cube_counts(("flag", "other"), code_table(table, schema))
+
+    assert sorted(counts.tolist()) == [0, 1, 1, 1]
