@@ -6,13 +6,13 @@ budget and never leaks any. There are no refunds.
 
 import os
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from os import PathLike
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 from lapwing.budget import ledger_accounts as accounts
 from lapwing.budget import ledger_chain as chain
@@ -22,6 +22,8 @@ from lapwing.budget.ledger_accounts import Balance
 from lapwing.budget.ledger_chain import SELECTION_UNITS, UNITS, Entry, Head
 from lapwing.budget.ledger_file import add_selections, create_if_absent, transact
 from lapwing.errors import BudgetError, DataError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,6 @@ class Ledger:
             details |= {"selection_delta": asked, "selection_units": allowance}
 
         def work(connection: sqlite3.Connection) -> Balance:
-            chain.verify(connection)
             if dataset in accounts.names(connection):
                 raise BudgetError(
                     f"data set {dataset!r} is in the ledger already and its terms are fixed; use another name, "
@@ -144,7 +145,7 @@ class Ledger:
             chain.append(connection, at=_now(), kind="init", dataset=dataset, units=units, details=details)
             return accounts.read_balance(connection, dataset)
 
-        return transact(self.path, "BEGIN IMMEDIATE", work)
+        return self._changed(work)
 
     def debit(
         self,
@@ -190,7 +191,6 @@ class Ledger:
         details = accounts.debit_details(budget, delta, description)
 
         def work(connection: sqlite3.Connection) -> Entry:
-            chain.verify(connection)
             account = accounts.read_balance(connection, dataset)
             accounts.check_release_terms(account, relation, privacy_unit)
             units = accounts.cost_units(account, budget)
@@ -211,7 +211,7 @@ class Ledger:
             )
             return Entry.from_row(row, account.unit)
 
-        return transact(self.path, "BEGIN IMMEDIATE", work)
+        return self._changed(work)
 
     def note_answers(self, dataset: str | None, release_id: str, digests: Sequence[str]) -> None:
         """Note the answers that a paid release has given, so that an older copy of its transcript is refused.
@@ -248,7 +248,6 @@ class Ledger:
         """
 
         def work(connection: sqlite3.Connection) -> Balance:
-            chain.verify(connection)
             account = accounts.read_balance(connection, dataset)
             units = accounts.limit_units(limit, account.unit, account.limit_delta)
             if Fraction(units, UNITS[account.unit]) < account.spent:
@@ -260,7 +259,7 @@ class Ledger:
             chain.append(connection, at=_now(), kind="limit", dataset=account.dataset, units=units, details=details)
             return accounts.read_balance(connection, account.dataset)
 
-        return transact(self.path, "BEGIN IMMEDIATE", work)
+        return self._changed(work)
 
     def find(self, dataset: str | None, release_id: str) -> Entry | None:
         """Return the entry that paid ``release_id``, or None."""
@@ -350,6 +349,11 @@ class Ledger:
             return chain.exported(chain.verify(connection), dataset)
 
         return transact(self.path, "BEGIN", work)
+
+    def _changed(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run ``work`` on a file that fits; it is checked first, so that others wait for no more than the work."""
+        self.verify()
+        return transact(self.path, "BEGIN IMMEDIATE", work)
 
 
 def _now() -> str:
