@@ -313,3 +313,27 @@ def test_a_ledger_that_does_not_exist_is_not_made_by_opening_it(tmp_path: Path) 
         Ledger.open(tmp_path / "none.db")
 
     assert list(tmp_path.iterdir()) == []
+
+
+def refusals(ledger: Ledger) -> dict[str, BudgetError]:
+    """Return each refusal that a debit can meet on an account with epsilon 0.3 left."""
+    ledger.debit("adult", "paid", Budget.pure("0.7"), **RELEASE)
+    asked: dict[str, tuple[Budget, dict[str, object], str]] = {
+        "too much": (Budget.pure(1), {}, "new"),
+        "zcdp": (Budget.zcdp(1), {}, "new"),
+        "relation": (Budget.pure("0.1"), {"relation": "replace-one"}, "new"),
+        "privacy unit": (Budget.pure("0.1"), {"privacy_unit": "person:2"}, "new"),
+        "selections": (Budget.pure("0.1"), {"delta": Fraction(1, 10**9)}, "new"),
+        "another budget": (Budget.pure("0.1"), {}, "paid"),
+    }
+    found = {}
+    for name, (budget, changes, release_id) in asked.items():
+        with pytest.raises(BudgetError) as refused:
+            ledger.debit("adult", release_id, budget, **(RELEASE | changes))
+        found[name] = refused.value
+    return found
+
+
+def test_every_refusal_of_a_debit_names_what_is_left(pure: Ledger) -> None:
+    for name, refusal in refusals(pure).items():
+        assert "epsilon 0.3 left" in str(refusal), name
