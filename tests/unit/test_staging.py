@@ -106,7 +106,7 @@ def test_a_lock_of_another_program_on_the_folder_stops_nothing(tmp_path):
 
 
 def test_where_there_are_no_locks_files_are_written_and_nothing_is_cleared_away(tmp_path, monkeypatch):
-    def refuse(handle, operation):
+    def refuse(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
