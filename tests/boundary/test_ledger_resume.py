@@ -156,7 +156,9 @@ def finished_after_a_kill(folder, name, step, *, torn):
 
 @pytest.mark.parametrize("stride", [12, pytest.param(1, marks=pytest.mark.full)], ids=["some", "all"])
 @pytest.mark.parametrize("torn", [False, True], ids=["between steps", "within a line"])
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.full if name == "Adaptive" else ()) for name in RUNS]
+)
 def test_a_run_that_is_killed_at_any_durable_step_is_paid_once_and_finished(tmp_path, name, torn, stride):
     steps = count(1, stride)
 
