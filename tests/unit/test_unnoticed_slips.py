@@ -15,9 +15,10 @@ from lapwing.budget.logarithms import log_between
 from lapwing.curator import private_draw
 from lapwing.curator.opening import public_terms
 from lapwing.errors import ParameterError
-from lapwing.noise import bernoulli, geometric, inverse_cdf
+from lapwing.noise import bernoulli, geometric, inverse_cdf, selection
 from lapwing.noise.bernoulli import bernoulli_exp, bernoulli_exp_multiples
 from lapwing.noise.enclosures import Exponential, LaplaceTail, exp_minus
+from lapwing.noise.gaussian import discrete_gaussian
 from lapwing.noise.laplace import Sign, discrete_laplace, discrete_laplace_at_least
 from lapwing.noise.weighted import weighted_draws
 from lapwing.release.terms import Terms
@@ -47,6 +48,25 @@ def test_a_word_beside_the_probability_is_decided_by_the_exact_value(unit):
     accepted = bernoulli_exp_multiples(multiples, unit, ScriptedBits([probability - 1, probability + 1]))
 
     assert accepted.tolist() == [True, False]
+
+
+@pytest.mark.parametrize(("epsilon", "sensitivity"), [(Fraction(1), 1), (Fraction(2, 3), 3)])
+def test_a_worse_candidate_is_accepted_with_exactly_the_probability_of_half_its_gap(epsilon, sensitivity):
+    probability = exp_minus(epsilon * Fraction(7, 2 * sensitivity), 64)[0]
+    turns = [1] + [0] * (selection.FIRST_BATCH - 1)
+    scores = np.array([10, 3])
+
+    chosen = [
+        selection.exponential_mechanism(scores, epsilon, sensitivity, ScriptedBits([*turns, word, *turns[1:]]))
+        for word in (probability - 1, probability + 1)
+    ]
+
+    assert chosen == [1, 0]
+
+
+def test_a_gaussian_beyond_the_range_is_refused_even_where_nothing_is_drawn():
+    with pytest.raises(ParameterError, match="at most 2"):
+        discrete_gaussian(Fraction(1 << 112), 0, SeededBits(1))
 
 
 def test_an_exponent_of_zero_is_always_accepted_and_takes_no_word():
