@@ -5,12 +5,9 @@ import math
 import re
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
-from decimal import Decimal
-from fractions import Fraction
+from numbers import Number
 from types import FunctionType
 from typing import Final
-
-import numpy as np
 
 MICROSECONDS: Final[dict[str, int]] = {
     "day": 86_400_000_000,
@@ -26,7 +23,7 @@ _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _DATETIME: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?", re.ASCII)
 _QUOTED_CHARACTERS: Final = 80
 _SHOWN_PARTS: Final = 10
-_SINGLE: Final = frozenset({str, bool, int, float, complex, bytes, Fraction, Decimal, date, datetime})
+_SINGLE: Final = frozenset({str, bytes, date, datetime})
 _UNSHOWN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, those that turn the direction of the text around them, and halves of characters."""
 
@@ -93,7 +90,7 @@ def told(value: object) -> str:
 
 def _is_single(value: object) -> bool:
     """Return whether a value is one number or text, or a thing with a name; no object whose own text could be long."""
-    return value is None or type(value) in _SINGLE or isinstance(value, np.number | np.bool_ | type | FunctionType)
+    return value is None or type(value) in _SINGLE or isinstance(value, Number | type | FunctionType)
 
 
 def whole_number(value: object) -> int | None:
