@@ -125,11 +125,6 @@ def empty_cells_without_noise(patch, module):
     patch.setattr(module, "survivors", lambda population, tail, bits: np.empty(0, dtype=np.int64))
 
 
-def every_level_at_the_whole_cost(patch, module):
-    honest = module.discrete_laplace
-    patch.setattr(module, "discrete_laplace", lambda scale, size, bits: honest(scale / 3, size, bits))
-
-
 def a_score_that_moves_by_half(patch, module):
     honest = module.exponential_mechanism
     patch.setattr(
@@ -210,12 +205,6 @@ COSTLY = {
         splitting,
         ("SplitDecisions", "add-remove", 3),
         6400,
-    ),
-    "splits: one level": (
-        every_level_at_the_whole_cost,
-        splitting,
-        ("SplitDecisions", "add-remove", 1, "pure", "PrivTree"),
-        12_800,
     ),
     "grid: half": (half_of_the_noise_of_cells, counting_cells, ("SparseCounts", "add-remove", 3), 6400),
     "grid: empty": (empty_cells_without_noise, counting_cells, ("SparseCounts", "add-remove", 1), 6400),
