@@ -58,7 +58,7 @@ def _files(frame, folder):
     return paths
 
 
-def real_columns(folder, rows, columns=4):
+def real_columns(folder, rows, columns=5):
     """Return the first rows of a real table, and its schema of some columns and the privacy unit."""
     written = json.loads((folder / "schema.json").read_text())
     unit = written.get("privacyUnit", {}).get("field")
