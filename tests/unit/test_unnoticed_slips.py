@@ -10,18 +10,23 @@ import polars as pl
 import pytest
 
 from helpers.bits import ScriptedBits, SeededBits
+from lapwing.budget.budget import Budget
 from lapwing.budget.exact import exact_number
 from lapwing.budget.logarithms import log_between
-from lapwing.curator import private_draw
-from lapwing.curator.opening import public_terms
+from lapwing.curator import plain, private_draw
+from lapwing.curator.opening import open_room, public_terms
 from lapwing.errors import ParameterError
 from lapwing.noise import bernoulli, geometric, inverse_cdf, selection
 from lapwing.noise.bernoulli import bernoulli_exp, bernoulli_exp_multiples
+from lapwing.noise.bits import SystemBits
 from lapwing.noise.enclosures import Exponential, LaplaceTail, exp_minus
 from lapwing.noise.gaussian import discrete_gaussian
 from lapwing.noise.laplace import Sign, discrete_laplace, discrete_laplace_at_least
 from lapwing.noise.weighted import weighted_draws
+from lapwing.release.questions import MarginalCounts
+from lapwing.release.statistics import RowStatistic
 from lapwing.release.terms import Terms
+from lapwing.release.transcript import NoTranscript
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import code_table
 
@@ -40,10 +45,13 @@ def test_gaps_go_on_right_behind_the_last_success_of_the_batch_before(monkeypatc
     assert len(ranks) > 5 * geometric.FEW
 
 
-@pytest.mark.parametrize("unit", [Fraction(1, 4), Fraction(3), Fraction(1, 1000)])
-def test_a_word_beside_the_probability_is_decided_by_the_exact_value(unit):
-    probability = exp_minus(unit, 64)[0]
-    multiples = np.ones(2, dtype=np.uint64)
+@pytest.mark.parametrize(
+    ("multiple", "unit"),
+    [(1, Fraction(1, 4)), (1, Fraction(3)), (1, Fraction(1, 1000)), (1 << 40, Fraction(1, 1 << 40))],
+)
+def test_a_word_beside_the_probability_is_decided_by_the_exact_value(multiple, unit):
+    probability = exp_minus(multiple * unit, 64)[0]
+    multiples = np.array([multiple, multiple], dtype=np.uint64)
 
     accepted = bernoulli_exp_multiples(multiples, unit, ScriptedBits([probability - 1, probability + 1]))
 
@@ -154,6 +162,44 @@ def test_the_number_of_rows_is_public_beside_the_expected_one_only_where_neighbo
     source = code_table(pl.DataFrame({"person": ["a", "b", "c"], "flag": ["true", "false", None]}), schema)
 
     assert public_terms(source, schema, relation, 7) == Terms(relation=relation, **terms)
+
+
+class Text(str):
+    """Code of a stranger's, which looks like a text."""
+
+    __slots__ = ()
+
+
+def test_one_part_of_a_row_function_that_is_not_plain_makes_the_whole_not_plain():
+    statistic = RowStatistic(text="f", columns=("flag",), lower=-1, upper=1)
+    assert plain._is_plain_part(statistic)
+
+    object.__setattr__(statistic, "text", Text("f"))
+
+    assert not plain._is_plain_part(statistic)
+
+
+def test_an_opened_room_gives_recorded_answers_again():
+    schema = Schema.from_dict({"fields": [FLAG]})
+    source = code_table(pl.DataFrame({"flag": ["true", "false", "true"]}), schema)
+    question = MarginalCounts(columns=(), groupings=(), cost=Budget.pure(1))
+    terms = Terms(relation="add-remove")
+
+    def opened(recorded):
+        return open_room(
+            source,
+            schema,
+            terms,
+            Budget.pure(1),
+            debit=lambda: None,
+            secret_bits=SystemBits,
+            sink=NoTranscript(),
+            recorded=recorded,
+        )
+
+    (answer,) = opened(()).ask(question)
+
+    assert opened((answer,)).ask(question) == (answer,)
 
 
 def test_a_private_draw_counts_each_row_once_and_nothing_else():
