@@ -357,6 +357,8 @@ def main() -> None:
     if os.environ.get("PYTHONPATH") != str(copy / "src"):
         os.execve(sys.executable, [sys.executable, *sys.argv], environment(copy))
     os.chdir(copy)
+    # Stopped while a mutant is written to the copy, the file is put back.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
     rows = list(csv.reader(table.open(encoding="utf-8")))[1:] if table.exists() else []
     mutants = chosen(copy, asked.only, asked.seed)
