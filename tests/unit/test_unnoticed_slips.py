@@ -16,7 +16,7 @@ from lapwing.budget.logarithms import log_between
 from lapwing.curator import plain, private_draw
 from lapwing.curator.opening import open_room, public_terms
 from lapwing.errors import ParameterError
-from lapwing.noise import bernoulli, geometric, inverse_cdf, selection
+from lapwing.noise import bernoulli, enclosures, gaussian, geometric, inverse_cdf, selection
 from lapwing.noise.bernoulli import bernoulli_exp, bernoulli_exp_multiples
 from lapwing.noise.bits import SystemBits
 from lapwing.noise.enclosures import Exponential, LaplaceTail, exp_minus
@@ -95,6 +95,28 @@ def test_a_digit_that_is_too_coarse_to_divide_by_is_enclosed_by_all_numbers():
     digit = geometric.Digit(Exponential(Fraction(1, 1 << 55)), 0, False)
 
     assert digit.cumulative(8) == ([0] * 255, 1 << 8)
+
+
+def test_the_series_encloses_the_exponential_at_every_coarse_precision():
+    for precision in range(1, 12):
+        for numerator in range(1 << min(precision, 8)):
+            y = Fraction(numerator, 1 << min(precision, 8))
+            fine = exp_minus(y, precision + 100)
+            lower, upper = enclosures._exp_minus_small(y.numerator, y.denominator, precision)
+            assert lower << 100 <= fine[1]
+            assert fine[0] <= upper << 100
+
+
+@pytest.mark.parametrize("bits", [26, 28, 29, 40])
+def test_exponents_of_proposals_are_close_at_scales_that_are_cut_short(bits):
+    sigma_squared = Fraction(4) ** bits + Fraction(1, 3)
+    proposal = gaussian.make_proposal(sigma_squared)
+    magnitudes = np.array([0, 1 << bits, 3 << bits, 5 << bits], dtype=np.int64)
+
+    exponents = gaussian.proposal_exponents(proposal, magnitudes)
+
+    exact = [float(proposal.exponent(int(each))) for each in magnitudes]
+    assert exponents / 2**40 == pytest.approx(exact, abs=2**-20)
 
 
 @pytest.mark.parametrize("weights", [[], [3, -1], [[1]]])
