@@ -42,8 +42,8 @@ SUITE = {
     "noise_selection_privacy plain_questions private_draw private_draw_privacy questions room select_worst "
     "selection_privacy selections_in_releases sparse_counts split_decisions table_distances transcript tree_counts "
     "unnoticed_slips vector_questions vector_records",
-    "naive": "cells conversion damped_means linear_sensitivity noise noise_tails private_sampling select_worst table_distances "
-    "vector_sensitivity",
+    "naive": "cells conversion damped_means linear_sensitivity noise noise_tails private_sampling select_worst "
+    "table_distances vector_sensitivity",
     "property": "budget ledger noise_enclosures",
     "statistical": "category_law cell_laws gibbs_law noise_laws selection_law weighted_draws",
     "boundary": "ledger_tampering one_debit_one_noise private_draw_replay",
