@@ -6,6 +6,7 @@ from collections import Counter
 from fractions import Fraction
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
 
@@ -19,6 +20,8 @@ from lapwing.numerics.selection_threshold import check_delta, selection_threshol
 from lapwing.release.category_selection import CategorySelection
 from lapwing.release.noise_law import NoiseLaw
 from lapwing.release.terms import Terms
+from lapwing.schema.fields import Field
+from lapwing.schema.schemas import Schema
 from lapwing.table.source import code_table
 
 ROUNDING = 1e-9  # relative, of sums of a few thousand floats
@@ -176,10 +179,17 @@ def test_no_unit_moves_shared_counts_further_than_the_sensitivity_and_some_unit_
 def test_texts_are_counted_over_chunks():
     class Chunks:
         def texts(self, column):
-            import polars as pl
-
             yield pl.Series([column, None, "b"])
             yield pl.Series([], dtype=pl.String)
             yield pl.Series(["b", "b", None, "c"])
 
     assert exact_texts("a", Chunks()) == {"a": 1, "b": 3, "c": 1}
+
+
+@pytest.mark.parametrize("name", ["count", "text"])
+def test_texts_are_counted_whatever_the_column_is_called(name):
+    schema = Schema(fields=(Field(name=name, type="string", open=True),))
+
+    source = code_table(pl.DataFrame({name: ["a", None, "b", "a"]}), schema)
+
+    assert exact_texts(name, source) == {"a": 2, "b": 1}

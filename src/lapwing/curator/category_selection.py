@@ -60,7 +60,7 @@ def exact_texts(column: str, source: CodedSource) -> Counter[str]:
     """
     counts: Counter[str] = Counter()
     for texts in source.texts(column):
-        counts.update(dict(texts.drop_nulls().value_counts().rows()))  # [text]
+        counts.update(dict(texts.drop_nulls().alias("text").value_counts().rows()))  # [text]
     return counts
 
 
