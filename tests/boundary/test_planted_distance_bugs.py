@@ -165,6 +165,7 @@ BUGS = [
 WHERE = {
     a_row_replaced_counts_as_one_added: {"relations": ("replace-one",), "ways": (1,), "expected_rows": 1000},
     tables_are_calibrated_as_one: {"times": 1, "relations": ("add-remove",)},
+    distances_are_never_negative: {"times": 1, "ways": (1,), "expected_rows": None},
 }
 
 
