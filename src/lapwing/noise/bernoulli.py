@@ -167,7 +167,7 @@ def approximate_exp(exponents: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return 2^32 exp(-x), with an error below 50, from 2^40 x <= 24 * 2^40."""
     coarse_bits = EXPONENT_BITS - STEP_BITS
     rest = (exponents & ((1 << coarse_bits) - 1)) >> (EXPONENT_BITS - FILTER_BITS)
-    # exp(-y) = 1 - y + y^2 / 2 for 0 <= y < 2^-8, with an error below 2^-26 / 6
+    # exp(-y) = 1 - y + y^2 / 2 for 0 <= y < 2^-8, with an error below 2^-24 / 6
     fine = (1 << FILTER_BITS) - rest + (rest * rest >> (FILTER_BITS + 1))
     product: NDArray[np.int64] = _exp_table()[exponents >> coarse_bits] * fine >> TABLE_BITS
     return product
