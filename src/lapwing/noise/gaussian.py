@@ -39,7 +39,7 @@ def discrete_gaussian(sigma_squared: Fraction, size: int, bits: BitSource) -> ND
     Returns
     -------
     ndarray of int64, shape (size,)
-        Independent draws, every one above -2^62 and below 2^62.
+        Independent draws, every one at least -2^62 and below 2^62.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def discrete_gaussian(sigma_squared: Fraction, size: int, bits: BitSource) -> ND
     filled = 0
     while filled < size:
         missing = size - filled
-        # Proposals are accepted with a probability of .46 to .77; surplus ones are thrown away.
+        # Proposals are accepted with a probability of .44 to .77; surplus ones are thrown away.
         candidates = discrete_laplace(Fraction(proposal.scale), min(missing + (missing >> 1) + 8, CHUNK), bits)
         kept = candidates[_accept(proposal, np.abs(candidates), bits)][:missing]
         values[filled : filled + kept.size] = kept
