@@ -45,7 +45,7 @@ def discrete_laplace(scale: Fraction, size: int, bits: BitSource) -> NDArray[np.
     Returns
     -------
     ndarray of int64, shape (size,)
-        Independent draws, every one above -2^62 and below 2^62.
+        Independent draws, every one at least -2^62 and below 2^62.
 
     Raises
     ------
