@@ -15,7 +15,7 @@ GUARD_BITS = 16
 
 
 class Real(Protocol):
-    """An irrational number strictly between 0 and 1. Hashable: tables are cached by it."""
+    """A transcendental number strictly between 0 and 1. Hashable: tables are cached by it."""
 
     def __hash__(self) -> int:
         """Return the same number for equal reals."""

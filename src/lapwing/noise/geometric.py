@@ -85,7 +85,7 @@ def geometric(ratio: Real, size: int, bits: BitSource, *, limit: int = LIMIT) ->
     Parameters
     ----------
     ratio : Real
-        Irrational, strictly between 0 and 1: `Exponential(1 / scale)`, or `Complement` of a success probability.
+        Transcendental, strictly between 0 and 1: `Exponential(1 / scale)`, or `Complement` of a success probability.
     size : int
         Number of draws, at least 0.
     bits : BitSource
@@ -163,7 +163,7 @@ def survivors(population: int, success: Real, bits: BitSource) -> NDArray[np.int
     population : int
         Number of trials, at least 0; it may exceed 2^63.
     success : Real
-        Probability of success, irrational, strictly between 0 and 1: `LaplaceTail`, for instance.
+        Probability of success, transcendental, strictly between 0 and 1: `LaplaceTail`, for instance.
     bits : BitSource
         Secret bits: one word per digit of a gap.
 
