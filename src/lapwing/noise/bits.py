@@ -1,7 +1,7 @@
 """Secret bits from the operating system.
 
 Secret randomness protects people: it comes from the operating system, and nothing can seed it. No bit is kept between
-calls, so there is nothing that a fork, a thread or a snapshot of the machine could use twice.
+calls, so there is nothing here that a fork, a thread or a snapshot could use twice; the kernel must do its part.
 """
 
 import os
