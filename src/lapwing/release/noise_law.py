@@ -65,7 +65,7 @@ class NoiseLaw:
 
     @property
     def sd(self) -> float:
-        """Standard deviation of one noise value, in records."""
+        """Standard deviation of one noise value, in records; for Gaussian noise sigma, which is never less."""
         if self.kind == "gaussian":
             return math.sqrt(self.parameter)
         # 2q / (1-q)^2 with q = exp(-1/scale), written so that it neither overflows nor cancels.
@@ -77,7 +77,7 @@ class NoiseLaw:
 
     @property
     def mean_absolute(self) -> float:
-        """Expected absolute value of one noise value, in records."""
+        """Expected absolute value of one noise value, in records; for Gaussian noise a bound (that of the real one)."""
         if self.kind == "gaussian":
             return self.sd * math.sqrt(2 / math.pi)
         return 1.0 / math.sinh(1.0 / float(self.parameter)) if self.sd else 0.0
