@@ -45,6 +45,15 @@ _DOCUMENTS = ("manifest.json", "schema.json", "certificate.json", "model.json", 
 _WITH_ARRAYS = ("model.json", "answers.json")
 _LONG_LIST = 64
 _MAX_LISTED = 2**25
+MOST_TABLES, MOST_TABLES_PER_COLUMN = 2**12, 2**7
+"""A log-linear part has at most so many tables, and so many more for each column.
+
+A sweep looks at all of them. Adaptive writes at most 2 and 100 (of 1000 rounds) for each column, 1000 of rules, and 100
+public ones.
+"""
+
+MOST_CELLS = 2**26
+"""Most cells of these tables together, shared ones each time: half of what a file could hold."""
 _MESSAGE_LENGTH = 300
 
 
@@ -253,6 +262,7 @@ def _log_linear_to_tree(part: LogLinear) -> dict[str, object]:
         for columns, groupings, theta in zip(part.tables, part.groupings, part.thetas, strict=True)
     ]
     base = [{"name": name, "laws": _laws_to_tree(laws)} for name, laws in part.base.items()]
+    _check_tables(part.thetas, len(base))
     return {"tables": tables, "base": base}
 
 
@@ -310,14 +320,27 @@ def _laws_from_tree(tree: object) -> Laws:
 def _log_linear_from_tree(tree: object) -> LogLinear:
     """Read back a log-linear part."""
     tables = read_list(tree, "tables", dict)
-    _check_listed(tables)
+    _check_listed([read_key(table, "groupings", list) for table in tables])
+    thetas = tuple(read_key(table, "theta", np.ndarray) for table in tables)
+    base = read_list(tree, "base", dict)
+    _check_tables(thetas, len(base))
     groupings = [cast("list[object]", _lowered(read_key(table, "groupings", list))) for table in tables]
     return LogLinear(
         tables=tuple(read_list(table, "columns", str) for table in tables),
         groupings=tuple(tuple(Grouping.from_dict(cast("Any", each)) for each in listed) for listed in groupings),
-        thetas=tuple(read_key(table, "theta", np.ndarray) for table in tables),
-        base={read_key(entry, "name", str): _laws_from_tree(entry) for entry in read_list(tree, "base", dict)},
+        thetas=thetas,
+        base={read_key(entry, "name", str): _laws_from_tree(entry) for entry in base},
     )
+
+
+def _check_tables(thetas: Sequence[np.ndarray], columns: int) -> None:
+    """Refuse more tables of a log-linear part, or more cells, than rows can be drawn from in bounded time."""
+    most = MOST_TABLES + MOST_TABLES_PER_COLUMN * columns
+    if len(thetas) > most or sum(theta.size for theta in thetas) > MOST_CELLS:
+        raise CapacityError(
+            f"the log-linear part of a release of {columns} columns has more than {most} tables, or {MOST_CELLS} "
+            "cells; use fewer or coarser tables"
+        )
 
 
 def _answers_from_tree(tree: object) -> tuple[Answer, ...]:
