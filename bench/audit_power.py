@@ -7,8 +7,8 @@ the first one, and seconds per pair. A bug that is never flagged has no first pa
 pairs in the tests beside, which fail at any flag.
 
 ``black-box``: every planted bug of ``tests/boundary/test_question_black_box.py`` (``--runs 1000 10000 100000`` on each
-of two neighbours): the claim, and the lower bound that is certified of the code as it is and of the bug. A bug is seen
-where its bound is above the claim.
+of two neighbours; the most runs only for bugs that fewer did not show): the claim, and the lower bound that is
+certified of the code as it is and of the bug. A bug is seen where its bound is above the claim.
 
 Bugs are written in tests, so this runs from the source tree only.
 """
@@ -136,8 +136,10 @@ def loaded_cases():
 def black_box_power(runs: list[int], write: Callable[[dict[str, object]], None]):
     """Write what is certified of every planted bug, at each number of runs."""
     cases = loaded_cases()
-    honest = {}
+    honest, seen = {}, set()
     for number, (plant, module, asked, *_) in itertools.product(runs, cases.PLANTED):
+        if number == max(runs) and (plant, asked) in seen:
+            continue
         case = cases.case_of(*asked)
         if (case, number) not in honest:
             honest[case, number] = cases.loss_of(case, number)
@@ -145,6 +147,8 @@ def black_box_power(runs: list[int], write: Callable[[dict[str, object]], None])
         with pytest.MonkeyPatch.context() as patch:
             plant(patch, module)
             certified = cases.loss_of(case, number)
+        if certified > case.claim:
+            seen.add((plant, asked))
         write(
             {
                 "question": case.question,

@@ -107,6 +107,24 @@ def test_the_series_encloses_the_exponential_at_every_coarse_precision():
             assert fine[0] <= upper << 100
 
 
+@pytest.mark.parametrize("is_last", [False, True])
+@pytest.mark.parametrize("scale", ["1/3", "7/2", "40", "1000"])
+def test_digits_are_enclosed_at_every_coarse_precision(scale, is_last):
+    digit = geometric.Digit(Exponential(1 / Fraction(scale)), 0, is_last)
+    fine, fine_width = digit.cumulative(200)
+
+    for precision in range(8, 60):
+        lower, width = digit.cumulative(precision)
+        drop = 200 - precision
+        assert all(end << drop <= exact + fine_width for end, exact in zip(lower, fine, strict=True))
+        assert all(exact <= (end + width) << drop for end, exact in zip(lower, fine, strict=True))
+
+
+def test_one_share_below_zero_is_refused_beside_others():
+    with pytest.raises(ParameterError, match="shares of a budget must be at least 0"):
+        Budget.pure(1).split([2, -1])
+
+
 @pytest.mark.parametrize("bits", [26, 28, 29, 40])
 def test_exponents_of_proposals_are_close_at_scales_that_are_cut_short(bits):
     sigma_squared = Fraction(4) ** bits + Fraction(1, 3)
