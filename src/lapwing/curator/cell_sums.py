@@ -8,6 +8,7 @@ import numpy as np
 from lapwing.curator.marginal_counts import noise_of
 from lapwing.curator.second_moment import blocks
 from lapwing.noise.bits import BitSource
+from lapwing.numerics.damped_means import damped_means
 from lapwing.release.cell_sums import MEAN_BITS, CellSums, NoisySums
 from lapwing.release.terms import Terms
 from lapwing.table.source import CodedSource
@@ -75,8 +76,7 @@ def exact_sums(question: CellSums, source: CodedSource) -> np.ndarray:
         return counts
     if question.damping is None:
         return sums
-    divisors = np.maximum(counts, question.damping) * question.coordinates.unit
-    return np.asarray((sums << MEAN_BITS) // divisors[:, None])  # [mean]
+    return damped_means(sums, counts, damping=question.damping, unit=coordinates.unit, bits=MEAN_BITS)  # [mean]
 
 
 def _add_sums(sums: np.ndarray, cells: np.ndarray, vectors: np.ndarray) -> None:
