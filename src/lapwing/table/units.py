@@ -6,18 +6,20 @@ import numpy as np
 import polars as pl
 
 from lapwing.schema.fields import Field
-from lapwing.table.cells import Numbers, RawColumn, Texts
+from lapwing.table.cells import UNREADABLE, Numbers, RawColumn, Texts
 from lapwing.table.parsing import read_numbers, read_times
 
 _INTEGER: Final = r"^(?:0|-?[1-9][0-9]*)$"
+_WHOLE_FLOAT: Final = r"^(0|-?[1-9][0-9]*)\.0$"
 _NUMBER, _TEXT, _NULL = range(3)
 
 
 class UnitNumbers:
     """Number the privacy units of a table, exactly, chunk by chunk.
 
-    Whole numbers are the same unit whether they are stored as integers, floats or text; other text is compared as it
-    is; all rows without a unit are one unit together.
+    Whole numbers are the same unit whether they are stored as integers, floats or text (7, 7.0, "7", or "7.0" as a
+    column of floats is written); other text is compared as it is; all rows without a unit, or with one that cannot be
+    read, are one unit together.
     """
 
     def __init__(self, field: Field) -> None:
@@ -70,12 +72,14 @@ class UnitNumbers:
         return sum(int(np.count_nonzero(sorts == _NULL)) for sorts in self._sorts)
 
     def _from_texts(self, cells: pl.Series, sorts: np.ndarray) -> np.ndarray:
-        sorts[cells.is_null().to_numpy() | cells.is_in(self._markers).fill_null(value=True).to_numpy()] = _NULL
+        is_none = cells.is_in(self._markers) | (cells == UNREADABLE)
+        sorts[cells.is_null().to_numpy() | is_none.fill_null(value=True).to_numpy()] = _NULL
         keys = np.zeros(len(cells), dtype=np.int64)
         if self._field.type in {"date", "datetime"}:
             values, is_number = read_times(cells)
         elif self._field.type == "string":
-            read = read_numbers(cells.set(~cells.str.contains(_INTEGER), None))
+            whole = cells.str.replace(_WHOLE_FLOAT, "$1").replace("-0.0", "0")
+            read = read_numbers(whole.set(~whole.str.contains(_INTEGER), None))
             values, is_number = read.integers, read.is_integer
         else:
             read = read_numbers(cells)
