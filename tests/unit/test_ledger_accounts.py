@@ -67,6 +67,13 @@ def test_a_resumed_release_is_paid_once(pure: Ledger) -> None:
     assert pure.balance("adult").spent == Fraction(7, 10)
 
 
+def test_a_resumed_release_is_found_equal_whatever_its_description_is_made_of(pure: Ledger) -> None:
+    release = TERMS | {"description": {"columns": ("age", "sex"), "of year": {2024: 1}}}
+    first = pure.debit("adult", "release", Budget.pure("0.7"), **release)
+
+    assert pure.debit("adult", "release", Budget.pure("0.7"), **release) == first
+
+
 def test_a_paid_release_cannot_be_debited_with_another_budget(pure: Ledger) -> None:
     pure.debit("adult", "release", Budget.pure("0.7"), **RELEASE)
 

@@ -193,14 +193,14 @@ def debit_details(budget: Budget, delta: Fraction, description: Mapping[str, obj
     if delta > 0:
         details |= {"selection_delta": as_text(delta), "selection_units": _selection_cost(delta)}
     try:
-        canonical_json(details)
+        text = canonical_json(details)
     except (TypeError, ValueError):
-        is_json = False
-    else:
-        is_json = True
-    if not is_json:
+        text = None
+    if text is None:
         raise ParameterError("the description of a debit must hold text, numbers, lists and mappings only")
-    return details
+    # As it will be read back: a tuple is a list then, and the same debit must be found equal.
+    read: dict[str, object] = json.loads(text)
+    return read
 
 
 def check_release_terms(account: Balance, relation: str, privacy_unit: str) -> None:
