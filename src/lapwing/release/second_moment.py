@@ -106,7 +106,7 @@ class SecondMoment:
         """
         if self.bound == "paper":
             if relation != "replace-one":
-                raise ParameterError("the paper's constants are for replace-one neighbours; use constants='tight'")
+                raise ParameterError("the paper's constants are for replace-one neighbours; use bound='tight'")
             square = self.coordinates.unit**2
             change = Sensitivity(2 * self.coordinates.size**2 * square, (2 * self.coordinates.size**2 * square) ** 2)
         else:
