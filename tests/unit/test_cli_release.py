@@ -220,6 +220,38 @@ def test_resume_finishes_a_release_without_paying_twice(place):
     assert "epsilon 2" in next(line for line in lapwing("ledger", "show").out.splitlines() if line.startswith("spent"))
 
 
+def test_resume_says_what_it_finishes_before_anything_is_debited(place, monkeypatch):
+    init_ledger()
+    synthesize("--ledger", "budget.db", "--transcript", "t.jsonl", "--mechanism", "Independent")
+    again = ("resume", "t.jsonl", "data.parquet", "-o", "again.csv")
+    told = (
+        "lapwing: finishing Independent at epsilon 2 for add-remove neighbours and privacy unit row; answers "
+        f"recorded: 3; ledger {place}/budget.db, data set people: "
+    )
+
+    assert lapwing(*again).err.splitlines()[0] == told + "debited before"
+    assert "finishing" not in lapwing(*again, "--quiet").err
+
+    Path("budget.db").unlink()
+    init_ledger()
+    monkeypatch.setattr("lapwing.budget.ledger.Ledger.debit", None)  # whoever calls it before fails first
+    assert lapwing(*again).err.splitlines()[0] == told + "would now debit epsilon 2"
+
+
+def test_what_resume_says_of_a_strangers_transcript_is_one_visible_line(place):
+    synthesize("--transcript", "t.jsonl", "--mechanism", "Independent")
+    header = json.loads(Path("t.jsonl").read_text().splitlines()[0])
+    header["settings"]["schema"]["fields"].append({"name": "x\n\x1b[2J", "type": "string", "role": "identifier"})
+    header["settings"]["schema"]["privacyUnit"] = {"field": "x\n\x1b[2J", "maxRows": 2}
+    Path("t.jsonl").write_text(json.dumps(header) + "\n")
+
+    said = lapwing("resume", "t.jsonl", "data.parquet", "-o", "again.csv").err.splitlines()[0]
+
+    assert said.startswith("lapwing: finishing Independent at epsilon 2 for add-remove neighbours and privacy unit x")
+    assert said.endswith("; answers recorded: 0; no ledger")
+    assert "\x1b" not in said
+
+
 def test_answers_writes_every_noisy_table_and_an_index(model):
     said = lapwing("answers", model, "-o", "answers")
 

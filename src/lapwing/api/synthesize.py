@@ -1,6 +1,7 @@
 """`lapwing.synthesize` and `lapwing.resume`: from private rows to a release."""
 
 import os
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -8,11 +9,11 @@ from pathlib import Path
 
 from lapwing.api.public_points import refuse_private_points
 from lapwing.api.public_tables import refuse_private_tables
-from lapwing.api.records import AccountedSink, new_records, open_sink
+from lapwing.api.records import AccountedSink, Records, new_records, open_sink
 from lapwing.api.release import Release
 from lapwing.api.resumable import resumable
 from lapwing.api.running import run_release
-from lapwing.api.settings import read_settings
+from lapwing.api.settings import Settings, read_settings
 from lapwing.api.transcript_header import read_header
 from lapwing.budget.budget import Number
 from lapwing.curator.opening import public_terms
@@ -142,11 +143,36 @@ def resume(transcript: str | os.PathLike[str], data: object) -> Release:
         If the file is no transcript.
     BudgetError
         If the ledger refuses. A release that was debited before is not debited again.
+
+    Notes
+    -----
+    Resume transcripts of your own only: a transcript chooses schema, mechanism, budget and ledger.
+    """
+    return resumed(transcript, data, lambda *_: None)
+
+
+@private_boundary
+def resumed(
+    transcript: str | os.PathLike[str], data: object, tell: Callable[[Settings, Records, int], None]
+) -> Release:
+    """Do what `resume` does, and tell what will be finished before a row is read or anything asked or debited.
+
+    Parameters
+    ----------
+    transcript, data
+        As for `resume`.
+    tell : callable
+        Called once, with what the transcript fixes and the number of its answers.
+
+    Returns
+    -------
+    Release
     """
     path = Path(transcript)
     sink, header, recorded = continue_transcript(path)
     with closing(sink):
         settings, terms, records = read_header(path, header)
+        resumable(path, partial(tell, settings, records, len(recorded)))
         kind = open_table(data, settings.schema).kind
         source = code_table(data, settings.schema)
         if terms != public_terms(source, settings.schema, settings.relation, settings.expected_rows):

@@ -1,13 +1,17 @@
 """`lapwing resume`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lapwing.cli.console import is_quiet, speaker
+from lapwing.cli.console import is_quiet, note, speaker
 from lapwing.cli.options import CertificateOut, CroissantOut, Data, ModelOut, NoCertificate, Quiet, Rows, RowsOut, Seed
 from lapwing.cli.outputs import check_rows, produce, read_targets, resume_line, summarize
+
+if TYPE_CHECKING:
+    from lapwing.api.records import Records
+    from lapwing.api.settings import Settings
 
 
 def resume(
@@ -29,10 +33,15 @@ def resume(
     check_rows(rows)
     targets = read_targets(output, model, certificate, no_certificate=no_certificate, croissant=croissant)
 
-    from lapwing.api.synthesize import resume as release_of  # noqa: PLC0415
+    from lapwing.api.resumable import resumed_line  # noqa: PLC0415
+    from lapwing.api.synthesize import resumed  # noqa: PLC0415
+
+    def tell(settings: "Settings", records: "Records", answers: int) -> None:
+        if not is_quiet(context, quiet):  # asking the ledger needs time
+            note(resumed_line(settings, records, answers))
 
     release = produce(
-        lambda: release_of(transcript, data),
+        lambda: resumed(transcript, data, tell),
         targets,
         [data, transcript],
         rows=rows,
