@@ -201,7 +201,7 @@ def test_the_paper_s_bound_is_for_replaced_rows_only():
     question = moment_asked(replace(FLAGS, coding="unit"), bound="paper", diagonal=True)
 
     assert question.sensitivity("replace-one", 3) == Sensitivity(24, 576)
-    with pytest.raises(ParameterError, match="for replace-one neighbours; use constants='tight'"):
+    with pytest.raises(ParameterError, match="for replace-one neighbours; use bound='tight'"):
         question.sensitivity("add-remove", 1)
 
 
