@@ -11,6 +11,7 @@ import pytest
 
 from helpers.bits import ScriptedBits, SeededBits
 from lapwing.budget.budget import Budget
+from lapwing.budget.conversions import rho_for
 from lapwing.budget.exact import exact_number
 from lapwing.budget.logarithms import log_between
 from lapwing.curator import plain, private_draw
@@ -31,6 +32,7 @@ from lapwing.schema.schemas import Schema
 from lapwing.table.source import code_table
 
 FLAG = {"name": "flag", "type": "boolean", "constraints": {"required": True}}
+LAST_WORD = (1 << 64) - 1
 GAPS = (0, 2, 1, 0, 0, 7, 3)
 
 
@@ -79,6 +81,45 @@ def test_a_gaussian_beyond_the_range_is_refused_even_where_nothing_is_drawn():
 
 def test_an_exponent_of_zero_is_always_accepted_and_takes_no_word():
     assert bernoulli_exp(Fraction(0), 3, ScriptedBits([])).tolist() == [True] * 3
+
+
+def test_a_coin_of_one_common_exponent_is_decided_by_the_exact_value():
+    probability = exp_minus(Fraction(1, 4), 64)[0]
+
+    accepted = bernoulli_exp(Fraction(1, 4), 2, ScriptedBits([probability - 1, probability + 1]))
+
+    assert accepted.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("threshold", [-5, -1, 0, 1, 2, 7])
+def test_a_tail_is_the_sum_of_the_law_from_its_threshold_on(threshold):
+    lower, upper = LaplaceTail(Fraction(3), threshold).enclose(64)
+
+    q = math.exp(-1 / 3)
+    tail = math.fsum((1 - q) / (1 + q) * q ** abs(z) for z in range(threshold, 200))
+    assert lower / 2**64 == pytest.approx(tail, rel=1e-12)
+    assert upper / 2**64 == pytest.approx(tail, rel=1e-12)
+
+
+def test_a_lower_digit_is_at_most_255():
+    draws = geometric.geometric(Exponential(Fraction(1, 1000)), 1, ScriptedBits([0, LAST_WORD]))
+
+    assert draws.tolist() == [255]
+
+
+def test_a_second_draw_at_the_threshold_stays():
+    minus_three, minus_one = [9 * (LAST_WORD // 10), LAST_WORD], [0, LAST_WORD]
+
+    assert discrete_laplace(Fraction(1), 1, ScriptedBits(list(minus_three))).tolist() == [-3]
+    values = discrete_laplace_at_least(-1, Fraction(1), 1, ScriptedBits([*minus_three, *minus_one]))
+
+    assert values.tolist() == [-1]
+
+
+def test_a_word_that_is_left_out_is_replaced_by_one():
+    drawn = weighted_draws(np.array([1, 1, 1]), 2, ScriptedBits([LAST_WORD, 1, 2]))
+
+    assert drawn.tolist() == [1, 2]
 
 
 def test_noise_above_a_threshold_below_zero_is_redrawn_only_where_it_is_too_low():
@@ -173,6 +214,10 @@ def test_tables_that_all_draws_share_cannot_be_written():
 
 def test_an_exponent_may_be_written_with_a_capital_letter():
     assert exact_number("epsilon", "1E-3") == Fraction(1, 1000)
+
+
+def test_a_tiny_epsilon_at_a_tiny_delta_grants_no_rho_and_never_less():
+    assert rho_for(Fraction(1, 10**9), Fraction(1, 10**300)) == 0
 
 
 @pytest.mark.parametrize("value", ["\u0663", "1\uff10"])
