@@ -1,6 +1,7 @@
 """Slips of the hand in the room, the noise and the budget that no fast test noticed (tools/mutants.py)."""
 
 import itertools
+import json
 import math
 from fractions import Fraction
 from pathlib import PurePosixPath
@@ -10,13 +11,15 @@ import polars as pl
 import pytest
 
 from helpers.bits import ScriptedBits, SeededBits
+from lapwing.budget import ledger_chain
 from lapwing.budget.budget import Budget
 from lapwing.budget.conversions import rho_for
 from lapwing.budget.exact import exact_number
+from lapwing.budget.ledger import Ledger
 from lapwing.budget.logarithms import log_between
 from lapwing.curator import plain, private_draw
 from lapwing.curator.opening import open_room, public_terms
-from lapwing.errors import ParameterError
+from lapwing.errors import BudgetError, ParameterError
 from lapwing.noise import bernoulli, enclosures, gaussian, geometric, inverse_cdf, selection
 from lapwing.noise.bernoulli import bernoulli_exp, bernoulli_exp_multiples
 from lapwing.noise.bits import SystemBits
@@ -294,3 +297,37 @@ def test_a_private_draw_counts_each_row_once_and_nothing_else():
     counts = private_draw._cube_counts(("flag", "other"), code_table(table, schema))
 
     assert sorted(counts.tolist()) == [0, 1, 1, 1]
+
+
+TERMS = {"relation": "add-remove", "privacy_unit": "row"}
+
+
+@pytest.fixture
+def book(tmp_path):
+    """Return a ledger with one data set that may spend rho 1, and delta 10^-6 on selections."""
+    ledger = Ledger.create_or_open(tmp_path / "budget.db")
+    ledger.init("adult", unit="zcdp", limit=1, selection_delta=1e-6, **TERMS)
+    return ledger
+
+
+def test_answers_of_a_release_that_nobody_paid_for_are_not_noted(book):
+    with pytest.raises(BudgetError, match="'free' was not debited; debit it before any answer is drawn"):
+        book.note_answers("adult", "free", ["0" * 64])
+
+
+def test_what_is_left_names_both_currencies(book):
+    assert book.balance("adult").describe_left() == "rho 1 left, and delta 1e-06 for selections"
+
+
+@pytest.mark.parametrize(("paid", "is_whole"), [(4, True), (5, True), (6, False)])
+def test_entries_that_spend_more_on_selections_than_was_allowed_do_not_fit(paid, is_whole):
+    def entry(number, kind, units):
+        return number, "", kind, "adult", None, 0, json.dumps({"selection_units": units}), ""
+
+    entries = [entry(1, "init", 5), entry(2, "debit", paid)]
+
+    if is_whole:
+        assert ledger_chain._replay_selections(entries) == {"adult": ("adult", 5, paid)}
+    else:
+        with pytest.raises(BudgetError, match="entry 2 does not fit"):
+            ledger_chain._replay_selections(entries)
