@@ -18,7 +18,8 @@ from lapwing.budget import ledger as ledger_module
 from lapwing.budget import ledger_file
 from lapwing.budget.budget import Budget
 from lapwing.budget.ledger import Ledger
-from lapwing.errors import BudgetError, LapwingError
+from lapwing.errors import BudgetError, DataError, LapwingError
+from lapwing.release.transcript import continue_transcript
 
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}
 RELEASE = TERMS | {"description": {}}
@@ -165,6 +166,35 @@ def test_a_symbolic_link_is_the_same_ledger(ledger, tmp_path):
 
     assert ledger.balance().spent == Fraction(1, 5)
     assert not list(tmp_path.glob("link.db-*"))
+
+
+def test_releases_under_a_symbolic_link_keep_their_transcripts_beside_the_ledger_itself(ledger, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "link.db"
+    link.symlink_to(ledger.path)
+    shutil.copy(ledger.path, tmp_path / "backup.db")
+
+    lw.synthesize(DATA, SCHEMA, epsilon="0.1", ledger=link)
+    shutil.copy(tmp_path / "backup.db", ledger.path)
+
+    assert [path.name for path in link.parent.iterdir()] == ["link.db"]
+    for name in (ledger.path, link):
+        with pytest.raises(BudgetError, match="an older copy of the ledger was put back"):
+            lw.synthesize(DATA, SCHEMA, epsilon="0.1", ledger=name)
+
+
+def test_a_release_is_held_once_whatever_link_its_transcript_names(ledger, tmp_path):
+    (tmp_path / "link.db").symlink_to(ledger.path)
+    (tmp_path / "link.db.transcripts").mkdir()
+    transcript = tmp_path / "t.jsonl"
+    lw.synthesize(DATA, SCHEMA, epsilon="0.1", ledger=ledger.path, transcript=transcript)
+    other = tmp_path / "other.jsonl"
+    other.write_text(transcript.read_text(encoding="utf-8").replace(str(ledger.path), str(tmp_path / "link.db")))
+
+    held, _, _ = continue_transcript(transcript)
+
+    with closing(held), pytest.raises(DataError, match="in use by another process"):
+        continue_transcript(other)
 
 
 def test_entries_stay_in_order_when_the_clock_goes_back(ledger, monkeypatch):

@@ -16,8 +16,8 @@ from lapwing.budget.ledger import Ledger
 from lapwing.errors import BudgetError, DataError, LapwingError, ParameterError
 from lapwing.release.questions import Answer
 from lapwing.release.terms import Relation, Terms
-from lapwing.release.transcript import NoTranscript, TranscriptFile, create_transcript
-from lapwing.schema.scalars import told
+from lapwing.release.transcript import NoTranscript, TranscriptFile, create_transcript, transcripts_of
+from lapwing.schema.scalars import path_text, told
 from lapwing.schema.schemas import Schema
 
 
@@ -100,12 +100,12 @@ def new_records(ledger: object, dataset: str | None, transcript: object) -> Reco
         If the ledger cannot be used, or refuses.
     """
     release_id = uuid.uuid4().hex
-    path = None if transcript is None else Path(os.fspath(transcript))  # type: ignore[call-overload]
+    path = None if transcript is None else Path(path_text("transcript", transcript))
     if ledger is None:
         if dataset is not None:
             raise ParameterError(f"dataset {told(dataset)} names an account in a ledger; give the ledger too")
         return Records(release_id=release_id, ledger=None, dataset=None, transcript=path)
-    place = os.path.abspath(os.fspath(ledger))  # type: ignore[call-overload]
+    place = os.path.abspath(path_text("ledger", ledger))
     book = Ledger.open(place)
     name = book.balance(dataset).dataset
     lost = unpaid_transcripts(place)
@@ -191,9 +191,8 @@ def open_sink(records: Records, settings: PaidSettings, terms: Terms) -> Account
         return AccountedSink(NoTranscript(), records)
     header: dict[str, Any] = {"settings": settings.to_dict(), "terms": terms.to_dict(), "records": records.to_dict()}
     if records.ledger is not None:
-        folder = Path(f"{records.ledger}.transcripts")
-        _make(folder)
-        header["hold"] = str(folder / f"{records.release_id}.jsonl")
+        _make(transcripts_of(records.ledger))
+        header["hold"] = f"{records.ledger}.transcripts/{records.release_id}.jsonl"
     return AccountedSink(create_transcript(records.transcript, header), records)
 
 
@@ -208,11 +207,6 @@ def _make(folder: Path) -> None:
     raise DataError(
         f"the folder {folder} cannot be made ({reason}); make the ledger's folder writable, with free space"
     )
-
-
-def transcripts_of(ledger: str | os.PathLike[str]) -> Path:
-    """Return the folder beside a ledger where its releases keep their transcripts and holds."""
-    return Path(f"{os.fspath(ledger)}.transcripts")
 
 
 def unpaid_transcripts(ledger: str | os.PathLike[str]) -> tuple[Path, ...]:

@@ -135,9 +135,11 @@ def link(
 
 def _way_out(release: "LinkedRelease", ledger: Path | None, transcript: Path | None) -> str:
     """Say how to go on when the budget is spent and the files could not be written."""
+    from lapwing.release.transcript import transcripts_of  # noqa: PLC0415
+
     entry = release.certificate.ledger
     if transcript is None and ledger is not None and entry is not None:
-        transcript = Path(f"{ledger}.transcripts") / f"{entry.release_id}.jsonl"
+        transcript = transcripts_of(ledger) / f"{entry.release_id}.jsonl"
     if transcript is None:
         return "the budget is spent and the answers are recorded nowhere: running again spends again"
     return f"the answers are kept: the same command with --transcript {transcript} finishes free of charge"

@@ -176,10 +176,12 @@ def _dictionaries(texts: Sequence[str]) -> dict[str, Path]:
 
 def _way_out(found: "LearnedDomain", book: "Book") -> str:
     """Say how to go on when the budget is spent and the files could not be written."""
+    from lapwing.release.transcript import transcripts_of  # noqa: PLC0415
+
     entry = found.certificate.ledger
     transcript = book.path
     if transcript is None and entry is not None:
-        transcript = Path(f"{book.ledger}.transcripts") / f"{entry.release_id}.jsonl"
+        transcript = transcripts_of(str(book.ledger)) / f"{entry.release_id}.jsonl"
     if transcript is None:
         return "the budget is spent and the answers are recorded nowhere: running again spends again"
     return f"the answers are kept: the same command with --transcript {transcript} finishes free of charge"

@@ -172,10 +172,12 @@ def mechanism_with(name: str | None, settings: Sequence[str], schema: "Schema") 
 
 def _transcript(release: "Release", ledger: Path | None, transcript: Path | None) -> Path | None:
     """Return where the answers of a release are kept: with a ledger, always somewhere."""
+    from lapwing.release.transcript import transcripts_of  # noqa: PLC0415
+
     entry = release.certificate.ledger
     if transcript is not None or ledger is None or entry is None:
         return transcript
-    return Path(f"{ledger}.transcripts") / f"{entry.release_id}.jsonl"
+    return transcripts_of(ledger) / f"{entry.release_id}.jsonl"
 
 
 def _say_what_delta_gains(say: Say, certificate: "Certificate", epsilon: str) -> None:

@@ -171,10 +171,35 @@ def _hold_of(path: Path, header: Mapping[str, Any]) -> Path:
     if ledger is None and "hold" not in header:
         return path
     if isinstance(ledger, str) and isinstance(name, str) and os.path.isabs(ledger) and _RELEASE_ID.fullmatch(name):
-        hold = Path(f"{ledger}.transcripts") / f"{name}.jsonl"
-        if header.get("hold") == str(hold):
+        hold = transcripts_of(ledger) / f"{name}.jsonl"
+        if header.get("hold") == f"{ledger}.transcripts/{name}.jsonl":
             return hold
     raise DataError(f"the header of the transcript {path} is damaged; give the file that the release wrote")
+
+
+def transcripts_of(ledger: str | os.PathLike[str]) -> Path:
+    """Return the folder beside a ledger where its releases keep their transcripts and holds.
+
+    It goes by the file's own name: under a symbolic link a release would have a second hold, and an older copy of the
+    ledger that was put back would have no transcript beside it.
+
+    Parameters
+    ----------
+    ledger : path
+        The ledger, or a symbolic link to it.
+
+    Returns
+    -------
+    Path
+        It need not exist.
+
+    Examples
+    --------
+    >>> transcripts_of("budget.db").name
+    'budget.db.transcripts'
+    """
+    path = Path(ledger)
+    return Path(f"{path.resolve() if path.is_symlink() else path}.transcripts")
 
 
 def _lock_of(path: Path) -> Path:
