@@ -5,7 +5,7 @@ from numbers import Integral
 from typing import Final, Literal, get_args
 
 from lapwing.errors import ParameterError
-from lapwing.schema.scalars import told
+from lapwing.schema.scalars import is_among, told
 
 Partition = Literal["practical", "theorem", "mdav"]
 Output = Literal["systematic", "iid", "shuffle"]
@@ -52,7 +52,7 @@ class Settings:
     def __post_init__(self) -> None:
         for name, words in _WORDS.items():
             value = getattr(self, name)
-            if value not in words:
+            if not is_among(value, words):
                 raise ParameterError(f"{name} must be one of {', '.join(words)}, got {told(value)}")
         object.__setattr__(self, "min_group_size", _whole("min_group_size", self.min_group_size, 2))
         if not isinstance(self.improve, bool):

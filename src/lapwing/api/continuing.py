@@ -12,6 +12,7 @@ from lapwing.errors import DataError
 from lapwing.release.questions import Answer
 from lapwing.release.terms import Terms
 from lapwing.release.transcript import continue_transcript
+from lapwing.schema.scalars import path_text
 
 Begun = tuple[AccountedSink, Records, tuple[Answer, ...]]
 """Where answers become durable, where the run is recorded, and the answers that are there already."""
@@ -34,7 +35,7 @@ class Book:
     @property
     def path(self) -> Path | None:
         """Where the transcript is, or is to be."""
-        return None if self.transcript is None else Path(os.fspath(self.transcript))  # type: ignore[call-overload]
+        return None if self.transcript is None else Path(path_text("transcript", self.transcript))
 
     def fresh(self) -> Records | None:
         """Return where a new run is recorded, once the ledger knows the data set; None where the transcript is there.
@@ -68,7 +69,7 @@ def _continued(path: Path, settings: PaidSettings, terms: Terms, book: Book) -> 
     records = _same_records(path, header, settings, terms)
     is_same = records is not None and book.dataset in (None, records.dataset)
     if book.ledger is not None and records is not None:
-        is_same &= os.path.abspath(os.fspath(book.ledger)) == records.ledger  # type: ignore[call-overload]
+        is_same &= os.path.abspath(path_text("ledger", book.ledger)) == records.ledger
     if records is not None and is_same:
         return AccountedSink(sink, records, recorded), records, recorded
     sink.close()

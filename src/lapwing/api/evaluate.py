@@ -17,7 +17,7 @@ from lapwing.errors import ParameterError
 from lapwing.internal.comparing import compare_with_real
 from lapwing.internal.evaluation import Evaluation
 from lapwing.report.sections import Section
-from lapwing.schema.scalars import quote
+from lapwing.schema.scalars import is_among, quote
 from lapwing.schema.schemas import Schema
 from lapwing.table.guard import private_boundary
 
@@ -175,7 +175,8 @@ def evaluate(
     [(0.5, True), (0.5, True)]
     """
     if epsilon is not None or rho is not None:
-        internal = {"target": target, "by": by or None, "test": test, "model": model}
+        grouped = None if isinstance(by, Sequence) and not by else by
+        internal = {"target": target, "by": grouped, "test": test, "model": model}
         given = [name for name, value in internal.items() if value is not None]
         if given:
             raise ParameterError(f"{' and '.join(given)}: for internal results only; leave them out, or the budget")
@@ -193,7 +194,8 @@ def evaluate(
             transcript=transcript,
             seed=seed,
         ).value
-    if (delta, expected_rows, ledger, dataset, transcript) != (None,) * 5 or neighbours != "add-remove":
+    bought = any(each is not None for each in (delta, expected_rows, ledger, dataset, transcript))
+    if bought or not is_among(neighbours, ("add-remove",)):
         raise ParameterError(
             "delta, neighbours, expected_rows, ledger, dataset and transcript go with a budget; give epsilon or rho, "
             "or leave them out"

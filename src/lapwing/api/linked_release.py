@@ -23,7 +23,7 @@ from lapwing.sample.rule_keeping import kept_components
 from lapwing.sample.stand_ins import stand_ins
 from lapwing.schema.fields import Field
 from lapwing.schema.linked import LinkedSchema
-from lapwing.schema.scalars import told
+from lapwing.schema.scalars import path_text, told
 from lapwing.table.readers import Kind, check_kind
 from lapwing.table.writers import to_frame_kind
 
@@ -117,7 +117,8 @@ class LinkedRelease:
             SavedRelease(part.schema, part.model, part.certificate, part.noisy) for part in (self.parent, self.child)
         )
         save_linked(
-            SavedLinked(schema=self.schema, parent=parent, child=child, certificate=self.certificate), Path(path)
+            SavedLinked(schema=self.schema, parent=parent, child=child, certificate=self.certificate),
+            Path(path_text("path", path)),
         )
 
     def _frames(self, n: int, rng: np.random.Generator) -> "Iterator[tuple[pl.DataFrame, pl.DataFrame]]":
@@ -219,7 +220,7 @@ def load_linked(path: str | Path, kind: Kind = "path") -> LinkedRelease:
         If the file cannot be read or is not a model file of linked tables.
     """
     check_kind(kind)
-    saved = read_linked(Path(path))
+    saved = read_linked(Path(path_text("path", path)))
     parent, child = (
         Release(schema=part.schema, model=part.model, certificate=part.certificate, noisy=part.answers, kind=kind)
         for part in (saved.parent, saved.child)

@@ -1,6 +1,6 @@
 """Tables of the released model, with labels."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -17,7 +17,7 @@ from lapwing.sample.marginals import marginal
 from lapwing.sample.weighted import weighted_marginal
 from lapwing.schema.groupings import Grouping, cut, evenly, identity
 from lapwing.schema.labels import labels
-from lapwing.schema.scalars import told
+from lapwing.schema.scalars import is_among, told
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -29,6 +29,13 @@ Groups = int | Literal["measured"]
 
 INTERVAL: Final = ("lower", "upper", "basis")
 """Columns of a queried table that tell where the true counts are."""
+
+
+def asked_table(weighted: object) -> "Callable[..., pl.DataFrame]":
+    """Return what answers a query: `query_table`, or `weighted_query_table`."""
+    if not isinstance(weighted, bool):
+        raise ParameterError(f"weighted must be true or false, got {told(weighted)}")
+    return weighted_query_table if weighted else query_table
 
 
 def query_table(
@@ -138,7 +145,7 @@ def query_groupings(
 ) -> tuple[Grouping, ...]:
     """Return the groupings under which columns are shown together; see `Release.query`."""
     measured = measured_groupings(noisy, columns)
-    if groups == "measured":
+    if is_among(groups, ("measured",)):
         if measured is None:
             raise ParameterError(
                 f"no noisy answer counted {', '.join(columns)} together; give a number of groups such as 20"

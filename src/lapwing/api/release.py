@@ -13,7 +13,7 @@ from lapwing.api.certified import certified_table
 from lapwing.api.conditional import Support, Where, conditional_frames, support_of, with_index_of
 from lapwing.api.croissant import write_croissant
 from lapwing.api.generators import checked_seed, fresh_seed, generator
-from lapwing.api.queries import Groups, checked_failure, query_table, weighted_query_table
+from lapwing.api.queries import Groups, asked_table, checked_failure
 from lapwing.api.replicates import Replicates, make_replicates
 from lapwing.api.report import release_html
 from lapwing.budget.budget import Number
@@ -23,6 +23,7 @@ from lapwing.release.certificate import Certificate
 from lapwing.release.files import SavedRelease, load_release, save_release
 from lapwing.release.model import ReleasedModel
 from lapwing.release.questions import Answer
+from lapwing.schema.scalars import path_text
 from lapwing.schema.schemas import Schema
 from lapwing.table.outputs import write_whole
 from lapwing.table.readers import Kind, check_kind
@@ -184,7 +185,7 @@ class Release:
         made from the earliest answer that covers the cell, so that it holds for mechanisms that choose later questions
         by earlier answers. Rows beyond ``maxRows`` per unit are not counted.
         """
-        ask = weighted_query_table if weighted else query_table
+        ask = asked_table(weighted)
         table = ask(
             self.model,
             self.schema,
@@ -317,7 +318,7 @@ class Release:
 
     def save(self, path: str | Path) -> None:
         """Write schema, model, certificate and answers to one ``.lapwing`` file; it holds released numbers only."""
-        save_release(SavedRelease(self.schema, self.model, self.certificate, self.noisy), Path(path))
+        save_release(SavedRelease(self.schema, self.model, self.certificate, self.noisy), Path(path_text("path", path)))
 
     def to_html(self, path: str | Path) -> None:
         """Write a report that may be published: one HTML file that fetches nothing, the same bytes each time.
@@ -392,7 +393,7 @@ def load(path: str | Path, kind: Kind = "path") -> Release:
         If the file cannot be read or is not a Lapwing model file.
     """
     check_kind(kind)
-    saved = load_release(Path(path))
+    saved = load_release(Path(path_text("path", path)))
     return Release(
         schema=saved.schema, model=saved.model, certificate=saved.certificate, noisy=saved.answers, kind=kind
     )

@@ -20,6 +20,7 @@ from lapwing.curator.opening import public_terms
 from lapwing.errors import DataError
 from lapwing.noise.bits import SystemBits
 from lapwing.release.transcript import continue_transcript
+from lapwing.schema.scalars import path_text
 from lapwing.table.guard import private_boundary
 from lapwing.table.readers import open_table
 from lapwing.table.source import code_table
@@ -168,7 +169,7 @@ def resumed(
     -------
     Release
     """
-    path = Path(transcript)
+    path = Path(path_text("transcript", transcript))
     sink, header, recorded = continue_transcript(path)
     with closing(sink):
         settings, terms, records = read_header(path, header)

@@ -15,7 +15,7 @@ from lapwing.errors import LapwingError, ParameterError
 from lapwing.evaluate.checks import Floats
 from lapwing.evaluate.classifiers import FEATURES, FLOOR, class_scores, features, kinds, mean_area
 from lapwing.schema.domains import Domain
-from lapwing.schema.scalars import quote
+from lapwing.schema.scalars import is_among, quote
 from lapwing.schema.schemas import Schema
 
 Codes = Mapping[str, npt.NDArray[np.integer]]
@@ -288,7 +288,7 @@ def check_target(schema: Schema, target: str) -> None:
     lapwing.errors.ParameterError: the target "c" is no modelled column of the schema; choose one of "a", "b"
     """
     columns = {column.name: column.domain for column in schema.columns}
-    if target not in columns:
+    if not is_among(target, list(columns)):
         listed = ", ".join(quote(name) for name in list(columns)[:10])
         raise ParameterError(f"the target {quote(target)} is no modelled column of the schema; choose one of {listed}")
     values = _classes(columns[target])

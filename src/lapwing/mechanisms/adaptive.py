@@ -151,6 +151,7 @@ class Adaptive:
             value = getattr(self, key)
             if value is not None and not isinstance(value, list | tuple):
                 raise ParameterError(f"{key} must be a list, got {told(value)}; write it in brackets")
+        _check_target(self.target)
         if self.resolutions is not None:
             object.__setattr__(self, "resolutions", tuple(self.resolutions))
             _check_resolutions(self.resolutions)
@@ -382,6 +383,11 @@ def _check_resolutions(sizes: tuple[int, ...]) -> None:
             f"resolutions must be 1 to 6 decreasing numbers from 2 to 64, the last at most {_COARSEST}, "
             f"got {told(sizes)}"
         )
+
+
+def _check_target(target: object) -> None:
+    if not isinstance(target, str | None):
+        raise ParameterError(f"target must be the name of a column, got {told(target)}; leave it out")
 
 
 def _entry(entry: object) -> str | tuple[str, ...]:

@@ -19,6 +19,7 @@ from lapwing.release.model import ReleasedModel
 from lapwing.release.planned import Planned
 from lapwing.release.terms import Relation, Terms
 from lapwing.schema.groupings import Grouping
+from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
 
@@ -55,8 +56,8 @@ class Independent:
     groups: int = 128
 
     def __post_init__(self) -> None:
-        if not 2 <= self.groups <= 65536:
-            raise ParameterError(f"groups must be from 2 to 65536, got {self.groups}; 128 suits most tables")
+        if isinstance(self.groups, bool) or not isinstance(self.groups, int) or not 2 <= self.groups <= 65536:
+            raise ParameterError(f"groups must be from 2 to 65536, got {told(self.groups)}; 128 suits most tables")
 
     @classmethod
     def small(cls) -> "Independent":

@@ -39,7 +39,7 @@ from lapwing.release.questions import Answer
 from lapwing.release.sparse_counts import NoisyCells, SparseCounts
 from lapwing.release.split_decisions import SplitDecisions, SplitRule
 from lapwing.release.terms import Relation, Terms
-from lapwing.schema.scalars import told
+from lapwing.schema.scalars import is_among, told
 from lapwing.schema.schemas import Schema
 
 LEMMA_DELTA: Final = 1e-6
@@ -144,7 +144,7 @@ class KDTree:
     placement: Placement | None = None
 
     def __post_init__(self) -> None:
-        if self.split_rule not in get_args(SplitRule):
+        if not is_among(self.split_rule, get_args(SplitRule)):
             raise ParameterError(
                 f"split_rule must be one of {', '.join(get_args(SplitRule))}, got {told(self.split_rule)}"
             )
@@ -317,9 +317,9 @@ class KDTree:
         """Refuse a tau that is neither a number nor one of the two words."""
         tau: object = self.tau
         is_number = isinstance(tau, float | int) and not isinstance(tau, bool) and abs(tau) <= 2**60
-        if not is_number and tau not in ("auto", "lemma10"):
+        if not is_number and not is_among(tau, ("auto", "lemma10")):
             raise ParameterError(f"tau must be auto, lemma10 or a number from -2**60 to 2**60, got {told(self.tau)}")
-        if tau == "lemma10" and self.split_rule != "paper":
+        if is_among(tau, ("lemma10",)) and self.split_rule != "paper":
             raise ParameterError(
                 "tau='lemma10' is a choice of split_rule='paper' only, whose lemma it is; leave it out"
             )

@@ -33,7 +33,7 @@ from lapwing.release.model import ReleasedModel
 from lapwing.release.planned import Planned
 from lapwing.release.questions import Answer, KnownQuestion
 from lapwing.release.terms import Relation, Terms
-from lapwing.schema.scalars import told
+from lapwing.schema.scalars import is_among, told
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class LinearStatistics:
             share = getattr(self, name)
             if isinstance(share, bool) or not isinstance(share, float | int) or not lowest <= share <= highest:
                 raise ParameterError(f"{name} must lie from {lowest} to {highest}, got {told(share)}")
-        if self.solver not in get_args(Solver):
+        if not is_among(self.solver, get_args(Solver)):
             raise ParameterError(f"solver must be one of {', '.join(get_args(Solver))}, got {told(self.solver)}")
         if self.degree == 0 and not self.statistics:
             raise ParameterError("degree=0 asks for no table, and there are no statistics; give one of the two")

@@ -35,7 +35,7 @@ from lapwing.release.planned import Planned
 from lapwing.release.questions import Answer, MarginalCounts
 from lapwing.release.second_moment import SecondMoment
 from lapwing.release.terms import Relation, Terms
-from lapwing.schema.scalars import told
+from lapwing.schema.scalars import is_among, told
 from lapwing.schema.schemas import Schema
 
 Constants = Literal["tight", "paper"]
@@ -128,16 +128,16 @@ class Microaggregation:
     fit_moments: bool = True
 
     def __post_init__(self) -> None:
-        if self.constants not in get_args(Constants):
+        if not is_among(self.constants, get_args(Constants)):
             raise ParameterError(
                 f"constants must be tight or paper, got {told(self.constants)}; tight is more accurate"
             )
-        if not callable(self.convex_set) and self.convex_set not in get_args(ConvexSet):
+        if not callable(self.convex_set) and not is_among(self.convex_set, get_args(ConvexSet)):
             raise ParameterError(
                 f"convex_set must be box, ball, simplex or a callable, got {told(self.convex_set)}; a callable is "
                 "given in Python and kept in no file, so a release with one cannot be resumed"
             )
-        if self.numbers not in get_args(Numbers):
+        if not is_among(self.numbers, get_args(Numbers)):
             raise ParameterError(
                 f"numbers must be intervals or means, got {told(self.numbers)}; intervals suits most tables"
             )

@@ -39,7 +39,7 @@ from lapwing.release.planned import Planned
 from lapwing.release.questions import Answer
 from lapwing.release.terms import Relation, Terms
 from lapwing.release.tree_counts import NoisyTree, TreeCounts
-from lapwing.schema.scalars import told
+from lapwing.schema.scalars import is_among, told
 from lapwing.schema.schemas import Schema
 
 Variant = Literal["default", "paper"]
@@ -108,7 +108,7 @@ class PMM:
                 f"depth must be a whole number from 0 to 64, got {told(depth)}; leave it out to choose"
             )
         for key, choices in (("variant", Variant), ("consistency", Consistency), ("placement", Placement)):
-            if getattr(self, key) not in get_args(choices):
+            if not is_among(getattr(self, key), get_args(choices)):
                 raise ParameterError(
                     f"{key} must be one of {', '.join(get_args(choices))}, got {told(getattr(self, key))}"
                 )

@@ -34,7 +34,7 @@ from lapwing.release.private_draw import (
 )
 from lapwing.release.questions import Answer
 from lapwing.release.terms import Relation, Terms
-from lapwing.schema.scalars import told
+from lapwing.schema.scalars import is_among, told
 from lapwing.schema.schemas import Schema
 
 Variant = Literal["exact", "published"]
@@ -115,7 +115,7 @@ class PrivateSampling:
     ceiling: float = 2.0
 
     def __post_init__(self) -> None:
-        if self.variant not in get_args(Variant):
+        if not is_among(self.variant, get_args(Variant)):
             raise ParameterError(
                 f"variant must be exact or published, got {told(self.variant)}; exact allows more rows"
             )
@@ -124,6 +124,7 @@ class PrivateSampling:
             is_whole = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
             if not is_whole and not (value is None and key != "degree"):
                 raise ParameterError(f"{key} must be a whole number from 1 to {most}, got {told(value)}")
+        exact_number("ceiling", self.ceiling)  # also where it is not used: the certificate shows it
         check_density(self._floor, self._ceiling, is_reduced=self._is_published)
 
     @classmethod

@@ -29,7 +29,7 @@ from lapwing.release.noise_law import calibrated, row_sensitivity
 from lapwing.release.planned import Planned
 from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts
 from lapwing.release.terms import Relation, Terms
-from lapwing.schema.scalars import told
+from lapwing.schema.scalars import is_among, told
 from lapwing.schema.schemas import Schema
 
 LIMIT: Final = 2**20
@@ -97,7 +97,7 @@ class PSMM:
         if self.cells is not None:
             _check_cells("cells", self.cells, self.max_cells)
         for key, choices in (("surplus", Surplus), ("placement", Placement)):
-            if getattr(self, key) not in get_args(choices):
+            if not is_among(getattr(self, key), get_args(choices)):
                 raise ParameterError(
                     f"{key} must be one of {', '.join(get_args(choices))}, got {told(getattr(self, key))}"
                 )

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final, Literal, cast
 
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import is_encodable
-from lapwing.schema.scalars import finite_number, quote, visible, whole_number
+from lapwing.schema.scalars import finite_number, is_among, quote, visible, whole_number
 from lapwing.schema.wanted import Between
 
 HOLDS: Final = ("exact", "prior")
@@ -86,9 +86,9 @@ class PublicTable:
             raise SchemaError(f"{self.name} has no source of 1 to {_LONGEST} characters; {_WAY_OUT}")
         if not is_encodable(self.source) or not self.source.isprintable():
             raise SchemaError(f"{self.name}: the source must be printable text on one line; write it anew")
-        if self.provenance != _PUBLIC:
+        if not is_among(self.provenance, (_PUBLIC,)):
             raise SchemaError(f"{self.name} is not declared public, got {quote(self.provenance)}; {_WAY_OUT}")
-        if self.hold not in HOLDS:
+        if not is_among(self.hold, HOLDS):
             raise SchemaError(f"{self.name}: hold must be one of {', '.join(HOLDS)}, got {quote(self.hold)}")
         if not isinstance(self.complete, bool):
             raise SchemaError(f"{self.name}: complete must be true or false, got {quote(self.complete)}")

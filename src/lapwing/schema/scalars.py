@@ -2,12 +2,15 @@
 
 import json
 import math
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from numbers import Number
 from types import FunctionType
 from typing import Final
+
+from lapwing.errors import ParameterError
 
 MICROSECONDS: Final[dict[str, int]] = {
     "day": 86_400_000_000,
@@ -86,6 +89,36 @@ def told(value: object) -> str:
         return "a number of thousands of digits"
     text = visible(text)
     return text if len(text) <= _QUOTED_CHARACTERS else text[:_QUOTED_CHARACTERS] + "..."
+
+
+def is_among(value: object, words: Sequence[str]) -> bool:
+    """Return whether a setting is one of some words; a table, which cannot be compared with a word, is not.
+
+    Examples
+    --------
+    >>> is_among("a", ["a", "b"]), is_among(["a"], ["a", "b"])
+    (True, False)
+    """
+    return isinstance(value, str) and value in words
+
+
+def path_text(setting: str, value: object) -> str:
+    """Return the path that was given for a setting, as text.
+
+    Raises
+    ------
+    ParameterError
+        If it is no path; what could hold rows is named by its type.
+
+    Examples
+    --------
+    >>> path_text("ledger", ["budget.db"])
+    Traceback (most recent call last):
+    lapwing.errors.ParameterError: ledger must be the path of a file, got ['budget.db']; give it as text
+    """
+    if isinstance(value, str | os.PathLike) and isinstance(text := os.fspath(value), str):
+        return text
+    raise ParameterError(f"{setting} must be the path of a file, got {told(value)}; give it as text")
 
 
 def _is_single(value: object) -> bool:

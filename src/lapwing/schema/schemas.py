@@ -23,7 +23,7 @@ from lapwing.schema.rule_codes import CodedRule
 from lapwing.schema.rule_reading import rules_from
 from lapwing.schema.rule_search import checked_rules, named_columns
 from lapwing.schema.rules import Rule
-from lapwing.schema.scalars import quote, visible, whole_number
+from lapwing.schema.scalars import is_among, path_text, quote, visible, whole_number
 from lapwing.schema.weights import check_weight
 from lapwing.schema.writing import file_text, write_whole
 
@@ -127,6 +127,7 @@ class Schema:
     """Read another tool's description of a table; attached likewise, as its readers make schemas themselves."""
 
     def __post_init__(self) -> None:
+        _check_types(self)
         object.__setattr__(self, "fields", tuple(self.fields))
         object.__setattr__(self, "purchases", tuple(self.purchases))
         object.__setattr__(self, "public_tables", public_tables_from(self.public_tables))
@@ -336,7 +337,7 @@ class Schema:
         SchemaError
             Where the file cannot be written.
         """
-        write_whole(Path(path), file_text(self.to_dict()))
+        write_whole(Path(path_text("path", path)), file_text(self.to_dict()))
 
     def _table_missing_values(self) -> tuple[str, ...]:
         """Return the missing values that the table's own line holds: those that all fields share."""
@@ -349,12 +350,23 @@ def _open_keys(field: Field) -> tuple[str, ...]:
     return (*field.blank, "provenance") if field.provenance == "drafted" else field.blank
 
 
+def _check_types(schema: Schema) -> None:
+    """Refuse values of another type than a schema has, such as a table."""
+    for key, kind in (("fields", Field), ("purchases", Purchase)):
+        listed = getattr(schema, key)
+        if not isinstance(listed, list | tuple) or not all(isinstance(each, kind) for each in listed):
+            raise SchemaError(f"{key} of a schema must be a list of {kind.__name__}, got {quote(listed)}")
+    for key, kinds in (("privacy_unit", PrivacyUnit | None), ("is_draft", bool), ("name", str)):
+        if not isinstance(getattr(schema, key), kinds):
+            raise SchemaError(f"{key} of a schema is of a wrong type, got {quote(getattr(schema, key))}")
+
+
 def _find(fields: tuple[Field, ...], name: str, where: str) -> Field:
     """Return the field of a name, or raise naming close matches."""
     for field in fields:
-        if field.name == name:
+        if is_among(name, (field.name,)):
             return field
     names = [field.name for field in fields]
-    close = difflib.get_close_matches(str(name), names, n=3) or names[:3]
+    close = (isinstance(name, str) and difflib.get_close_matches(name, names, n=3)) or names[:3]
     listed = ", ".join(map(quote, close))
     raise SchemaError(f"{where}: no field is called {quote(name)}; close matches or first names are {listed}")

@@ -15,7 +15,7 @@ from lapwing.release.model import Indexed, ReleasedModel, Spans
 from lapwing.release.sparse_counts import NoisyCells, SparseCounts
 from lapwing.schema.domains import Domain
 from lapwing.schema.hierarchies import Hierarchy
-from lapwing.schema.scalars import told
+from lapwing.schema.scalars import is_among, told
 from lapwing.schema.schemas import Schema
 
 Fit = Literal["least_squares", "threshold"]
@@ -192,11 +192,11 @@ def check_threshold(threshold: object) -> None:
 
 def check_fit(fit: object) -> None:
     """Refuse a fit that is not one of the two."""
-    if fit not in get_args(Fit):
+    if not is_among(fit, get_args(Fit)):
         raise ParameterError(f"fit must be one of {', '.join(get_args(Fit))}, got {told(fit)}")
 
 
 def check_placement(placement: object) -> None:
     """Refuse a placement that is not one of the two; None chooses one."""
-    if placement is not None and placement not in get_args(Placement):
+    if placement is not None and not is_among(placement, get_args(Placement)):
         raise ParameterError(f"placement must be one of {', '.join(get_args(Placement))}, got {told(placement)}")
