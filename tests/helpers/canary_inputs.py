@@ -291,7 +291,7 @@ WELL_FORMED = {
         "pandas with remarks",
         "Arrow",
     ),
-    *("Arrow dictionary", "Arrow with remarks", "narwhals", "narwhals lazy", "narwhals pandas"),
+    *("Arrow dictionary", "Arrow with remarks", "Arrow batch", "narwhals", "narwhals lazy", "narwhals pandas"),
     *("CSV", "TSV", "CSV in UTF-16", "gzip with a name inside", "Parquet with remarks", "folder"),
 }
 """Tables that no call refuses, so that what is looked at is more than refusals."""

@@ -35,7 +35,9 @@ def types_of(data):
 
 
 @pytest.mark.parametrize(
-    "convert", [lambda t: t, pl.DataFrame.lazy, pl.DataFrame.to_arrow], ids=["eager", "lazy", "arrow"]
+    "convert",
+    [lambda t: t, pl.DataFrame.lazy, pl.DataFrame.to_arrow, lambda t: t.to_arrow().to_batches()[0]],
+    ids=["eager", "lazy", "arrow", "batch"],
 )
 def test_types_are_those_of_the_columns(convert):
     assert types_of(convert(TABLE)) == TYPES

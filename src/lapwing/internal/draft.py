@@ -19,6 +19,7 @@ from lapwing.table.cells import Texts
 from lapwing.table.files import TableFile, find_files, open_file
 from lapwing.table.guard import guarded, private_boundary
 from lapwing.table.parsing import read_numbers, read_times
+from lapwing.table.readers import without_batches
 
 _PARQUET = (".parquet", ".pq")
 _READ: tuple[FieldType, ...] = ("boolean", "integer", "number", "date", "datetime")
@@ -33,7 +34,7 @@ def draft_schema(data: object) -> Internal[Schema]:
 
     Parameters
     ----------
-    data : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table
+    data : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table or batch
         The private rows.
 
     Returns
@@ -96,7 +97,10 @@ def _readable(texts: pl.Series) -> np.ndarray:
 
 def _types_of_frame(frame: Any) -> list[tuple[str, FieldType]]:  # noqa: ANN401 - any frame that narwhals knows
     """Return names and types of the columns of a data frame."""
-    return [(name, _field_type(name, dtype)) for name, dtype in nw.from_native(frame).collect_schema().items()]
+    return [
+        (name, _field_type(name, dtype))
+        for name, dtype in nw.from_native(without_batches(frame)).collect_schema().items()
+    ]
 
 
 def _field_type(name: str, dtype: nw.dtypes.DType) -> FieldType:

@@ -114,10 +114,11 @@ def _open_frame(data: Any, wanted: list[str]) -> RowReader:  # noqa: ANN401 - th
         _check_names(names, wanted, "the table")
         _check_nested({name for name in wanted if is_nested_pandas(data.dtypes[name])}, wanted)
         return PandasReader(data)
-    if _is_a(data, "pyarrow", {"Table", "RecordBatch"}):
+    data = without_batches(data)
+    if _is_a(data, "pyarrow", {"Table"}):
         _check_names(list(data.schema.names), wanted, "the table")
         _check_nested({name for name in wanted if is_nested_arrow(data.schema.field(name).type)}, wanted)
-        return ArrowReader(data if hasattr(data, "to_batches") else _one_batch(data))
+        return ArrowReader(data)
     raise DataError(
         f"data of type {type(data).__name__} is not a table; "
         "give a pandas, Polars or PyArrow table, or the path of a .parquet or .csv file"
@@ -137,10 +138,13 @@ def _is_a(data: object, package: str, names: set[str]) -> bool:
     return any(kind.__name__ in names and kind.__module__.partition(".")[0] == package for kind in type(data).__mro__)
 
 
-def _one_batch(batch: Any) -> Any:  # noqa: ANN401 - a pyarrow RecordBatch and Table, which have no static type
+def without_batches(data: Any) -> Any:  # noqa: ANN401 - any object, and a pyarrow Table, which has no static type
+    """Return a PyArrow record batch as a table, and anything else as it is."""
+    if not _is_a(data, "pyarrow", {"RecordBatch"}):
+        return data
     import pyarrow as pa  # noqa: PLC0415 - the user's own
 
-    return pa.Table.from_batches([batch])
+    return pa.Table.from_batches([data])
 
 
 def _check_names(names: Sequence[object], wanted: Sequence[str], where: str) -> None:
