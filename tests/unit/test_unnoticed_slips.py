@@ -3,6 +3,8 @@
 import itertools
 import json
 import math
+import sqlite3
+from contextlib import closing
 from fractions import Fraction
 from pathlib import PurePosixPath
 
@@ -11,7 +13,7 @@ import polars as pl
 import pytest
 
 from helpers.bits import ScriptedBits, SeededBits
-from lapwing.budget import ledger_chain
+from lapwing.budget import ledger_accounts, ledger_chain, ledger_file
 from lapwing.budget.budget import Budget
 from lapwing.budget.conversions import rho_for
 from lapwing.budget.exact import exact_number
@@ -331,3 +333,45 @@ def test_entries_that_spend_more_on_selections_than_was_allowed_do_not_fit(paid,
     else:
         with pytest.raises(BudgetError, match="entry 2 does not fit"):
             ledger_chain._replay_selections(entries)
+
+
+def test_an_account_that_is_opened_twice_does_not_fit():
+    text = json.dumps({"relation": "add-remove", "unit": "pure", "privacy_unit": "row"})
+    entries = [(number, "", "init", "adult", None, 5, text, "") for number in (1, 2)]
+
+    with pytest.raises(BudgetError, match="entry 2 does not fit"):
+        ledger_chain._replay(entries)
+
+
+def test_a_seal_of_answers_that_is_no_seal_does_not_fit():
+    entries = [(1, "", "init", "adult", None, 5, json.dumps({"answers": "all"}), "")]
+
+    with pytest.raises(BudgetError, match="the list of answers before entry 1 does not fit"):
+        ledger_chain._check_answers([], entries)
+
+
+def test_units_of_selections_are_none_where_none_are_named_and_never_below_zero():
+    assert ledger_chain._selection_units(1, {}) == 0
+    with pytest.raises(BudgetError, match="entry 1 does not fit"):
+        ledger_chain._selection_units(1, {"selection_units": -1})
+
+
+def test_a_data_set_whose_name_would_write_on_the_terminal_does_not_fit():
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE accounts (dataset TEXT)")
+        connection.execute("INSERT INTO accounts VALUES (?)", ("adult\x1b[2J",))
+
+        with pytest.raises(BudgetError, match="the name of a data set does not fit"):
+            ledger_accounts.names(connection)
+
+
+def test_an_entry_that_the_file_itself_refuses_is_one_sentence():
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE limits (units INTEGER CHECK (units > 0))")
+        with pytest.raises(sqlite3.IntegrityError) as refused:
+            connection.execute("INSERT INTO limits VALUES (0)")
+
+    told = ledger_file._in_our_words(PurePosixPath("budget.db"), refused.value)
+
+    assert isinstance(told, BudgetError)
+    assert str(told) == "the ledger budget.db refused an entry that breaks its rules; nothing was recorded"
