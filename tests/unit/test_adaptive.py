@@ -302,8 +302,10 @@ def test_a_release_without_tables_of_two_columns_says_that_it_keeps_no_relation(
     settings = {"epsilon": epsilon, "mechanism": QUICK, "seed": 3, "expected_rows": 40}
 
     certificate = lw.synthesize(table(40), schema_of(*FIELDS), **settings).certificate
+    planned = lw.plan(schema_of(*FIELDS), epsilon=epsilon, mechanism=QUICK, expected_rows=40).text()
 
     assert sum("no relation between columns is kept" in warning for warning in certificate.warnings) == says
+    assert planned.count("no relation between columns is kept") == says
 
 
 def test_lines_of_selections_name_the_chosen_columns_only():

@@ -24,7 +24,7 @@ from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts
 from lapwing.release.sparse_counts import NoisyCells
 from lapwing.release.statistics import RowStatistic
 from lapwing.release.terms import Terms
-from lapwing.release.version import VERSION
+from lapwing.release.version import VERSION, code_fingerprint
 from lapwing.sample.conditions import FEW_ATOMS
 
 _MISFIT_SHARE, _MISSING_SHARE = 0.05, 0.95
@@ -72,6 +72,7 @@ def certify(
     accuracy = accuracy_statements(settings.mechanism, settings.schema, terms, answers, model, rng=rng)
     certificate = Certificate(
         lapwing=VERSION,
+        code=code_fingerprint(),
         mechanism=settings.mechanism.name,
         settings=settings_of(settings.mechanism),
         lines=lines,
@@ -219,7 +220,7 @@ def _caveats(settings: Settings, answers: Sequence[Answer]) -> tuple[str, ...]:
         if not joint:
             caveat = (
                 "tables of two columns would be mostly noise, and none was measured: no relation between columns is "
-                "kept"
+                "kept; more budget, a delta, or a public expected number of rows may change that (`lapwing plan` tells)"
             )
         elif all(grouping.regular == 1 for table in tables for grouping in table.groupings):
             caveat = (

@@ -12,6 +12,7 @@ from lapwing.api.planning import common_figure, expected_terms, planned
 from lapwing.api.settings import Settings, read_settings
 from lapwing.budget.budget import Budget, BudgetRequest, Number, read_request
 from lapwing.errors import ParameterError
+from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.registry import settings_of, why_default
 from lapwing.release.certificate import CostLine, Statement
 from lapwing.release.cost_lines import CHOSEN, budget_to_dict, counted_lines
@@ -125,6 +126,7 @@ class Plan:
                     *unit_lines(self.relation, self.privacy_unit, self.max_rows),
                     *origin_lines(self.assumed_fields, self.dp_fields),
                     self._condition(),
+                    *self._unrelated(),
                     "",
                     *cost_table(self.lines),
                     "",
@@ -176,7 +178,20 @@ class Plan:
             return (
                 f"The number of rows is public under replace-one neighbours; this is the plan for {self.expected_rows}."
             )
-        return f"A release has these cost lines when it is given the same expected_rows, {self.expected_rows}."
+        return (
+            f"A release has these cost lines when it is given the same expected_rows, {self.expected_rows}; without, "
+            "it buys a noisy number of rows first."
+        )
+
+    def _unrelated(self) -> list[str]:
+        """Say where Adaptive would measure no table of two columns."""
+        columns = {name for line in self.lines for name in line.columns}
+        is_joint = any(line.question == CHOSEN for line in self.lines)
+        if self.mechanism != Adaptive.name or is_joint or len(columns) == 1:
+            return []
+        return [
+            "Tables of two columns would be mostly noise: none is measured, and no relation between columns is kept."
+        ]
 
     def _gain_lines(self) -> list[str]:
         """Say what a δ changes."""
