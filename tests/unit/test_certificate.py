@@ -1,13 +1,16 @@
 """The certificate: exact sums, refusals, round trip, text."""
 
 import json
+import re
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
+import lapwing as lw
 from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
 from lapwing.release.certificate import Certificate, CostLine, LedgerEntry, Statement
@@ -322,3 +325,14 @@ def test_damaged_certificates_are_refused_with_our_error(path: tuple[str | int, 
 def test_what_is_no_certificate_at_all_is_refused(values: object):
     with pytest.raises(ParameterError):
         Certificate.from_dict(values)
+
+
+def test_no_epsilon_is_told_smaller_than_it_is():
+    flags = pl.DataFrame({"flag": [True, False] * 9})
+    schema = {"fields": [{"name": "flag", "type": "boolean"}]}
+    for rho in ("0.0001", "0.1", "0.5", "3", "50"):
+        certificate = lw.synthesize(flags, schema, rho=rho, mechanism="Independent").certificate
+        told = re.findall(r"epsilon ([0-9.]+) at delta", certificate.text().split("Warning")[0])
+        assert len(told) == len(certificate.epsilons)
+        for (_, epsilon), short in zip(certificate.epsilons, told, strict=True):
+            assert epsilon <= Fraction(short) <= epsilon * Fraction(1001, 1000)

@@ -16,7 +16,7 @@ from lapwing.release.cost_lines import CostLine, budget_from_dict, budget_to_dic
 from lapwing.release.domain_cost import Together, pairs_to_dict, purchase_lines, together, told_pairs
 from lapwing.release.kept_rules import KeptRule, kept_rules_from, rule_lines
 from lapwing.release.kept_tables import KeptTable, kept_tables_from, table_lines, weight_lines
-from lapwing.release.plain import rational_text, read_key, read_list, read_optional, read_rational
+from lapwing.release.plain import at_least, rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.release.protection import ROW, origin_lines, protection_lines, unit_field
 from lapwing.release.terms import Relation, Terms
 from lapwing.schema.purchases import Purchase, purchases_from
@@ -86,6 +86,8 @@ class Certificate:
     ----------
     lapwing : str
         Version that made the release.
+    code : str or None, default None
+        The fingerprint of its code; None in a file of before.
     mechanism : str
         Name of the mechanism; `EVALUATION` or `DOMAIN` where none ran.
     settings : mapping of str to plain JSON value
@@ -143,6 +145,7 @@ class Certificate:
     """
 
     lapwing: str
+    code: str | None = None
     mechanism: str
     settings: Mapping[str, Any]
     lines: tuple[CostLine, ...]
@@ -276,7 +279,7 @@ class Certificate:
             return f"Cost: {self.total} {questions}, pure differential privacy."
         # The requested delta first, so that it is shown and others stand apart from it.
         ordered = tuple(sorted(self.epsilons, key=lambda pair: pair[0] != self.requested_delta))
-        pairs = {delta: f"epsilon {float(eps):.4g} at delta {float(delta):.3g}" for delta, eps in told_pairs(ordered)}
+        pairs = {delta: f"epsilon {at_least(eps, 4)} at delta {float(delta):.3g}" for delta, eps in told_pairs(ordered)}
         asked = None if self.requested_delta is None else pairs.pop(self.requested_delta, None)
         spent = str(self.total) if asked is None else f"{asked} (rho {float(self.total.rho):.3g})"
         more = "".join(f"; {pair}" for pair in pairs.values())
@@ -290,6 +293,7 @@ class Certificate:
         return {
             "format": FORMAT,
             "lapwing": self.lapwing,
+            "code": self.code,
             "mechanism": self.mechanism,
             "settings": _plain(self.settings),
             "notion": self.total.notion,
@@ -336,7 +340,7 @@ class Certificate:
         )
         ledger = read_optional(values, "ledger", dict)
         assumed = () if read_optional(values, "assumed", list) is None else read_list(values, "assumed", str)
-        older = {"delta": None, "weight": None, **cast("Mapping[str, Any]", values)}  # a file of before has neither
+        older = {"code": None, "delta": None, "weight": None, **cast("Mapping[str, Any]", values)}  # files of before
         texts = {key: read_key(values, key, str) for key in ("lapwing", "mechanism", "privacy_unit", "relation")}
         counts = {key: read_key(values, key, int) for key in ("max_rows", "released_rows")}
         perhaps = {
@@ -355,6 +359,7 @@ class Certificate:
             purchases=_purchases_from(values),
             rules=kept_rules_from(values),
             public_tables=kept_tables_from(values),
+            code=read_optional(older, "code", str),
             weight=read_optional(older, "weight", str),
             ledger=None if ledger is None else LedgerEntry(**{key: read_key(ledger, key, str) for key in _ENTRY}),
             assumed=assumed,

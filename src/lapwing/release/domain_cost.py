@@ -10,7 +10,7 @@ from lapwing.budget.budget import Budget, Notion
 from lapwing.budget.conversions import CERTIFICATE_DELTAS, certificate_epsilons, epsilon_for
 from lapwing.errors import ParameterError
 from lapwing.release.cost_lines import budget_to_dict
-from lapwing.release.plain import rational_text
+from lapwing.release.plain import at_least, rational_text
 from lapwing.schema.purchases import Purchase
 
 Pairs = tuple[tuple[Fraction, Fraction], ...]
@@ -56,7 +56,8 @@ class Together:
         if not self.epsilons:
             return f"{total}{_except_with(self.delta)}"
         pairs = "; ".join(
-            f"epsilon {float(eps):.4g} at delta {float(delta):.4g}{' by plain addition' if delta in self.plain else ''}"
+            f"epsilon {at_least(eps, 4)} at delta {float(delta):.4g}"
+            f"{' by plain addition' if delta in self.plain else ''}"
             for delta, eps in told_pairs(self.epsilons)
         )
         return f"{total}: {pairs}"

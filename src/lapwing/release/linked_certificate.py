@@ -9,7 +9,7 @@ from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
 from lapwing.release.certificate import Certificate, LedgerEntry
 from lapwing.release.domain_cost import pairs_to_dict, told_pairs
-from lapwing.release.plain import rational_text, read_key, read_list, read_optional, read_rational
+from lapwing.release.plain import at_least, rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.schema.scalars import visible
 
 FORMAT = 1
@@ -167,7 +167,7 @@ class LinkedCertificate:
         parts = f"{self.parent.total} for parents and {self.child.total} for children"
         if self.total.notion == "pure":
             return f"Cost: {self.total} in all ({parts}), pure differential privacy."
-        pairs = [f"epsilon {float(eps):.4g} at delta {float(delta):.3g}" for delta, eps in told_pairs(self.epsilons)]
+        pairs = [f"epsilon {at_least(eps, 4)} at delta {float(delta):.3g}" for delta, eps in told_pairs(self.epsilons)]
         return f"Cost: {self.total} in all ({parts}), zero-concentrated differential privacy: {'; '.join(pairs)}."
 
     def to_dict(self) -> dict[str, Any]:

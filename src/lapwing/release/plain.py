@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -26,6 +27,18 @@ def rational_text(number: Fraction) -> dict[str, str]:
     except OverflowError:
         decimal = "above 1e308"
     return {"exact": str(number), "decimal": decimal}
+
+
+def at_least(number: Fraction, digits: int) -> str:
+    """Return a short decimal that is not below a number: a promise may not be told smaller than it is.
+
+    Examples
+    --------
+    >>> at_least(Fraction(27_154, 10_000), 4), at_least(Fraction(1, 2), 4)
+    ('2.716', '0.5')
+    """
+    context = Context(prec=digits, rounding=ROUND_CEILING)
+    return f"{float(context.divide(Decimal(number.numerator), Decimal(number.denominator))):.{digits}g}"
 
 
 def read_rational(value: object) -> Fraction:
