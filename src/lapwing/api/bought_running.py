@@ -27,7 +27,7 @@ from lapwing.release.questions import Answer, MarginalCounts
 from lapwing.release.table_distances import LARGEST_TOTAL, MOST_BITS, TableDistances
 from lapwing.release.terms import Terms
 from lapwing.release.transcript import AnswerSink
-from lapwing.release.version import VERSION
+from lapwing.release.version import VERSION, code_fingerprint
 from lapwing.report.bought import BOUGHT_LEAD, bought_sections
 from lapwing.report.page import render
 from lapwing.report.sections import Page
@@ -271,6 +271,7 @@ def _certificate(
     modelled = [field.name for field in settings.schema.columns]
     return Certificate(
         lapwing=VERSION,
+        code=code_fingerprint(),
         mechanism=settings.name,
         settings={"compared": [each.digest for each in settings.compared], "confidence": float(CONFIDENCE)},
         lines=lines,

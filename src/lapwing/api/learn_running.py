@@ -19,7 +19,7 @@ from lapwing.release.certificate import Certificate, CostLine
 from lapwing.release.questions import Answer
 from lapwing.release.terms import Terms
 from lapwing.release.transcript import AnswerSink
-from lapwing.release.version import VERSION
+from lapwing.release.version import VERSION, code_fingerprint
 from lapwing.schema.fields import Field
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.schemas import Schema
@@ -227,6 +227,7 @@ def _certificate(
     filled = [field for field in map(schema.field, settings.names) if not field.blank]
     return Certificate(
         lapwing=VERSION,
+        code=code_fingerprint(),
         mechanism=settings.name,
         settings=settings.public,
         lines=lines,
