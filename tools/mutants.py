@@ -182,7 +182,7 @@ def forked(work: Callable[[Callable[[str], None]], int], cpu_seconds: float) -> 
         _in_child(work, writer, cpu_seconds)
     os.close(writer)
     signal.signal(signal.SIGALRM, lambda *_: os.killpg(child, signal.SIGKILL))
-    signal.alarm(int(4 * cpu_seconds) + 20)
+    signal.alarm(int(30 * cpu_seconds) + 60)
     with os.fdopen(reader, "rb") as pipe:
         told = pipe.read().decode()
     _, status = os.waitpid(child, 0)
