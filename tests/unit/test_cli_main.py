@@ -11,6 +11,7 @@ import lapwing as lw
 from helpers.command import lapwing
 from lapwing.cli import main
 from lapwing.errors import BudgetError, LapwingWarning
+from lapwing.release.version import code_fingerprint
 
 COMMAND = Path(sys.executable).with_name("lapwing")
 
@@ -46,7 +47,7 @@ def test_no_command_shows_the_help():
 def test_version_is_the_package_s():
     said = lapwing("--version")
 
-    assert (said.status, said.out, said.err) == (0, f"{lw.__version__}\n", "")
+    assert (said.status, said.out, said.err) == (0, f"{lw.__version__}\ncode {code_fingerprint()}\n", "")
 
 
 @pytest.mark.parametrize(

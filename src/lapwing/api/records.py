@@ -13,10 +13,12 @@ from typing import Any, Protocol
 
 from lapwing.budget.budget import BudgetRequest
 from lapwing.budget.ledger import Ledger
+from lapwing.budget.ledger_accounts import CODE
 from lapwing.errors import BudgetError, DataError, LapwingError, ParameterError
 from lapwing.release.questions import Answer
 from lapwing.release.terms import Relation, Terms
 from lapwing.release.transcript import NoTranscript, TranscriptFile, create_transcript, transcripts_of
+from lapwing.release.version import code_fingerprint
 from lapwing.schema.scalars import path_text, told
 from lapwing.schema.schemas import Schema
 
@@ -157,7 +159,11 @@ class AccountedSink:
                 settings.request.budget,
                 relation=settings.relation,
                 privacy_unit=settings.schema.unit_label,
-                description={"mechanism": settings.name, "settings": _fingerprint(settings)},
+                description={
+                    "mechanism": settings.name,
+                    "settings": _fingerprint(settings),
+                    CODE: code_fingerprint(),
+                },
                 delta=settings.selection_delta,
             )
             self._is_new = False  # its answers are paid for, and stay
@@ -199,7 +205,7 @@ def open_sink(records: Records, settings: PaidSettings, terms: Terms) -> Account
 def _make(folder: Path) -> None:
     """Make the folder of a ledger's transcripts, if it is not there."""
     try:
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(0o700, exist_ok=True)  # unfinished releases are shown to nobody
     except OSError as error:
         reason = error.strerror
     else:

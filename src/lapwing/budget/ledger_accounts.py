@@ -13,11 +13,13 @@ from lapwing.budget.conversions import epsilon_for, rho_for
 from lapwing.budget.exact import as_text, exact_number
 from lapwing.budget.ledger_chain import SELECTION_UNITS, UNITS, Entry, canonical_json, tampered
 from lapwing.budget.ledger_file import has_selections
-from lapwing.errors import BudgetError, ParameterError
+from lapwing.errors import BudgetError, ParameterError, ReleaseMismatchError
 
 _RELATIONS = ("add-remove", "replace-one")
 _PRIVACY_UNIT = re.compile(r"row|.+:[1-9][0-9]{0,8}")
 _NAME_LENGTH = 200
+CODE = "code"
+"""In the description of a debit: the fingerprint of the code that began the release; other code may resume it."""
 _LARGEST_LIMIT = 10**6
 """In epsilon or rho; it also keeps every number of units within SQLite's 64 bits."""
 
@@ -232,12 +234,18 @@ def _how_to_name(privacy_unit: str) -> str:
 def same_release(account: Balance, paid: Entry, details: Mapping[str, object]) -> Entry:
     """Return ``paid`` if it paid the budget of ``details``; else refuse: one id stands for one release."""
     for key, what in {"budget": "budget", "selection_delta": "delta", "description": "description"}.items():
-        if paid.details.get(key) != details.get(key):
-            raise BudgetError(
+        if _settled(paid.details, key) != _settled(details, key):
+            raise ReleaseMismatchError(
                 f"release {paid.release_id!r} was paid with another {what} already; resume it with the same settings, "
                 f"or give the new release an id of its own ({account.describe_left()})"
             )
     return paid
+
+
+def _settled(details: Mapping[str, object], key: str) -> object:
+    """Return what a second debit must repeat: all but the code, which may be mended before a release is resumed."""
+    found = details.get(key)
+    return {name: value for name, value in found.items() if name != CODE} if isinstance(found, Mapping) else found
 
 
 def note_answers(connection: sqlite3.Connection, account: Balance, release_id: str, digests: Sequence[str]) -> None:
@@ -247,7 +255,7 @@ def note_answers(connection: sqlite3.Connection, account: Balance, release_id: s
     )
     noted = [row[0] for row in rows]
     if list(digests[: len(noted)]) != noted:
-        raise BudgetError(
+        raise ReleaseMismatchError(
             f"the ledger knows {len(noted)} answers of release {release_id!r} and this transcript lacks some of them; "
             "resume from the newest transcript, or make a new release"
         )
@@ -260,10 +268,11 @@ def note_answers(connection: sqlite3.Connection, account: Balance, release_id: s
 def overspent(account: Balance, units: int) -> BudgetError:
     """Return the refusal of a release that costs more than is left."""
     cost = Fraction(units, UNITS[account.unit])
+    less = "ask for less, or " if account.left > 0 else ""
     return BudgetError(
         f"data set {account.dataset!r} has {account.describe(account.left)} left of its limit "
         f"{account.describe(account.limit)}, and this release costs {account.describe(cost)}; "
-        "ask for less, or raise the limit with `lapwing ledger limit`"
+        f"{less}raise the limit with `lapwing ledger limit`"
     )
 
 

@@ -31,7 +31,7 @@ from lapwing.cli.schema_convert import convert
 from lapwing.cli.schema_learn import learn
 from lapwing.cli.synthesize import synthesize
 from lapwing.errors import LapwingError, LapwingWarning
-from lapwing.release.version import VERSION
+from lapwing.release.version import VERSION, code_fingerprint
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _INTERRUPT_STATUS = 130
@@ -64,12 +64,14 @@ app.add_typer(ledger_app)
 def lapwing(
     context: typer.Context,
     quiet: bool = typer.Option(False, "--quiet", help="Say nothing but errors, also for the command that follows."),
-    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+    version: bool = typer.Option(
+        False, "--version", help="Print the version and the fingerprint of the code, and exit."
+    ),
 ) -> None:
     """Make differentially private synthetic data from a private table."""
     context.obj = quiet
     if version:
-        print(VERSION)
+        print(f"{VERSION}\ncode {code_fingerprint()}")
         raise typer.Exit
     if context.invoked_subcommand is None:
         print(context.get_help())

@@ -11,15 +11,15 @@ from types import MappingProxyType
 from typing import Any, Self, cast
 
 from lapwing.budget.budget import Budget
-from lapwing.errors import ParameterError, SchemaError
+from lapwing.errors import ParameterError
 from lapwing.release.cost_lines import CostLine, budget_from_dict, budget_to_dict, counted_lines
-from lapwing.release.domain_cost import Together, pairs_to_dict, purchase_lines, together, told_pairs
+from lapwing.release.domain_cost import Together, pairs_to_dict, purchase_lines, together, told_pairs, told_purchases
 from lapwing.release.kept_rules import KeptRule, kept_rules_from, rule_lines
 from lapwing.release.kept_tables import KeptTable, kept_tables_from, table_lines, weight_lines
 from lapwing.release.plain import at_least, rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.release.protection import ROW, origin_lines, protection_lines, unit_field
 from lapwing.release.terms import Relation, Terms
-from lapwing.schema.purchases import Purchase, purchases_from
+from lapwing.schema.purchases import Purchase
 from lapwing.schema.scalars import visible
 
 __all__ = ["DOMAIN", "EVALUATION", "FORMAT", "Certificate", "CostLine", "LedgerEntry", "Statement"]
@@ -356,7 +356,7 @@ class Certificate:
             requested_rho=_rational_or_none(asked, "rho"),
             epsilons=epsilons,
             delta=Fraction(0) if older["delta"] is None else read_rational(older["delta"]),
-            purchases=_purchases_from(values),
+            purchases=told_purchases(values),
             rules=kept_rules_from(values),
             public_tables=kept_tables_from(values),
             code=read_optional(older, "code", str),
@@ -383,16 +383,6 @@ def _rational_or_none(values: Mapping[str, Any], key: str) -> Fraction | None:
     """Return the exact number under a key, or None."""
     found = read_optional(values, key, dict)
     return None if found is None else read_rational(found)
-
-
-def _purchases_from(values: object) -> tuple[Purchase, ...]:
-    """Read back the purchases; a file of before has none."""
-    found = values.get("purchases") if isinstance(values, Mapping) else None
-    try:
-        return purchases_from(found)
-    except SchemaError as error:
-        said = str(error)
-    raise ParameterError(said)
 
 
 def _statement_from_dict(values: object) -> Statement:

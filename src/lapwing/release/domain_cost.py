@@ -1,17 +1,17 @@
 """What the bounds and lists of a schema cost that were bought before, and what that is together with a release."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, cast
 
 from lapwing.budget.budget import Budget, Notion
 from lapwing.budget.conversions import CERTIFICATE_DELTAS, certificate_epsilons, epsilon_for
-from lapwing.errors import ParameterError
+from lapwing.errors import ParameterError, SchemaError
 from lapwing.release.cost_lines import budget_to_dict
 from lapwing.release.plain import at_least, rational_text
-from lapwing.schema.purchases import Purchase
+from lapwing.schema.purchases import Purchase, purchases_from
 
 Pairs = tuple[tuple[Fraction, Fraction], ...]
 """(δ, ε) that hold at once."""
@@ -298,6 +298,16 @@ def other_terms_warnings(
         for (other, unit), named in others.items()
         if named
     )
+
+
+def told_purchases(values: object) -> tuple[Purchase, ...]:
+    """Read back the purchases of a certificate; a file of before has none."""
+    found = values.get("purchases") if isinstance(values, Mapping) else None
+    try:
+        return purchases_from(found)
+    except SchemaError as error:
+        said = str(error)
+    raise ParameterError(said)
 
 
 def pairs_to_dict(pairs: Pairs) -> list[dict[str, dict[str, str]]]:

@@ -204,6 +204,7 @@ def _again(schema: Schema, model: ReleasedModel, certificate: Certificate, answe
     }
     lines = [
         ("Lapwing", certificate.lapwing),
+        ("code (SHA-256)", certificate.code or "-"),
         ("mechanism", certificate.mechanism),
         (
             "requested",
