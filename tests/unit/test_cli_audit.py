@@ -8,8 +8,9 @@ from fractions import Fraction
 import pytest
 
 from helpers.command import lapwing
+from lapwing.audit.question_cases import question_cases
 from lapwing.audit.report import AuditedQuestion, AuditedRelease, AuditReport
-from lapwing.audit.run import DEFAULT_RUNS, audit
+from lapwing.audit.run import DEFAULT_RUNS, _seen_from_outside, audit
 from lapwing.budget.budget import Budget
 from lapwing.cli.main import execute
 from lapwing.errors import ParameterError
@@ -67,14 +68,17 @@ def report(*parts):
 def test_an_unknown_name_is_refused_with_the_ones_that_may_be_meant(name, says):
     said = lapwing("audit", "PMM", name)
 
-    assert said.status == 1
+    assert said.status == 2, "1 is kept for a promise that is broken"
     assert f"nothing to audit that is called {name!r}" in said.error
     assert says in said.error
 
 
 @pytest.mark.parametrize("runs", [-1, 0, 99, 100_001])
-def test_too_few_and_too_many_runs_are_refused(runs):
-    assert f"runs must be from 100 to 100000, got {runs}" in lapwing("audit", "--runs", runs).error
+def test_too_few_and_too_many_runs_are_wrong_usage(runs):
+    said = lapwing("audit", "--runs", runs)
+
+    assert said.status == 2
+    assert f"runs must be from 100 to 100000, got {runs}" in said.error
 
 
 def test_runs_that_are_no_number_are_wrong_usage():
@@ -200,12 +204,37 @@ def test_a_delta_is_a_part_of_the_claim():
     assert found.to_dict()["claim"] == {"notion": "zcdp", "amount": 0.5, "delta": 0.001}
 
 
-def test_a_question_about_which_nothing_is_certain_shows_no_number():
-    found = question(certified=float("-inf"))
+@pytest.mark.parametrize("certified", [0.0, 0.0009999])
+@pytest.mark.parametrize(("is_within", "word"), [(False, "too few runs"), (True, "within δ")])
+def test_a_question_about_which_nothing_is_certain_says_why_and_shows_no_number(certified, is_within, word):
+    found = question(certified=certified, is_within_delta=is_within)
 
     assert found.has_passed
-    assert " nothing " in report(found).text()
+    assert f" {word} " in report(found).text()
+    assert " 0.000 " not in report(found).text()
     assert found.to_dict()["certified_at_least"] is None
+    assert found.to_dict()["why_nothing"] == word
+
+
+def test_a_loss_that_is_certain_is_a_number_and_nothing_else():
+    found = question(certified=0.001, is_within_delta=True)
+
+    assert " 0.001 " in report(found).text()
+    assert (found.to_dict()["certified_at_least"], found.to_dict()["why_nothing"]) == (0.001, None)
+
+
+@pytest.mark.parametrize(
+    ("label", "runs", "word"),
+    [
+        ("a text that one person alone has", 12_000, "within δ"),
+        ("a text that one person alone has", 100, "too few runs"),
+        ("one table of two values", 10, "too few runs"),
+    ],
+)
+def test_delta_explains_what_is_seen_of_a_text_that_one_person_alone_has_unless_runs_are_too_few(label, runs, word):
+    asked = next(each for each in question_cases() if each.label == label)
+
+    assert _seen_from_outside(asked, runs).why_nothing == word
 
 
 def test_releases_that_were_all_refused_are_not_said_to_have_passed():

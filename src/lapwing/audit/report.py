@@ -16,6 +16,9 @@ from lapwing.report.text import aligned
 _SHOWN_FLAGS: Final = 3
 """Of one line of the table; all are in the JSON."""
 
+_LEAST_SHOWN: Final = 0.001
+"""A certified loss below would be shown as 0.000, which reads as if no loss at all had been measured."""
+
 _SIGNS: Final = {"pure": "ε", "zcdp": "ρ"}
 
 
@@ -101,6 +104,8 @@ class AuditedQuestion:
         On each of the two tables.
     seconds : float
         Of processor time.
+    is_within_delta : bool, default False
+        Whether a loss would be certain if the question had no `delta`.
     """
 
     question: str
@@ -112,11 +117,22 @@ class AuditedQuestion:
     certified: float
     runs: int
     seconds: float
+    is_within_delta: bool = False
 
     @property
     def has_passed(self) -> bool:
         """Whether the certified loss is at most the claim."""
         return self.certified <= float(self.claim.amount)
+
+    @property
+    def why_nothing(self) -> str | None:
+        """Why no loss above 0 is certified, in the digits that are shown: too few runs, or delta explains what is seen.
+
+        Of a question that has such a loss it is None.
+        """
+        if self.certified >= _LEAST_SHOWN:
+            return None
+        return "within δ" if self.is_within_delta else "too few runs"
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -128,14 +144,15 @@ class AuditedQuestion:
         return (f"{text}it loses at least {_SIGNS[self.claim.notion]} {_rounded(self.certified)}, {claim}",)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON values; no certified number is null."""
+        """Return plain JSON values; where nothing is certified the number is null, and a word says why."""
         return {
             "question": self.question,
             "asked": self.label,
             "neighbours": self.relation,
             "rows_per_unit": self.max_rows,
             "claim": {"notion": self.claim.notion, "amount": float(self.claim.amount), "delta": float(self.delta)},
-            "certified_at_least": self.certified if math.isfinite(self.certified) else None,
+            "certified_at_least": self.certified if self.why_nothing is None else None,
+            "why_nothing": self.why_nothing,
             "runs": self.runs,
             "cpu_seconds": round(self.seconds, 3),
             "passed": self.has_passed,
@@ -241,7 +258,7 @@ def _question_lines(found: Sequence[AuditedQuestion]) -> Iterator[str]:
             each.relation,
             str(each.max_rows),
             _claim(each),
-            _rounded(each.certified),
+            each.why_nothing or _rounded(each.certified),
             str(each.runs),
             f"{each.seconds:.1f}",
             _word(each),
@@ -311,5 +328,5 @@ def _percent(share: Fraction) -> str:
 
 
 def _rounded(certified: float) -> str:
-    """Return a lower bound, rounded down, or nothing."""
-    return f"{math.floor(certified * 1000) / 1000:.3f}" if math.isfinite(certified) else "nothing"
+    """Return a lower bound, rounded down."""
+    return f"{math.floor(certified * 1000) / 1000:.3f}"

@@ -84,15 +84,11 @@ def audit(names: Sequence[str] = (), *, runs: int = DEFAULT_RUNS, tell: Tell | N
     >>> {each.question for each in report.questions}
     {'MarginalCounts'}
     """
-    if not FEWEST_RUNS <= runs <= MOST_RUNS:
-        raise ParameterError(
-            f"runs must be from {FEWEST_RUNS} to {MOST_RUNS}, got {runs}; fewer runs certify nothing, and for more of "
-            "them audit again: each audit draws fresh noise"
-        )
+    chosen = targets_of(names, runs=runs)
     said = tell or (lambda _, __: None)
     lines = [
         _Line(target, relation, max_rows)
-        for target in _chosen(names)
+        for target in chosen
         for relation in target.relations
         for max_rows in target.rows_per_unit
     ]
@@ -112,8 +108,24 @@ def audit(names: Sequence[str] = (), *, runs: int = DEFAULT_RUNS, tell: Tell | N
     return AuditReport(runs=runs, releases=tuple(releases), questions=tuple(questions))
 
 
-def _chosen(names: Sequence[str]) -> list[Target]:
-    """Return the targets of these names, or all."""
+def targets_of(names: Sequence[str], *, runs: int) -> list[Target]:
+    """Return the targets of these names, or all of them, once it is sure that they can be audited.
+
+    Parameters
+    ----------
+    names, runs
+        As for `audit`.
+
+    Raises
+    ------
+    ParameterError
+        If a name is unknown, or `runs` out of range.
+    """
+    if not FEWEST_RUNS <= runs <= MOST_RUNS:
+        raise ParameterError(
+            f"runs must be from {FEWEST_RUNS} to {MOST_RUNS}, got {runs}; fewer runs certify nothing, and for more of "
+            "them audit again: each audit draws fresh noise"
+        )
     known = targets()
     for name in names:
         if name.lower() not in known:
@@ -156,7 +168,7 @@ def _replayed(line: _Line, *, pairs: int) -> AuditedRelease:
 def _seen_from_outside(case: QuestionCase, runs: int) -> AuditedQuestion:
     """Ask a question so often on two neighbours, and certify what it loses at least."""
     start = time.process_time()
-    certified = case.certified(*case.run(runs))
+    seen = case.run(runs)
     return AuditedQuestion(
         question=case.question,
         label=case.label,
@@ -164,7 +176,8 @@ def _seen_from_outside(case: QuestionCase, runs: int) -> AuditedQuestion:
         max_rows=case.max_rows,
         claim=case.cost,
         delta=case.delta,
-        certified=certified,
+        certified=case.certified(*seen),
         runs=runs,
+        is_within_delta=case.is_within_delta(*seen),
         seconds=time.process_time() - start,
     )

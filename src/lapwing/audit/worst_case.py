@@ -145,5 +145,18 @@ class QuestionCase:
         float
             Above `claim` at most one time in a million where the question keeps its promise.
         """
+        return self._bound(first, second, self.at_delta)
+
+    def is_within_delta(self, first: np.ndarray, second: np.ndarray) -> bool:
+        """Tell whether a loss would be certain if the question had no delta.
+
+        Parameters
+        ----------
+        first, second : ndarray, shape (runs, features)
+            From `run`.
+        """
+        return self.delta > 0 and self._bound(first, second, 0.0) > 0
+
+    def _bound(self, first: np.ndarray, second: np.ndarray, delta: float) -> float:
         bound = certified_loss if self.cost.notion == "pure" else certified_rho
-        return bound(first, second, delta=self.at_delta)
+        return bound(first, second, delta=delta)

@@ -11,6 +11,7 @@ import typer
 
 from lapwing.cli.console import is_quiet, note, speaker
 from lapwing.cli.options import Quiet, whole
+from lapwing.errors import ParameterError
 from lapwing.table.outputs import whole_files
 
 _BROKEN = "the audit found a broken privacy promise; please report it as SECURITY.md says, and release nothing with it"
@@ -45,7 +46,13 @@ def audit(
     No table, ledger or model of yours is read. Exit status 1 when anything is above its claim.
     """
     from lapwing.audit.run import audit as audit_of  # noqa: PLC0415
+    from lapwing.audit.run import targets_of  # noqa: PLC0415
 
+    try:
+        targets_of(names or (), runs=runs)
+    except ParameterError as error:
+        # No status 1: a program must be able to tell a slip of the hand from a broken promise.
+        raise typer.BadParameter(str(error), context) from None
     with contextlib.ExitStack() as stack:
         places = stack.enter_context(whole_files([output])) if output is not None else ()
         with _shown(quiet=is_quiet(context, quiet)) as tell:
