@@ -22,6 +22,10 @@ class BudgetError(LapwingError):
     """A request would spend more privacy budget than is left, or under other terms than agreed."""
 
 
+class ReleaseMismatchError(BudgetError):
+    """A transcript or a debit is not what the ledger knows of its release, and nothing goes on from it."""
+
+
 class DataError(LapwingError):
     """A table or file cannot be used whatever the values of its rows are."""
 
