@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from helpers.bits import ScriptedBits, SeededBits
+from helpers.bits import CountingBits, ScriptedBits, SeededBits
 from lapwing.budget import ledger_accounts, ledger_chain, ledger_file
 from lapwing.budget.budget import Budget
 from lapwing.budget.conversions import rho_for
@@ -110,6 +110,13 @@ def test_a_lower_digit_is_at_most_255():
     draws = geometric.geometric(Exponential(Fraction(1, 1000)), 1, ScriptedBits([0, LAST_WORD]))
 
     assert draws.tolist() == [255]
+
+
+def test_noise_far_above_is_drawn_at_once():
+    bits = CountingBits(SeededBits(1))
+
+    assert discrete_laplace_at_least(1000, Fraction(3), 5, bits).min() >= 1000
+    assert bits.count == 5
 
 
 def test_a_second_draw_at_the_threshold_stays():
