@@ -1,23 +1,30 @@
 """The tables of docs/guarantees.md say what the code does."""
 
 import dataclasses
+import math
 import re
+from fractions import Fraction
 
 import pytest
 
 from helpers.distance_runs import bought_settings
+from helpers.linked_homes import released
 from helpers.source_tree import ROOT
+from helpers.vectors import coordinates_of, moment_asked, sums_asked
 from lapwing.api.bought_running import run_evaluation
 from lapwing.audit.replay import UNRECORDED
 from lapwing.curator import room
 from lapwing.curator.opening import public_terms
 from lapwing.mechanisms.grid import Grid
+from lapwing.mechanisms.independent import Independent
 from lapwing.mechanisms.kd_tree import KDTree
 from lapwing.mechanisms.linear_statistics import LinearStatistics
 from lapwing.mechanisms.pmm import PMM
 from lapwing.mechanisms.psmm import PSMM
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.noise.bits import SystemBits
+from lapwing.release.noise_law import Sensitivity
+from lapwing.release.private_draw import row_price
 from lapwing.release.transcript import NoTranscript
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import code_table
@@ -76,7 +83,7 @@ def answers_of(settings):
 
 def test_every_mechanism_has_a_line_and_its_relations():
     for kind in MECHANISMS.values():
-        relations, units, _ = TABLE[kind.name]
+        relations, units, *_ = TABLE[kind.name]
 
         assert words(relations) == set(kind.relations)
         assert units == ("m = 1" if kind.relations == ("replace-one",) else "any m")
@@ -103,6 +110,76 @@ def test_a_bought_evaluation_asks_the_questions_of_its_line():
         asked |= {type(answer.question).__name__ for answer in kept.answers}
 
     assert asked == words(TABLE["[bought evaluation](bought-evaluation.md)"][2])
+
+
+def test_linked_tables_ask_the_questions_of_both_mechanisms_under_the_terms_of_their_line():
+    relations, units, questions, _ = TABLE["[linked tables](linked-tables.md)"]
+    told = released(parent_mechanism=PMM.small(), child_mechanism=Independent.small()).certificate.to_dict()
+
+    assert words(relations) == {told["relation"]}
+    assert (units, questions) == ("1 parent, K children", "those of both mechanisms")
+    assert [told[part]["max_rows"] for part in ("parent", "child")] == [1, told["max_children"]] == [1, 4]
+    for part, mechanism in (("parent", "PMM"), ("child", "Independent")):
+        assert {line["question"] for line in told[part]["costs"]} <= words(TABLE[mechanism][2])
+
+
+def test_every_mechanism_has_tests_of_its_own_that_name_it_and_one_file_that_holds_all():
+    boundary = ROOT / "tests" / "boundary"
+    named = {first: re.findall(r"`([^`]+)`", row[-1]) for first, row in TABLE.items()}
+
+    assert "MECHANISMS" in (boundary / "test_record_and_replay.py").read_text(encoding="utf-8")
+    for first, files in named.items():
+        assert files, first
+        for file in files:
+            text = (boundary / file).read_text(encoding="utf-8")
+            assert first in text or first.startswith("[") or "MECHANISMS" in text, (first, file)
+
+
+@pytest.mark.parametrize("p", [2, 3, 6])
+@pytest.mark.parametrize("m", [1, 3])
+def test_the_short_formulas_for_boolean_columns_are_what_the_questions_say(p, m):
+    lines = {row[0]: row[1:3] for row in rows_of("question")}
+    columns, half = coordinates_of(("line",) * p), p * p // 4
+    pairs = p * (p - 1) // 2
+
+    assert lines["SecondMoment"] == ["m p(p-1)/2, m² p(p-1)/2", "2m⌊p²/4⌋, 4m²⌊p²/4⌋"]
+    assert lines["CellSums"] == ["m p, m² p", "2m p, 4m² p"]
+    for relation, products, sums in (
+        ("add-remove", Sensitivity(m * pairs, m**2 * pairs), Sensitivity(m * p, m**2 * p)),
+        ("replace-one", Sensitivity(2 * m * half, 4 * m**2 * half), Sensitivity(2 * m * p, 4 * m**2 * p)),
+    ):
+        assert moment_asked(columns).sensitivity(relation, m) == products
+        assert sums_asked(columns).sensitivity(relation, m) == sums
+
+
+@pytest.mark.parametrize(("columns", "degree", "most"), [(5, 1, 5), (10, 1, 10), (16, 2, 72)])
+def test_the_short_formula_for_a_drawn_row_is_what_is_charged(columns, degree, most):
+    n, floor = 100_000, Fraction(1, 10)
+    cell = next(row for row in rows_of("question") if row[0] == "PrivateDraw")[2]
+    from_one = math.log(1 + 2 * most / math.ceil(floor * n))
+
+    assert cell == "ε: ln(1 + 2O/c) + ln(1 + 2√O/n), ρ: ½ ln²(1 + 2O/c)"
+    price = {notion: float(row_price(columns, degree, floor, n, notion=notion)) for notion in ("pure", "zcdp")}
+    assert price["pure"] == pytest.approx(from_one + math.log(1 + 2 * math.sqrt(most) / n), rel=1e-6)
+    assert price["zcdp"] == pytest.approx(from_one**2 / 2, rel=1e-4)
+
+
+def test_the_words_that_the_pages_use_for_several_things_are_explained():
+    told = re.findall(r"^- \*\*([^*]+)\*\*:", PAGE.partition("\n## Words\n")[2], flags=re.MULTILINE)
+
+    assert told == [
+        "Privacy unit",
+        "Neighbours",
+        "Notion",
+        "Pure ε",
+        "ρ, zCDP",
+        "Curator, room",
+        "Terms",
+        "Misfit",
+        "Atom",
+        "Answers",
+        "Assumed, taken as given",
+    ]
 
 
 class _Kept(NoTranscript):
@@ -137,6 +214,6 @@ def _question_tables():
 
 
 def test_all_questions_of_the_tables_are_of_the_closed_set_and_all_are_asked_by_something():
-    listed = set().union(*(words(row[2]) for row in TABLE.values()))
+    listed = set().union(*(words(row[2]) for name, row in TABLE.items() if name != "[linked tables](linked-tables.md)"))
 
     assert listed == QUESTIONS
