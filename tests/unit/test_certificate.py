@@ -15,6 +15,7 @@ from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
 from lapwing.release.certificate import Certificate, CostLine, LedgerEntry, Statement
 from lapwing.release.noise_law import NoiseLaw, Sensitivity
+from lapwing.release.plain import rational_text
 from lapwing.release.questions import MarginalCounts, NoisyCounts
 from lapwing.release.terms import Terms
 from lapwing.schema.domains import Domain
@@ -90,7 +91,7 @@ def test_a_certificate_survives_json(make: Any):
 def test_rationals_stand_exact_with_a_decimal_for_readers():
     found = _certificate().to_dict()
 
-    assert found["costs"][0]["cost"] == {"notion": "pure", "exact": "1/3", "decimal": "0.333333"}
+    assert found["costs"][0]["cost"] == {"notion": "pure", "exact": "1/3", "decimal": "0.333334"}
     assert found["costs"][0]["noise"] == {
         "kind": "laplace",
         "means": "scale",
@@ -325,6 +326,45 @@ def test_damaged_certificates_are_refused_with_our_error(path: tuple[str | int, 
 def test_what_is_no_certificate_at_all_is_refused(values: object):
     with pytest.raises(ParameterError):
         Certificate.from_dict(values)
+
+
+@pytest.mark.parametrize(
+    ("number", "decimal"),
+    [
+        (Fraction(0), "0"),
+        (Fraction(1, 2), "0.5"),
+        (Fraction(10_000_001, 10_000_000), "1.00001"),
+        (Fraction(1, 10**9) + Fraction(1, 10**30), "1.00001e-09"),
+        (Fraction(1, 10**999), "1e-999"),
+        (Fraction(1, 3 * 10**320), "3.33334e-321"),
+        (Fraction(10**400 + 1), "1.00001e+400"),
+    ],
+)
+def test_a_decimal_is_at_least_what_it_stands_for(number, decimal):
+    assert rational_text(number) == {"exact": str(number), "decimal": decimal}
+    assert Fraction(decimal) >= number
+
+
+def amounts_of(values):
+    """Yield each object of a JSON value that stands for an exact amount."""
+    if isinstance(values, dict):
+        if "exact" in values and "means" not in values:
+            yield values
+        values = list(values.values())
+    for each in values if isinstance(values, list) else ():
+        yield from amounts_of(each)
+
+
+def test_no_amount_of_a_certificate_is_written_smaller_than_it_is():
+    flags = pl.DataFrame({"flag": [True, False] * 9})
+    schema = {"fields": [{"name": "flag", "type": "boolean"}]}
+    for budget in ({"rho": "1/3"}, {"rho": 3}, {"epsilon": "2/3"}, {"epsilon": 1, "delta": 1e-5}):
+        certificate = lw.synthesize(flags, schema, **budget, mechanism="Independent").certificate
+        amounts = list(amounts_of(certificate.to_dict()))
+        assert len(amounts) >= 4
+        for each in amounts:
+            exact = Fraction(each["exact"])
+            assert exact <= Fraction(each["decimal"]) <= exact * Fraction(100_002, 100_000)
 
 
 def test_no_epsilon_is_told_smaller_than_it_is():

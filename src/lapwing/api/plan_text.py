@@ -8,6 +8,7 @@ from lapwing.api.plan_effort import MACHINE, Effort
 from lapwing.api.plan_units import MaxRowsEffect, effect_table
 from lapwing.release.certificate import CostLine, Statement
 from lapwing.release.cost_lines import CHOSEN
+from lapwing.release.plain import at_least
 from lapwing.release.private_draw import PrivateDraw
 from lapwing.release.protection import ROW, protection_lines
 from lapwing.release.terms import Relation
@@ -46,7 +47,7 @@ def _cells(line: CostLine, what: str) -> _Cells:
         "" if line.level is None else str(line.level),
         "" if law is None else f"discrete {law.kind}",
         "" if law is None else f"{law.sd:.4g}",
-        f"{'epsilon' if line.cost.notion == 'pure' else 'rho'} {float(line.cost.amount):.4g}",
+        f"{'epsilon' if line.cost.notion == 'pure' else 'rho'} {at_least(line.cost.amount, 4)}",
     )
 
 

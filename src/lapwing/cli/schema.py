@@ -11,6 +11,7 @@ from lapwing.cli.console import note, speaker
 from lapwing.cli.options import Data, Quiet
 from lapwing.cli.schema_rules import broken_text, declared_text
 from lapwing.errors import ParameterError
+from lapwing.release.plain import at_least
 from lapwing.report.text import aligned
 from lapwing.schema.scalars import quote
 
@@ -187,8 +188,8 @@ def _summary(schema: "Schema") -> str:
 
 def _bought(purchase: "Purchase") -> str:
     """Say what was bought, and for how much."""
-    price = f"{'epsilon' if purchase.notion == 'pure' else 'rho'} {float(purchase.amount):.4g}"
-    chance = f", except with probability {float(purchase.delta):.3g}" if purchase.delta else ""
+    price = f"{'epsilon' if purchase.notion == 'pure' else 'rho'} {at_least(purchase.amount, 4)}"
+    chance = f", except with probability {at_least(purchase.delta, 3)}" if purchase.delta else ""
     return f"{_listed(purchase.fields)}, for {price}{chance}"
 
 

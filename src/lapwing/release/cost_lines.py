@@ -236,7 +236,9 @@ def budget_from_dict(values: object) -> Budget:
 def _noise_to_dict(noise: NoiseLaw) -> dict[str, str | float]:
     """Return a noise law as plain JSON values: the exact parameter, what it means, and the standard deviation."""
     means = "scale" if noise.kind == "laplace" else "variance"
-    return {"kind": noise.kind, "means": means, **rational_text(noise.parameter), "sd": noise.sd}
+    # Rounded to the nearest, unlike what is promised: noise is told neither larger nor smaller than it is.
+    parameter = {"exact": str(noise.parameter), "decimal": f"{float(noise.parameter):.6g}"}
+    return {"kind": noise.kind, "means": means, **parameter, "sd": noise.sd}
 
 
 def _loss(sensitivity: Sensitivity, noise: NoiseLaw, notion: Notion) -> Fraction:

@@ -56,7 +56,7 @@ class Together:
         if not self.epsilons:
             return f"{total}{_except_with(self.delta)}"
         pairs = "; ".join(
-            f"epsilon {at_least(eps, 4)} at delta {float(delta):.4g}"
+            f"epsilon {at_least(eps, 4)} at delta {at_least(delta, 4)}"
             f"{' by plain addition' if delta in self.plain else ''}"
             for delta, eps in told_pairs(self.epsilons)
         )
@@ -335,7 +335,7 @@ def _named(fields: Sequence[str]) -> str:
 
 def _except_with(delta: Fraction) -> str:
     """Return the δ of selections as people read it."""
-    return f", except with probability {float(_rounded_up(delta)):.3g}" if delta else ""
+    return f", except with probability {at_least(_rounded_up(delta), 3)}" if delta else ""
 
 
 def _budget_text(budget: Budget) -> str:
@@ -343,4 +343,4 @@ def _budget_text(budget: Budget) -> str:
     short = Budget(budget.notion, _rounded_up(budget.amount))
     exact = str(short)
     name, _, number = exact.partition(" ")
-    return exact if len(number) <= 12 and "/" not in number else f"{name} {float(short.amount):.4g}"
+    return exact if len(number) <= 12 and "/" not in number else f"{name} {at_least(short.amount, 4)}"

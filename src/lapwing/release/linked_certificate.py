@@ -167,7 +167,9 @@ class LinkedCertificate:
         parts = f"{self.parent.total} for parents and {self.child.total} for children"
         if self.total.notion == "pure":
             return f"Cost: {self.total} in all ({parts}), pure differential privacy."
-        pairs = [f"epsilon {at_least(eps, 4)} at delta {float(delta):.3g}" for delta, eps in told_pairs(self.epsilons)]
+        pairs = [
+            f"epsilon {at_least(eps, 4)} at delta {at_least(delta, 3)}" for delta, eps in told_pairs(self.epsilons)
+        ]
         return f"Cost: {self.total} in all ({parts}), zero-concentrated differential privacy: {'; '.join(pairs)}."
 
     def to_dict(self) -> dict[str, Any]:

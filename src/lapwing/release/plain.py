@@ -4,29 +4,27 @@ import re
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from lapwing.errors import ParameterError
 
 T = TypeVar("T")
+
+_FLOAT_PLACES: Final = 300
 
 # Lengths are limited because a short text such as "1e999999999" can stand for a gigabyte of integer.
 _RATIONAL = re.compile(r"(0|[1-9]\d{0,1999})(/[1-9]\d{0,1999})?", re.ASCII)
 
 
 def rational_text(number: Fraction) -> dict[str, str]:
-    """Return a non-negative fraction as plain JSON: exact, and as a decimal for readers.
+    """Return a non-negative fraction as plain JSON: exact, and as a decimal for readers that is not below it.
 
     Examples
     --------
     >>> rational_text(Fraction(1, 15))
     {'exact': '1/15', 'decimal': '0.0666667'}
     """
-    try:
-        decimal = f"{float(number):.6g}"
-    except OverflowError:
-        decimal = "above 1e308"
-    return {"exact": str(number), "decimal": decimal}
+    return {"exact": str(number), "decimal": at_least(number, 6)}
 
 
 def at_least(number: Fraction, digits: int) -> str:
@@ -34,11 +32,13 @@ def at_least(number: Fraction, digits: int) -> str:
 
     Examples
     --------
-    >>> at_least(Fraction(27_154, 10_000), 4), at_least(Fraction(1, 2), 4)
-    ('2.716', '0.5')
+    >>> at_least(Fraction(27_154, 10_000), 4), at_least(Fraction(1, 2), 4), at_least(Fraction(1, 3 * 10**400), 4)
+    ('2.716', '0.5', '3.334e-401')
     """
     context = Context(prec=digits, rounding=ROUND_CEILING)
-    return f"{float(context.divide(Decimal(number.numerator), Decimal(number.denominator))):.{digits}g}"
+    found = context.divide(Decimal(number.numerator), Decimal(number.denominator))
+    # Beyond the range of floats the decimal's own text is as good; within it a float writes these digits.
+    return f"{float(found):.{digits}g}" if abs(found.adjusted()) < _FLOAT_PLACES else f"{found:e}"
 
 
 def read_rational(value: object) -> Fraction:

@@ -6,6 +6,7 @@ from typing import Final
 
 from lapwing.release.certificate import Certificate
 from lapwing.release.cost_lines import CostLine
+from lapwing.release.plain import at_least
 from lapwing.report.chart_parts import shown
 from lapwing.report.charts import budget_bar
 from lapwing.report.sections import Section, Table, Text
@@ -115,7 +116,7 @@ def _every_line(lines: Sequence[CostLine], sign: str) -> tuple[Text | Table, ...
             ", ".join(line.columns) or "-",
             "-" if line.level is None else str(line.level),
             "-" if line.candidates is None else f"{line.candidates:,}",
-            f"{float(line.cost.amount):.4g}",
+            at_least(line.cost.amount, 4),
             "-" if line.noise is None else line.noise.kind,
             "-" if line.noise is None else f"{line.noise.sd:.4g}",
             str(line.sensitivity.l1),
