@@ -212,9 +212,9 @@ def test_the_terms_of_a_data_set_are_fixed_once(pure: Ledger) -> None:
 @pytest.mark.parametrize(
     ("setting", "sentence"),
     [
-        ({"dataset": ""}, "dataset must be 1 to 200 printable characters"),
-        ({"dataset": "two\nlines"}, "dataset must be 1 to 200 printable characters"),
-        ({"dataset": "\ud800"}, "dataset must be 1 to 200 printable characters"),
+        ({"dataset": ""}, "the name of a data set must be 1 to 200 printable characters"),
+        ({"dataset": "two\nlines"}, "the name of a data set must be 1 to 200 printable characters"),
+        ({"dataset": "\ud800"}, "the name of a data set must be 1 to 200 printable characters"),
         ({"unit": "renyi"}, "the unit of a ledger must be pure or zcdp, got 'renyi'"),
         ({"limit": -1}, "limit must lie between 0 and 10"),
         ({"limit": "1e7"}, "limit must lie between 0 and 10"),

@@ -105,7 +105,7 @@ def new_records(ledger: object, dataset: str | None, transcript: object) -> Reco
     path = None if transcript is None else Path(path_text("transcript", transcript))
     if ledger is None:
         if dataset is not None:
-            raise ParameterError(f"dataset {told(dataset)} names an account in a ledger; give the ledger too")
+            raise ParameterError(f"data set {told(dataset)} is an account of a ledger; give the ledger too")
         return Records(release_id=release_id, ledger=None, dataset=None, transcript=path)
     place = os.path.abspath(path_text("ledger", ledger))
     book = Ledger.open(place)

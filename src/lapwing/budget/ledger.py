@@ -118,7 +118,7 @@ class Ledger:
         ParameterError
             When a setting is outside its range.
         """
-        accounts.check_name("dataset", dataset)
+        accounts.check_name("the name of a data set", dataset)
         terms = accounts.checked_terms(unit, delta, relation, privacy_unit)
         allowance = accounts.allowance_units(selection_delta, unit, terms["delta"])
         stated = None if terms["delta"] is None else Fraction(terms["delta"]) - Fraction(allowance, SELECTION_UNITS)

@@ -63,7 +63,7 @@ def init(
     """Open the account of a data set for good."""
     notion = cast("Notion", unit)
     # Checked here too, so that a refused account does not leave a new ledger file behind.
-    ledger_accounts.check_name("dataset", name)
+    ledger_accounts.check_name("the name of a data set", name)
     terms = ledger_accounts.checked_terms(notion, delta, neighbours, privacy_unit)
     ledger_accounts.limit_units(limit, notion, None)
     ledger_accounts.allowance_units(selection_delta, notion, terms["delta"])

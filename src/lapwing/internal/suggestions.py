@@ -33,6 +33,9 @@ _NUMBERS: Final = ("integer", "number")
 _FEW: Final = 12
 _LIST: Final = 100
 _UNIQUE: Final = 0.9
+_REPEATED: Final = 0.5
+"""Share of the rows: more than a dozen values are a short list only if they stand in two rows each, on average."""
+
 _HEAPED: Final = 0.2
 _SENTINEL: Final = 0.002
 _SPREAD: Final = 1000.0
@@ -250,9 +253,10 @@ def _is_identifier(shape: _Shape) -> str:
 def _is_list(shape: _Shape) -> str:
     """Say where values are a list of names or codes."""
     count = len(shape.values)
-    if shape.kind == "string" and 1 < count <= _LIST:
+    is_short = count <= min(_LIST, max(_FEW, _REPEATED * shape.rows))
+    if shape.kind == "string" and count > 1 and is_short:
         return "few texts: list all that can occur, from a code book"
-    if shape.kind == "string" and count > _LIST:
+    if shape.kind == "string" and not is_short:
         return "many texts: a code book, a hierarchy of prefixes, or `lapwing schema learn` with a delta"
     if shape.kind in _NUMBERS and 1 < count <= _FEW:
         return "few numbers: if they are codes, list them as categories"

@@ -25,6 +25,8 @@ from lapwing.table.frames import LazyReader
 from lapwing.table.guard import guarded
 
 _CSV_SEPARATORS: Final = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
+_SEPARATION: Final = {",": "comma", "\t": "tab"}
+_SEPARATORS: Final = (",", ";", "\t", "|")
 _PARQUET: Final = (".parquet", ".pq")
 _CSV_ROWS: Final = 2**14  # rows held as Python text at a time
 _LONGEST_CELL: Final = 2**31 - 1  # the parser's own limit would make the length of a cell decide
@@ -95,6 +97,24 @@ def open_file(path: Path) -> TableFile:
     return _CsvFile(path, _CSV_SEPARATORS[suffix])
 
 
+def header_fault(file: TableFile) -> str | None:
+    """Say what keeps the first line of a text file from being column names, if something does, and never quote it.
+
+    To be asked where a column is absent. A first line with one column that is a list in another separator is one name
+    by the rules of CSV; a sentence that asks for each column of the schema would hide that.
+    """
+    if not isinstance(file, _CsvFile) or len(file.names) > 1:
+        return None
+    if not file.names:
+        return "is empty; give a file whose first line has the column names"
+    if "\0" in file.names[0]:
+        return "begins with zero bytes, not with a line of column names; write it again as text"
+    way = _SEPARATION[file.separator]
+    if any(sign in file.names[0] for sign in _SEPARATORS):
+        return f"has one column in its first line; is it {way}-separated? Write it so"
+    return None
+
+
 def _files_of_folder(folder: Path) -> list[Path]:
     found = sorted(path for path in folder.rglob("*") if path.is_file() and _suffix(path) is not None)
     # Other tools keep unfinished and bookkeeping files under such names.
@@ -140,7 +160,7 @@ class _CsvFile:
 
     def __init__(self, path: Path, separator: str) -> None:
         self.path = path
-        self._separator = separator
+        self.separator = separator
         self._what = f"file {quote(str(path))} cannot be read as text"
         self.names = next(iter(self._batches(1)), [[]])[0]
         self.nested: frozenset[str] = frozenset()
@@ -168,7 +188,7 @@ class _CsvFile:
     def _batches(self, rows: int) -> Iterator[list[list[str]]]:
         """Yield lists of at most `rows` lines, each as its cells, from the first that is not empty."""
         with guarded(self._what, lambda: _open_text(self.path)) as stream:
-            lines = itertools.dropwhile(operator.not_, csv.reader(stream, delimiter=self._separator))
+            lines = itertools.dropwhile(operator.not_, csv.reader(stream, delimiter=self.separator))
             while batch := guarded(self._what, lambda: _take(lines, rows)):
                 yield batch
 

@@ -64,7 +64,7 @@ def guarded(what: str, work: Callable[[], T]) -> T:
     if not isinstance(outcome, _Failure):
         return outcome
     own = outcome.own
-    _raise(DataError(f"{what} ({outcome.type_name})") if own is None else own)
+    _raise(DataError(f"{what} ({outcome.words})") if own is None else own)
 
 
 @contextlib.contextmanager
@@ -125,6 +125,13 @@ class _Silence:
             os.close(self._before)
             self._before = None
 
+
+_WORDS: Final = {
+    "BadGzipFile": "it is not in gzip's format",
+    "ComputeError": "it is damaged, or something else than its name or type says",
+    "PermissionError": "permission denied",
+}
+"""What is said of common exceptions; of another one its type is, which tells a developer more."""
 
 _STDERR: Final = 2
 _SILENCE: Final = _Silence()
@@ -198,11 +205,13 @@ def private_boundary(function: Callable[P, T]) -> Callable[P, T]:
 class _Failure:
     """What may be said of an exception: itself if it is ours, or its type and place."""
 
-    __slots__ = ("own", "place", "type_name")
+    __slots__ = ("own", "place", "type_name", "words")
 
     def __init__(self, error: BaseException) -> None:
         self.own = _own(error)
-        self.type_name = type(error).__name__
+        name = type(error).__name__
+        self.type_name = name
+        self.words = _WORDS.get(name, name)
         self.place = _our_last_line(error.__traceback__)
 
 

@@ -14,7 +14,7 @@ from lapwing.errors import DataError, ParameterError
 from lapwing.schema.scalars import quote, told
 from lapwing.schema.schemas import Schema
 from lapwing.table.cells import RawColumn
-from lapwing.table.files import FilesReader, find_files, open_file
+from lapwing.table.files import FilesReader, find_files, header_fault, open_file
 from lapwing.table.frames import ArrowReader, LazyReader, PolarsReader, is_nested_arrow
 from lapwing.table.guard import guarded
 from lapwing.table.pandas_frames import PandasReader, is_nested_pandas
@@ -99,7 +99,11 @@ def _is_list_of_paths(data: object) -> bool:
 def _open_files(source: Any, wanted: list[str]) -> RowReader:  # noqa: ANN401 - checked by the caller
     files = [open_file(path) for path in find_files(source)]
     for file in files:
-        _check_names(file.names, wanted, f"file {quote(str(file.path))}")
+        name = f"file {quote(str(file.path))}"
+        fault = None if set(wanted) <= set(file.names) else header_fault(file)
+        if fault is not None:
+            raise DataError(f"{name} {fault}")
+        _check_names(file.names, wanted, name)
         _check_nested(file.nested, wanted)
     return FilesReader(files)
 
