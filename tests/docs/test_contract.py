@@ -208,6 +208,15 @@ def test_every_help_text_says_something_on_every_option():
             assert bare == [], command
 
 
+@pytest.mark.parametrize(
+    "command", ["synthesize", "resume", "sample", "anonymize", "link", "report", "evaluate", "demo"]
+)
+def test_the_help_says_where_an_existing_file_is_replaced(command):
+    said = " ".join(lapwing(command, "--help").out.split())
+
+    assert re.search(r"-o, --output [^[]*?replaced if (it is |they are )?there", said)
+
+
 def test_the_public_names_are_those_of_the_design_as_built():
     assert set(lw.__all__) == NAMES
     assert lw.__all__ == sorted(lw.__all__)

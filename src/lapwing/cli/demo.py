@@ -16,9 +16,9 @@ _EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 def demo(
     context: typer.Context,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the files.")] = Path(
-        "lapwing-demo"
-    ),
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the files, replaced if they are there.")
+    ] = Path("lapwing-demo"),
     quiet: Quiet = False,
 ) -> None:
     """Make synthetic rows of a bundled sample at ε = 1."""

@@ -48,7 +48,12 @@ def evaluate(
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="report.html", help="A report: one HTML file (needs lapwing[report])."),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="report.html",
+            help="A report: one HTML file, replaced if there (needs lapwing[report]).",
+        ),
     ] = None,
     metrics: Annotated[
         Path | None, typer.Option("--json", metavar="metrics.json", help="Also write all figures here (internal).")

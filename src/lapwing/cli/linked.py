@@ -28,7 +28,12 @@ LinkedSchemaFile = Annotated[
 ]
 BothOut = Annotated[
     tuple[Path, Path],
-    typer.Option("-o", "--output", metavar="PARENTS CHILDREN", help="Where the rows go: two .parquet or .csv files."),
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="PARENTS CHILDREN",
+        help="Where the rows go: two .parquet or .csv files, replaced if there.",
+    ),
 ]
 
 

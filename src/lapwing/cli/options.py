@@ -25,7 +25,10 @@ SchemaFile = Annotated[
     Path, typer.Option("--schema", metavar="S.json", help="The schema: everything public about the table.")
 ]
 RowsOut = Annotated[
-    Path, typer.Option("-o", "--output", metavar="OUT", help="Where the rows go: a .parquet or .csv file.")
+    Path,
+    typer.Option(
+        "-o", "--output", metavar="OUT", help="Where the rows go: a .parquet or .csv file, replaced if it is there."
+    ),
 ]
 Rows = Annotated[
     int | None,

@@ -13,7 +13,12 @@ from lapwing.table.outputs import whole_files
 def report(
     context: typer.Context,
     model: Model,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="report.html", help="The report: one HTML file.")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="report.html", help="The report: one HTML file, replaced if it is there."
+        ),
+    ],
     quiet: Quiet = False,
 ) -> None:
     """Write a publishable report about a saved model (needs lapwing[report])."""
