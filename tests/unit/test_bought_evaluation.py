@@ -142,7 +142,9 @@ def test_the_result_shows_figures_costs_and_promise():
         assert f"{each.floor:.4f}" in line
     assert "Protected: whether any one row is in the table, and what it says (add-remove neighbours)." in lines
     assert "Cost: epsilon 2 for 1 noisy table and 3 noisy mean distances, pure differential privacy." in lines
-    assert f"The table was compared as one of {found.certificate.released_rows} rows, a noisy number." in lines
+    within = f"within {found.certificate.rows_within:.0f} in about 95 % of releases"
+    counted = f"The table was compared as one of {found.certificate.released_rows} rows, a noisy number, {within}."
+    assert counted in lines
     assert repr(found).startswith("BoughtEvaluation(1-way 0.")
 
 
@@ -154,7 +156,8 @@ def test_the_dictionary_is_plain_json_and_its_certificate_comes_back():
     assert record["notice"] == "releasable - bought with budget"
     assert [each["mean"] for each in record["total_variation"]] == [each.mean for each in found.variations]
     assert Certificate.from_dict(record["certificate"]) == found.certificate
-    assert [each["value"] for each in record["certificate"]["accuracy"]] == [each.mean for each in found.variations]
+    stated = [each["value"] for each in record["certificate"]["accuracy"]]
+    assert stated == [*(each.mean for each in found.variations), found.certificate.rows_within]
 
 
 def test_the_seed_chooses_the_tables_and_is_told():

@@ -203,7 +203,7 @@ def test_the_text_says_what_is_protected_at_which_cost_and_what_was_assumed():
         "Protected: whether any one row is in the table, and what it says (add-remove neighbours).",
         "A person with several rows is not protected as a whole: each row is, by itself.",
         "Cost: epsilon 1 for 3 noisy tables, pure differential privacy.",
-        "Bounds and categories taken as given: f0, f1, f2, f3, f4, f5, f6, f7 and 2 more.",
+        "Bounds and categories taken as given: f0, f1, f2, f3, f4, f5, f6, f7, f8, f9.",
         "The model stands for 48842 rows, a noisy number.",
         "Recorded in no ledger.",
     ]

@@ -137,6 +137,8 @@ def test_the_plan_says_what_is_protected_and_what_is_taken_as_given_as_the_certi
 
     said = [line for line in planned.text().splitlines() if line in certificate.text().splitlines()]
     assert (planned.assumed_fields, planned.dp_fields) == (("age",), ("size",))
-    assert [line.partition(" ")[0] for line in said] == ["Protected:", "Rows", "Rows", "Bounds", "Bounds"]
+    assert [line.partition(" ")[0] for line in said] == ["Protected:", "Rows", "Rows", "Bounds"]
+    assert "Bounds and categories taken as given: age." in planned.text()
+    assert "Warning: the promise does not cover what these say" in certificate.text()
     assert planned.to_dict()["assumed_fields"] == ["age"]
     assert planned.to_dict()["dp_fields"] == ["size"]

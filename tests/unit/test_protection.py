@@ -2,7 +2,15 @@
 
 import pytest
 
-from lapwing.release.protection import origin_lines, protection_lines, unit_field
+from lapwing.release.protection import origin_lines, protection_lines, uncovered_warnings, unit_field
+from lapwing.schema.schemas import Schema
+
+AGE = {
+    "name": "age",
+    "type": "integer",
+    "constraints": {"minimum": 0, "maximum": 97, "required": True},
+    "provenance": "public",
+}
 
 
 @pytest.mark.parametrize(
@@ -62,9 +70,43 @@ def test_a_field_may_have_any_name():
     assert unit_field("a:b: 3:12") == "a:b: 3"
 
 
-def test_many_fields_that_are_taken_as_given_are_named_in_part():
+def test_all_fields_that_are_taken_as_given_are_named():
     assert origin_lines((), ()) == []
     assert origin_lines(tuple("abcdefghij"), ("z",)) == [
-        "Bounds and categories taken as given: a, b, c, d, e, f, g, h and 2 more.",
+        "Bounds and categories taken as given: a, b, c, d, e, f, g, h, i, j.",
         "Bounds and categories bought with budget: z.",
     ]
+
+
+def test_a_warning_that_names_them_stands_for_the_line():
+    (warning,) = uncovered_warnings(Schema.from_dict({"fields": [{**AGE, "provenance": "assumed"}]}))
+
+    assert origin_lines(("age",), ("z",), [warning]) == ["Bounds and categories bought with budget: z."]
+    assert origin_lines(("age",), (), ["another"]) == ["Bounds and categories taken as given: age."]
+
+
+def test_every_list_and_bound_from_the_table_is_warned_of_lists_of_many_texts_first():
+    many = {"name": "diagnosis", "type": "string", "categories": [f"d{n}" for n in range(95)]}
+    fields = [
+        {"name": "patient", "type": "integer", "role": "identifier", "provenance": "assumed"},
+        {**AGE, "provenance": "assumed"},
+        {**AGE, "name": "known"},
+        {**AGE, "name": "bought", "provenance": "dp"},
+        {"name": "flag", "type": "boolean", "provenance": "assumed"},
+        {"name": "ward", "type": "string", "categories": ["east", "west"]},
+        {"name": "code", "type": "integer", "categories": [3, 7, 9]},
+        {**many, "provenance": "assumed"},
+        *({**AGE, "name": f"x{number}", "provenance": "assumed"} for number in range(20)),
+    ]
+
+    (warning,) = uncovered_warnings(Schema.from_dict({"fields": fields}))
+
+    assert warning == (
+        "the promise does not cover what these say, as they were taken from the table: the lists of diagnosis (95 "
+        f"texts), ward (2 texts), code (3 values); the bounds of age, {', '.join(f'x{n}' for n in range(20))}. A text "
+        "or a bound may be one person's alone: buy them with `lapwing schema learn`, or take them from a public source"
+    )
+
+
+def test_nothing_is_warned_of_where_nothing_is_from_the_table():
+    assert uncovered_warnings(Schema.from_dict({"fields": [AGE, {"name": "flag", "type": "boolean"}]})) == ()

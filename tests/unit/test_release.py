@@ -252,7 +252,7 @@ def test_the_requested_pair_comes_first_in_the_certificate_of_an_unusual_delta()
 
 
 def test_the_certificate_says_what_the_mechanism_never_keeps(release):
-    one = {"fields": SCHEMA["fields"][2:3]}
+    one = {"fields": [{**SCHEMA["fields"][2], "provenance": "public"}]}
 
     assert release.certificate.warnings[-1] == "columns are drawn separately: no relation between columns is kept"
     assert "Warning: columns are drawn separately" in release.certificate.text()
@@ -282,12 +282,23 @@ def test_noise_that_drowns_the_rows_is_warned_of():
             ["delta 0.01 is above 0.001: the promise is weak; use one far below 1 / people"],
         ),
         ({"rho": 2}, ["epsilon 11.69 at delta 1e-06 is above 10: the promise is weak"]),
+        ({"epsilon": 99.5}, ["epsilon 99.5 is above 10: the promise is weak"]),
+        ({"epsilon": 100}, ["epsilon 100 is at least 100: this is next to no promise"]),
+        ({"epsilon": 10**6}, ["epsilon 1e+06 is at least 100: this is next to no promise"]),
+        (
+            {"epsilon": 1, "delta": 0.5},
+            ["delta 0.5 is at least 0.1: this is next to no promise; use one far below 1 / people"],
+        ),
+        (
+            {"epsilon": 1, "delta": 0.1},
+            ["delta 0.1 is at least 0.1: this is next to no promise; use one far below 1 / people"],
+        ),
     ],
 )
 def test_a_weak_promise_is_warned_of(budget, says):
     warnings = lw.synthesize(DATA, SCHEMA, **budget).certificate.warnings
 
-    assert [each for each in warnings if "weak" in each] == says
+    assert [each for each in warnings if "weak" in each or "no promise" in each] == says
 
 
 def test_a_release_shows_itself_in_one_line(release):

@@ -164,14 +164,16 @@ def test_what_was_assumed_is_listed_and_warned_of():
     ]
     release = lw.synthesize(pl.DataFrame({"age": [1], "sex": ["f"]}), {"fields": fields}, epsilon=1, expected_rows=10)
 
-    section = sections_of(release)["assumed"]
+    sections = sections_of(release)
 
+    section, short = sections["assumed"], sections["short"]
     said = words_of(section)
     assert "1 of 2 columns are assumed" in said
     assert "1 of 2 columns are public" in said
     assert "About 10 rows were expected" in said
     assert "recorded in no ledger" in said
-    assert next(part.words for part in section.parts if part.is_warning).endswith(": age.")
+    warned = [part.words for part in short.parts if isinstance(part, Text) and "does not cover" in part.words]
+    assert ["the bounds of age. A text or a bound" in words for words in warned] == [True]
     assert [line[-1] for line in section.folded[0].lines] == ["assumed", "public"]
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 from lapwing.api.bought_settings import MOST_ROWS, BoughtSettings
 from lapwing.api.certify import ledger_entry, promise_warnings, promised_epsilons
 from lapwing.api.records import Records
+from lapwing.api.row_numbers import rows_statements
 from lapwing.budget.budget import Budget
 from lapwing.curator.opening import open_room
 from lapwing.errors import DataError
@@ -22,7 +23,7 @@ from lapwing.release.certificate import Certificate, CostLine, Statement
 from lapwing.release.curator import Curator
 from lapwing.release.domain_cost import other_terms_warnings, untold_warnings
 from lapwing.release.noise_law import MAX_SD
-from lapwing.release.protection import fields_of_origin
+from lapwing.release.protection import fields_of_origin, uncovered_warnings
 from lapwing.release.questions import Answer, MarginalCounts
 from lapwing.release.table_distances import LARGEST_TOTAL, MOST_BITS, TableDistances
 from lapwing.release.terms import Terms
@@ -290,9 +291,10 @@ def _certificate(
         released_rows=rows,
         seed=settings.seed,
         ledger=ledger_entry(records),
-        accuracy=tuple(map(_statement, variations)),
+        accuracy=(*map(_statement, variations), *rows_statements(answers, terms, rows)),
         assumed=("the synthetic table was public before: it is no secret of the real rows",),
         warnings=(
+            *uncovered_warnings(settings.schema),
             *promise_warnings(total, epsilons),
             *untold_warnings(bought, settings.schema.purchases),
             *other_terms_warnings(modelled, settings.schema.purchases, terms.relation, settings.schema.unit_label),

@@ -8,6 +8,7 @@ from fractions import Fraction
 from lapwing.api.finishing import Finished
 from lapwing.api.generators import generator
 from lapwing.api.records import Records
+from lapwing.api.row_numbers import rows_statements
 from lapwing.api.settings import Settings
 from lapwing.budget.budget import Budget, BudgetRequest
 from lapwing.mechanisms.adaptive import Adaptive
@@ -19,7 +20,7 @@ from lapwing.release.contrary_rules import broken_at_least
 from lapwing.release.domain_cost import other_terms_warnings, pairs_at, untold_warnings
 from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.model import ReleasedModel
-from lapwing.release.protection import fields_of_origin
+from lapwing.release.protection import fields_of_origin, uncovered_warnings
 from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts
 from lapwing.release.sparse_counts import NoisyCells
 from lapwing.release.statistics import RowStatistic
@@ -34,6 +35,9 @@ _FEW_KEPT = 0.5
 _EVEN = 2.0  # weights with a smaller condition number than this are nearly even
 _WEAK_EPSILON = 10
 _WEAK_DELTA = Fraction(1, 1000)
+_WEAK = "the promise is weak"
+_NO_EPSILON, _NO_DELTA = 100, Fraction(1, 10)
+_NOTHING = "this is next to no promise"
 
 
 def certify(
@@ -91,9 +95,14 @@ def certify(
         released_rows=model.rows,
         seed=settings.seed,
         ledger=ledger_entry(records),
-        accuracy=(*_noise_statements(answers), *_of_released(settings, terms, answers, accuracy, (model, finished))),
+        accuracy=(
+            *_noise_statements(answers),
+            *rows_statements(answers, terms, finished.model.rows),
+            *_of_released(settings, terms, answers, accuracy, (model, finished)),
+        ),
         assumed=(*assumptions(settings.mechanism), *_claims(answers)),
         warnings=(
+            *uncovered_warnings(settings.schema),
             *_noise_warnings(answers, model, terms),
             *_misfit_warnings(settings, answers),
             *_contrary_warnings(settings, answers),
@@ -203,9 +212,11 @@ def promise_warnings(total: Budget, epsilons: Sequence[tuple[Fraction, Fraction]
     found = []
     if epsilon > _WEAK_EPSILON:
         at = f" at delta {float(delta):.3g}" if delta else ""
-        found.append(f"epsilon {float(epsilon):.4g}{at} is above {_WEAK_EPSILON}: the promise is weak")
+        weak = f"at least {_NO_EPSILON}: {_NOTHING}" if epsilon >= _NO_EPSILON else f"above {_WEAK_EPSILON}: {_WEAK}"
+        found.append(f"epsilon {float(epsilon):.4g}{at} is {weak}")
     if delta > _WEAK_DELTA:
-        found.append(f"delta {float(delta):.3g} is above 0.001: the promise is weak; use one far below 1 / people")
+        weak = f"at least 0.1: {_NOTHING}" if delta >= _NO_DELTA else f"above 0.001: {_WEAK}"
+        found.append(f"delta {float(delta):.3g} is {weak}; use one far below 1 / people")
     return tuple(found)
 
 

@@ -33,6 +33,8 @@ DOMAIN = "domain"
 
 CERTIFIED = "certified error"
 """Kind of the statement that bounds all errors of a release together."""
+ROWS_WITHIN = "number of rows"
+"""Kind of the statement that says how far a noisy number of rows may be off."""
 _MAX_VALUE = 1e300
 _ENTRY = ("dataset", "release_id")
 
@@ -227,6 +229,11 @@ class Certificate:
         return purchase_lines(self.purchases, self._terms, self.together)
 
     @property
+    def rows_within(self) -> float | None:
+        """How far a noisy number of rows is off at most, in about 95 % of releases; None where it is not known."""
+        return next((each.value for each in self.accuracy if each.kind == ROWS_WITHIN), None)
+
+    @property
     def _terms(self) -> tuple[str, str]:
         return self.relation, self.privacy_unit
 
@@ -240,7 +247,7 @@ class Certificate:
     def text(self) -> str:
         """Return a short plain summary: what is protected, under which relation, at which cost, what was assumed."""
         lines = [*self._protected(), self._price()]
-        lines += origin_lines(self.assumed_fields, self.dp_fields)
+        lines += origin_lines(self.assumed_fields, self.dp_fields, self.warnings)
         lines += self.bought_before()
         lines += [f"Assumed: {claim}." for claim in self.assumed]
         counted = "The table was compared as one of" if self.mechanism == EVALUATION else "The model stands for"
@@ -268,7 +275,8 @@ class Certificate:
         if self.public_rows is None and self.mechanism == EVALUATION and self.expected_rows is not None:
             return "a public guess"
         if self.public_rows is None:
-            return "a noisy number" + ("" if field is None else " of those used")
+            within = "" if self.rows_within is None else f", within {self.rows_within:.0f} in about 95 % of releases"
+            return "a noisy number" + ("" if field is None else " of those used") + within
         is_drawn = self.released_rows != self.public_rows
         return "a public number" + ("" if field is None or is_drawn else f": one for each value of {field}")
 

@@ -9,6 +9,9 @@ from lapwing.schema.schemas import Schema
 ROW: Final = "row"
 """The privacy unit where each row is protected by itself."""
 
+UNCOVERED: Final = "the promise does not cover what these say"
+"""How the warning begins that names lists and bounds which were taken from the table."""
+
 _NAMED_FIELDS: Final = 8
 
 
@@ -74,10 +77,56 @@ def fields_of_origin(schema: Schema, origin: Literal["assumed", "dp"]) -> tuple[
     return tuple(column.name for column in schema.columns if column.provenance == origin)
 
 
-def origin_lines(assumed_fields: Sequence[str], dp_fields: Sequence[str]) -> list[str]:
-    """Say which bounds and categories the promise takes as given, or paid for."""
-    found = (("taken as given", assumed_fields), ("bought with budget", dp_fields))
-    return [f"Bounds and categories {origin}: {_named(fields)}." for origin, fields in found if fields]
+def origin_lines(assumed_fields: Sequence[str], dp_fields: Sequence[str], warnings: Sequence[str] = ()) -> list[str]:
+    """Say which bounds and categories the promise takes as given, all by name, or paid for.
+
+    The first are left out where ``warnings`` name them already.
+    """
+    is_told = any(warning.startswith(UNCOVERED) for warning in warnings)
+    assumed = "" if is_told else ", ".join(assumed_fields)
+    found = (("taken as given", assumed), ("bought with budget", _named(dp_fields)))
+    return [f"Bounds and categories {origin}: {fields}." for origin, fields in found if fields]
+
+
+def uncovered_warnings(schema: Schema) -> tuple[str, ...]:
+    """Say which lists and bounds were taken from the table, all by name: what they say is outside the promise.
+
+    Parameters
+    ----------
+    schema : Schema
+        Of the release.
+
+    Returns
+    -------
+    tuple of str
+        One, or none. Lists come first, the longest of them before others: a text in it may be one person's alone.
+
+    Examples
+    --------
+    >>> fields = [{"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 97}}]
+    >>> fields.append({"name": "ward", "type": "string", "categories": ["east", "west"]})
+    >>> uncovered_warnings(Schema.from_dict({"fields": fields}))[0].partition(".")[0]
+    'the promise does not cover what these say, as they were taken from the table: the lists of ward (2 texts); the \
+bounds of age'
+    """
+    assumed = [column for column in schema.columns if column.provenance == "assumed"]
+    lists = sorted(
+        (column for column in assumed if column.categories is not None),
+        key=lambda column: (column.type != "string", -len(column.categories or ())),
+    )
+    bounds = [column.name for column in assumed if column.categories is None and column.type != "boolean"]
+    told = [
+        f"{column.name} ({len(column.categories or ())} {'texts' if column.type == 'string' else 'values'})"
+        for column in lists
+    ]
+    kinds = (("lists", told), ("bounds", bounds))
+    named = "; ".join(f"the {kind} of {', '.join(names)}" for kind, names in kinds if names)
+    if not named:
+        return ()
+    return (
+        f"{UNCOVERED}, as they were taken from the table: {named}. A text or a bound may be one person's alone: buy "
+        "them with `lapwing schema learn`, or take them from a public source",
+    )
 
 
 def _named(fields: Sequence[str]) -> str:

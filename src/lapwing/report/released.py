@@ -14,7 +14,7 @@ from lapwing.evaluate.accuracy import Accuracy
 from lapwing.release.certificate import Certificate
 from lapwing.release.cost_lines import counted_lines
 from lapwing.release.model import ReleasedModel
-from lapwing.release.protection import unit_field
+from lapwing.release.protection import uncovered_warnings, unit_field
 from lapwing.release.questions import Answer
 from lapwing.report.promise import chance, pairs_of, percent_up
 from lapwing.report.released_accuracy import accuracy_section, sentence
@@ -98,17 +98,20 @@ def released_sections(
 def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accuracy: Accuracy) -> Section:
     """Return what everybody should know."""
     what, question = protected(certificate)
-    source = "a noisy number" if certificate.public_rows is None else "a public number"
+    within = "" if certificate.rows_within is None else f", ± {certificate.rows_within:,.0f} in about 95 % of releases"
+    source = f"a noisy number{within}" if certificate.public_rows is None else "a public number"
     if any(table.hold == "exact" for table in certificate.public_tables):
         source = "the total of the public tables"
     right = percent_up(chance(pairs_of(certificate)).right)
+    uncovered = uncovered_warnings(schema)
+    but = "; says nothing of lists and bounds that were taken from the table" if uncovered else ""
     facts = [
         Fact(figure=f"{certificate.released_rows:,}", what="rows that the model stands for", note=source),
         Fact(figure=f"{len(schema.columns):,}", what="columns", note=f"released by {certificate.mechanism}"),
         Fact(
             figure=budget_text(certificate), what="privacy budget spent", note=f"on {counted_lines(certificate.lines)}"
         ),
-        Fact(figure=right, what=f"the most that guessing {question} can be right", note="50 % is tossing a coin"),
+        Fact(figure=right, what=f"the most that guessing {question} can be right", note=f"50 % is tossing a coin{but}"),
     ]
     noise = _typical_noise(certificate)
     if noise is not None:
@@ -135,7 +138,9 @@ def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accur
         "Before a figure counts, look up below how far it may be off.",
     )
     parts: list[Part] = [Facts(facts=tuple(facts)), Text(words=words, points=points)]
-    parts += [Text(words=sentence(warning), is_warning=True) for warning in certificate.warnings]
+    parts += [
+        Text(words=sentence(warning), is_warning=True) for warning in dict.fromkeys((*uncovered, *certificate.warnings))
+    ]
     if model.rows == 0:
         parts.append(Text(words="The released number of rows is 0: there is nothing to draw from.", is_warning=True))
     return Section(key="short", title="In short", parts=tuple(parts))

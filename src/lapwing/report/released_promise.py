@@ -192,13 +192,8 @@ def assumed_section(schema: Schema, certificate: Certificate) -> Section:
         "The promise holds if the schema, with its bounds and lists of categories, tells nothing about the table that "
         "is not public. Whoever made the release vouches for that."
     )
-    parts: list[Part] = [Text(words=words, points=tuple(points))]
-    if _number(schema, "assumed"):
-        names = [field.name for field in schema.columns if field.provenance == "assumed"]
-        told = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-        words = f"Taken from the table without noise, so that the promise does not cover what their bounds say: {told}."
-        parts.append(Text(words=words, is_warning=True))
-    return Section(key="assumed", title="What was assumed", parts=tuple(parts), folded=(_fields(schema),))
+    parts = (Text(words=words, points=tuple(points)),)
+    return Section(key="assumed", title="What was assumed", parts=parts, folded=(_fields(schema),))
 
 
 def _number(schema: Schema, origin: str) -> int:
