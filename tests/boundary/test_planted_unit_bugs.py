@@ -133,8 +133,8 @@ def rows_that_do_not_fit_are_dropped(patch):
         fits = np.all([codes[field.name] != field.domain.last for field in schema.columns], axis=0)
         return {name: column[fits] for name, column in codes.items()}
 
-    def code_table(data, schema):
-        source = Changed(sources.code_table(data, schema), partial(fitting, schema))
+    def code_table(data, schema, **reading):
+        source = Changed(sources.code_table(data, schema, **reading), partial(fitting, schema))
         source.rows = len(next(source.chunks())[schema.columns[0].name])
         return source
 

@@ -5,23 +5,31 @@ from dataclasses import replace
 
 import numpy as np
 
+from lapwing.audit.modes import USUAL
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import audit_pair
 from mechanism_checks import settings_for
 
 
 def flags_of(
-    mechanism, *, pairs=160, relations=("add-remove", "replace-one"), rows_per_unit=(1, 3), times=1, **changes
+    mechanism,
+    *,
+    pairs=160,
+    relations=("add-remove", "replace-one"),
+    rows_per_unit=(1, 3),
+    times=1,
+    mode=USUAL,
+    **changes,
 ):
     """Return the flags of the first of some generated pairs that has any, at so many times a budget of one.
 
-    Other settings of the release are changed as given.
+    All are run in one mode. Other settings of the release are changed as given.
     """
     rng = np.random.default_rng(8)
     for _, relation, max_rows, pure in itertools.product(range(pairs // 8), relations, rows_per_unit, (True, False)):
         pair = neighbour_pair(rng, relation, max_rows)
         settings = settings_for(mechanism, pair.schema, relation, pure=pure, times=times)
-        flags = audit_pair(pair.data, pair.neighbour, replace(settings, **changes))
+        flags = audit_pair(pair.data, pair.neighbour, replace(settings, **changes), mode=mode)
         if flags:
             return flags
     return ()

@@ -11,6 +11,7 @@ from lapwing.curator import (
 )
 from lapwing.errors import CapacityError
 from lapwing.noise import laplace
+from lapwing.noise.bits import SystemBits
 from lapwing.release.questions import NoisyCounts
 from lapwing.table import codec, source, units
 
@@ -284,6 +285,21 @@ def failed_noise_is_none(plant):
         return swallowed
 
     patched(plant, marginal_counts, "noise_of", make)
+
+
+def last_word_given_twice(plant):
+    """Keep a pool of secret words, and begin each reading of it one word too early."""
+    last = []
+
+    def make(words):
+        def pooled(self, count):
+            found = np.concatenate([*last, words(self, count)])[:count]
+            last[:] = [found[-1:]]
+            return found
+
+        return pooled
+
+    patched(plant, SystemBits, "words", make)
 
 
 def zero_drawn_twice(plant):

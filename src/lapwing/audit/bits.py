@@ -1,4 +1,4 @@
-"""Bit sources of the audit: remember the secret words of one run, and give them again."""
+"""Bit sources of the audit: remember the secret words of one run, give them again, and make unlikely ones likely."""
 
 import numpy as np
 
@@ -26,9 +26,48 @@ class RecordingBits:
         self._words.append(drawn.copy())
         return drawn
 
+    @property
+    def has_repeats(self) -> bool:
+        """Whether a word came twice: by chance for n honest words less than once in 2^65 / n^2 runs."""
+        words = np.sort(self._all())
+        return bool((words[1:] == words[:-1]).any())
+
     def playback(self) -> "PlaybackBits":
         """Return a source that gives the same words once more."""
-        return PlaybackBits(np.concatenate([np.empty(0, dtype=np.uint64), *self._words]))
+        return PlaybackBits(self._all())
+
+    def _all(self) -> np.ndarray:
+        return np.concatenate([np.empty(0, dtype=np.uint64), *self._words])
+
+
+class UnlikelyBits:
+    """Make an eighth of all words very small and an eighth very large, so that rare noise and choices happen.
+
+    Replay holds for any words; that each word can still come lets repeated draws end.
+
+    Parameters
+    ----------
+    bits : BitSource
+        Where the words come from, two for each.
+
+    Examples
+    --------
+    >>> from lapwing.noise.bits import SystemBits
+    >>> bool(UnlikelyBits(SystemBits()).words(10_000).min() < 2**40)
+    True
+    """
+
+    __slots__ = ("_bits",)
+
+    def __init__(self, bits: BitSource) -> None:
+        self._bits = bits
+
+    def words(self, count: int) -> np.ndarray:
+        """Return words, a quarter of which begin with up to 47 zeros or ones more than others."""
+        plain, choices = self._bits.words(2 * count).reshape(2, count)
+        small = plain >> (choices // np.uint64(8) % np.uint64(48))
+        kind = choices % np.uint64(8)
+        return np.where(kind == 0, small, np.where(kind == 1, ~small, plain))
 
 
 class PlaybackBits:

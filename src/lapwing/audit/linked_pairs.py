@@ -9,6 +9,7 @@ import polars as pl
 
 from lapwing.api.linked_settings import LinkedSettings, read_linked_settings
 from lapwing.api.running import run_release
+from lapwing.audit.modes import USUAL, Mode
 from lapwing.audit.replay import Examined, examine_release
 from lapwing.mechanisms.independent import Independent
 from lapwing.mechanisms.registry import Mechanism
@@ -117,7 +118,7 @@ def linked_settings(
 
 
 def examine_linked(
-    one: Tables, other: Tables, settings: LinkedSettings, code: Callable[..., Any] = code_linked
+    one: Tables, other: Tables, settings: LinkedSettings, code: Callable[..., Any] = code_linked, *, mode: Mode = USUAL
 ) -> Examined:
     """Record and replay both parts between two pairs of tables, and compare what they claim together.
 
@@ -128,7 +129,9 @@ def examine_linked(
     settings : LinkedSettings
         Of the release.
     code : callable
-        What joins and codes the tables.
+        What joins and codes the tables, always in memory.
+    mode : Mode
+        Which secret words come.
 
     Returns
     -------
@@ -138,7 +141,7 @@ def examine_linked(
     first, second = (code(*tables, settings.linked) for tables in (one, other))
     sources = {"parent": (first.parent, second.parent), "child": (first.child, second.child)}
     parts = {"parent": settings.parent, "child": settings.child}
-    found = {name: examine_release(*sources[name], part, run_release) for name, part in parts.items()}
+    found = {name: examine_release(*sources[name], part, run_release, mode=mode) for name, part in parts.items()}
     flags = [f"{name}: {flag}" for name, part in found.items() for flag in part.flags]
     claims = sum(part.request.budget.amount for part in parts.values())
     asked = settings.request.budget.amount

@@ -16,6 +16,7 @@ from lapwing.api.generators import generator
 from lapwing.api.learn_settings import LearnSettings, read_learn_settings
 from lapwing.api.settings import Settings
 from lapwing.audit.linked_pairs import examine_linked, linked_pair, linked_settings
+from lapwing.audit.modes import Mode
 from lapwing.audit.pairs import NeighbourPair, neighbour_pair
 from lapwing.audit.replay import Examined, examine_pair
 from lapwing.audit.text_pairs import text_pair
@@ -39,9 +40,9 @@ TIMES: Final = (1, 10, 100, 1000, 10_000)
 
 RELATIONS: Final[tuple[Relation, ...]] = ("add-remove", "replace-one")
 
-Examine = Callable[[np.random.Generator, Relation, int, int], tuple[Budget, Examined]]
+Examine = Callable[[np.random.Generator, Relation, int, int, Mode], tuple[Budget, Examined]]
 """Draws a pair under a relation and with so many rows per unit, the number of which alternates the notion, and
-examines it; returns the budget and what was found."""
+examines it in a mode; returns the budget and what was found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,14 +119,16 @@ def _of_mechanism(mechanism: Mechanism) -> Target:
     """Return a mechanism with the tables that it takes; a private draw needs a public number of two-valued rows."""
     is_drawn = isinstance(mechanism, PrivateSampling)
 
-    def examine(rng: np.random.Generator, relation: Relation, max_rows: int, number: int) -> tuple[Budget, Examined]:
+    def examine(
+        rng: np.random.Generator, relation: Relation, max_rows: int, number: int, mode: Mode
+    ) -> tuple[Budget, Examined]:
         pair = two_valued_pair(rng) if is_drawn else neighbour_pair(rng, relation, max_rows)
         times = int(rng.choice(TIMES))
         chosen = mechanism
         if isinstance(mechanism, LinearStatistics) and number // 2 % 2:
             chosen = replace(mechanism, statistics=tuple(truths(pair.schema)))
         settings = settings_for(chosen, pair.schema, relation, pure=number % 2 == 0, times=times)
-        return settings.request.budget, examine_pair(pair.data, pair.neighbour, settings)
+        return settings.request.budget, examine_pair(pair.data, pair.neighbour, settings, mode=mode)
 
     rows = (1,) if is_drawn else (1, 3)
     return Target(name=mechanism.name, relations=mechanism.relations, rows_per_unit=rows, examine=examine)
@@ -236,11 +239,11 @@ def _budget(rng: np.random.Generator, times: int, *, has_texts: bool) -> dict[st
 
 
 def _examine_learning(
-    rng: np.random.Generator, relation: Relation, max_rows: int, number: int
+    rng: np.random.Generator, relation: Relation, max_rows: int, number: int, mode: Mode
 ) -> tuple[Budget, Examined]:
     """Examine a run that learns bounds and lists."""
     pair, settings = learning_pair(rng, relation, max_rows, number=number, times=(1, 10, 1000))
-    return settings.request.budget, examine_pair(pair.data, pair.neighbour, settings)
+    return settings.request.budget, examine_pair(pair.data, pair.neighbour, settings, mode=mode)
 
 
 # ------------------------------------------------------------------------------------------------------ evaluate
@@ -293,14 +296,14 @@ def bought_settings(
 
 
 def _examine_evaluation(
-    rng: np.random.Generator, relation: Relation, max_rows: int, number: int
+    rng: np.random.Generator, relation: Relation, max_rows: int, number: int, mode: Mode
 ) -> tuple[Budget, Examined]:
     """Examine a bought comparison with public rows."""
     pair = neighbour_pair(rng, relation, max_rows)
     times, expected = int(rng.choice([1, 10, 1000])), (None, 20)[number // 2 % 2]
     asked: dict[str, Any] = {"pure": number % 2 == 0, "times": times, "expected_rows": expected}
     settings = bought_settings(pair.schema, relation, seed=int(rng.integers(99)), **asked)
-    return settings.request.budget, examine_pair(pair.data, pair.neighbour, settings)
+    return settings.request.budget, examine_pair(pair.data, pair.neighbour, settings, mode=mode)
 
 
 # ---------------------------------------------------------------------------------------------------------- link
@@ -311,9 +314,10 @@ def _examine_link(
     relation: Relation,  # noqa: ARG001 - the one that linked tables have
     max_rows: int,  # noqa: ARG001 - that of the linked schema
     number: int,
+    mode: Mode,
 ) -> tuple[Budget, Examined]:
     """Examine a release of parents and children, by one mechanism after the other."""
     mechanism = (Independent, PMM, Adaptive)[number // 2 % 3].small()
     settings = linked_settings(mechanism, pure=number % 2 == 0, times=int(rng.choice([1, 100])))
     one, other = linked_pair(rng)
-    return settings.request.budget, examine_linked(one, other, settings)
+    return settings.request.budget, examine_linked(one, other, settings, mode=mode)

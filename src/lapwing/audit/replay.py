@@ -7,7 +7,7 @@ exponential mechanism draws from the recorded words on independent scores; every
 its delta. (2) The exact losses of all answers between D and D' add up to at most the claim, so do their costs and
 deltas, the certificate tells these, and no list shows a text that only one of the tables has. (3) The same answers on
 D' lead to the same questions. (4) Output, messages and error type are identical, also those of reading the table. (5)
-No secret bit comes before the debit.
+No secret bit comes before the debit, and no secret word comes twice.
 """
 
 import contextlib
@@ -32,9 +32,10 @@ from lapwing.api.records import Records
 from lapwing.api.release import Release
 from lapwing.api.running import run_release
 from lapwing.api.settings import Settings
-from lapwing.audit.bits import PlaybackBits, RecordingBits
+from lapwing.audit.bits import PlaybackBits, RecordingBits, UnlikelyBits
 from lapwing.audit.categories import category_loss_flags
 from lapwing.audit.cells import loss_flags
+from lapwing.audit.modes import USUAL, Mode
 from lapwing.audit.rechecks import loss_between, noise_flags, recounted
 from lapwing.curator.opening import public_terms
 from lapwing.errors import LapwingError
@@ -117,7 +118,7 @@ Runner = Callable[..., Any]
 
 
 def audit_pair(
-    data: object, neighbour: object, settings: AuditedSettings, run: Runner | None = None
+    data: object, neighbour: object, settings: AuditedSettings, run: Runner | None = None, *, mode: Mode = USUAL
 ) -> tuple[str, ...]:
     """Record a run on one table and replay it on a neighbour.
 
@@ -129,28 +130,32 @@ def audit_pair(
         Mechanism, the synthetic side of an evaluation, or fields to learn, budget and relation; a fixed public seed.
     run : callable, optional
         What is run, where the settings do not say.
+    mode : Mode
+        How tables are read and which secret words come.
 
     Returns
     -------
     tuple of str
         One sentence per broken promise; empty when all hold.
     """
-    return examine_pair(data, neighbour, settings, run).flags
+    return examine_pair(data, neighbour, settings, run, mode=mode).flags
 
 
-def examine_pair(data: object, neighbour: object, settings: AuditedSettings, run: Runner | None = None) -> Examined:
+def examine_pair(
+    data: object, neighbour: object, settings: AuditedSettings, run: Runner | None = None, *, mode: Mode = USUAL
+) -> Examined:
     """Record a run on one table, replay it on a neighbour, and tell also how much of the claim was used.
 
     Parameters
     ----------
-    data, neighbour, settings, run
+    data, neighbour, settings, run, mode
         As for `audit_pair`.
 
     Returns
     -------
     Examined
     """
-    one, other = _read(data, settings), _read(neighbour, settings)
+    one, other = _read(data, settings, mode), _read(neighbour, settings, mode)
     flags = tuple(
         f"{what} of reading the table differs between the neighbours"
         for what in ("messages", "error")
@@ -159,7 +164,7 @@ def examine_pair(data: object, neighbour: object, settings: AuditedSettings, run
     if one.source is None or other.source is None:
         unread = f"a table cannot be read: {one.error or other.error}"
         return Examined((*flags, unread), Fraction(0), frozenset(), is_released=False)
-    found = examine_release(one.source, other.source, settings, run or _runner(settings))
+    found = examine_release(one.source, other.source, settings, run or _runner(settings), mode=mode)
     return replace(found, flags=(*flags, *found.flags))
 
 
@@ -170,24 +175,30 @@ def _runner(settings: AuditedSettings) -> Runner:
     return run_evaluation if isinstance(settings, BoughtSettings) else run_release
 
 
-def examine_release(first: CodedSource, second: CodedSource, settings: AuditedSettings, run: Runner) -> Examined:
+def examine_release(
+    first: CodedSource, second: CodedSource, settings: AuditedSettings, run: Runner, *, mode: Mode = USUAL
+) -> Examined:
     """Return the promises that a release of the first table breaks, compared with the second, and what it loses.
 
     Parameters
     ----------
     first, second : CodedSource
-        The rows of two neighbours; `settings` and `run` as for `audit_pair`.
+        The rows of two neighbours; `settings`, `run` and `mode` as for `audit_pair`.
 
     Returns
     -------
     Examined
     """
-    bits = RecordingBits(SystemBits())
+    drawn = RecordingBits(SystemBits())
+    # A delta is a chance of unlikely words: what it allows is no broken promise.
+    is_unlikely = mode.has_unlikely_words and not settings.selection_delta
+    bits = RecordingBits(UnlikelyBits(drawn) if is_unlikely else drawn)
     recorded = _run(first, settings, run, bits)
     replayed = _run(second, settings, run, PlaybackBits(np.empty(0, dtype=np.uint64)), recorded.answers)
     terms = _terms(first, settings)
     exact = [recounted(answer, first, settings.schema) for answer in recorded.answers]
     flags = [*noise_flags(recorded.answers, exact, terms, bits.playback())]
+    flags += ["a secret word came twice"] * drawn.has_repeats
     flags += _account_flags(recorded, settings)
     pairs = [
         (answer, one, recounted(answer, second, settings.schema))
@@ -246,12 +257,12 @@ class _Order:
         return self._bits
 
 
-def _read(data: object, settings: AuditedSettings) -> _Reading:
+def _read(data: object, settings: AuditedSettings, mode: Mode) -> _Reading:
     """Read a table and keep everything that this shows."""
     source, error = None, ""
     with _captured() as messages:
         try:
-            source = code_table(data, settings.schema)
+            source = code_table(data, settings.schema, chunk_rows=mode.chunk_rows)
         except LapwingError as failure:
             error = f"{type(failure).__name__}: {failure}"
     return _Reading(source=source, messages="".join(messages), error=error)

@@ -12,6 +12,7 @@ from typing import Final
 
 from lapwing.api.generators import generator
 from lapwing.audit.mechanism_pairs import Target, targets
+from lapwing.audit.modes import mode_of
 from lapwing.audit.question_cases import question_cases
 from lapwing.audit.report import AuditedQuestion, AuditedRelease, AuditReport
 from lapwing.audit.worst_case import QuestionCase
@@ -146,7 +147,7 @@ def _replayed(line: _Line, *, pairs: int) -> AuditedRelease:
     flags: list[str] = []
     released, loss_share = 0, Fraction(0)
     for number in range(pairs):
-        budget, found = line.target.examine(rng, line.relation, line.max_rows, number)
+        budget, found = line.target.examine(rng, line.relation, line.max_rows, number, mode_of(number))
         budgets.append(budget)
         questions |= found.questions
         released += found.is_released

@@ -97,7 +97,7 @@ class CodedSource(Protocol):
         ...
 
 
-def code_table(data: object, schema: Schema) -> CodedSource:
+def code_table(data: object, schema: Schema, *, chunk_rows: int | None = None) -> CodedSource:
     """Return the rows of a table as codes, cut to ``schema.max_rows`` rows of each privacy unit.
 
     Parameters
@@ -106,6 +106,8 @@ def code_table(data: object, schema: Schema) -> CodedSource:
         As for `lapwing.table.readers.open_table`.
     schema : Schema
         Gives columns, domains, and the privacy unit; without one every row is a unit and no row is cut.
+    chunk_rows : int, at least 1, optional
+        Read chunks of so many rows and keep none in memory, as if the table were very large.
 
     Returns
     -------
@@ -127,7 +129,7 @@ def code_table(data: object, schema: Schema) -> CodedSource:
     >>> source.count([(("flag", identity(schema.field("flag").domain)),), ()])
     [array([0, 2, 1]), array([3])]
     """
-    rows = _Rows(open_table(data, schema), schema)
+    rows = _Rows(open_table(data, schema), schema, chunk_rows)
     unit = schema.privacy_unit
     if unit is None:
         parts = _cached_parts(rows)
@@ -219,9 +221,10 @@ class _Streamed:
 class _Rows:
     """All rows of a table in code, read anew by every pass."""
 
-    __slots__ = ("_encoders", "_reader", "columns", "dtypes", "is_query", "open_texts")
+    __slots__ = ("_encoders", "_reader", "chunk_rows", "columns", "dtypes", "is_query", "open_texts")
 
-    def __init__(self, reader: RowReader, schema: Schema) -> None:
+    def __init__(self, reader: RowReader, schema: Schema, chunk_rows: int | None) -> None:
+        self.chunk_rows = chunk_rows
         self._reader = reader
         self._encoders: dict[str, Encoder] = {field.name: encoder(field) for field in schema.columns}
         self.dtypes = {field.name: field.domain.dtype for field in schema.columns}
@@ -237,25 +240,28 @@ class _Rows:
     def chunks(self, units: UnitNumbers | None = None) -> Iterator[Codes]:
         """Yield the codes of every row, and hand the unit of every row to `units`."""
         names = self.columns if units is None else tuple(dict.fromkeys((*self.columns, units.column)))
-        for cells in self._reader.chunks(names, _chunk_rows(len(names))):
+        for cells in self._reader.chunks(names, self._chunk_rows(len(names))):
             if units is not None:
                 _add_units(units, cells[units.column])
             yield {name: self._code(name, cells[name]) for name in self.columns}
 
     def texts(self, column: str) -> Iterator[pl.Series]:
         """Yield the texts of every row."""
-        for cells in self._reader.chunks((column,), _chunk_rows(1)):
+        for cells in self._reader.chunks((column,), self._chunk_rows(1)):
             yield self._text(column, cells[column])
 
     def texts_and_codes(self, column: str) -> Iterator[tuple[pl.Series, Codes]]:
         """Yield the texts of one column and the codes of all."""
-        for cells in self._reader.chunks(self.columns, _chunk_rows(len(self.columns))):
+        for cells in self._reader.chunks(self.columns, self._chunk_rows(len(self.columns))):
             yield self._text(column, cells[column]), {name: self._code(name, cells[name]) for name in self.columns}
 
     def texts_and_own_codes(self, column: str) -> Iterator[tuple[pl.Series, np.ndarray]]:
         """Yield the texts of one column and their codes."""
-        for cells in self._reader.chunks((column,), _chunk_rows(1)):
+        for cells in self._reader.chunks((column,), self._chunk_rows(1)):
             yield self._text(column, cells[column]), self._code(column, cells[column])
+
+    def _chunk_rows(self, columns: int) -> int:
+        return self.chunk_rows or min(MAX_CHUNK_ROWS, max(_LEAST_CHUNK_ROWS, _CHUNK_CELLS // columns))
 
     def _text(self, name: str, cells: RawColumn) -> pl.Series:
         return guarded(unreadable(name), lambda: open_texts(cells, self.open_texts[name]))
@@ -266,10 +272,6 @@ class _Rows:
 
 def _add_units(units: UnitNumbers, cells: RawColumn) -> None:
     guarded(unreadable(units.column), lambda: units.add(cells))
-
-
-def _chunk_rows(columns: int) -> int:
-    return min(MAX_CHUNK_ROWS, max(_LEAST_CHUNK_ROWS, _CHUNK_CELLS // columns))
 
 
 def _height(chunk: Codes) -> int:
@@ -291,9 +293,9 @@ def _cached_parts(rows: _Rows) -> list[Codes] | None:
 
 
 def _may_fit(rows: _Rows) -> bool:
-    """Return False where it is known without reading that the codes exceed the cache."""
+    """Return False where it is known without reading that the codes exceed the cache, or are to be read each time."""
     width = sum(min(dtype.itemsize, _PACKED.itemsize) for dtype in rows.dtypes.values())
-    return rows.known_rows is None or rows.known_rows * width <= CACHE_BYTES
+    return rows.chunk_rows is None and (rows.known_rows is None or rows.known_rows * width <= CACHE_BYTES)
 
 
 class _Cache:
