@@ -1,0 +1,65 @@
+"""The first line of a text file: column names, or a sentence that says why it has none and quotes nothing of it."""
+
+import pytest
+
+from lapwing.errors import DataError
+from lapwing.schema.scalars import quote
+from lapwing.schema.schemas import Schema
+from lapwing.table.readers import open_table
+from lapwing.table.source import code_table
+
+SCHEMA = Schema.from_dict(
+    {
+        "fields": [
+            {"name": "sex", "type": "string", "categories": ["f", "m"]},
+            {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}},
+        ]
+    }
+)
+
+
+def refusal(path):
+    with pytest.raises(DataError) as caught:
+        open_table(path, SCHEMA)
+    return str(caught.value)
+
+
+SEPARATED = "has one column in its first line; is it comma-separated? Write it so"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("rows.csv", "", "is empty; give a file whose first line has the column names"),
+        ("rows.csv", "\n\r\n", "is empty; give a file whose first line has the column names"),
+        ("rows.csv", "sex;secret\nf;1\n", SEPARATED),
+        ("rows.csv", "sex\tsecret\nf\t1\n", SEPARATED),
+        ("rows.csv", "sex|secret\nf|1\n", SEPARATED),
+        ("rows.tsv", "sex,secret\nf,1\n", SEPARATED.replace("comma", "tab")),
+        ("rows.csv", "\0" * 64, "begins with zero bytes, not with a line of column names; write it again as text"),
+    ],
+    ids=["empty", "only empty lines", "semicolons", "tabs", "bars", "commas in tsv", "zero bytes"],
+)
+def test_a_text_file_without_a_line_of_column_names_is_told_so_and_its_line_is_not_shown(tmp_path, name, content, says):
+    path = tmp_path / name
+    path.write_text(content)
+
+    assert refusal(path) == f"file {quote(str(path))} {says}"
+
+
+@pytest.mark.parametrize("header", ["secret", "secret;more,other"])
+def test_a_file_that_has_column_names_is_asked_for_the_absent_ones(tmp_path, header):
+    path = tmp_path / "rows.csv"
+    path.write_text(f"{header}\n1\n")
+
+    assert 'has no column "sex", "age"; rename its columns' in refusal(path)
+
+
+def test_a_lone_column_whose_name_has_a_semicolon_is_read(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a;b\n1\n")
+    schema = Schema.from_dict(
+        {"fields": [{"name": "a;b", "type": "integer", "constraints": {"minimum": 0, "maximum": 1}}]}
+    )
+
+    assert [chunk["a;b"].tolist() for chunk in code_table(path, schema).chunks()] == [[1]]
