@@ -142,7 +142,7 @@ def test_the_result_shows_figures_costs_and_promise():
         assert f"{each.floor:.4f}" in line
     assert "Protected: whether any one row is in the table, and what it says (add-remove neighbours)." in lines
     assert "Cost: epsilon 2 for 1 noisy table and 3 noisy mean distances, pure differential privacy." in lines
-    within = f"within {found.certificate.rows_within:.0f} in about 95 % of releases"
+    within = f"within {found.certificate.rows_within:.0f} in 95 % of releases"
     counted = f"The table was compared as one of {found.certificate.released_rows} rows, a noisy number, {within}."
     assert counted in lines
     assert repr(found).startswith("BoughtEvaluation(1-way 0.")

@@ -40,7 +40,7 @@ def test_it_is_the_tail_of_the_noise_on_the_total_and_how_far_the_number_is_from
 def test_the_text_says_it_beside_the_number_and_a_file_keeps_it():
     found = certificate()
 
-    told = f"The model stands for {found.released_rows} rows, a noisy number, within {found.rows_within:.0f} in about"
+    told = f"The model stands for {found.released_rows} rows, a noisy number, within {found.rows_within:.0f} in 95 %"
     assert told in found.text()
     assert 0 < found.rows_within < 100
     assert Certificate.from_dict(found.to_dict()).rows_within == found.rows_within
@@ -60,3 +60,10 @@ def test_nothing_is_said_of_a_public_number():
 
     assert found.rows_within is None
     assert f"The model stands for {ROWS} rows, a public number." in found.text()
+
+
+def test_accuracy_and_report_tell_the_same_number_once():
+    release = lw.synthesize(TABLE, SCHEMA, epsilon=1, mechanism="Adaptive")
+
+    (said,) = (each for each in release.accuracy().statements if each.key == "number_of_rows")
+    assert said.value == release.certificate.rows_within

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from lapwing.api.accuracy_asked import most_rows, noisy_totals
+from lapwing.api.accuracy_asked import most_rows
 from lapwing.api.accuracy_statements import certificate_statements
 from lapwing.api.accuracy_tables import (
     MeasuredTable,
@@ -14,13 +14,13 @@ from lapwing.api.accuracy_tables import (
     measured_tables,
     tables_with_most_noise,
 )
+from lapwing.api.row_numbers import rows_within
 from lapwing.evaluate.accuracy import Accuracy, MarginalAccuracy, Statement
 from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.independent import Independent
 from lapwing.mechanisms.linear_statistics import LinearStatistics
 from lapwing.mechanisms.microaggregation import Microaggregation
 from lapwing.mechanisms.private_sampling import PrivateSampling
-from lapwing.numerics.noise_tails import sum_tail
 from lapwing.release.certificate import Certificate
 from lapwing.release.questions import Answer
 from lapwing.sample.conditions import effective_atoms
@@ -109,16 +109,15 @@ def _rows_statement(
         if model.rows != certificate.public_rows:  # public tables may have another total
             text = text[:-1] + f"; {model.rows} are released."
         return (_statement("number_of_rows", text, float(abs(model.rows - certificate.public_rows)), "rows", None),)
-    for total, law, terms, is_whole in noisy_totals(noisy):
-        reach = sum_tail(law.kind, law.parameter, terms, failure)
-        value = abs(model.rows - total) + reach
-        which = "rows used" if is_whole else "rows used that fit the schema"
-        text = (
-            f"{_with(failure)}, the released number of rows, {model.rows}, is within {value:.0f} of the true number of "
-            f"{which}."
-        )
-        return (_statement("number_of_rows", text, value, "rows", float(1 - failure)),)
-    return ()
+    found = rows_within(noisy, model.rows, failure)
+    if found is None:
+        return ()
+    value, which = found
+    text = (
+        f"{_with(failure)}, the released number of rows, {model.rows}, is within {value:.0f} of the true number of "
+        f"{which}."
+    )
+    return (_statement("number_of_rows", text, value, "rows", float(1 - failure)),)
 
 
 def _all_at_once(

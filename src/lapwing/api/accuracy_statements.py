@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from lapwing.evaluate.accuracy import Basis, Statement
-from lapwing.release.certificate import Certificate
+from lapwing.release.certificate import ROWS_WITHIN, Certificate
 from lapwing.release.certificate import Statement as Certified
 
 
@@ -91,9 +91,10 @@ def certificate_statements(certificate: Certificate) -> tuple[Statement, ...]:
     Returns
     -------
     tuple of Statement
-        One for each statement of the certificate, in its order.
+        One for each statement of the certificate, in its order, but that on the number of rows, which has one of its
+        own at any confidence.
     """
-    return tuple(_told(each, certificate) for each in certificate.accuracy)
+    return tuple(_told(each, certificate) for each in certificate.accuracy if each.kind != ROWS_WITHIN)
 
 
 def _told(stated: Certified, certificate: Certificate) -> Statement:

@@ -29,18 +29,37 @@ def rows_statements(answers: Sequence[Answer], terms: Terms, rows: int) -> tuple
     -------
     tuple of Statement
         One, or none where no answer counts all rows.
+    """
+    found = None if terms.rows is not None else rows_within(answers, rows, _FAILURE)
+    if found is None:
+        return ()
+    within, which = found
+    text = f"the number of rows that is told lies this near to that of the {which}, with probability 0.95"
+    return (Statement(kind=ROWS_WITHIN, text=text, value=within),)
+
+
+def rows_within(answers: Sequence[Answer], rows: int, failure: Fraction) -> tuple[float, str] | None:
+    """Return within how many rows a number of rows lies, but with some probability, and of which rows it is the number.
+
+    Parameters
+    ----------
+    answers : sequence of answers
+        Of one release, in the order in which they were given.
+    rows : int
+        The number that is told.
+    failure : Fraction
+        Above 0 and below 1.
+
+    Returns
+    -------
+    tuple of float and str, or None
+        How far ``rows`` is from the first noisy total, and the tail of its noise, together; None without a total.
 
     Notes
     -----
-    From the noisy total whose noise has the smallest variance: how far it is from ``rows``, and the 95 % point of its
-    noise. Later tables are chosen by earlier answers, and so which total that is: hence "about".
+    A later total may have less noise, and was perhaps asked for because of how earlier noise fell.
     """
-    totals = [
-        (cells * law.sd**2, total, law, cells) for total, law, cells, is_whole in noisy_totals(answers) if is_whole
-    ]
-    if terms.rows is not None or not totals:
-        return ()
-    _, total, law, cells = min(totals, key=lambda each: each[0])
-    reach = sum_tail(law.kind, law.parameter, cells, _FAILURE) + abs(rows - total)
-    text = "the number of rows that is told lies this near to that of the rows used, in about 95 % of releases"
-    return (Statement(kind=ROWS_WITHIN, text=text, value=float(reach)),)
+    for total, law, cells, is_whole in noisy_totals(answers):
+        reach = sum_tail(law.kind, law.parameter, cells, failure)
+        return float(abs(rows - total) + reach), "rows used" if is_whole else "rows used that fit the schema"
+    return None

@@ -230,7 +230,7 @@ class Certificate:
 
     @property
     def rows_within(self) -> float | None:
-        """How far a noisy number of rows is off at most, in about 95 % of releases; None where it is not known."""
+        """How far a noisy number of rows is off at most, in 95 % of releases; None where it is not known."""
         return next((each.value for each in self.accuracy if each.kind == ROWS_WITHIN), None)
 
     @property
@@ -275,7 +275,7 @@ class Certificate:
         if self.public_rows is None and self.mechanism == EVALUATION and self.expected_rows is not None:
             return "a public guess"
         if self.public_rows is None:
-            within = "" if self.rows_within is None else f", within {self.rows_within:.0f} in about 95 % of releases"
+            within = "" if self.rows_within is None else f", within {self.rows_within:.0f} in 95 % of releases"
             return "a noisy number" + ("" if field is None else " of those used") + within
         is_drawn = self.released_rows != self.public_rows
         return "a public number" + ("" if field is None or is_drawn else f": one for each value of {field}")

@@ -98,7 +98,7 @@ def released_sections(
 def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accuracy: Accuracy) -> Section:
     """Return what everybody should know."""
     what, question = protected(certificate)
-    within = "" if certificate.rows_within is None else f", ± {certificate.rows_within:,.0f} in about 95 % of releases"
+    within = "" if certificate.rows_within is None else f", ± {certificate.rows_within:,.0f} in 95 % of releases"
     source = f"a noisy number{within}" if certificate.public_rows is None else "a public number"
     if any(table.hold == "exact" for table in certificate.public_tables):
         source = "the total of the public tables"
