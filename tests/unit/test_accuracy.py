@@ -329,9 +329,10 @@ def test_two_conditions_that_most_rows_meet_are_met_together_by_many(neighbours)
 
 
 def test_a_count_is_at_most_the_public_number_of_rows():
-    release = released(lw.Independent(), epsilon=0.001, neighbours="replace-one")
+    # Noise alone may put one bound far below, about one time in forty.
+    releases = [released(lw.Independent(), epsilon=0.001, neighbours="replace-one") for _ in range(5)]
 
-    assert release.accuracy(where="a >= 1").upper == 3000
+    assert max(release.accuracy(where="a >= 1").upper for release in releases) == 3000
 
 
 @pytest.mark.parametrize(
