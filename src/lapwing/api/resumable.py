@@ -1,13 +1,16 @@
 """Let a release that fails half-way say how it is finished."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 from lapwing.api.records import Records
 from lapwing.api.settings import Settings
 from lapwing.budget.ledger import Ledger
-from lapwing.errors import BudgetError, DataError
+from lapwing.errors import BudgetError, DataError, LapwingError, ReleaseMismatchError
+from lapwing.release.begun import Begun
+from lapwing.release.transcript import transcripts_of
 from lapwing.schema.scalars import visible
 
 T = TypeVar("T")
@@ -31,7 +34,8 @@ def resumable(transcript: Path | None, work: Callable[[], T]) -> T:
     Raises
     ------
     BudgetError, DataError
-        Like the one that ``work`` raised, without context.
+        Like the one that ``work`` raised, without context. A `ReleaseMismatchError` stays as it is: nothing goes on
+        from such a transcript.
 
     Examples
     --------
@@ -42,9 +46,58 @@ def resumable(transcript: Path | None, work: Callable[[], T]) -> T:
         return work()
     except (BudgetError, DataError) as error:
         failure = error
-    if transcript is None or not transcript.exists():
+    if transcript is None or not transcript.exists() or isinstance(failure, ReleaseMismatchError):
         raise failure
     raise type(failure)(f"{failure}; `lapwing resume {transcript}` goes on from what is paid and answered")
+
+
+def kept_transcript(begun: Begun) -> Path | None:
+    """Say what finishes a run that was interrupted.
+
+    Parameters
+    ----------
+    begun : Begun
+        The run.
+
+    Returns
+    -------
+    Path or None
+        Its transcript. None where it is new and nothing of it was paid or answered: then none is left.
+
+    Examples
+    --------
+    >>> place = Path("no such transcript.jsonl")
+    >>> kept_transcript(Begun(transcript=place, lock=place, ledger=None, dataset=None, release_id=None, is_new=True))
+    """
+    path = begun.transcript
+    if not begun.is_new or _is_paid(begun) or _is_answered(path):
+        return path
+    for each in (path, begun.lock):
+        each.unlink(missing_ok=True)
+    if begun.ledger is not None:
+        with suppress(OSError):  # other releases keep their transcripts there
+            transcripts_of(begun.ledger).rmdir()
+    return None
+
+
+def _is_paid(begun: Begun) -> bool:
+    """Return whether the ledger has a debit of a run; one that does not tell may have it."""
+    if begun.ledger is None or begun.release_id is None:
+        return False
+    try:
+        return Ledger.open(begun.ledger).find(begun.dataset, begun.release_id) is not None
+    except LapwingError:
+        return True
+
+
+def _is_answered(transcript: Path) -> bool:
+    """Return whether a transcript has a whole line after its header; one that cannot be read may have."""
+    try:
+        return transcript.read_bytes().count(b"\n") > 1
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
 
 
 def resumed_line(settings: Settings, records: Records, answers: int) -> str:

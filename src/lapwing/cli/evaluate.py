@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lapwing.cli.console import is_quiet, speaker
+from lapwing.cli.interrupts import interruptible, repeated_line
 from lapwing.cli.options import Quiet, SchemaFile, check_html
 from lapwing.cli.progress import shown_progress
 from lapwing.cli.synthesize import (
@@ -111,7 +112,9 @@ def evaluate(
         "dataset": dataset,
         "transcript": transcript,
     }
-    with ExitStack() as stack:
+    found = None
+    is_bought = epsilon is not None or rho is not None
+    with interruptible(lambda: is_bought and found is not None, repeated_line), ExitStack() as stack:
         places = stack.enter_context(whole_files([path for path, _ in forms], inputs)) if forms else ()
         with shown_progress(quiet=is_quiet(context, quiet), first="reading", of="of the steps done"):
             found = evaluation_of(
@@ -122,7 +125,7 @@ def evaluate(
             place.write_text(form(found), encoding="utf-8", newline="\n")
     for path, form in forms:
         speaker(context, quiet)(f"{_KINDS[form]}: {path}")
-    if ledger is None and (epsilon is not None or rho is not None):
+    if ledger is None and is_bought:
         speaker(context, quiet)(_UNRECORDED)
 
 

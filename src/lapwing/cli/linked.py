@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lapwing.cli.console import is_quiet, speaker
+from lapwing.cli.interrupts import interruptible, repeated_line
 from lapwing.cli.options import ModelOut, NoCertificate, Quiet, Seed, whole
 from lapwing.cli.outputs import certificate_target, check_rows, rows_format, write_rows
 from lapwing.cli.progress import shown_progress
@@ -122,7 +123,7 @@ def link(
     release = None
     try:
         kept = [path for path in (parent, child, schema, ledger, transcript) if path is not None]
-        with whole_files(targets, kept) as places:
+        with interruptible(lambda: release is not None, repeated_line), whole_files(targets, kept) as places:
             with shown_progress(quiet=is_quiet(context, quiet)):
                 release = made()
             place = dict(zip(targets, places, strict=True))
@@ -145,9 +146,7 @@ def _way_out(release: "LinkedRelease", ledger: Path | None, transcript: Path | N
     entry = release.certificate.ledger
     if transcript is None and ledger is not None and entry is not None:
         transcript = transcripts_of(ledger) / f"{entry.release_id}.jsonl"
-    if transcript is None:
-        return "the budget is spent and the answers are recorded nowhere: running again spends again"
-    return f"the answers are kept: the same command with --transcript {transcript} finishes free of charge"
+    return repeated_line(transcript)
 
 
 def _write(

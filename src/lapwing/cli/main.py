@@ -18,6 +18,13 @@ from lapwing.cli.audit import audit
 from lapwing.cli.console import note
 from lapwing.cli.demo import demo
 from lapwing.cli.evaluate import evaluate
+from lapwing.cli.interrupts import (
+    INTERRUPT_STATUS,
+    NOTHING_SPENT,
+    TERMINATED_STATUS,
+    Interrupted,
+    interrupt_at_termination,
+)
 from lapwing.cli.ledger import ledger_app
 from lapwing.cli.linked import link
 from lapwing.cli.listing import mechanisms
@@ -31,20 +38,17 @@ from lapwing.cli.schema_convert import convert
 from lapwing.cli.schema_learn import learn
 from lapwing.cli.synthesize import synthesize
 from lapwing.errors import LapwingError, LapwingWarning
+from lapwing.release.begun import followed_runs
 from lapwing.release.version import VERSION, code_fingerprint
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_INTERRUPT_STATUS = 130
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
-_INTERRUPTED = (
-    "interrupted; `lapwing resume` finishes a release that a ledger or transcript has recorded, and the same `lapwing "
-    "link` with --transcript one of linked tables"
-)
 
 app = typer.Typer(
     name="lapwing",
     help="Make differentially private synthetic data from a private table.",
-    epilog="Exit status: 0 done, 1 refused or failed (one line on stderr), 2 wrong usage.",
+    epilog="Exit status: 0 done, 1 refused or failed (one line on stderr), 2 wrong usage, 130 interrupted (Ctrl-C), "
+    "143 terminated.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -81,12 +85,13 @@ def run() -> NoReturn:
     """Run the command line of this process and exit with its status."""
     sys.excepthook = _last_resort
     _keep_own_stderr()
+    terminations = interrupt_at_termination()
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that knows no Greek shows a sign for ε instead of failing; stderr does so by default.
         sys.stdout.reconfigure(errors="backslashreplace")
     status = execute(sys.argv[1:])
     _drop_what_is_unwritten()
-    sys.exit(status)
+    sys.exit(TERMINATED_STATUS if status == INTERRUPT_STATUS and terminations else status)
 
 
 def _keep_own_stderr() -> None:
@@ -122,24 +127,28 @@ def execute(arguments: Sequence[str]) -> int:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", LapwingWarning)
         warnings.showwarning = _show_warning
-        try:
-            status = int(typer.main.get_command(app).main(list(arguments), "lapwing", standalone_mode=False) or 0)
-            sys.stdout.flush()  # a full disk shows here, not after the status was given
-            # Typer turns an interrupt into this status.
-            line = _INTERRUPTED if status == _INTERRUPT_STATUS else ""
-        except Exception as error:
-            line, status = _verdict(error)
+        with followed_runs() as begun:
+            try:
+                status = int(typer.main.get_command(app).main(list(arguments), "lapwing", standalone_mode=False) or 0)
+                sys.stdout.flush()  # a full disk shows here, not after the status was given
+                line = ""
+            except (Exception, KeyboardInterrupt) as error:
+                line, status = _verdict(error)
+        if status == INTERRUPT_STATUS and not line:  # Typer turns an interrupt into this status
+            line = "interrupted" if begun else NOTHING_SPENT
     if line:
         print(f"lapwing: {line}", file=sys.stderr)
     return status
 
 
-def _verdict(error: Exception) -> tuple[str, int]:
+def _verdict(error: Exception | KeyboardInterrupt) -> tuple[str, int]:
     """Return the line that may be shown for an exception, and the exit status."""
     if isinstance(error, LapwingError):
         return str(error), 1
-    if isinstance(error, typer.Abort):
-        return _INTERRUPTED, _INTERRUPT_STATUS
+    if isinstance(error, Interrupted):
+        return str(error), INTERRUPT_STATUS
+    if isinstance(error, typer.Abort | KeyboardInterrupt):
+        return "", INTERRUPT_STATUS
     if isinstance(error, type(typer.BadParameter("")).__mro__[1]):
         return _usage(error), 2
     if isinstance(error, OSError) and error.errno in _UNWRITABLE:
@@ -170,5 +179,5 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 def _last_resort(kind: type[BaseException], *_: object) -> None:
     """Say that something ended the program that is no ordinary exception, without its text."""
-    line = _INTERRUPTED if issubclass(kind, KeyboardInterrupt) else f"unexpected {kind.__name__}; please report it"
+    line = "interrupted" if issubclass(kind, KeyboardInterrupt) else f"unexpected {kind.__name__}; please report it"
     print(f"lapwing: {line}", file=sys.stderr)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from lapwing.cli.console import Say, counted
+from lapwing.cli.interrupts import interruptible
 from lapwing.cli.progress import shown_progress
 from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.table.outputs import whole_files
@@ -167,7 +168,7 @@ def produce(
     *,
     rows: int | None,
     seed: int | None,
-    way_out: Callable[["Release"], str],
+    way_out: Callable[[Path | None], str],
     quiet: bool,
 ) -> "Release":
     """Make a release and write its files as one set, whole or not at all.
@@ -183,7 +184,7 @@ def produce(
     rows, seed : int or None
         Of the rows drawn.
     way_out : callable
-        Says how to go on when the budget is spent and the files could not be written.
+        Says how to go on when the budget is spent and the files could not be written, from the transcript, if any.
     quiet : bool
         Whether to show no progress.
 
@@ -193,10 +194,14 @@ def produce(
         All its files are on the disk.
     """
     release = None
+    transcript = None
+    read = [path for path in inputs if path is not None]
+    interrupts = interruptible(lambda: release is not None, way_out)
     try:
-        with whole_files(targets.in_order, [path for path in inputs if path is not None]) as places:
+        with interrupts as begun, whole_files(targets.in_order, read) as places:
             with shown_progress(quiet=quiet):
                 release = make()
+            transcript = begun[-1].transcript if begun else None
             _write(release, targets, places, rows=rows, seed=seed, quiet=quiet)
     except LapwingError as error:
         failure = error
@@ -204,7 +209,7 @@ def produce(
         return release
     if release is None:
         raise failure
-    raise DataError(f"{failure}; {way_out(release)}")
+    raise DataError(f"{failure}; {way_out(transcript)}")
 
 
 def _write(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lapwing.cli.console import Say, is_quiet, speaker
+from lapwing.cli.interrupts import interruptible, repeated_line
 from lapwing.cli.options import CertificateOut, Data, NoCertificate, Quiet
 from lapwing.cli.outputs import certificate_target
 from lapwing.cli.progress import shown_progress
@@ -137,7 +138,7 @@ def _produced(
 
     found = None
     try:
-        with ExitStack() as stack:
+        with interruptible(lambda: found is not None, repeated_line), ExitStack() as stack:
             place, *more = stack.enter_context(whole_files(targets, inputs))
             found = learn_domain(data, settings, book).value
             found.schema.save(place)
@@ -182,9 +183,7 @@ def _way_out(found: "LearnedDomain", book: "Book") -> str:
     transcript = book.path
     if transcript is None and entry is not None:
         transcript = transcripts_of(str(book.ledger)) / f"{entry.release_id}.jsonl"
-    if transcript is None:
-        return "the budget is spent and the answers are recorded nowhere: running again spends again"
-    return f"the answers are kept: the same command with --transcript {transcript} finishes free of charge"
+    return repeated_line(transcript)
 
 
 def _summary(found: "LearnedDomain", data: Path, output: Path, account: Sequence[str]) -> list[str]:

@@ -25,7 +25,6 @@ from lapwing.cli.outputs import check_rows, produce, read_targets, resume_line, 
 from lapwing.errors import ParameterError
 
 if TYPE_CHECKING:
-    from lapwing.api.release import Release
     from lapwing.mechanisms.registry import Mechanism
     from lapwing.release.certificate import Certificate
     from lapwing.schema.schemas import Schema
@@ -62,7 +61,12 @@ LedgerFile = Annotated[
         "--ledger", metavar="L", help="Debit this ledger (see `lapwing ledger init`) before any noise is drawn."
     ),
 ]
-Dataset = Annotated[str | None, typer.Option("--dataset", metavar="NAME", help="The data set's name in the ledger.")]
+Dataset = Annotated[
+    str | None,
+    typer.Option(
+        "--dataset", metavar="NAME", help="The data set's name in the ledger; may be left out when the ledger has one."
+    ),
+]
 TranscriptFile = Annotated[
     Path | None,
     typer.Option("--transcript", metavar="T", help="New file that keeps every answer, for `lapwing resume`."),
@@ -145,9 +149,7 @@ def synthesize(
         [data, schema, ledger, transcript, *public_table],
         rows=rows,
         seed=None,
-        way_out=lambda release: resume_line(
-            _transcript(release, ledger, transcript), data, targets, rows=rows, seed=None
-        ),
+        way_out=lambda kept: resume_line(kept, data, targets, rows=rows, seed=None),
         quiet=silent,
     )
     summarize(release, targets, say)
@@ -168,16 +170,6 @@ def mechanism_with(name: str | None, settings: Sequence[str], schema: "Schema") 
             raise ParameterError(f"setting {key} is given twice; give it once")
         values[key] = value
     return make_mechanism(default_mechanism(schema).name if name is None else name, values)
-
-
-def _transcript(release: "Release", ledger: Path | None, transcript: Path | None) -> Path | None:
-    """Return where the answers of a release are kept: with a ledger, always somewhere."""
-    from lapwing.release.transcript import transcripts_of  # noqa: PLC0415
-
-    entry = release.certificate.ledger
-    if transcript is not None or ledger is None or entry is None:
-        return transcript
-    return transcripts_of(ledger) / f"{entry.release_id}.jsonl"
 
 
 def _say_what_delta_gains(say: Say, certificate: "Certificate", epsilon: str) -> None:

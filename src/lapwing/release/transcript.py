@@ -1,23 +1,30 @@
 """The transcript: every question with its answer, durable before a mechanism sees the answer.
 
 A JSON lines file. The first line is the header (public settings), each further line one answer. It holds released
-numbers only, so it may be published; `lapwing resume` replays it free of charge.
+numbers only, so that it may be published once the release is finished; before, it is its owner's only, and so is the
+file. `lapwing resume` replays it free of charge.
 """
 
 import json
 import os
 import re
 import sqlite3
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from lapwing.budget.ledger import Ledger
 from lapwing.errors import DataError
+from lapwing.release.begun import Begun, tell_begun
 from lapwing.release.container import MALFORMED
 from lapwing.release.questions import Answer, answer_from_dict
 
 FORMAT = 1
 _RELEASE_ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
+_OWNER_ONLY = 0o600
+_CREATION = threading.Lock()
+"""As that of the ledger's file: closing any descriptor of a file gives up all of the process's locks on it."""
 
 
 class AnswerSink(Protocol):
@@ -102,8 +109,10 @@ def create_transcript(path: Path, header: Mapping[str, Any]) -> TranscriptFile:
     DataError
         If the file exists or cannot be written.
     """
+    hold = _hold_of(path, header)
+    tell_begun(_begun(path, hold, header, is_new=True))
     _append(path, json.dumps({"format": FORMAT, **header}) + "\n", "xb")
-    return TranscriptFile(path, _hold_of(path, header))
+    return TranscriptFile(path, hold)
 
 
 def continue_transcript(path: Path) -> tuple[TranscriptFile, dict[str, Any], tuple[Answer, ...]]:
@@ -119,7 +128,7 @@ def continue_transcript(path: Path) -> tuple[TranscriptFile, dict[str, Any], tup
     transcript : TranscriptFile
         Its open end.
     header : dict
-        The public settings of the release.
+        The public settings of the release; where the ledger's folder was moved, with its ledger's new place.
     answers : tuple of answers
         In the order in which they were given.
 
@@ -136,12 +145,14 @@ def continue_transcript(path: Path) -> tuple[TranscriptFile, dict[str, Any], tup
             f"the transcript {path} is empty: the run was killed before anything was paid or answered; remove the file "
             "and repeat the call that made it"
         )
-    header, _ = _parse(path, lines)
-    transcript = TranscriptFile(path, _hold_of(path, header))
+    header = _at_home(path, _parse(path, lines)[0])
+    hold = _hold_of(path, header)
+    transcript = TranscriptFile(path, hold)
+    tell_begun(_begun(path, hold, header, is_new=False))
     try:
         length, lines = _whole_lines(path)
         os.truncate(path, length)
-        return transcript, *_parse(path, lines)
+        return transcript, header, _parse(path, lines)[1]
     except (OSError, DataError):
         transcript.close()
     raise DataError(f"the transcript {path} changed or cannot be cut to whole lines; check its folder")
@@ -177,6 +188,38 @@ def _hold_of(path: Path, header: Mapping[str, Any]) -> Path:
     raise DataError(f"the header of the transcript {path} is damaged; give the file that the release wrote")
 
 
+def _begun(path: Path, hold: Path, header: Mapping[str, Any], *, is_new: bool) -> Begun:
+    """Return what is told of a run."""
+    records = header.get("records")
+    known = records if isinstance(records, dict) else {}
+    ledger, dataset, name = (known.get(key) for key in ("ledger", "dataset", "release_id"))
+    return Begun(transcript=path, lock=_lock_of(hold), ledger=ledger, dataset=dataset, release_id=name, is_new=is_new)
+
+
+def _at_home(path: Path, header: dict[str, Any]) -> dict[str, Any]:
+    """Return the header with the place where its ledger is now; a folder may have been moved with both in it."""
+    _hold_of(path, header)
+    records = header.get("records")
+    if not isinstance(records, dict) or records.get("ledger") is None or os.path.lexists(records["ledger"]):
+        return header
+    place = os.path.abspath(path.parent).removesuffix(".transcripts")
+    if transcripts_of(place) == Path(os.path.abspath(path.parent)) and _has_debit(place, records):
+        moved = {**records, "ledger": place}
+        return {**header, "records": moved, "hold": f"{place}.transcripts/{records['release_id']}.jsonl"}
+    raise DataError(
+        f"the ledger {records['ledger']} of the transcript {path} is not there, and no ledger beside the transcript "
+        "has its debit; put it back, or put the transcript into the folder LEDGER.transcripts where that ledger is now"
+    )
+
+
+def _has_debit(ledger: str, records: Mapping[str, Any]) -> bool:
+    """Return whether a file is a ledger that has the debit of a release."""
+    if not os.path.isfile(ledger):
+        return False
+    book, dataset = Ledger.open(ledger), records.get("dataset")
+    return dataset in book.datasets() and book.find(dataset, records["release_id"]) is not None
+
+
 def transcripts_of(ledger: str | os.PathLike[str]) -> Path:
     """Return the folder beside a ledger where its releases keep their transcripts and holds.
 
@@ -209,19 +252,39 @@ def _lock_of(path: Path) -> Path:
 
 def _connect(hold: Path) -> sqlite3.Connection:
     """Open an exclusive transaction on the lock file, for as long as the connection lives."""
+    lock = _lock_of(hold)
+    _make_lock(lock)
+    code = "SQLITE_CANTOPEN"
     try:
-        connection = sqlite3.connect(_lock_of(hold), timeout=0, isolation_level=None)
+        connection = sqlite3.connect(lock, timeout=0, isolation_level=None)
     except sqlite3.Error:
         pass
     else:
         try:
             connection.execute("PRAGMA journal_mode = OFF")
             connection.execute("BEGIN EXCLUSIVE")
-        except sqlite3.Error:
+        except sqlite3.Error as error:
             connection.close()
+            code = error.sqlite_errorname
         else:
             return connection
-    raise DataError(f"the release {hold} is in use by another process, or its folder is read-only; wait for it")
+    if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        raise DataError(f"the release {hold} is in use by another process; wait for it")
+    raise DataError(f"{lock} cannot be locked ({code}); make it and its folder writable, on a local disk")
+
+
+def _make_lock(lock: Path) -> None:
+    """Make a lock file, readable by its owner only, unless it is there; that is never opened here, see `_CREATION`."""
+    try:
+        with _CREATION:
+            os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_RDWR, _OWNER_ONLY))
+    except FileExistsError:
+        return
+    except OSError as error:
+        reason = error.strerror
+    else:
+        return
+    raise DataError(f"{lock} cannot be made ({reason}); make sure that its folder is there and writable, with space")
 
 
 def _parse(path: Path, text: bytes) -> tuple[dict[str, Any], tuple[Answer, ...]]:
@@ -243,7 +306,7 @@ def _parse(path: Path, text: bytes) -> tuple[dict[str, Any], tuple[Answer, ...]]
 def _append(path: Path, text: str, mode: str) -> None:
     """Write text to the end of a file and wait until it is on the disk."""
     try:
-        with open(path, mode) as file:
+        with open(path, mode, opener=_owned) as file:
             file.write(text.encode("utf-8"))
             file.flush()
             os.fsync(file.fileno())
@@ -254,6 +317,11 @@ def _append(path: Path, text: str, mode: str) -> None:
     else:
         return
     raise DataError(f"the transcript {path} cannot be written ({reason}); give a new file on a disk with space")
+
+
+def _owned(path: str, flags: int) -> int:
+    """Open a file that only its owner may read, if it is made here: it may hold half of a release."""
+    return os.open(path, flags, _OWNER_ONLY)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -1,0 +1,170 @@
+"""What a command says that is interrupted: how the release is finished, or that nothing was spent."""
+
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from helpers.command import Said, lapwing
+from lapwing.api import synthesize as synthesize_module
+from lapwing.api.records import AccountedSink
+from lapwing.budget.ledger import Ledger
+from lapwing.cli import interrupts, outputs
+
+SCHEMA = '{"fields": [{"name": "flag", "type": "boolean", "constraints": {"required": true}}]}'
+DRAFT = '{"draft": true, "fields": [{"name": "age", "type": "integer", "provenance": "dp"}]}'
+HOME = '{"name": "home", "type": "integer", "role": "identifier"}'
+FLAG = '{"name": "flag", "type": "boolean", "constraints": {"required": true}}'
+PART = f'{{"fields": [{HOME}, {FLAG}]}}'
+LINKED = f'{{"key": "home", "maxChildren": 2, "parent": {PART}, "child": {PART}}}'
+NOTHING = "interrupted; nothing was spent"
+COMMANDS = {
+    "learn": "schema learn ages.csv --schema draft.json -o learned.json --epsilon 1",
+    "evaluate": "evaluate data.csv data.csv --schema schema.json --epsilon 1 -o found.html",
+    "link": "link homes.csv people.csv --schema linked.json --epsilon 1 -o parents.csv children.csv",
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data.csv").write_text("flag\n" + "true\nfalse\n" * 50)
+    (tmp_path / "schema.json").write_text(SCHEMA)
+    (tmp_path / "ages.csv").write_text("age\n" + "20\n60\n" * 500)
+    (tmp_path / "draft.json").write_text(DRAFT)
+    (tmp_path / "homes.csv").write_text("home,flag\n" + "".join(f"{each},true\n" for each in range(50)))
+    (tmp_path / "people.csv").write_text("home,flag\n" + "".join(f"{each},true\n" for each in range(50)))
+    (tmp_path / "linked.json").write_text(LINKED)
+    for name, unit in (("budget.db", "row"), ("homes.db", "home:2")):
+        terms = {"relation": "add-remove", "privacy_unit": unit}
+        Ledger.create_or_open(tmp_path / name).init("d", unit="pure", limit=3, **terms)
+    return tmp_path
+
+
+def synthesized(*more: str) -> Said:
+    return lapwing("synthesize", "data.csv", "--schema", "schema.json", "--epsilon", "1", "-o", "out.csv", *more)
+
+
+def interrupt(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+def interrupted_after_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = AccountedSink.record
+
+    def stop(self, answers):
+        record(self, answers)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(AccountedSink, "record", stop)
+
+
+@pytest.mark.parametrize("more", [["--ledger", "budget.db"], ["--ledger", "budget.db", "--transcript", "t.jsonl"]])
+def test_before_the_debit_nothing_was_spent_and_no_file_is_left(folder, more, monkeypatch):
+    monkeypatch.setattr(Ledger, "debit", interrupt)
+    before = sorted(folder.rglob("*"))
+
+    said = synthesized(*more)
+
+    assert (said.status, said.error) == (130, NOTHING)
+    assert sorted(folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize("more", [["--ledger", "budget.db"], ["--transcript", "t.jsonl"]])
+def test_after_an_answer_the_line_that_is_said_finishes_the_release(folder, more, monkeypatch):
+    with monkeypatch.context() as patched:
+        interrupted_after_an_answer(patched)
+        said = synthesized(*more, "--model", "m.lapwing")
+
+    assert said.status == 130
+    command = shlex.split(said.error.split("`")[1])
+    assert command[:2] == ["lapwing", "resume"]
+    assert not list(folder.glob(".lapwing*"))
+    assert lapwing(*command[1:]).status == 0
+    assert (folder / "out.csv").exists()
+    assert (folder / "m.lapwing").exists()
+    assert Ledger.open("budget.db").balance().spent == ("--ledger" in more)
+
+
+def test_right_after_the_debit_the_release_can_be_finished(folder, monkeypatch):
+    debit = Ledger.debit
+
+    def stop(self, *arguments, **settings):
+        debit(self, *arguments, **settings)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Ledger, "debit", stop)
+
+    assert "`lapwing resume " in synthesized("--ledger", "budget.db").error
+
+
+def test_a_resumed_release_that_is_interrupted_can_be_resumed_again(folder, monkeypatch):
+    interrupted_after_an_answer(monkeypatch)
+    first = synthesized("--transcript", "t.jsonl")
+    monkeypatch.setattr(synthesize_module, "run_release", interrupt)
+
+    said = lapwing("resume", "--quiet", "t.jsonl", "data.csv", "-o", "out.csv")
+
+    assert said.error == first.error
+    assert (folder / "t.jsonl").exists()
+
+
+def test_without_a_record_nothing_is_spent_until_the_files_are_written(folder, monkeypatch):
+    with monkeypatch.context() as patched:
+        interrupted_after_an_answer(patched)
+        assert synthesized().error == NOTHING
+    monkeypatch.setattr(outputs, "write_rows", interrupt)
+
+    assert "running again spends again" in synthesized().error
+
+
+def test_a_second_interrupt_does_not_wait_for_the_ledger(folder, monkeypatch):
+    interrupted_after_an_answer(monkeypatch)
+    monkeypatch.setattr(Ledger, "find", interrupt)
+
+    assert "`lapwing resume " in synthesized("--ledger", "budget.db").error
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_other_commands_that_spend_say_that_the_same_one_goes_on(folder, name, monkeypatch):
+    command = [*COMMANDS[name].split(), "--ledger", "homes.db" if name == "link" else "budget.db"]
+    with monkeypatch.context() as patched:
+        interrupted_after_an_answer(patched)
+        said = lapwing(*command, "--quiet")
+
+    assert said.status == 130
+    (transcript,) = folder.glob("*.db.transcripts/*.jsonl")
+    assert said.error.endswith(f"the same command with --transcript {transcript} finishes free of charge")
+    assert lapwing(*command, "--transcript", transcript).status == 0
+    assert Ledger.open(command[-1]).balance().spent == 1
+
+
+def test_the_signal_that_ends_services_is_an_interrupt_with_a_status_of_its_own(folder):
+    code = (
+        "import pathlib, time\n"
+        "from lapwing.api import synthesize\n"
+        "from lapwing.cli.main import run\n"
+        "def wait(*_, **__):\n"
+        "    pathlib.Path('begun').touch()\n"
+        "    time.sleep(100)\n"
+        "synthesize.run_release = wait\n"
+        "run()\n"
+    )
+    arguments = ["synthesize", "data.csv", "--schema", "schema.json", "--epsilon", "1", "-o", "out.csv"]
+    command = [sys.executable, "-c", code, *arguments, "--ledger", "budget.db"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 60
+        while not Path("begun").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        was_hidden = list(folder.glob(".lapwing*"))
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr is not None
+        said = process.stderr.read()
+
+    assert was_hidden
+    assert (process.returncode, said) == (interrupts.TERMINATED_STATUS, f"lapwing: {NOTHING}\n")
+    assert not list(folder.glob(".lapwing*"))
