@@ -152,7 +152,7 @@ def test_a_dropped_trigger_is_evident(ledger: Ledger) -> None:
     with raw(ledger) as connection:
         connection.execute("DROP TRIGGER entries_stay")
 
-    with pytest.raises(BudgetError, match="its tables or triggers does not fit"):
+    with pytest.raises(BudgetError, match="the list of its tables and triggers does not fit"):
         ledger.verify()
 
 

@@ -303,7 +303,7 @@ TAMPERING = {
         "UPDATE entries SET details = replace(details, '250000000000', '1') WHERE number = 2",
         "entry 2",
     ),
-    "a forgotten format": (None, "PRAGMA user_version = 1", "its tables or triggers"),
+    "a forgotten format": (None, "PRAGMA user_version = 1", "the list of its tables and triggers"),
 }
 
 

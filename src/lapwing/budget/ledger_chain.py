@@ -140,9 +140,9 @@ def verify(connection: sqlite3.Connection) -> list[EntryRow]:
     found = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
     statements = (*STATEMENTS, *(SELECTION_STATEMENTS if is_selective else ()))
     if sorted(map(repr, found)) != sorted(map(repr, map(_as_listed, statements))):
-        raise tampered("its tables or triggers")
+        raise tampered("the list of its tables and triggers")
     if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
-        raise tampered("its pages")
+        raise tampered("one of its pages")
     entries: list[EntryRow] = connection.execute("SELECT * FROM entries ORDER BY number").fetchall()
     _check_links(entries)
     accounts = connection.execute(
@@ -303,5 +303,7 @@ def _digest(before: str, fields: tuple[object, ...]) -> str:
 def tampered(what: str) -> BudgetError:
     """Return the refusal of a file that was changed behind Lapwing's back."""
     return BudgetError(
-        f"the ledger was changed by other means than Lapwing: {what} does not fit; put back its newest copy"
+        f"the ledger was changed by other means than Lapwing: {what} does not fit; put back its newest copy, check "
+        "that with a hash you kept (`lapwing ledger verify --hash`), and lower its limit (`lapwing ledger limit`) by "
+        "what was spent since, of which the copy knows nothing"
     )

@@ -213,8 +213,8 @@ def _check_format(path: Path, connection: sqlite3.Connection) -> None:
     statements = {row[0] for row in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
     if not statements <= {*STATEMENTS, *SELECTION_STATEMENTS}:
         raise BudgetError(
-            f"the ledger {path} was changed by other means than Lapwing: its tables or triggers do not fit; restore a "
-            "copy of it"
+            f"the ledger {path} was changed by other means than Lapwing: its tables or triggers do not fit; put back "
+            "its newest copy, and lower its limit by what was spent since"
         )
 
 
@@ -242,7 +242,10 @@ def _in_our_words(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> Lapw
     """Return one sentence for a failure of SQLite, by its error code: its own text may quote what we asked."""
     code = getattr(error, "sqlite_errorname", "SQLITE_CORRUPT")  # none where text that was read is no text
     if code.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
-        return DataError(f"{path} is damaged or not a Lapwing ledger; name another file, or restore a copy of it")
+        return DataError(
+            f"{path} is damaged or not a Lapwing ledger; name another file, or put back its newest copy and lower "
+            "its limit by what was spent since"
+        )
     if code.startswith("SQLITE_CONSTRAINT"):
         return BudgetError(f"the ledger {path} refused an entry that breaks its rules; nothing was recorded")
     sentences = {
@@ -252,7 +255,10 @@ def _in_our_words(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> Lapw
         ),
         ("SQLITE_IOERR_SHMSIZE",): "cannot grow; check that the disk has space and works, and try again",
         ("SQLITE_FULL",): "cannot grow because the disk is full; free some space and try again",
-        ("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH"): "is read-only; make it and its folder writable",
+        ("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH"): (
+            "is read-only; make it and its folder writable, or, to look only, copy the file (and its -wal file, where "
+            "there is one) to where you may write"
+        ),
         ("SQLITE_CANTOPEN",): "cannot be opened; check that it exists and that you may write to it and its folder",
         (
             "SQLITE_IOERR_LOCK",
