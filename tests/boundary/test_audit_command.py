@@ -36,9 +36,9 @@ def test_everything_that_makes_releases_and_every_question_is_audited_and_passes
     assert {each.question for each in report.questions} == frozenset().union(*(r.questions for r in report.releases))
     for kind in targets().values():
         lines = [each for each in report.releases if each.name == kind.name]
-        assert {(each.relation, each.max_rows) for each in lines} == {
-            (relation, rows) for relation in kind.relations for rows in kind.rows_per_unit
-        }
+        wanted = [(relation, rows) for relation in kind.relations for rows in kind.rows_per_unit]
+        assert [each.relation for each in lines] == [relation for relation, _ in wanted]
+        assert all(set(each.max_rows) <= set(rows) for each, (_, rows) in zip(lines, wanted, strict=True))
         assert sum(each.released for each in lines) > 0
         assert {budget.notion for each in lines for budget in each.budgets} == {"pure", "zcdp"}
     assert max(each.loss_share for each in report.releases) > 0.9

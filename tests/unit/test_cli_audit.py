@@ -23,7 +23,7 @@ def release(**changes):
     parts = {
         "name": "Independent",
         "relation": "add-remove",
-        "max_rows": 3,
+        "max_rows": (3, 3, 3),
         "budgets": (Budget.pure(10), Budget.zcdp("0.5"), Budget.pure(1)),
         "released": 3,
         "loss_share": Fraction(9999, 10_000),

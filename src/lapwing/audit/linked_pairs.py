@@ -61,7 +61,8 @@ def linked_pair(rng: np.random.Generator, schema: LinkedSchema = SCHEMA) -> tupl
         With the columns of `SCHEMA`.
     """
     homes = list(rng.permutation(np.array(_HOMES, dtype=object))[: rng.integers(1, len(_HOMES) + 1)])
-    rows = {home: (_rows(rng, home, 2, ("kind", "age")), _rows(rng, home, 6, ("flag", "age"))) for home in homes}
+    most = 2 * schema.max_children
+    rows = {home: (_rows(rng, home, 2, ("kind", "age")), _rows(rng, home, most, ("flag", "age"))) for home in homes}
     all_of = _tables(rng, rows, homes, schema)
     fewer = _tables(rng, rows, homes[1:], schema)
     return (all_of, fewer) if rng.integers(2) else (fewer, all_of)

@@ -15,6 +15,7 @@ from lapwing.api.bought_settings import BoughtSettings
 from lapwing.api.generators import generator
 from lapwing.api.learn_settings import LearnSettings, read_learn_settings
 from lapwing.api.settings import Settings
+from lapwing.audit.linked_pairs import SCHEMA as LINKED
 from lapwing.audit.linked_pairs import examine_linked, linked_pair, linked_settings
 from lapwing.audit.modes import Mode
 from lapwing.audit.pairs import NeighbourPair, neighbour_pair
@@ -40,6 +41,10 @@ TIMES: Final = (1, 10, 100, 1000, 10_000)
 
 RELATIONS: Final[tuple[Relation, ...]] = ("add-remove", "replace-one")
 
+ONE_ROW: Final = range(1, 2)
+SEVERAL_ROWS: Final = range(2, 8)
+"""Rows that a unit may own; a fault may be there with one number of them only, or above some."""
+
 Examine = Callable[[np.random.Generator, Relation, int, int, Mode], tuple[Budget, Examined]]
 """Draws a pair under a relation and with so many rows per unit, the number of which alternates the notion, and
 examines it in a mode; returns the budget and what was found."""
@@ -55,15 +60,15 @@ class Target:
         As the command line knows it.
     relations : tuple of {"add-remove", "replace-one"}
         That it supports.
-    rows_per_unit : tuple of int, at least 1
-        How many rows a privacy unit may own.
+    rows_per_unit : tuple of range, from 1 up
+        How many rows a privacy unit may own: the audit has a line for each range.
     examine : callable
         See `Examine`.
     """
 
     name: str
     relations: tuple[Relation, ...]
-    rows_per_unit: tuple[int, ...]
+    rows_per_unit: tuple[range, ...]
     examine: Examine
 
 
@@ -78,9 +83,14 @@ def targets() -> Mapping[str, Target]:
     """
     found = [_of_mechanism(kind.small()) for kind in MECHANISMS.values()]
     found += [
-        Target(name="learn", relations=RELATIONS, rows_per_unit=(1, 3), examine=_examine_learning),
-        Target(name="evaluate", relations=RELATIONS, rows_per_unit=(1, 3), examine=_examine_evaluation),
-        Target(name="link", relations=("add-remove",), rows_per_unit=(3,), examine=_examine_link),
+        Target(name="learn", relations=RELATIONS, rows_per_unit=(ONE_ROW, SEVERAL_ROWS), examine=_examine_learning),
+        Target(
+            name="evaluate",
+            relations=RELATIONS,
+            rows_per_unit=(ONE_ROW, SEVERAL_ROWS),
+            examine=_examine_evaluation,
+        ),
+        Target(name="link", relations=("add-remove",), rows_per_unit=(SEVERAL_ROWS,), examine=_examine_link),
     ]
     return {target.name.lower(): target for target in found}
 
@@ -122,7 +132,7 @@ def _of_mechanism(mechanism: Mechanism) -> Target:
     def examine(
         rng: np.random.Generator, relation: Relation, max_rows: int, number: int, mode: Mode
     ) -> tuple[Budget, Examined]:
-        pair = two_valued_pair(rng) if is_drawn else neighbour_pair(rng, relation, max_rows)
+        pair = two_valued_pair(rng) if is_drawn else _pair(rng, relation, max_rows)
         times = int(rng.choice(TIMES))
         chosen = mechanism
         if isinstance(mechanism, LinearStatistics) and number // 2 % 2:
@@ -130,8 +140,13 @@ def _of_mechanism(mechanism: Mechanism) -> Target:
         settings = settings_for(chosen, pair.schema, relation, pure=number % 2 == 0, times=times)
         return settings.request.budget, examine_pair(pair.data, pair.neighbour, settings, mode=mode)
 
-    rows = (1,) if is_drawn else (1, 3)
+    rows = (ONE_ROW,) if is_drawn else (ONE_ROW, SEVERAL_ROWS)
     return Target(name=mechanism.name, relations=mechanism.relations, rows_per_unit=rows, examine=examine)
+
+
+def _pair(rng: np.random.Generator, relation: Relation, max_rows: int) -> NeighbourPair:
+    """Return neighbours; where units may own several rows, the one that differs has all it may in every other pair."""
+    return neighbour_pair(rng, relation, max_rows, is_full=max_rows > 1 and bool(rng.integers(2)))
 
 
 def truths(schema: Schema) -> list[str]:
@@ -299,7 +314,7 @@ def _examine_evaluation(
     rng: np.random.Generator, relation: Relation, max_rows: int, number: int, mode: Mode
 ) -> tuple[Budget, Examined]:
     """Examine a bought comparison with public rows."""
-    pair = neighbour_pair(rng, relation, max_rows)
+    pair = _pair(rng, relation, max_rows)
     times, expected = int(rng.choice([1, 10, 1000])), (None, 20)[number // 2 % 2]
     asked: dict[str, Any] = {"pure": number % 2 == 0, "times": times, "expected_rows": expected}
     settings = bought_settings(pair.schema, relation, seed=int(rng.integers(99)), **asked)
@@ -312,12 +327,13 @@ def _examine_evaluation(
 def _examine_link(
     rng: np.random.Generator,
     relation: Relation,  # noqa: ARG001 - the one that linked tables have
-    max_rows: int,  # noqa: ARG001 - that of the linked schema
+    max_rows: int,
     number: int,
     mode: Mode,
 ) -> tuple[Budget, Examined]:
     """Examine a release of parents and children, by one mechanism after the other."""
     mechanism = (Independent, PMM, Adaptive)[number // 2 % 3].small()
-    settings = linked_settings(mechanism, pure=number % 2 == 0, times=int(rng.choice([1, 100])))
-    one, other = linked_pair(rng)
+    schema = replace(LINKED, max_children=max_rows)
+    settings = linked_settings(mechanism, pure=number % 2 == 0, times=int(rng.choice([1, 100])), schema=schema)
+    one, other = linked_pair(rng, schema)
     return settings.request.budget, examine_linked(one, other, settings, mode=mode)

@@ -90,7 +90,12 @@ def as_text(frame: pl.DataFrame) -> object:
 
 
 def neighbour_pair(
-    rng: np.random.Generator, relation: Relation, max_rows: int, form: Callable[[pl.DataFrame], object] = as_text
+    rng: np.random.Generator,
+    relation: Relation,
+    max_rows: int,
+    form: Callable[[pl.DataFrame], object] = as_text,
+    *,
+    is_full: bool = False,
 ) -> NeighbourPair:
     """Generate a schema, a table under it and a neighbour.
 
@@ -104,11 +109,13 @@ def neighbour_pair(
         1 with a coin flip's chance of no privacy unit at all; more: a unit field with that many rows.
     form : callable
         Turns a Polars frame whose columns are all text into the table to read, each cell by itself.
+    is_full : bool, default False
+        Whether the unit that differs owns twice as many rows as it may, all alike: what loses most.
 
     Returns
     -------
     NeighbourPair
-        Of 0 to about 30 rows.
+        Of 0 to about 30 rows where units may own 3, and more where they may own more.
     """
     chosen = rng.permutation(len(_FIELDS))[: rng.integers(1, len(_FIELDS) + 1)]
     fields = [dict(_FIELDS[i]) for i in chosen]
@@ -124,6 +131,8 @@ def neighbour_pair(
     person = "changed" if rng.integers(4) else None
     changed = _rows(rng, person, most)
     other = [] if relation == "add-remove" else _rows(rng, person, most)
+    if is_full:
+        changed, other = changed[:1] * most, other[:1] * most
     place = int(rng.integers(0, len(units) + 1))
     data = form(_frame(rng, schema, [*units[:place], changed, *units[place:]]))
     neighbour = form(_frame(rng, schema, [*units[:place], other, *units[place:]]))

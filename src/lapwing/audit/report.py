@@ -24,7 +24,7 @@ _SIGNS: Final = {"pure": "ε", "zcdp": "ρ"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditedRelease:
-    """What record and replay found about one kind of release, under one relation and with so many rows per unit.
+    """What record and replay found about one kind of release, under one relation.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ class AuditedRelease:
         Mechanism, or command.
     relation : {"add-remove", "replace-one"}
         How the tables of a pair differ.
-    max_rows : int
-        Rows that a privacy unit may own.
+    max_rows : tuple of int, at least 1
+        Rows that a privacy unit may own, in each pair of tables.
     budgets : tuple of Budget
         Claimed, one per pair of tables.
     released : int
@@ -50,7 +50,7 @@ class AuditedRelease:
 
     name: str
     relation: Relation
-    max_rows: int
+    max_rows: tuple[int, ...]
     budgets: tuple[Budget, ...]
     released: int
     loss_share: Fraction
@@ -68,7 +68,7 @@ class AuditedRelease:
         return {
             "name": self.name,
             "neighbours": self.relation,
-            "rows_per_unit": self.max_rows,
+            "rows_per_unit": sorted(set(self.max_rows)),
             "claims": {"epsilon": _amounts(self.budgets, "pure"), "rho": _amounts(self.budgets, "zcdp")},
             "pairs": len(self.budgets),
             "released": self.released,
@@ -139,7 +139,7 @@ class AuditedQuestion:
         """One sentence where the claim is broken."""
         if self.has_passed:
             return ()
-        text = f"{self.question} ({self.label}), {_terms(self.relation, self.max_rows)}: "
+        text = f"{self.question} ({self.label}), {self.relation}, {rows_text([self.max_rows])} per unit: "
         claim = f"the claim is {_claim(self)}"
         return (f"{text}it loses at least {_SIGNS[self.claim.notion]} {_rounded(self.certified)}, {claim}",)
 
@@ -233,7 +233,7 @@ def _release_lines(found: Sequence[AuditedRelease]) -> Iterator[str]:
         (
             each.name,
             each.relation,
-            str(each.max_rows),
+            _span(each.max_rows),
             _claims(each.budgets),
             str(len(each.budgets)),
             str(each.released),
@@ -287,11 +287,25 @@ def _verdict(report: AuditReport) -> Iterator[str]:
 
 def _subject(each: AuditedRelease | AuditedQuestion) -> str:
     name = each.name if isinstance(each, AuditedRelease) else each.question
-    return f"{name}, {_terms(each.relation, each.max_rows)}"
+    rows = each.max_rows if isinstance(each, AuditedRelease) else [each.max_rows]
+    return f"{name}, {each.relation}, {rows_text(rows)} per unit"
 
 
-def _terms(relation: Relation, max_rows: int) -> str:
-    return f"{relation}, {max_rows} row{'' if max_rows == 1 else 's'} per unit"
+def rows_text(max_rows: Sequence[int]) -> str:
+    """Return how many rows a unit may own, as words.
+
+    Examples
+    --------
+    >>> rows_text([1, 1]), rows_text(range(2, 8))
+    ('1 row', '2 to 7 rows')
+    """
+    return f"{_span(max_rows)} row{'' if max(max_rows) == 1 else 's'}"
+
+
+def _span(numbers: Sequence[int]) -> str:
+    """Return the smallest and the largest of some numbers."""
+    ends = dict.fromkeys((min(numbers), max(numbers)))
+    return " to ".join(str(each) for each in ends)
 
 
 def _word(each: AuditedRelease | AuditedQuestion) -> str:

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+import numpy as np
+
 from lapwing.api.generators import generator
 from lapwing.audit.mechanism_pairs import Target, targets
 from lapwing.audit.modes import mode_of
 from lapwing.audit.question_cases import question_cases
-from lapwing.audit.report import AuditedQuestion, AuditedRelease, AuditReport
+from lapwing.audit.report import AuditedQuestion, AuditedRelease, AuditReport, rows_text
 from lapwing.audit.worst_case import QuestionCase
 from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
@@ -39,7 +41,7 @@ class _Line:
 
     target: Target
     relation: Relation
-    max_rows: int
+    max_rows: range
 
 
 def audit(names: Sequence[str] = (), *, runs: int = DEFAULT_RUNS, tell: Tell | None = None) -> AuditReport:
@@ -51,7 +53,7 @@ def audit(names: Sequence[str] = (), *, runs: int = DEFAULT_RUNS, tell: Tell | N
         Mechanisms, whatever their case, or ``learn``, ``evaluate`` and ``link``; none: all of them.
     runs : int, default 3000
         How often each question is asked on each of two tables, 100 to 100,000. Each release is replayed on one pair
-        of tables for every 150 of these, at least 4, under each relation and number of rows per unit.
+        of tables for every 150 of these, at least 4, under each relation, with one row per unit and with 2 to 7.
     tell : callable, optional
         Is told before each part what it is and which share of all is done, 0 to 1.
 
@@ -140,23 +142,25 @@ def targets_of(names: Sequence[str], *, runs: int) -> list[Target]:
 def _replayed(line: _Line, *, pairs: int) -> AuditedRelease:
     """Record and replay a target on so many pairs; those of a line are always the same ones, and a few of many."""
     start = time.process_time()
-    place = f"{line.target.name}, {line.relation}, {line.max_rows} row{'' if line.max_rows == 1 else 's'} per unit"
-    rng = generator(zlib.crc32(place.encode()), "audit")
+    place = f"{line.target.name}, {line.relation}"
+    rng = generator(zlib.crc32(f"{place}, {rows_text(line.max_rows)} per unit".encode()), "audit")
     budgets: list[Budget] = []
     questions: set[str] = set()
     flags: list[str] = []
     released, loss_share = 0, Fraction(0)
-    for number in range(pairs):
-        budget, found = line.target.examine(rng, line.relation, line.max_rows, number, mode_of(number))
+    rows = _rows_of_pairs(line.max_rows, pairs, rng)
+    for number, max_rows in enumerate(rows):
+        budget, found = line.target.examine(rng, line.relation, max_rows, number, mode_of(number))
         budgets.append(budget)
         questions |= found.questions
         released += found.is_released
         loss_share = max(loss_share, found.loss_share)
-        flags += [f"{place}, pair {number + 1} ({budget}): {flag}" for flag in found.flags]
+        where = f"{place}, {rows_text([max_rows])} per unit, pair {number + 1} ({budget})"
+        flags += [f"{where}: {flag}" for flag in found.flags]
     return AuditedRelease(
         name=line.target.name,
         relation=line.relation,
-        max_rows=line.max_rows,
+        max_rows=tuple(rows),
         budgets=tuple(budgets),
         released=released,
         loss_share=loss_share,
@@ -164,6 +168,12 @@ def _replayed(line: _Line, *, pairs: int) -> AuditedRelease:
         flags=tuple(flags),
         seconds=time.process_time() - start,
     )
+
+
+def _rows_of_pairs(limits: range, pairs: int, rng: np.random.Generator) -> list[int]:
+    """Return how many rows a unit may own in each pair: every number once in a random order, and again."""
+    rounds = -(-pairs // len(limits))
+    return [int(each) for _ in range(rounds) for each in rng.permutation(limits)][:pairs]
 
 
 def _seen_from_outside(case: QuestionCase, runs: int) -> AuditedQuestion:

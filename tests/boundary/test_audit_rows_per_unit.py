@@ -1,0 +1,109 @@
+"""Faults that only some numbers of rows per unit have: the audit tries 2 to 7, and flags them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import lapwing.table.source as sources
+from lapwing.audit.linked_pairs import SCHEMA, linked_pair
+from lapwing.audit.mechanism_pairs import SEVERAL_ROWS, targets
+from lapwing.audit.pairs import neighbour_pair
+from lapwing.audit.run import audit
+from lapwing.audit.text_pairs import text_pair
+from lapwing.release.noise_law import row_sensitivity
+
+
+def one_row_too_many(patch, is_there):
+    """Let units keep a row more than they may where `is_there` holds of `maxRows`."""
+    honest = sources.kept_rows
+    patch.setattr(
+        sources,
+        "kept_rows",
+        lambda units, hashes, max_rows, *more: honest(units, hashes, max_rows + is_there(max_rows), *more),
+    )
+
+
+def one_row_too_many_above_three(patch):
+    one_row_too_many(patch, lambda max_rows: max_rows > 3)
+
+
+def one_row_too_many_at_two(patch):
+    one_row_too_many(patch, lambda max_rows: max_rows == 2)
+
+
+def noise_of_the_other_relation_at_two(patch):
+    """Add the noise of add-remove neighbours, whatever the relation is, where a unit may own two rows."""
+
+    def sensitivity(relation, max_rows):
+        return row_sensitivity("add-remove" if max_rows == 2 else relation, max_rows)
+
+    for module in ("questions", "tree_counts"):
+        patch.setattr(f"lapwing.release.{module}.row_sensitivity", sensitivity)
+
+
+BUGS = [
+    (one_row_too_many_above_three, range(4, 8)),
+    (one_row_too_many_at_two, [2]),
+    (noise_of_the_other_relation_at_two, [2]),
+]
+"""And the numbers of rows that have them."""
+
+
+@pytest.fixture
+def several_rows_alone(monkeypatch):
+    """Leave lines of one row per unit, and questions, to other tests: these faults are elsewhere."""
+    kept = {name: replace(target, rows_per_unit=(SEVERAL_ROWS,)) for name, target in targets().items()}
+    monkeypatch.setattr("lapwing.audit.run.targets", lambda: kept)
+    monkeypatch.setattr("lapwing.audit.run.question_cases", tuple)
+
+
+@pytest.mark.usefixtures("several_rows_alone")
+@pytest.mark.parametrize("mechanism", ["Independent", pytest.param("PMM", marks=pytest.mark.full)])
+@pytest.mark.parametrize(("plant", "rows"), BUGS, ids=lambda value: getattr(value, "__name__", ""))
+def test_a_fault_of_some_numbers_of_rows_per_unit_is_flagged_there_alone(plant, rows, mechanism, monkeypatch):
+    plant(monkeypatch)
+
+    flags = audit([mechanism]).flags
+
+    assert flags
+    assert all(any(f", {each} rows per unit, pair " in flag for each in rows) for flag in flags)
+
+
+def test_every_line_of_several_rows_tries_2_to_7_and_says_so(monkeypatch):
+    monkeypatch.setattr("lapwing.audit.run.question_cases", tuple)
+
+    report = audit(["Independent"], runs=900)
+
+    assert [sorted(set(each.max_rows)) for each in report.releases] == [[1], [2, 3, 4, 5, 6, 7]] * 2
+    assert [len(each.max_rows) for each in report.releases] == [6] * 4
+    assert [" 2 to 7 " in line for line in report.text().splitlines()[2:6]] == [False, True] * 2
+    assert report.flags == ()
+
+
+def test_all_but_private_draws_are_audited_with_several_rows_per_unit():
+    several = {target.name for target in targets().values() if SEVERAL_ROWS in target.rows_per_unit}
+
+    assert several == {target.name for target in targets().values()} - {"PrivateSampling"}
+
+
+@pytest.mark.parametrize("max_rows", SEVERAL_ROWS)
+@pytest.mark.parametrize("draw", [neighbour_pair, text_pair])
+def test_units_of_generated_pairs_own_fewer_and_more_rows_than_they_may(draw, max_rows):
+    rng = np.random.default_rng(max_rows)
+    owned = [draw(rng, "add-remove", max_rows).data["person"].value_counts()["count"].to_list() for _ in range(12)]
+
+    sizes = {size for each in owned for size in each}
+
+    assert 1 in sizes
+    assert max_rows + 1 in sizes
+    assert max(sizes) <= 2 * max_rows
+
+
+def test_keys_of_linked_pairs_own_more_rows_than_they_may():
+    rng = np.random.default_rng(7)
+    many = replace(SCHEMA, max_children=7)
+
+    owned = [linked_pair(rng, many)[0][1]["home"].value_counts()["count"].max() for _ in range(12)]
+
+    assert max(each for each in owned if each is not None) > 7
