@@ -6,10 +6,12 @@ import shutil
 import sqlite3
 from contextlib import closing
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
 from helpers.command import lapwing
+from helpers.documents import marked_blocks
 from lapwing.budget import ledger_chain
 from lapwing.budget.budget import Budget
 from lapwing.budget.ledger import Ledger
@@ -250,6 +252,21 @@ def test_the_exported_entries_can_be_checked_offline_and_changes_are_seen(good, 
                 entry[key] = f"{kept}0"
                 assert checked_offline(exported) is not None, (entry["number"], key)
                 entry[key] = kept
+
+
+@pytest.mark.parametrize("name", [[], ["adult"], ["letter"]], ids=["all", "adult", "letter"])
+def test_the_lines_that_the_page_shows_check_the_export_of_one_data_set_too(name, good, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = Path(__file__).resolve().parents[2] / "docs" / "ledger.md"
+    (lines,) = [code for language, code in marked_blocks(page.read_text(encoding="utf-8")) if language == "python"]
+    lapwing("ledger", "history", *name, "--json", "history.json", "--ledger", good.path)
+    text = Path("history.json").read_text()
+
+    exec(lines, {})
+
+    Path("history.json").write_text(text.replace('"debit"', '"limit"', 1))
+    with pytest.raises(AssertionError):
+        exec(lines, {})
 
 
 def test_an_unknown_name_is_not_exported(good, tmp_path):

@@ -39,9 +39,9 @@ def test_debits_add_up_exactly_to_the_limit_and_then_nothing_is_left(pure: Ledge
         pure.debit("adult", f"release-{number}", Budget.pure(0.1), **RELEASE)
 
     assert pure.balance("adult").left == 0
-    with pytest.raises(BudgetError, match="has epsilon 0 left of its limit epsilon 1, and this release costs") as caught:
+    # Nobody is told to ask for less than nothing.
+    with pytest.raises(BudgetError, match=r"has epsilon 0 left of its limit epsilon 1, .*; raise the limit with"):
         pure.debit("adult", "one more", Budget.pure("1e-9"), **RELEASE)
-    assert str(caught.value).endswith("; raise the limit with `lapwing ledger limit`")  # nothing less is left to ask for
 
 
 def test_an_overspend_names_what_is_left_and_changes_nothing(pure: Ledger) -> None:
