@@ -1,5 +1,7 @@
 """The release: rows, tables, answers, files."""
 
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,6 +9,8 @@ import pyarrow as pa
 import pytest
 
 import lapwing as lw
+from lapwing.api.certify import promise_warnings
+from lapwing.budget.budget import Budget
 from lapwing.release.version import VERSION
 
 SCHEMA = {
@@ -299,6 +303,15 @@ def test_a_weak_promise_is_warned_of(budget, says):
     warnings = lw.synthesize(DATA, SCHEMA, **budget).certificate.warnings
 
     assert [each for each in warnings if "weak" in each or "no promise" in each] == says
+
+
+def test_a_warning_of_a_weak_promise_tells_no_number_smaller_than_it_is():
+    pair = (Fraction(1, 1000) + Fraction(1, 10**9), 11 + Fraction(1, 10**9))
+
+    assert promise_warnings(Budget.zcdp(1), [pair]) == (
+        "epsilon 11.01 at delta 0.00101 is above 10: the promise is weak",
+        "delta 0.00101 is above 0.001: the promise is weak; use one far below 1 / people",
+    )
 
 
 def test_a_release_shows_itself_in_one_line(release):

@@ -20,6 +20,7 @@ from lapwing.release.contrary_rules import broken_at_least
 from lapwing.release.domain_cost import other_terms_warnings, pairs_at, untold_warnings
 from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.model import ReleasedModel
+from lapwing.release.plain import at_least
 from lapwing.release.protection import fields_of_origin, uncovered_warnings
 from lapwing.release.questions import Answer, MarginalCounts, NoisyCounts
 from lapwing.release.sparse_counts import NoisyCells
@@ -211,12 +212,12 @@ def promise_warnings(total: Budget, epsilons: Sequence[tuple[Fraction, Fraction]
     delta, epsilon = epsilons[0] if epsilons else (Fraction(0), total.amount)
     found = []
     if epsilon > _WEAK_EPSILON:
-        at = f" at delta {float(delta):.3g}" if delta else ""
+        at = f" at delta {at_least(delta, 3)}" if delta else ""
         weak = f"at least {_NO_EPSILON}: {_NOTHING}" if epsilon >= _NO_EPSILON else f"above {_WEAK_EPSILON}: {_WEAK}"
-        found.append(f"epsilon {float(epsilon):.4g}{at} is {weak}")
+        found.append(f"epsilon {at_least(epsilon, 4)}{at} is {weak}")
     if delta > _WEAK_DELTA:
         weak = f"at least 0.1: {_NOTHING}" if delta >= _NO_DELTA else f"above 0.001: {_WEAK}"
-        found.append(f"delta {float(delta):.3g} is {weak}; use one far below 1 / people")
+        found.append(f"delta {at_least(delta, 3)} is {weak}; use one far below 1 / people")
     return tuple(found)
 
 

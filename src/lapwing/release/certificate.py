@@ -287,11 +287,11 @@ class Certificate:
             return f"Cost: {self.total} {questions}, pure differential privacy."
         # The requested delta first, so that it is shown and others stand apart from it.
         ordered = tuple(sorted(self.epsilons, key=lambda pair: pair[0] != self.requested_delta))
-        pairs = {delta: f"epsilon {at_least(eps, 4)} at delta {float(delta):.3g}" for delta, eps in told_pairs(ordered)}
+        pairs = {d: f"epsilon {at_least(eps, 4)} at delta {at_least(d, 3)}" for d, eps in told_pairs(ordered)}
         asked = None if self.requested_delta is None else pairs.pop(self.requested_delta, None)
-        spent = str(self.total) if asked is None else f"{asked} (rho {float(self.total.rho):.3g})"
+        spent = str(self.total) if asked is None else f"{asked} (rho {at_least(self.total.rho, 3)})"
         more = "".join(f"; {pair}" for pair in pairs.values())
-        apart = f" Of each delta, {float(self.delta):.4g} is for lists of texts." if self.delta else ""
+        apart = f" Of each delta, {at_least(self.delta, 4)} is for lists of texts." if self.delta else ""
         return f"Cost: {spent} {questions}, zero-concentrated differential privacy{more}.{apart}"
 
     def to_dict(self) -> dict[str, Any]:

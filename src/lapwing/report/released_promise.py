@@ -1,8 +1,10 @@
 """What a release promises about privacy, and what the promise stands on, in words that need no mathematics."""
 
+from fractions import Fraction
 from typing import Final
 
 from lapwing.release.certificate import Certificate
+from lapwing.release.plain import at_least
 from lapwing.release.protection import protection_lines, unit_field
 from lapwing.report.promise import chance, pairs_of, percent_up
 from lapwing.report.released_declared import assumed_rules
@@ -26,13 +28,12 @@ def budget_text(certificate: Certificate) -> str:
     """Return the budget in signs, such as ``ε = 1, δ = 10⁻⁹``."""
     total = certificate.total
     if total.notion == "pure":
-        return f"ε = {float(total.epsilon):.4g}"
+        return f"ε = {at_least(total.epsilon, 4)}"
     pairs = dict(certificate.epsilons)
     if certificate.requested_delta in pairs:
         assert certificate.requested_delta is not None
-        epsilon = float(pairs[certificate.requested_delta])
-        return f"ε = {epsilon:.4g}, δ = {small_text(float(certificate.requested_delta))}"
-    return f"ρ = {float(total.rho):.4g}"
+        return _pair_text(certificate.requested_delta, pairs[certificate.requested_delta], 4, ", ")
+    return f"ρ = {at_least(total.rho, 4)}"
 
 
 def small_text(value: float) -> str:
@@ -148,14 +149,19 @@ def _formal(certificate: Certificate) -> str:
     if certificate.total.notion == "pure":
         return f"Pure ε-differential privacy with {budget_text(certificate)}, {certificate.relation} neighbours."
     return (
-        f"Zero-concentrated differential privacy with ρ = {float(certificate.total.rho):.6g}, "
+        f"Zero-concentrated differential privacy with ρ = {at_least(certificate.total.rho, 6)}, "
         f"{certificate.relation} neighbours. It implies, among others:"
     )
 
 
 def _pair_points(certificate: Certificate) -> tuple[str, ...]:
     """Return the pairs that a certificate lists."""
-    return tuple(f"ε = {float(eps):.5g} at δ = {small_text(float(delta))}" for delta, eps in certificate.epsilons)
+    return tuple(_pair_text(delta, eps, 5, " at ") for delta, eps in certificate.epsilons)
+
+
+def _pair_text(delta: Fraction, epsilon: Fraction, digits: int, between: str) -> str:
+    """Return a pair in signs, rounded up."""
+    return f"ε = {at_least(epsilon, digits)}{between}δ = {small_text(float(at_least(delta, 3)))}"
 
 
 def assumed_section(schema: Schema, certificate: Certificate) -> Section:
