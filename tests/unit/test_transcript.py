@@ -73,6 +73,20 @@ def test_two_processes_cannot_hold_one_transcript(tmp_path):
     assert read(tmp_path / "t.jsonl") == []
 
 
+def test_a_symbolic_link_is_the_transcript_that_it_points_to(tmp_path):
+    transcript = create_transcript(tmp_path / "t.jsonl", {})
+    (tmp_path / "folder").mkdir()
+    for link, target in {"link.jsonl": tmp_path / "t.jsonl", "folder/up": tmp_path}.items():
+        (tmp_path / link).symlink_to(target)
+
+    for path in (tmp_path / "link.jsonl", tmp_path / "folder" / "up" / "t.jsonl"):
+        with pytest.raises(DataError, match="in use by another process"):
+            continue_transcript(path)
+
+    transcript.close()
+    assert read(tmp_path / "link.jsonl") == []
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -180,7 +180,7 @@ def _hold_of(path: Path, header: Mapping[str, Any]) -> Path:
     ledger = records.get("ledger") if isinstance(records, dict) else None
     name = records.get("release_id") if isinstance(records, dict) else None
     if ledger is None and "hold" not in header:
-        return path
+        return Path(os.path.realpath(path))  # under a symbolic link it would have a second hold
     if isinstance(ledger, str) and isinstance(name, str) and os.path.isabs(ledger) and _RELEASE_ID.fullmatch(name):
         hold = transcripts_of(ledger) / f"{name}.jsonl"
         if header.get("hold") == f"{ledger}.transcripts/{name}.jsonl":
