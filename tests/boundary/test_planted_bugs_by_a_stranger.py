@@ -12,6 +12,7 @@ import pytest
 from helpers import stranger_bugs as rows
 from helpers import stranger_bugs_of_answers as answers
 from helpers.audits import flags_of
+from helpers.bits import SeededBits
 from helpers.linear_runs import AskingSums
 from lapwing.audit.black_box import certified_loss
 from lapwing.audit.modes import CRAMPED_TABLES, UNLIKELY_WORDS, USUAL
@@ -21,13 +22,13 @@ from lapwing.mechanisms.independent import Independent
 from lapwing.mechanisms.kd_tree import KDTree
 from lapwing.mechanisms.microaggregation import Microaggregation
 from lapwing.mechanisms.pmm import PMM
+from lapwing.noise.bits import SystemBits
 
 ALONE = Independent()
 SPLITTING = KDTree.small()
 THRESHOLD = replace(SPLITTING, fit="threshold", coarse=0.5, fine=0.25)
 GROWING = Adaptive.small()
 MEANS = replace(Microaggregation.small(), numbers="means")
-
 
 OWNING = {"relations": ("add-remove",), "rows_per_unit": (3,)}
 NARROW = {"relations": ("add-remove",), "rows_per_unit": (1,)}
@@ -56,14 +57,14 @@ PLANTED = (
     (rows.last_word_given_twice, GROWING, 1, UNLIKELY_WORDS, NARROW),
     (answers.best_of_the_accepted, GROWING, 2, UNLIKELY_WORDS, NARROW),
     (answers.misfit_as_a_share, GROWING, 2, UNLIKELY_WORDS, NARROW),
-    (answers.tables_of_another_release, GROWING, 8, UNLIKELY_WORDS, NARROW),
+    (answers.tables_of_another_release, GROWING, 16, UNLIKELY_WORDS, NARROW),
     (answers.columns_in_parallel, ALONE, 1, USUAL, {}),
     (answers.levels_in_parallel, PMM.small(), 1, USUAL, NARROW),
     (answers.sure_choices_are_not_drawn, GROWING, 1, UNLIKELY_WORDS, {**NARROW, "times": 10_000}),
     (answers.rows_looked_up, GROWING, 2, USUAL, {**NARROW, "times": 100, "expected_rows": None}),
-    (answers.lone_rows_are_not_split, SPLITTING, 1, UNLIKELY_WORDS, {}),
-    (answers.one_noise_per_level, SPLITTING, 8, UNLIKELY_WORDS, {}),
-    (answers.depth_without_a_price, SPLITTING, 8, UNLIKELY_WORDS, {}),
+    (answers.lone_rows_are_not_split, SPLITTING, 64, UNLIKELY_WORDS, {"times": 100}),
+    (answers.one_noise_per_level, SPLITTING, 24, UNLIKELY_WORDS, {}),
+    (answers.depth_without_a_price, SPLITTING, 64, UNLIKELY_WORDS, {"times": 100}),
     (answers.empty_leaves_left_out, THRESHOLD, 1, UNLIKELY_WORDS, NARROW),
     (answers.columns_scaled_by_their_largest, MEANS, 1, USUAL, {}),
     (answers.centred_at_the_mean, MEANS, 1, USUAL, {}),
@@ -75,7 +76,7 @@ PLANTED = (
     (answers.small_tables_warned_of, ALONE, 2, USUAL, {}),
     (answers.empty_tables_refused, ALONE, 28, USUAL, {}),
 )
-"""Bug, mechanism, the pair that was the first to show it, the mode of the audit, and settings of it."""
+"""Bug, mechanism, within how many pairs it is shown, the mode of the audit, and settings of it."""
 
 
 def flagged(mechanism, pairs, mode, changes):
@@ -98,6 +99,8 @@ def honest_flags(mechanism, mode, changes):
 def test_a_bug_is_flagged_and_the_code_without_it_is_not(bug, mechanism, pairs, mode, changes, monkeypatch):
     assert honest_flags(mechanism, mode, tuple(changes.items())) == ()
 
+    bits = SeededBits(5)  # the same words each time: what most runs show is shown by all
+    monkeypatch.setattr(SystemBits, "words", lambda _, count: bits.words(count))
     bug(monkeypatch)
 
     assert flagged(mechanism, pairs, mode, changes)

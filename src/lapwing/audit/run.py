@@ -69,10 +69,10 @@ def audit(names: Sequence[str] = (), *, runs: int = DEFAULT_RUNS, tell: Tell | N
     Notes
     -----
     Guarantee: none about anybody's rows: all tables are generated here, from fixed public seeds; the noise is as secret
-    as ever. A correct question is flagged by mistake at most one time in a million, a release never. What passes may
-    still be wrong: see docs/audit.md.
+    as ever. A correct question is flagged by mistake at most one time in a million, a release only
+    if two honest secret words are equal. What passes may still be wrong: see docs/audit.md.
 
-    Time: proportional to `runs`; about two minutes for all at the default. Memory: that of the answers of one question.
+    Time: proportional to `runs`; about three minutes for all at the default. Memory: that of the answers of one question.
 
     References
     ----------
