@@ -280,7 +280,7 @@ def named(case):
 def test_a_bug_in_the_answers_is_flagged(mechanism, plant, monkeypatch):
     plant(monkeypatch)
 
-    assert flags_of(mechanism)
+    assert flags_of(mechanism, pairs=800)
 
 
 @pytest.mark.parametrize("mechanism", [AskingVectors(), CELLS, NUMBERS], ids=["every form", "cells", "numbers"])
