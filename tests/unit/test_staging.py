@@ -18,7 +18,7 @@ OLD = time.time() - 2 * staging.LEFT_SECONDS
 
 def left_behind(folder, *, age=OLD):
     """Make a hidden folder as a process that was killed leaves it."""
-    left = folder / ".lapwing-abcdefgh"
+    left = folder / ".lapwing-abcdefgh.unfinished"
     left.mkdir(mode=0o700)
     (left / ".x.csv").write_text("half of")
     os.utime(left, (age, age))
@@ -51,7 +51,7 @@ def test_what_only_looks_like_a_hidden_folder_stays(tmp_path):
     elsewhere.mkdir()
     (elsewhere / "mine").touch()
     (tmp_path / "targets").mkdir()
-    link, file = tmp_path / "targets" / ".lapwing-link", tmp_path / "targets" / ".lapwing-file"
+    link, file = (tmp_path / "targets" / f".lapwing-{name}.unfinished" for name in ("link", "file"))
     link.symlink_to(elsewhere)
     file.touch()
     os.utime(elsewhere, (OLD, OLD))
@@ -63,6 +63,38 @@ def test_what_only_looks_like_a_hidden_folder_stays(tmp_path):
     assert link.is_symlink()
     assert file.exists()
     assert (elsewhere / "mine").exists()
+
+
+def test_an_old_hidden_folder_that_somebody_named_stays(tmp_path):
+    own = left_behind(tmp_path).rename(tmp_path / ".lapwing-settings")
+    os.utime(own, (OLD, OLD))
+
+    with staged(tmp_path):
+        pass
+
+    assert (own / ".x.csv").read_text() == "half of"
+
+
+def test_a_link_that_is_named_like_the_lock_makes_no_file_where_it_leads(tmp_path):
+    (tmp_path / ".lapwing.lock").symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(OSError, match="symbolic links"), alone_in(tmp_path):
+        pass
+
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_pipe_that_is_named_like_the_lock_blocks_nobody(tmp_path):
+    os.mkfifo(tmp_path / ".lapwing.lock")
+    ended = threading.Event()
+
+    def use():
+        with alone_in(tmp_path):
+            ended.set()
+
+    threading.Thread(target=use, daemon=True).start()
+
+    assert ended.wait(10)
 
 
 def test_two_wait_for_each_other_to_name_their_files(tmp_path):

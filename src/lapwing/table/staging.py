@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PREFIX = ".lapwing-"
+SUFFIX = ".unfinished"
+"""Hidden folders have names of this end too: one like ``.lapwing-notes`` is somebody's own, and is never removed."""
 LEFT_SECONDS = 86_400.0
 """Hidden folders of this age are cleared away if no process holds them. On file systems whose locks other machines do
 not see, younger ones might be in use there."""
@@ -47,13 +49,13 @@ def staged(folder: Path) -> Iterator[Path]:
     --------
     >>> place = Path(tempfile.mkdtemp())
     >>> with staged(place) as hidden:
-    ...     hidden.name.startswith(PREFIX), hidden.parent == place
-    (True, True)
+    ...     hidden.name.startswith(PREFIX), hidden.name.endswith(SUFFIX), hidden.parent == place
+    (True, True, True)
     >>> list(place.iterdir())
     []
     """
     _clear(folder)
-    hidden = Path(tempfile.mkdtemp(prefix=PREFIX, dir=folder))
+    hidden = Path(tempfile.mkdtemp(prefix=PREFIX, suffix=SUFFIX, dir=folder))
     with contextlib.ExitStack() as stack:
         stack.callback(shutil.rmtree, hidden, ignore_errors=True)
         if _HAS_LOCKS:
@@ -88,7 +90,8 @@ def _wait(lock: Path, stack: contextlib.ExitStack) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
         try:
-            handle = os.open(lock, os.O_RDONLY | os.O_CREAT, 0o666)
+            # A link or pipe of this name, in a folder that is shared, leads to no other file and blocks nothing.
+            handle = os.open(lock, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
         except PermissionError:
             return  # another user's, in a folder that is shared
         is_mine = _is_taken(handle) is not False
@@ -134,7 +137,7 @@ def _clear(folder: Path) -> None:
     if not _HAS_LOCKS:
         return
     with contextlib.suppress(OSError):
-        for left in folder.glob(f"{PREFIX}*"):
+        for left in folder.glob(f"{PREFIX}*{SUFFIX}"):
             _clear_one(left)
 
 
