@@ -1,5 +1,6 @@
 """What comes out of the guard says what went wrong, and nothing else."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -122,6 +123,50 @@ def test_silence_inside_of_silence_and_in_other_threads_ends_with_the_last(capfd
     os.write(2, b"after")
 
     assert capfd.readouterr() == ("", "after")
+
+
+@pytest.mark.parametrize("refused", ["dup", "open"])
+def test_where_silence_cannot_begin_nothing_runs_and_the_next_one_is_silent(capfd, monkeypatch, refused):
+    def fail(*_):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    ran = []
+    with monkeypatch.context() as full:
+        full.setattr(os, refused, fail)
+        with pytest.raises(OSError, match="Too many open files"):
+            guarded("the table cannot be read", lambda: ran.append(1))
+    with native_silence():
+        os.write(2, canary.TEXT.encode())
+    os.write(2, b"after")
+
+    assert ran == []
+    assert capfd.readouterr() == ("", "after")
+
+
+def test_a_forgotten_silence_that_is_collected_while_another_begins_stops_nothing():
+    code = """
+import gc, os
+from lapwing.table import guard
+
+def rows():
+    with guard.native_silence():
+        yield 1
+
+class Holder:
+    pass
+
+gc.disable()
+holder = Holder()
+holder.me, holder.rows = holder, rows()
+next(holder.rows)
+del holder
+with guard._SILENCE._lock:
+    gc.collect()
+os.write(2, b"after")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=True)
+
+    assert done.stderr == b"after"
 
 
 def test_a_closed_stderr_stays_closed():

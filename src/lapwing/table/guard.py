@@ -7,6 +7,7 @@ that fails inside Polars is printed by Rust itself, on file descriptor 2: `nativ
 """
 
 import contextlib
+import errno
 import functools
 import inspect
 import os
@@ -85,45 +86,61 @@ def native_silence() -> Iterator[None]:
     >>> with native_silence():
     ...     _ = os.write(2, b"assertion failed: 40 rows")
     """
-    with _SILENCE.lock:
-        _SILENCE.depth += 1
-        if _SILENCE.depth == 1:
-            _SILENCE.begin()
+    _SILENCE.begin()
     try:
         yield
     finally:
-        with _SILENCE.lock:
-            _SILENCE.depth -= 1
-            if _SILENCE.depth == 0:
-                _SILENCE.end()
+        _SILENCE.end()
 
 
 class _Silence:
     """How many want file descriptor 2 to be silent, and where it led before."""
 
-    __slots__ = ("_before", "depth", "lock")
+    __slots__ = ("_before", "_depth", "_lock")
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.depth = 0
+        # A collection of garbage may end the silence of a forgotten reader while this thread has the lock.
+        self._lock = threading.RLock()
+        self._depth = 0
         self._before: int | None = None
 
     def begin(self) -> None:
-        """Lead the descriptor to nowhere."""
-        try:
-            self._before = os.dup(_STDERR)
-        except OSError:
-            return  # closed: nothing can be printed there
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, _STDERR)
-        os.close(nowhere)
+        """Lead the descriptor to nowhere, if this is the first to ask; an OSError leaves all as it was."""
+        with self._lock:
+            self._depth += 1
+            try:
+                if self._depth == 1 and self._before is None:
+                    self._before = _led_to_nowhere()
+            except OSError:
+                self._depth -= 1
+                raise
 
     def end(self) -> None:
-        """Lead the descriptor to where it led before."""
-        if self._before is not None:
-            os.dup2(self._before, _STDERR)
-            os.close(self._before)
-            self._before = None
+        """Lead the descriptor to where it led before, if this is the last to ask."""
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0 and self._before is not None:
+                os.dup2(self._before, _STDERR)
+                os.close(self._before)
+                self._before = None
+
+
+def _led_to_nowhere() -> int | None:
+    """Lead descriptor 2 to nowhere and return a copy of what it was; None where it is closed, and prints nothing."""
+    try:
+        before = os.dup(_STDERR)
+    except OSError as error:
+        if error.errno == errno.EBADF:
+            return None
+        raise
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+    except OSError:
+        os.close(before)
+        raise
+    os.dup2(nowhere, _STDERR)
+    os.close(nowhere)
+    return before
 
 
 _WORDS: Final = {
