@@ -85,7 +85,7 @@ def unsynced_files() -> None:
 
 def unsynced_names() -> None:
     """Let one name follow the other before it is on the disk."""
-    outputs._flush_folder = lambda folder: None
+    outputs.flush_folder = lambda folder: None
 
 
 def certificate_first() -> None:

@@ -223,10 +223,10 @@ def unpaid_transcripts(ledger: str | os.PathLike[str]) -> tuple[Path, ...]:
     folder = transcripts_of(ledger)
     if not folder.is_dir():
         return ()
-    book = Ledger.open(ledger)
-    paid = {entry.release_id for dataset in book.datasets() for entry in book.history(dataset)}
-    unknown = [path for path in sorted(folder.glob("*.jsonl")) if path.stem not in paid]
-    return tuple(path for path in unknown if _is_answered(path))
+    # Answered ones first: whatever another process debits and answers from here on is no sign of anything.
+    answered = [path for path in sorted(folder.glob("*.jsonl")) if _is_answered(path)]
+    paid = Ledger.open(ledger).release_ids()
+    return tuple(path for path in answered if path.stem not in paid)
 
 
 def lost_debit(transcript: Path) -> BudgetError:
@@ -238,9 +238,10 @@ def lost_debit(transcript: Path) -> BudgetError:
 
 
 def _is_answered(path: Path) -> bool:
-    """Return whether a transcript has a whole line after its header."""
-    with open(path, "rb") as file:
+    """Return whether a transcript has a whole line after its header; one that cannot be read says nothing."""
+    with suppress(OSError), open(path, "rb") as file:
         return all(file.readline().endswith(b"\n") for _ in range(2))
+    return False
 
 
 def _digest(answer: Answer) -> str:

@@ -328,6 +328,14 @@ class Ledger:
         wanted = None if kept is None else chain.read_hash(kept)
         return transact(self.path, "BEGIN", lambda connection: chain.head(chain.verify(connection), wanted))
 
+    def release_ids(self) -> frozenset[str]:
+        """Return the ids of all releases that were debited, of every data set."""
+
+        def work(connection: sqlite3.Connection) -> frozenset[str]:
+            return frozenset(row[4] for row in chain.verify(connection) if row[4] is not None)
+
+        return transact(self.path, "BEGIN", work)
+
     def export(self, dataset: str | None = None) -> dict[str, object]:
         """Return the entries as plain JSON values, with which anyone can check the chain without the file.
 

@@ -19,6 +19,7 @@ from lapwing.errors import DataError
 from lapwing.release.begun import Begun, tell_begun
 from lapwing.release.container import MALFORMED
 from lapwing.release.questions import Answer, answer_from_dict
+from lapwing.table.outputs import flush_folder
 
 FORMAT = 1
 _RELEASE_ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
@@ -242,7 +243,7 @@ def transcripts_of(ledger: str | os.PathLike[str]) -> Path:
     'budget.db.transcripts'
     """
     path = Path(ledger)
-    return Path(f"{path.resolve() if path.is_symlink() else path}.transcripts")
+    return Path(f"{os.path.realpath(path) if path.is_symlink() else path}.transcripts")
 
 
 def _lock_of(path: Path) -> Path:
@@ -311,7 +312,7 @@ def _append(path: Path, text: str, mode: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         if mode == "xb":
-            _sync_folder(path.parent)
+            flush_folder(path.parent)
     except OSError as error:
         reason = error.strerror
     else:
@@ -322,12 +323,3 @@ def _append(path: Path, text: str, mode: str) -> None:
 def _owned(path: str, flags: int) -> int:
     """Open a file that only its owner may read, if it is made here: it may hold half of a release."""
     return os.open(path, flags, _OWNER_ONLY)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Wait until a new file's name is on the disk too."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -147,12 +147,12 @@ def whole_folder(target: Path) -> Iterator[Path]:
             yield temporary
             for file in temporary.iterdir():
                 _flush(file)
-            _flush_folder(temporary)
+            flush_folder(temporary)
             temporary.chmod(0o777 & ~_umask())
             if real.is_dir():
                 real.rmdir()
             temporary.rename(real)
-            _flush_folder(real.parent)
+            flush_folder(real.parent)
     except OSError as error:
         failure = error.strerror or type(error).__name__
     if failure is not None:
@@ -246,7 +246,7 @@ def _rename(places: Sequence[Place]) -> None:
         try:
             if last.target.exists():
                 os.replace(last.target, old)
-                _flush_folder(last.target.parent)
+                flush_folder(last.target.parent)
             _name(others)
             _name([last])
         finally:
@@ -260,7 +260,7 @@ def _name(places: Sequence[Place]) -> None:
     for place in places:
         os.replace(place.temporary, place.target)
     for folder in {place.target.parent for place in places}:
-        _flush_folder(folder)
+        flush_folder(folder)
 
 
 def _flush(file: Path) -> None:
@@ -269,7 +269,7 @@ def _flush(file: Path) -> None:
         os.fsync(stream.fileno())
 
 
-def _flush_folder(folder: Path) -> None:
+def flush_folder(folder: Path) -> None:
     """Wait until the names in a folder are on the disk, where the system can open folders and may read this one."""
     if not hasattr(os, "O_DIRECTORY"):
         return
