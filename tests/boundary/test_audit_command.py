@@ -24,7 +24,7 @@ DEFAULT_SECONDS = 180
 
 
 def test_everything_that_makes_releases_and_every_question_is_audited_and_passes():
-    report = audit(runs=100)
+    report = audit(runs=300)
 
     assert report.flags == ()
     assert {each.name for each in report.releases} == {kind.name for kind in MECHANISMS.values()} | {
@@ -110,7 +110,7 @@ def test_a_run_that_tells_how_many_rows_there_are_fails_the_audit(monkeypatch):
 
     monkeypatch.setattr(replaying, "run_release", telling)
 
-    said = lapwing("audit", "PMM", "--runs", 100)
+    said = lapwing("audit", "PMM", "--runs", 300)
 
     assert said.status == 1
     assert "messages differs when the same answers are replayed on the neighbour" in said.out
@@ -119,7 +119,7 @@ def test_a_run_that_tells_how_many_rows_there_are_fails_the_audit(monkeypatch):
 def test_flags_name_the_pair_and_the_budget_so_that_it_can_be_found_again(monkeypatch):
     half_noise(monkeypatch)
 
-    first, second = (audit(["Independent"], runs=100).releases for _ in range(2))
+    first, second = (audit(["Independent"], runs=300).releases for _ in range(2))
 
     for found in (first, second):
         flags = found[0].flags

@@ -15,7 +15,7 @@ from lapwing.budget.budget import Budget
 from lapwing.cli.main import execute
 from lapwing.errors import ParameterError
 
-FEWEST = ("--runs", 100)
+FEWEST = ("--runs", 300)
 
 
 def release(**changes):
@@ -73,12 +73,12 @@ def test_an_unknown_name_is_refused_with_the_ones_that_may_be_meant(name, says):
     assert says in said.error
 
 
-@pytest.mark.parametrize("runs", [-1, 0, 99, 100_001])
+@pytest.mark.parametrize("runs", [-1, 0, 299, 100_001])
 def test_too_few_and_too_many_runs_are_wrong_usage(runs):
     said = lapwing("audit", "--runs", runs)
 
     assert said.status == 2
-    assert f"runs must be from 100 to 100000, got {runs}" in said.error
+    assert f"runs must be from 300 to 100000, got {runs}" in said.error
 
 
 def test_runs_that_are_no_number_are_wrong_usage():
@@ -104,7 +104,7 @@ def test_names_choose_releases_and_the_questions_that_they_ask():
 
 
 def test_the_same_pairs_are_audited_again_and_more_runs_add_pairs():
-    few, many = (audit(["Independent"], runs=runs).releases for runs in (100, 900))
+    few, many = (audit(["Independent"], runs=runs).releases for runs in (300, 900))
 
     assert [len(each.budgets) for each in (*few, *many)] == [4] * 4 + [6] * 4
     assert [each.budgets for each in few] == [each.budgets[:4] for each in many]
@@ -119,10 +119,10 @@ def test_the_findings_are_written_for_programs(tmp_path, monkeypatch):
     written = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
     assert (said.status, said.err) == (0, "lapwing: findings: found.json\n")
     assert written["passed"] is True
-    assert written["runs"] == 100
+    assert written["runs"] == 300
     assert {each["name"] for each in written["releases"]} == {"Independent"}
     assert all(each["pairs"] == each["released"] == 4 for each in written["releases"])
-    assert all(each["runs"] == 100 and each["passed"] for each in written["questions"])
+    assert all(each["runs"] == 300 and each["passed"] for each in written["questions"])
     assert [path.name for path in tmp_path.iterdir()] == ["found.json"]
 
 
@@ -141,7 +141,7 @@ def on_a_terminal(*arguments):
     """Return status, stdout and what a terminal shows as stderr."""
     out, err = io.StringIO(), Terminal()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = execute(["audit", "Independent", "--runs", "100", *arguments])
+        status = execute(["audit", "Independent", "--runs", "300", *arguments])
     return status, out.getvalue(), err.getvalue()
 
 

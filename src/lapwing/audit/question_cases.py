@@ -22,7 +22,7 @@ def question_cases() -> tuple[QuestionCase, ...]:
     >>> case = question_cases()[0]
     >>> case.question, case.relation, case.max_rows, case.cost
     ('MarginalCounts', 'add-remove', 1, Budget.pure('2'))
-    >>> case.certified(*case.run(200)) <= case.claim
+    >>> case.certified(*case.run(300)) <= case.claim
     True
     """
     return (*count_cases(), *tree_cases(), *sum_cases(), *draw_cases())

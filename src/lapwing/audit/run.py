@@ -24,7 +24,7 @@ from lapwing.release.terms import Relation
 from lapwing.schema.nearest import nearest
 
 DEFAULT_RUNS: Final = 3000
-FEWEST_RUNS: Final = 100
+FEWEST_RUNS: Final = 300
 MOST_RUNS: Final = 100_000
 
 _RUNS_PER_PAIR: Final = 150
@@ -52,7 +52,7 @@ def audit(names: Sequence[str] = (), *, runs: int = DEFAULT_RUNS, tell: Tell | N
     names : sequence of str
         Mechanisms, whatever their case, or ``learn``, ``evaluate`` and ``link``; none: all of them.
     runs : int, default 3000
-        How often each question is asked on each of two tables, 100 to 100,000. Each release is replayed on one pair
+        How often each question is asked on each of two tables, 300 to 100,000. Each release is replayed on one pair
         of tables for every 150 of these, at least 4, under each relation, with one row per unit and with 2 to 7.
     tell : callable, optional
         Is told before each part what it is and which share of all is done, 0 to 1.
@@ -126,8 +126,8 @@ def targets_of(names: Sequence[str], *, runs: int) -> list[Target]:
     """
     if not FEWEST_RUNS <= runs <= MOST_RUNS:
         raise ParameterError(
-            f"runs must be from {FEWEST_RUNS} to {MOST_RUNS}, got {runs}; fewer runs certify nothing, and for more of "
-            "them audit again: each audit draws fresh noise"
+            f"runs must be from {FEWEST_RUNS} to {MOST_RUNS}, got {runs}; fewer runs could certify no broken promise, "
+            "and for more of them audit again: each audit draws fresh noise"
         )
     known = targets()
     for name in names:

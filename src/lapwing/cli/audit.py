@@ -33,7 +33,7 @@ def audit(
             "--runs",
             metavar="N",
             parser=whole,
-            help="How often each question is asked, 100 to 100000; pairs of tables are N / 150, at least 4.",
+            help="How often each question is asked, 300 to 100000; pairs of tables are N / 150, at least 4.",
         ),
     ] = 3000,
     output: Annotated[
