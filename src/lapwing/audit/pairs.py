@@ -115,7 +115,7 @@ def neighbour_pair(
     Returns
     -------
     NeighbourPair
-        Of 0 to about 30 rows where units may own 3, and more where they may own more.
+        Of 0 to about 30 rows.
     """
     chosen = rng.permutation(len(_FIELDS))[: rng.integers(1, len(_FIELDS) + 1)]
     fields = [dict(_FIELDS[i]) for i in chosen]
@@ -127,7 +127,8 @@ def neighbour_pair(
         else {"fields": fields}
     )
     most = 2 * max_rows if has_unit else 1
-    units = [_rows(rng, f"p{i}", most) for i in range(int(rng.integers(0, 12)))]
+    limit = min(12, 36 // max_rows + 1)  # units of many rows are few, so that tables stay small
+    units = [_rows(rng, f"p{i}", most) for i in range(int(rng.integers(0, limit)))]
     person = "changed" if rng.integers(4) else None
     changed = _rows(rng, person, most)
     other = [] if relation == "add-remove" else _rows(rng, person, most)

@@ -81,7 +81,7 @@ def audit(names: Sequence[str] = (), *, runs: int = DEFAULT_RUNS, tell: Tell | N
 
     Examples
     --------
-    >>> report = audit(["independent"], runs=200)
+    >>> report = audit(["independent"], runs=300)
     >>> report.has_passed
     True
     >>> {each.question for each in report.questions}
