@@ -110,7 +110,7 @@ def test_a_leak_that_is_planted_in_a_place_is_found_there(place, at, tmp_path, c
 
 
 def test_without_the_guards_silence_a_print_past_python_is_found(tmp_path, capfd, monkeypatch):
-    monkeypatch.setattr(guard._SILENCE, "depth", 1)  # as if somebody else had asked for silence
+    monkeypatch.setattr(guard._SILENCE, "_depth", 1)  # as if somebody else had asked for silence
 
     def read(data, _):
         guard.guarded("the table cannot be read", data.collect)
