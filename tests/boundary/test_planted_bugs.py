@@ -133,7 +133,10 @@ def the_private_number_of_rows_in_the_terms(patch):
 
 
 def _with_source(patch, change):
-    patch.setattr(lapwing.audit.replay, "code_table", lambda data, schema: Changed(code_table(data, schema), change))
+    def read(data, schema, **reading):
+        return Changed(code_table(data, schema, **reading), change)
+
+    patch.setattr(lapwing.audit.replay, "code_table", read)
 
 
 def bounds_taken_from_the_data(patch):
@@ -151,10 +154,10 @@ def every_row_is_counted_twice(patch):
 
 
 def units_own_as_many_rows_as_they_like(patch):
-    def untruncated(data, schema):
+    def untruncated(data, schema, **reading):
         from dataclasses import replace
 
-        return code_table(data, replace(schema, privacy_unit=None))
+        return code_table(data, replace(schema, privacy_unit=None), **reading)
 
     patch.setattr(lapwing.audit.replay, "code_table", untruncated)
 
