@@ -111,7 +111,7 @@ def test_large_trees_and_the_papers_variant_state_an_expected_distance(mechanism
 
     release = lw.synthesize(frame_of(points), unit_columns(1), epsilon=1, expected_rows=500, mechanism=mechanism)
 
-    assert {each.kind for each in release.certificate.accuracy} == {"noise on each count", *kinds}
+    assert {each.kind for each in release.certificate.accuracy} == {"noise on each count", "number of rows", *kinds}
 
 
 def test_the_certificate_has_a_line_per_level_and_they_sum_to_the_budget():
