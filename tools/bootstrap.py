@@ -31,6 +31,8 @@ OLDEST = (3, 11)
 REQUIREMENTS = ROOT / "requirements"
 PROBE = "import sys; print('%d.%d' % sys.version_info[:2])"
 # Settings that would send what is installed elsewhere than into the environment.
+# Packages that no index has a wheel of; all others come ready to use.
+BUILT_HERE = ("pyspark",)
 MISLEADING = ("PIP_PREFIX", "PIP_TARGET", "PIP_ROOT", "PIP_PYTHON", "PYTHONPATH", "PYTHONHOME", "__PYVENV_LAUNCHER__")
 Way = Callable[[str, Dict[str, str]], None]
 
@@ -42,11 +44,12 @@ class BootstrapError(Exception):
 def install(name: str, *target: str) -> "list[str]":
     """Return the pip command that installs ``requirements/<name>.txt`` and nothing else."""
     requirements = str(REQUIREMENTS / f"{name}.txt")
-    # A source archive would be built with tools that no hash covers.
-    options = ["--quiet", "--require-hashes", "--only-binary", ":all:", "-r", requirements]
+    # Where pip chose what to build a source archive with, no hash would cover these tools.
+    built = ["--no-build-isolation", *(part for each in BUILT_HERE for part in ("--no-binary", each))]
+    options = ["--quiet", "--require-hashes", "--only-binary", ":all:", *built, "-r", requirements]
     # The files list everything. Those of oracles may leave out what their tool can do without, such as PyTorch.
     alone = ["--no-deps"] if name.startswith("oracle-") else []
-    return ["-I", "-m", "pip", *target, "install", *alone, *options]
+    return ["-m", "pip", *target, "install", *alone, *options]
 
 
 # ------------------------------------------------------------------------------------------------ finding a Python
@@ -189,7 +192,7 @@ def ensurepip(python: str, environ: "dict[str, str]") -> None:
 
 def base_pip(python: str, environ: "dict[str, str]") -> None:
     """Install pip through the pip of the interpreter that the environment was made from."""
-    call([sys.executable, *install("pip", "--python", python)], environ)
+    call([sys.executable, "-I", *install("pip", "--python", python)], environ)
 
 
 def wheel_pip(python: str, environ: "dict[str, str]") -> None:
@@ -257,12 +260,14 @@ def fingerprint(name: str, version: "tuple[int, ...]") -> str:
     return digest.hexdigest()
 
 
-def install_project(python: str, environ: "dict[str, str]") -> None:
-    """Install this project, editable, with the locked build tools kept out of the environment."""
+def install_all(name: str, python: str, environ: "dict[str, str]") -> None:
+    """Install the requirements and this project, editable, with the locked build tools kept out of the environment."""
     with tempfile.TemporaryDirectory() as tools:
-        call([python, *install("build"), "--target", tools], environ)
-        # Not -I: the build backend is found through PYTHONPATH.
+        call([python, "-I", *install("build"), "--target", tools], environ)
+        # Not -I: build backends are found through PYTHONPATH.
         building = dict(environ, PYTHONPATH=tools)
+        # What the build tools bring along would otherwise count as installed already.
+        call([python, *install(name), "--ignore-installed"], building)
         options = ["--quiet", "--no-deps", "--no-build-isolation", "--editable", str(ROOT)]
         call([python, "-m", "pip", "install", *options], building)
 
@@ -280,8 +285,7 @@ def make_environment(name: str, environ: "dict[str, str]") -> str:
     shutil.rmtree(str(folder), ignore_errors=True)
     call([sys.executable, "-I", "-m", "venv", "--without-pip", str(folder)], environ)
     install_pip(python, environ)
-    call([python, *install(name)], environ)
-    install_project(python, environ)
+    install_all(name, python, environ)
     stamp.write_text(fingerprint(name, version_of(python)), encoding="utf-8")
     return f"{folder.name} is ready"
 

@@ -95,14 +95,19 @@ def remembered(lock: dict[str, Any]) -> dict[str, set[str]]:
     metadata = project["metadata"]
     needed = defaultdict(set)
     for need in metadata["requires-dist"]:
-        needed[need.get("marker", "")].add(need["name"] + need.get("specifier", ""))
+        needed[need.get("marker", "")].add(_asked(need))
     return {
         **needed,
         **{
-            group: {need["name"] + need.get("specifier", "") for need in needs}
+            group: {_asked(need) for need in needs}
             for group, needs in metadata["requires-dev"].items()
         },
     }
+
+
+def _asked(need: dict[str, Any]) -> str:
+    extras = f"[{','.join(need['extras'])}]" if "extras" in need else ""
+    return str(need["name"] + extras + need.get("specifier", ""))
 
 
 def read_toml(path: Path) -> dict[str, Any]:
