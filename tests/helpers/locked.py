@@ -98,10 +98,7 @@ def remembered(lock: dict[str, Any]) -> dict[str, set[str]]:
         needed[need.get("marker", "")].add(_asked(need))
     return {
         **needed,
-        **{
-            group: {_asked(need) for need in needs}
-            for group, needs in metadata["requires-dev"].items()
-        },
+        **{group: {_asked(need) for need in needs} for group, needs in metadata["requires-dev"].items()},
     }
 
 
