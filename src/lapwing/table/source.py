@@ -5,7 +5,7 @@ Everything here is private. Only the audited room may ask for counts, and nothin
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -14,6 +14,7 @@ from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 from lapwing.table.cells import RawColumn
 from lapwing.table.codec import Encoder, encoder
+from lapwing.table.coded_source import PACKED, CodeCache, CodedSource
 from lapwing.table.counting import Codes, KeyedColumn, Table, count_keys, count_tables
 from lapwing.table.frames import LazyReader, unreadable
 from lapwing.table.guard import guarded
@@ -32,72 +33,11 @@ MAX_CHUNK_ROWS: Final = 2**18
 
 _CHUNK_CELLS: Final = 2**22
 _LEAST_CHUNK_ROWS: Final = 2**12
-_PACKED: Final = np.dtype(np.uint32)
 
 
-class CodedSource(Protocol):
-    """Rows of a private table as codes, after truncation to the privacy unit's rows."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The modelled columns, in the schema's order."""
-        ...
-
-    @property
-    def rows(self) -> int:
-        """Number of rows after truncation. Private."""
-        ...
-
-    @property
-    def units(self) -> int:
-        """Number of privacy units. Private."""
-        ...
-
-    def chunks(self) -> Iterator[Codes]:
-        """Yield the codes of all rows, chunk by chunk, each in the dtype of its domain."""
-        ...
-
-    def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
-        """Return the contingency tables, all counted in one pass.
-
-        Parameters
-        ----------
-        tables : sequence of tuple of (str, Grouping)
-            The tables; callers see to it that they fit in memory.
-
-        Returns
-        -------
-        list of ndarray of int64, shape (cells,)
-            In C order over the groups of the columns; for the table () the one number of rows.
-        """
-        ...
-
-    def count_keys(self, columns: Sequence[KeyedColumn]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distinct keys of the rows and how many rows have each, as `lapwing.table.counting.count_keys`."""
-        ...
-
-    def texts(self, column: str) -> Iterator[pl.Series]:
-        """Yield the texts of an opened string column, chunk by chunk, by another pass over the table.
-
-        Parameters
-        ----------
-        column : str
-            An opened string field of the schema.
-
-        Yields
-        ------
-        polars Series of String
-            The rows of `chunks` in the same order, cut into chunks in any way; null where a cell is missing or no text.
-
-        Raises
-        ------
-        DataError
-            If the column cannot be read, or rows were cut and the table has changed since then.
-        """
-        ...
-
-
-def code_table(data: object, schema: Schema, *, chunk_rows: int | None = None) -> CodedSource:
+def code_table(
+    data: object, schema: Schema, *, chunk_rows: int | None = None, memory: int | None = None
+) -> CodedSource:
     """Return the rows of a table as codes, cut to ``schema.max_rows`` rows of each privacy unit.
 
     Parameters
@@ -108,11 +48,13 @@ def code_table(data: object, schema: Schema, *, chunk_rows: int | None = None) -
         Gives columns, domains, and the privacy unit; without one every row is a unit and no row is cut.
     chunk_rows : int, at least 1, optional
         Read chunks of so many rows and keep none in memory, as if the table were very large.
+    memory : int, at least 0, optional
+        Most bytes of codes to keep in memory, `CACHE_BYTES` where None. Changes no code and no count.
 
     Returns
     -------
     CodedSource
-        Codes up to `CACHE_BYTES` are kept in memory; beyond, each pass reads the table again. With a privacy unit
+        Codes up to `memory` are kept; beyond, each pass reads the table again. With a privacy unit
         25 bytes per row are held while the rows to keep are chosen, and 1 byte after.
 
     Raises
@@ -130,11 +72,12 @@ def code_table(data: object, schema: Schema, *, chunk_rows: int | None = None) -
     [array([0, 2, 1]), array([3])]
     """
     rows = _Rows(open_table(data, schema), schema, chunk_rows)
+    limit = CACHE_BYTES if memory is None else memory
     unit = schema.privacy_unit
     if unit is None:
-        parts = _cached_parts(rows)
+        parts = _cached_parts(rows, limit)
         return _Streamed(rows) if parts is None else _Cached(rows, parts, again=_Again(rows))
-    return _truncated(rows, schema.field(unit.field), unit.max_rows)
+    return _truncated(rows, schema.field(unit.field), unit.max_rows, limit)
 
 
 # ------------------------------------------------------------------------------------------------------- sources
@@ -281,58 +224,31 @@ def _height(chunk: Codes) -> int:
 # ------------------------------------------------------------------------------------------------------- caching
 
 
-def _cached_parts(rows: _Rows) -> list[Codes] | None:
+def _cached_parts(rows: _Rows, limit: int) -> list[Codes] | None:
     """Read all codes into memory; None where they do not fit."""
-    if not _may_fit(rows):
+    if not _may_fit(rows, limit):
         return None
-    cache = _Cache()
+    cache = CodeCache(limit)
     for chunk in rows.chunks():
         if not cache.add(chunk):
             return None
     return cache.parts
 
 
-def _may_fit(rows: _Rows) -> bool:
+def _may_fit(rows: _Rows, limit: int) -> bool:
     """Return False where it is known without reading that the codes exceed the cache, or are to be read each time."""
-    width = sum(min(dtype.itemsize, _PACKED.itemsize) for dtype in rows.dtypes.values())
-    return rows.chunk_rows is None and (rows.known_rows is None or rows.known_rows * width <= CACHE_BYTES)
-
-
-class _Cache:
-    """Packed chunks, up to `CACHE_BYTES`."""
-
-    __slots__ = ("bytes", "parts")
-
-    def __init__(self) -> None:
-        self.parts: list[Codes] = []
-        self.bytes = 0
-
-    def add(self, chunk: Codes) -> bool:
-        """Keep a chunk; return False, and drop everything, once the cache is too large."""
-        packed = {name: _packed(codes) for name, codes in chunk.items()}
-        self.bytes += sum(codes.nbytes for codes in packed.values())
-        if self.bytes > CACHE_BYTES:
-            self.parts = []
-            return False
-        self.parts.append(packed)
-        return True
-
-
-def _packed(codes: np.ndarray) -> np.ndarray:
-    """Return wide codes in 32 bits where all of a chunk fit, as those of real numbers do where none is missing."""
-    if codes.dtype == np.int64 and len(codes) and codes.max() <= np.iinfo(_PACKED).max:
-        return codes.astype(_PACKED)
-    return codes
+    width = sum(min(dtype.itemsize, PACKED.itemsize) for dtype in rows.dtypes.values())
+    return rows.chunk_rows is None and (rows.known_rows is None or rows.known_rows * width <= limit)
 
 
 # ---------------------------------------------------------------------------------------------------- truncation
 
 
-def _truncated(rows: _Rows, unit: Field, max_rows: int) -> CodedSource:
+def _truncated(rows: _Rows, unit: Field, max_rows: int, limit: int) -> CodedSource:
     """Return a source with at most `max_rows` rows of each unit."""
     numbers, digest = UnitNumbers(unit), OrderDigest()
     hashes = [np.empty(0, dtype=np.uint64)]
-    cache: _Cache | None = _Cache() if _may_fit(rows) else None
+    cache: CodeCache | None = CodeCache(limit) if _may_fit(rows, limit) else None
     for chunk in rows.chunks(numbers):
         hashes.append(row_hashes(chunk, rows.columns))
         digest.add(hashes[-1])
@@ -381,7 +297,7 @@ class _Again:
 
     def _texts_as_coded(self, column: str, kept: np.ndarray, coded: list[Codes]) -> Iterator[pl.Series]:
         """Yield the kept texts of a column, read by itself, and refuse those that have other codes than before."""
-        before = np.concatenate([np.empty(0, dtype=_PACKED), *(part[column] for part in coded)])
+        before = np.concatenate([np.empty(0, dtype=PACKED), *(part[column] for part in coded)])
         start = known = 0
         for texts, codes in self.rows.texts_and_own_codes(column):
             inside = kept[start : start + len(texts)]
