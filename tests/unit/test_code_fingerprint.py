@@ -15,9 +15,9 @@ from lapwing.budget.budget import Budget
 from lapwing.budget.ledger import Ledger
 from lapwing.cli import main
 from lapwing.errors import BudgetError
-from lapwing.release import version
 from lapwing.release.certificate import Certificate
 from lapwing.release.version import code_fingerprint
+from lapwing.schema import installed
 
 PACKAGE = Path(lw.__file__).parent
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}
@@ -36,8 +36,8 @@ def copied(tmp_path):
 
 
 def fingerprint(folder):
-    version._fingerprint.cache_clear()
-    return version._fingerprint(folder)
+    installed._fingerprint.cache_clear()
+    return installed._fingerprint(folder)
 
 
 @pytest.fixture
@@ -82,10 +82,10 @@ def test_what_is_no_code_and_where_it_lies_does_not_change_it(copied, tmp_path):
 
 
 def test_it_is_worked_out_once_a_process():
-    version._fingerprint.cache_clear()
+    installed._fingerprint.cache_clear()
 
     assert code_fingerprint() == code_fingerprint()
-    assert version._fingerprint.cache_info().misses == 1
+    assert installed._fingerprint.cache_info().misses == 1
 
 
 def test_help_does_not_work_it_out(monkeypatch):

@@ -66,6 +66,29 @@ class UnitNumbers:
             first += len(distinct)
         return units
 
+    def names(self) -> pl.Series:
+        """Return the unit of every row so far as a text, the same for a unit in whatever part of a table it stands.
+
+        Returns
+        -------
+        polars Series of String, length n
+            Equal exactly where the units are; "" where there is none.
+
+        Examples
+        --------
+        >>> units = UnitNumbers(Field(name="person", type="string"))
+        >>> units.add(Texts(pl.Series(["7.0", "b", None])))
+        >>> units.names().to_list()
+        ['n7', 'tb', '']
+        """
+        sorts = pl.Series(np.concatenate([np.empty(0, dtype=np.uint8), *self._sorts]))
+        keys = pl.Series(np.concatenate([np.empty(0, dtype=np.int64), *self._keys]))
+        texts = pl.Series(["", *self._texts], dtype=pl.String).gather(
+            (keys + 1).set(sorts != _TEXT, 0)  # keys of texts count them from 0
+        )
+        numbers = "n" + keys.cast(pl.String)
+        return numbers.set(sorts == _NULL, "").zip_with(sorts != _TEXT, "t" + texts)
+
     @property
     def rows_without(self) -> int:
         """How many rows so far have no unit."""

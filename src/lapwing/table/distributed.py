@@ -1,0 +1,296 @@
+"""What workers of an engine do with their part of a table, and how their counts become those of the whole table.
+
+Everything here is the codec and the counting of `lapwing.table`, applied where the rows are. All of it is integers and
+sums of integers, so that neither the order of rows nor the cut into parts can change a count.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import numpy as np
+import polars as pl
+
+from lapwing.errors import DataError
+from lapwing.schema.scalars import quote
+from lapwing.schema.schemas import Schema
+from lapwing.table.cells import RawColumn
+from lapwing.table.codec import encoder
+from lapwing.table.counting import Codes, Table, count_tables
+from lapwing.table.frames import unreadable
+from lapwing.table.guard import guarded
+from lapwing.table.truncation import kept_rows, row_hashes
+from lapwing.table.units import UnitNumbers
+
+T = TypeVar("T")
+
+_PART_CELLS: Final = 2**22
+_MOST_ROWS: Final = 2**16
+_LEAST_ROWS: Final = 2**12
+
+Cells = dict[str, RawColumn]
+"""The raw cells of one chunk of rows, by column."""
+
+
+# ------------------------------------------------------------------------------------------------- the same code
+
+
+def installed() -> str:
+    """Return what must be the same on every worker: our code, and the libraries that read cells for us."""
+    from lapwing.schema.installed import code_fingerprint  # noqa: PLC0415 - asked for on workers, not on import
+
+    return f"{code_fingerprint()} {np.__version__} {pl.__version__}"
+
+
+def check_installed(expected: str) -> None:
+    """Refuse to work for a process that runs other code.
+
+    Parameters
+    ----------
+    expected : str
+        What `installed` gives there.
+
+    Raises
+    ------
+    DataError
+    """
+    if installed() != expected:
+        raise DataError(
+            "a worker runs another version of Lapwing, Polars or NumPy than this process; install the same on all"
+        )
+
+
+def refuse_texts_by_unit(schema: Schema, engine: str) -> None:
+    """Refuse to learn lists of texts of a table whose rows are cut on workers.
+
+    Parameters
+    ----------
+    schema : Schema
+    engine : str
+        As the user knows it.
+
+    Raises
+    ------
+    DataError
+        With a privacy unit and an opened string column: of rows with equal codes and different texts, those that
+        came first would be kept.
+    """
+    opened = [field.name for field in schema.columns if field.open and field.type == "string"]
+    if schema.privacy_unit is not None and opened:
+        raise DataError(
+            f"column {quote(opened[0])}: texts of a table with a privacy unit cannot be learned on {engine}; "
+            "write the table to Parquet and give the path, or list the categories in the schema"
+        )
+
+
+# ------------------------------------------------------------------------------------------------- cells to codes
+
+
+class RowCoder:
+    """Turns cells into codes under a schema, on a worker.
+
+    Parameters
+    ----------
+    schema : Schema
+        Gives columns and domains, and the privacy unit if there is one.
+    """
+
+    __slots__ = ("_encoders", "_unit", "columns", "read")
+
+    def __init__(self, schema: Schema) -> None:
+        self._encoders = {field.name: encoder(field) for field in schema.columns}
+        unit = schema.privacy_unit
+        self._unit = None if unit is None else schema.field(unit.field)
+        self.columns = tuple(self._encoders)
+        """The modelled columns, in the schema's order."""
+        self.read = read_columns(schema)
+        """The columns that are read."""
+
+    def codes(self, cells: Cells) -> Codes:
+        """Return the codes of a chunk of rows."""
+        return {name: _guarded(name, cells, encode) for name, encode in self._encoders.items()}
+
+    def units(self, cells: Cells) -> pl.Series:
+        """Return the unit of each row of a chunk as `lapwing.table.units.UnitNumbers.names`; needs a privacy unit."""
+        assert self._unit is not None
+        numbers = UnitNumbers(self._unit)
+        _guarded(numbers.column, cells, numbers.add)
+        return numbers.names()
+
+
+def _guarded(name: str, cells: Cells, work: Callable[[RawColumn], T]) -> T:
+    return guarded(unreadable(name), lambda: work(cells[name]))
+
+
+def read_columns(schema: Schema) -> tuple[str, ...]:
+    """Return the columns that coding reads: the modelled ones, and that of the privacy unit."""
+    names = [field.name for field in schema.columns]
+    if schema.privacy_unit is not None:
+        names.append(schema.privacy_unit.field)
+    return tuple(dict.fromkeys(names))
+
+
+def part_rows(columns: int) -> int:
+    """Return how many rows of so many columns a worker takes at a time."""
+    return min(_MOST_ROWS, max(_LEAST_ROWS, _PART_CELLS // max(columns, 1)))
+
+
+# ------------------------------------------------------------------------------------------------------ truncation
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class UnitRows:
+    """Coded rows and the unit of each."""
+
+    units: pl.Series
+    codes: Codes
+
+    def taken(self, rows: np.ndarray) -> "UnitRows":
+        """Return the rows where a mask is true."""
+        if rows.all():
+            return self
+        return UnitRows(self.units.filter(pl.Series(rows)), {name: each[rows] for name, each in self.codes.items()})
+
+    def cut(self, max_rows: int) -> "UnitRows":
+        """Return at most `max_rows` rows of each unit: of what is here, those that the whole table would keep.
+
+        Notes
+        -----
+        Rows are kept by an order of their codes alone (`lapwing.table.truncation`), so parts of a unit may be cut
+        before they meet.
+        """
+        if not len(self.units):
+            return self
+        columns = tuple(self.codes)
+        numbers = self.units.rank("dense").to_numpy().astype(np.int64) - 1
+        return self.taken(kept_rows(numbers, row_hashes(self.codes, columns), max_rows, lambda: (self.codes,), columns))
+
+    @property
+    def count(self) -> int:
+        """How many units there are."""
+        return self.units.n_unique()
+
+
+def joined(parts: Sequence[UnitRows]) -> UnitRows:
+    """Return rows of several parts, at least one, as one."""
+    codes = {name: np.concatenate([part.codes[name] for part in parts]) for name in parts[0].codes}
+    return UnitRows(pl.concat([part.units for part in parts]), codes)
+
+
+def cut_sorted(parts: Iterable[UnitRows], max_rows: int) -> Iterator[UnitRows]:
+    """Yield the rows that are kept of parts in which the rows of each unit follow one another.
+
+    Parameters
+    ----------
+    parts : iterable of UnitRows
+        Ordered by unit; a unit may begin in one part and end in a later one.
+    max_rows : int, at least 1
+
+    Yields
+    ------
+    UnitRows
+        Whole units. Memory is that of one part and of `max_rows` rows.
+    """
+    open_unit: UnitRows | None = None
+    for part in parts:
+        if not len(part.units):
+            continue
+        rows = (part if open_unit is None else joined((open_unit, part))).cut(max_rows)
+        is_last = (rows.units == rows.units[-1]).to_numpy()
+        yield rows.taken(~is_last)
+        open_unit = rows.taken(is_last)
+    if open_unit is not None:
+        yield open_unit
+
+
+# --------------------------------------------------------------------------------------------------------- packing
+
+
+def record_type(schema: Schema) -> np.dtype:
+    """Return the type of one row of codes in bytes: the codes of the columns in order, without gaps."""
+    return np.dtype([(str(place), field.domain.dtype) for place, field in enumerate(schema.columns)])
+
+
+def packed(codes: Codes, record: np.dtype) -> np.ndarray:
+    """Return rows of codes as records of `record_type`: ndarray, shape (n,)."""
+    rows = np.empty(len(next(iter(codes.values()))), dtype=record)
+    for place, each in enumerate(codes.values()):
+        rows[str(place)] = each
+    return rows
+
+
+def unpacked(stored: bytes | memoryview, record: np.dtype, columns: Sequence[str]) -> Codes:
+    """Return the codes that the bytes of packed rows hold, column by column."""
+    rows = np.frombuffer(stored, dtype=record)
+    return {name: np.ascontiguousarray(rows[str(place)]) for place, name in enumerate(columns)}
+
+
+# -------------------------------------------------------------------------------------------------------- counting
+
+
+def cells_counted(chunks: Iterable[Codes], tables: Sequence[Table]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the counts of some rows that are not zero.
+
+    Parameters
+    ----------
+    chunks : iterable of dict of str to ndarray
+        The rows, at least one chunk or none.
+    tables : sequence of tuple of (str, Grouping)
+        As for `lapwing.table.counting.count_tables`.
+
+    Returns
+    -------
+    cells : ndarray of int64, shape (k,)
+        Numbers of cells, those of the first table first.
+    counts : ndarray of int64, shape (k,)
+    """
+    counts = guarded(
+        "a worker cannot count its rows", lambda: np.concatenate([np.zeros(0, np.int64), *count_tables(chunks, tables)])
+    )
+    cells = np.flatnonzero(counts)
+    return cells, counts[cells]
+
+
+def tables_of_cells(tables: Sequence[Table], parts: Iterable[tuple[np.ndarray, np.ndarray]]) -> list[np.ndarray]:
+    """Return the contingency tables that parts of `cells_counted` sum to.
+
+    Parameters
+    ----------
+    tables : sequence of tuple of (str, Grouping)
+    parts : iterable of (ndarray of int64, ndarray of int64)
+        A cell occurs at most once in a part.
+
+    Returns
+    -------
+    list of ndarray of int64, shape (cells,)
+    """
+    sizes = [int(np.prod([grouping.groups for _, grouping in table], dtype=np.int64)) for table in tables]
+    every = np.zeros(sum(sizes), dtype=np.int64)
+    for cells, counts in parts:
+        every[cells] += counts
+    return np.split(every, np.cumsum(sizes)[:-1]) if tables else []
+
+
+def keys_of_parts(parts: Iterable[tuple[np.ndarray, np.ndarray]], words: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct keys of all parts, and how many rows have each.
+
+    Parameters
+    ----------
+    parts : iterable of (ndarray of uint64, shape (words, k); ndarray of int64, shape (k,))
+        Each as `lapwing.table.counting.count_keys` gives, or a part of it, in any order.
+    words : int
+
+    Returns
+    -------
+    keys : ndarray of uint64, shape (words, k)
+        Distinct, increasing.
+    counts : ndarray of int64, shape (k,)
+    """
+    found = [(np.zeros((words, 0), np.uint64), np.zeros(0, np.int64)), *parts]
+    keys = np.concatenate([part for part, _ in found], axis=1)
+    counts = np.concatenate([part for _, part in found])
+    order = np.lexsort(keys[::-1])
+    keys, totals = keys[:, order], np.cumsum(counts[order])
+    is_last = np.ones(len(totals), dtype=bool)
+    is_last[:-1] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
+    return keys[:, is_last], np.diff(totals[is_last], prepend=0)
