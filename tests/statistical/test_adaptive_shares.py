@@ -17,7 +17,7 @@ from lapwing.budget.budget import Budget
 from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.steps.adaptive_costs import table_law
 from lapwing.release.terms import Terms
-from lapwing.sample.rows import sample_frames
+from lapwing.sample.rows import row_chunks
 from lapwing.schema.groupings import evenly
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import code_table
@@ -30,7 +30,7 @@ def sampled(schema, data, *, epsilon, seed, rows=20_000, expected_rows=None):
     model, answers = run(
         QUICK, data, schema, budget=Budget.pure(epsilon), bits=SeededBits(seed), expected_rows=expected_rows, seed=seed
     )
-    frames = sample_frames(model, schema, rows, np.random.default_rng(seed))
+    frames = row_chunks(model, schema, rows, np.random.default_rng(seed)).frames()
     return pl.concat(list(frames)), answers
 
 

@@ -10,7 +10,7 @@ from helpers.models import allowed, random_model, small_schema
 from lapwing.errors import ParameterError
 from lapwing.release.laws import laws_from_probabilities, point_laws, uniform_law
 from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans, narrow
-from lapwing.sample.rows import row_ends, sample_codes, sample_frames
+from lapwing.sample.rows import row_chunks, row_ends, sample_codes
 from lapwing.schema.schemas import Schema
 
 SCHEMA = small_schema()
@@ -77,6 +77,35 @@ def test_the_same_generator_state_gives_the_same_rows_and_another_gives_others()
     assert not all(np.array_equal(one[name], other[name]) for name in one)
 
 
+def test_chunks_come_out_the_same_in_any_order_and_again():
+    model = random_model(SCHEMA, 20, 1)
+    chunks = row_chunks(model, SCHEMA, 1000, np.random.default_rng(5), chunk=100)
+
+    in_order = list(chunks.frames())
+    backwards = [chunks.frame(number) for number in reversed(range(chunks.count))]
+
+    assert all(one.equals(other) for one, other in zip(in_order, reversed(backwards), strict=True))
+    assert not in_order[0]["age"].equals(in_order[1]["age"])
+
+
+def test_chunks_that_went_to_another_process_are_the_same():
+    chunks = row_chunks(random_model(SCHEMA, 20, 1), SCHEMA, 1000, np.random.default_rng(5), chunk=100)
+
+    cloudpickle = pytest.importorskip("cloudpickle")
+
+    sent = cloudpickle.loads(cloudpickle.dumps(chunks))
+
+    assert all(one.equals(other) for one, other in zip(sent.frames(), chunks.frames(), strict=True))
+
+
+def test_one_generator_gives_new_rows_each_time_it_is_used():
+    model, rng = random_model(SCHEMA, 20, 1), np.random.default_rng(5)
+
+    once, again = (next(sample_codes(model, SCHEMA, 300, rng)) for _ in range(2))
+
+    assert not all(np.array_equal(once[name], again[name]) for name in once)
+
+
 @pytest.mark.parametrize("n", [-1, 2.0, True, None, 2**40 + 1])
 def test_a_number_of_rows_that_is_none_is_refused_at_once(n: Any):
     with pytest.raises(ParameterError, match="number of rows"):
@@ -132,7 +161,9 @@ def test_extreme_draws_lose_no_row_and_leave_no_law(number: float):
     model = ReleasedModel(weights=np.ones(1), rows=1, laws=laws)
 
     rng: Any = _Extreme(float(number))
-    found = next(sample_codes(model, _schema(49, 49, 1), 2**18, rng))
+    source = row_chunks(model, _schema(49, 49, 1), 2**18, np.random.default_rng(0)).source
+    assert source is not None
+    found = source.codes(np.arange(2**18), rng)
 
     assert np.abs(np.bincount(found["x0"] // 5, minlength=10) - 2**18 / 10).max() <= 1
     assert (found["x1"].min(), found["x1"].max()) == (3, 49)
@@ -240,7 +271,7 @@ def test_frames_have_the_types_of_the_schema_and_fresh_row_numbers():
     laws = {field.name: Indexed(ONE, uniform_law(field.domain)) for field in schema.columns}
     model = ReleasedModel(weights=np.ones(1), rows=5, laws=laws)
 
-    frames = list(sample_frames(model, schema, 25, np.random.default_rng(0), chunk=10))
+    frames = list(row_chunks(model, schema, 25, np.random.default_rng(0), chunk=10).frames())
 
     whole = pl.concat(frames)
     assert whole.schema == pl.Schema({"id": pl.Int64, "share": pl.Float64, "sex": pl.String})
@@ -250,6 +281,6 @@ def test_frames_have_the_types_of_the_schema_and_fresh_row_numbers():
 
 
 def test_no_rows_give_one_empty_frame_with_all_columns():
-    frames = list(sample_frames(random_model(SCHEMA, 2, 0), SCHEMA, 0, np.random.default_rng(0)))
+    frames = list(row_chunks(random_model(SCHEMA, 2, 0), SCHEMA, 0, np.random.default_rng(0)).frames())
 
     assert [frame.shape for frame in frames] == [(0, 4)]

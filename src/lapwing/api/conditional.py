@@ -13,7 +13,7 @@ from lapwing.release.model import ReleasedModel
 from lapwing.sample.atom_matches import chosen_atoms
 from lapwing.sample.conditional_rows import refused_rows, rows_given
 from lapwing.sample.conditions import FEW_ATOMS, Conditioned, conditioned, support
-from lapwing.sample.rows import sample_codes, sample_frames
+from lapwing.sample.rows import CHUNK, RowChunks, row_chunks, sample_codes
 from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
@@ -29,7 +29,6 @@ Where = Any
 
 Drawn = Literal["atoms", "sweeps", "nearest", "nothing"]
 
-_CHUNK: Final = 2**18
 _MANY: Final = 0.1
 """Of the condition rows: where more of them have little support, a warning says so."""
 
@@ -65,20 +64,30 @@ class Support:
         return f"{self.effective_atoms:.1f} effective atoms, {self.share:.3%} of the rows; {how[self.drawn]}"
 
 
+def conditional_chunks(
+    model: ReleasedModel, schema: Schema, n: int | None, where: Where, rng: np.random.Generator
+) -> RowChunks | None:
+    """Prepare rows to be drawn chunk by chunk; None where the condition is a table, with a row for each of its rows."""
+    if not (where is None or isinstance(where, Mapping | str)):
+        return None
+    given = (
+        Conditioned(model, is_matched=True)
+        if where is None
+        else conditioned(model, schema, cast("Mapping[str, object]", where))
+    )
+    count = given.model.rows if n is None else n
+    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+        raise ParameterError(f"the number of rows must be a whole number of at least 0, got {told(n)}")
+    return row_chunks(given.model, schema, count, rng, is_matched=given.is_matched)
+
+
 def conditional_frames(
     model: ReleasedModel, schema: Schema, n: int | None, where: Where, rng: np.random.Generator
 ) -> Iterator["pl.DataFrame"]:
     """Draw rows in chunks; see `Release.sample`."""
-    if where is None or isinstance(where, Mapping | str):
-        given = (
-            Conditioned(model, is_matched=True)
-            if where is None
-            else conditioned(model, schema, cast("Mapping[str, object]", where))
-        )
-        count = given.model.rows if n is None else n
-        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise ParameterError(f"the number of rows must be a whole number of at least 0, got {told(n)}")
-        return sample_frames(given.model, schema, count, rng, is_matched=given.is_matched)
+    chunks = conditional_chunks(model, schema, n, where, rng)
+    if chunks is not None:
+        return chunks.frames()
     conditions = _read(where, schema)
     rows = _rows(conditions)
     if n is not None and n != rows:
@@ -165,8 +174,8 @@ def _given_frames(
 
     rows = _rows(conditions)
     codes = _codes(model, schema, conditions, rng)
-    for start in range(0, max(rows, 1), _CHUNK):
-        stop = min(start + _CHUNK, rows)
+    for start in range(0, max(rows, 1), CHUNK):
+        stop = min(start + CHUNK, rows)
         frame = decode({name: values[start:stop] for name, values in codes.items()}, schema, rng, start)
         for numbers, given in conditions:
             here = np.flatnonzero((numbers >= start) & (numbers < stop))
@@ -189,12 +198,12 @@ def _codes(
     codes = {field.name: np.empty(rows, dtype=field.domain.dtype) for field in schema.columns}
     effective = np.full(rows, np.inf)
     for numbers, given in conditions:
-        for start in range(0, numbers.size, _CHUNK):
-            places = numbers[start : start + _CHUNK]
+        for start in range(0, numbers.size, CHUNK):
+            places = numbers[start : start + CHUNK]
             if given is None:
-                (drawn,) = sample_codes(model, schema, places.size, rng, chunk=_CHUNK)
+                (drawn,) = sample_codes(model, schema, places.size, rng, chunk=CHUNK)
             else:
-                part = {name: each[start : start + _CHUNK] for name, each in given.codes.items()}
+                part = {name: each[start : start + CHUNK] for name, each in given.codes.items()}
                 found = rows_given(model, schema, part, rng, called=places + 1)
                 drawn, effective[places] = found.codes, found.support
             for name, values in drawn.items():

@@ -2,7 +2,9 @@
 
 Which atoms: one systematic sample. Positions ``(i + u) / n`` with a single uniform u fall on the atoms in proportion to
 their weights, so every atom is drawn floor or ceil of its expected number of times. Chunk c of C takes the positions
-``i = c mod C``, which is a systematic sample itself; the union of the chunks is exactly the whole one.
+``i = o mod C`` for an offset o of its own, which is a systematic sample itself; the union of the chunks is exactly the
+whole one. Each chunk has its own generator, so that it is a function of the model, n, the seed and c: the same rows
+come out whether chunks are drawn in order, at once, on other machines, or again after a failure.
 
 Which codes: inside a chunk, the rows that share a law of a column take its pieces systematically and lie in strata
 inside each piece, in an order that is random and independent from column to column. So every row has exactly the law of
@@ -19,12 +21,13 @@ their atom has in the columns that the rule ties together.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.release.model import Indexed, ReleasedModel
+from lapwing.sample.chunk_generators import chunk_generator, parted
 from lapwing.sample.conditions import FEW_ATOMS, effective_atoms
 from lapwing.sample.draws import AtomRows, Histogram, draw_column, row_ends
 from lapwing.sample.log_linear import SweptRows, grouped, warmed
@@ -37,7 +40,9 @@ from lapwing.schema.schemas import Schema
 if TYPE_CHECKING:
     import polars as pl
 
-_MAX_ROWS = 2**40
+CHUNK: Final = 2**18
+"""Rows of a chunk where nothing else is asked for: part of what the rows of a seed are."""
+_MAX_ROWS: Final = 2**40
 
 
 class _Source(Protocol):
@@ -61,13 +66,121 @@ class _AtomSource:
         return {name: draw_column(law, self.tables.get(name), rows, rng) for name, law in self.model.laws.items()}
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RowChunks:
+    """Rows that can be drawn chunk by chunk, in any order, by anyone who has this.
+
+    Parameters
+    ----------
+    schema : Schema
+        Gives the dtype of each column's codes.
+    n : int
+        Number of rows.
+    offsets : ndarray of int64, shape (chunks,)
+        Where the positions of each chunk begin; the others follow in steps of the number of chunks.
+    parent : numpy.random.Generator
+        Of the generators of the chunks; never drawn from.
+    source : object or None
+        Gives the codes of positions; None where there is no row.
+
+    Notes
+    -----
+    Holds released numbers only, and can be sent to other machines as it is.
+    """
+
+    schema: Schema
+    n: int
+    offsets: np.ndarray
+    parent: np.random.Generator
+    source: _Source | None
+
+    @property
+    def count(self) -> int:
+        """Number of chunks, at least 1."""
+        return self.offsets.size
+
+    def codes(self, number: int) -> dict[str, np.ndarray]:
+        """Return the codes of one chunk, from 0 to ``count - 1``, in the dtypes of the schema."""
+        return self._drawn(number)[0]
+
+    def frame(self, number: int) -> "pl.DataFrame":
+        """Return one chunk as a frame with the schema's types; identifiers count on from the chunks before it."""
+        from lapwing.table.decode import decode  # noqa: PLC0415 - polars takes a quarter of a second to import
+
+        codes, rng = self._drawn(number)
+        return decode(codes, self.schema, rng, self._rows_before(number))
+
+    def frames(self) -> "Iterator[pl.DataFrame]":
+        """Return all chunks as frames, in order."""
+        return map(self.frame, range(self.count))
+
+    def _drawn(self, number: int) -> tuple[dict[str, np.ndarray], np.random.Generator]:
+        """Return the codes of a chunk, and its generator as they left it."""
+        dtypes = {field.name: field.domain.dtype for field in self.schema.columns}
+        rng = chunk_generator(self.parent, number)
+        if self.source is None:
+            return {name: np.empty(0, dtype=dtype) for name, dtype in dtypes.items()}, rng
+        positions = np.arange(int(self.offsets[number]), self.n, self.count)
+        order = rng.permutation(positions.size)
+        drawn = self.source.codes(positions, rng)
+        return {name: drawn[name].astype(dtype, copy=False)[order] for name, dtype in dtypes.items()}, rng
+
+    def _rows_before(self, number: int) -> int:
+        """Return how many rows the chunks before one have."""
+        least, longer = divmod(self.n, self.count)
+        return number * least + int(np.count_nonzero(self.offsets[:number] < longer))
+
+
+def row_chunks(
+    model: ReleasedModel,
+    schema: Schema,
+    n: int,
+    rng: np.random.Generator,
+    *,
+    chunk: int = CHUNK,
+    is_matched: bool = True,
+) -> RowChunks:
+    """Prepare rows of a released model to be drawn chunk by chunk, in any order.
+
+    Parameters
+    ----------
+    model, schema, n, rng, chunk, is_matched
+        As for `sample_codes`.
+
+    Returns
+    -------
+    RowChunks
+        Which together are the rows of `sample_codes`.
+
+    Raises
+    ------
+    ParameterError, CapacityError
+        As `sample_codes`.
+
+    Examples
+    --------
+    >>> from lapwing.release.model import Bernoulli
+    >>> schema = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean"}]})
+    >>> model = ReleasedModel(weights=np.ones(1), rows=3, laws={"flag": Bernoulli(np.ones(1))})
+    >>> found = row_chunks(model, schema, 5, np.random.default_rng(1), chunk=2)
+    >>> found.count, sum(found.codes(number)["flag"].size for number in (2, 0, 1))
+    (3, 5)
+    """
+    _check(n, chunk)
+    # Its own generator for the chunks first, so that what the source needs to begin with changes nothing about them.
+    parent = parted(rng)
+    offsets = rng.permutation(max(1, -(-n // chunk)))
+    source = _source(model, schema, int(n), rng, is_matched=is_matched) if n else None
+    return RowChunks(schema, int(n), offsets, parent, source)
+
+
 def sample_codes(
     model: ReleasedModel,
     schema: Schema,
     n: int,
     rng: np.random.Generator,
     *,
-    chunk: int = 2**18,
+    chunk: int = CHUNK,
     is_matched: bool = True,
 ) -> Iterator[dict[str, np.ndarray]]:
     """Draw rows from a released model, chunk by chunk.
@@ -81,7 +194,7 @@ def sample_codes(
     n : int, 0 to 2**40
         Number of rows.
     rng : numpy.random.Generator
-        The public generator. Same model, n, state and chunk: same rows.
+        The public generator. Same model, n, generator in the same state and chunk: same rows.
     chunk : int, default 2**18, at least 1
         Most rows of one chunk; bounds the memory. Chunks differ in size by one row at most.
     is_matched : bool, default True
@@ -119,59 +232,26 @@ def sample_codes(
     >>> [chunk["flag"].tolist() for chunk in sample_codes(model, schema, 3, np.random.default_rng(1), chunk=2)]
     [[1, 1], [1]]
     """
+    _check(n, chunk)
+    return _each_codes(model, schema, n, rng, (chunk, is_matched))
+
+
+def _check(n: int, chunk: int) -> None:
+    """Refuse a number of rows or a size of chunks that is none."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 0 <= n <= _MAX_ROWS:
         raise ParameterError(f"the number of rows must be a whole number from 0 to 2**40, got {n!r}")
     if chunk < 1:
         raise ParameterError(f"a chunk must hold at least 1 row, got {chunk}; 2**18 suits most machines")
-    return _chunks(model, schema, int(n), rng, (chunk, is_matched))
 
 
-def sample_frames(
-    model: ReleasedModel,
-    schema: Schema,
-    n: int,
-    rng: np.random.Generator,
-    *,
-    chunk: int = 2**18,
-    is_matched: bool = True,
-) -> "Iterator[pl.DataFrame]":
-    """Draw rows from a released model as frames with the schema's types.
-
-    Parameters
-    ----------
-    model, schema, n, rng, chunk, is_matched
-        As for `sample_codes`.
-
-    Yields
-    ------
-    polars.DataFrame
-        All fields in the schema's order; identifiers count on from chunk to chunk.
-    """
-    from lapwing.table.decode import decode  # noqa: PLC0415 - polars takes a quarter of a second to import
-
-    first = 0
-    for codes in sample_codes(model, schema, n, rng, chunk=chunk, is_matched=is_matched):
-        frame = decode(codes, schema, rng, first)
-        first += frame.height
-        yield frame
-
-
-def _chunks(
+def _each_codes(
     model: ReleasedModel, schema: Schema, n: int, rng: np.random.Generator, settings: tuple[int, bool]
 ) -> Iterator[dict[str, np.ndarray]]:
-    """Draw chunk by chunk; the offset of each chunk is random, so that no chunk is special."""
+    """Draw chunk by chunk, when the first is asked for."""
     chunk, is_matched = settings
-    dtypes = {field.name: field.domain.dtype for field in schema.columns}
-    if n == 0:
-        yield {name: np.empty(0, dtype=dtype) for name, dtype in dtypes.items()}
-        return
-    source = _source(model, schema, n, rng, is_matched=is_matched)
-    count = -(-n // chunk)
-    for offset in rng.permutation(count):
-        positions = np.arange(int(offset), n, count)
-        order = rng.permutation(positions.size)
-        drawn = source.codes(positions, rng)
-        yield {name: drawn[name].astype(dtype, copy=False)[order] for name, dtype in dtypes.items()}
+    chunks = row_chunks(model, schema, n, rng, chunk=chunk, is_matched=is_matched)
+    for number in range(chunks.count):
+        yield chunks.codes(number)
 
 
 def _source(model: ReleasedModel, schema: Schema, n: int, rng: np.random.Generator, *, is_matched: bool) -> _Source:
