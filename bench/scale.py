@@ -28,7 +28,7 @@ import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from tempfile import gettempdir
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
@@ -104,7 +104,7 @@ def run(job: Job, options: argparse.Namespace) -> Line:
     """Do one run in a process of its own; return what it found, or how it failed."""
     kind = "reals" if job["mechanism"] == "PMM" else "mixed"
     table = table_of(kind, job["rows"], job["columns"], options.scratch)
-    output = options.scratch / ("rows/" if job["to"] == "folder" else "rows.parquet")
+    output = options.own / ("rows/" if job["to"] == "folder" else "rows.parquet")
     if job["action"] == "release":
         arguments = synthesize(job, table, output)
     else:
@@ -131,7 +131,7 @@ def model_of(job: Job, table: Path, options: argparse.Namespace) -> Path:
     name = f"{job['mechanism']}-{job['rows']}x{job['columns']}-{commit(options.tree)}.lapwing"
     path = options.scratch / name
     if not path.exists():
-        output = options.scratch / "model-rows.parquet"
+        output = options.own / "model-rows.parquet"
         arguments = synthesize(job | {"rows_out": 1000}, table, output)
         found = measured([*arguments, "-o", str(output), "--model", str(path)], options)
         assert found["status"] == "done", found["status"]
@@ -140,7 +140,7 @@ def model_of(job: Job, table: Path, options: argparse.Namespace) -> Path:
 
 def measured(arguments: list[str], options: argparse.Namespace) -> Line:
     """Run a command of Lapwing and return what its process says of itself."""
-    path = options.scratch / "found.json"
+    path = options.own / "found.json"
     removed(path)
     begin = time.perf_counter()
     command = ["nice", "-n", str(options.nice), sys.executable, str(HERE / "scale_worker.py"), str(path), *arguments]
@@ -271,7 +271,9 @@ def main() -> None:
 
         summarise(options.output)
         return
-    run_part(options.part, options)
+    with TemporaryDirectory(dir=options.scratch) as own:
+        options.own = Path(own)
+        run_part(options.part, options)
 
 
 if __name__ == "__main__":

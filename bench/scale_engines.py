@@ -50,10 +50,10 @@ def run_engine(job: Job, options: argparse.Namespace) -> Line:
 
     kind = "people" if job["case"] == "shuffle" else "mixed" if job["columns"] > 5 else "reals"
     folder = table_of(kind, job["rows"], job["columns"], options.scratch)
-    path = options.scratch / "found.json"
+    path = options.own / "found.json"
     removed(path)
     name = "scale_engines.py" if job["part"] == "overhead" else "scale_stages.py"
-    task = json.dumps(job | {"folder": str(folder), "found": str(path), "scratch": str(options.scratch)})
+    task = json.dumps(job | {"folder": str(folder), "found": str(path), "scratch": str(options.own)})
     command = ["nice", "-n", str(options.nice), sys.executable, str(HERE / name), task]
     done = subprocess.run(command, check=False, env=environment(options), capture_output=True, text=True)
     if done.returncode:

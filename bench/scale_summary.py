@@ -128,7 +128,7 @@ def points_of(series: str, lines: Iterable[Line], name: str) -> list[tuple[float
 
 
 def exponents(series: str, lines: Iterable[Line]) -> list[Line]:
-    """Return the least-squares slope on two logarithmic axes over all sizes, and between the largest two; and the cost of more."""
+    """Return slopes on two logarithmic axes, over all sizes and between the largest two, and the cost of a million more."""
     found: list[Line] = []
     kept = list(lines)
     for name in (*MEASURED, *STAGES):
