@@ -12,7 +12,7 @@ from lapwing.audit.bits import PlaybackBits, RecordingBits
 from lapwing.audit.replay import audit_pair
 from lapwing.budget.budget import Budget
 from lapwing.curator import room as rooms
-from lapwing.curator.select_worst import misfit_scores
+from lapwing.curator.select_worst import exact_cells, misfit_scores
 from lapwing.mechanisms import adaptive
 from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.steps import adaptive_costs, refined_columns
@@ -41,7 +41,7 @@ def peeking(patch):
 def scores(asking, question):
     """Return the exact scores of a selection, which no mechanism may know."""
     room = asking.curator
-    return misfit_scores(question, room._counted.cells(question, room._source))
+    return misfit_scores(question, exact_cells(question, room._counted))
 
 
 # --------------------------------------------------------------------------------------- the mechanism sees the rows
@@ -124,7 +124,7 @@ def exact_tables_of_the_room_become_estimates(patch):
 
     def choose(self, candidates, counts, cost):
         question = candidates.question(counts, 0.0, cost)
-        exact = self.curator._counted.cells(question, self.curator._source)
+        exact = exact_cells(question, self.curator._counted)
         return honest(self, candidates, exact[candidates.places].astype(np.float64), cost)
 
     patch.setattr(adaptive._Asking, "choose", choose)
@@ -188,8 +188,8 @@ def the_second_stage_of_a_wide_column_costs_twice_its_share(patch):
 def a_selection_is_drawn_with_the_sensitivity_of_one_row(patch):
     honest = rooms.answer_select_worst
 
-    def answer(questions, source, terms, bits, known):
-        return honest(questions, source, replace(terms, max_rows=1, relation="add-remove"), bits, known)
+    def answer(questions, tables, terms, bits):
+        return honest(questions, tables, replace(terms, max_rows=1, relation="add-remove"), bits)
 
     patch.setattr(rooms, "answer_select_worst", answer)
 
@@ -209,9 +209,9 @@ def noise_of_a_selection_is_used_again(patch):
     words = []
     select, count = rooms.answer_select_worst, rooms.answer_marginal_counts
 
-    def choose(questions, source, terms, bits, known):
+    def choose(questions, tables, terms, bits):
         recording = RecordingBits(bits)
-        answers = select(questions, source, terms, recording, known)
+        answers = select(questions, tables, terms, recording)
         words.append(recording.playback())
         return answers
 
@@ -221,6 +221,21 @@ def noise_of_a_selection_is_used_again(patch):
 
     patch.setattr(rooms, "answer_select_worst", choose)
     patch.setattr(rooms, "answer_marginal_counts", measure)
+
+
+def noise_stays_in_kept_tables(patch):
+    honest = rooms.answer_marginal_counts
+
+    def answer(questions, tables, terms, bits):
+        answers = honest(questions, tables, terms, bits)
+        for each in answers:
+            axes = zip(each.question.columns, each.question.groupings, strict=True)
+            key = tuple(tables._numbers.get(axis, -1) for axis in axes)
+            if key in tables._tables:
+                tables._tables[key] = each.counts.reshape(-1)
+        return answers
+
+    patch.setattr(rooms, "answer_marginal_counts", answer)
 
 
 class Again:
@@ -251,6 +266,7 @@ BUGS = [
     a_selection_is_drawn_with_the_sensitivity_of_one_row,
     a_selection_stays_out_of_the_record,
     noise_of_a_selection_is_used_again,
+    noise_stays_in_kept_tables,
 ]
 
 

@@ -12,6 +12,7 @@ from lapwing.noise.laplace import discrete_laplace
 from lapwing.noise.selection import exponential_mechanism, uniform_below
 from lapwing.release.noise_law import Sensitivity
 from lapwing.release.select_worst import Selected, SelectWorst
+from lapwing.table.exact_tables import ExactTables
 
 
 def with_scores(patch, change):
@@ -69,12 +70,12 @@ def sensitivity_one_in_the_draw_alone(patch):
 def the_best_two_of_one_noisy_ranking(patch):
     honest = answering.answer_select_worst
 
-    def change(questions, source, terms, bits, known):
+    def change(questions, tables, terms, bits):
         if len(questions) < 2:
-            return honest(questions, source, terms, bits, known)
+            return honest(questions, tables, terms, bits)
         asked = questions[0]
         bound = asked.sensitivity(terms.relation, terms.max_rows).l1
-        scores = answering.misfit_scores(asked, known.cells(asked, source))
+        scores = answering.misfit_scores(asked, answering.exact_cells(asked, tables))
         noisy = scores + discrete_laplace(2 * bound / asked.epsilon, scores.size, bits)
         best = np.argsort(-noisy, kind="stable")[: len(questions)].tolist()
         return tuple(Selected(question, choice, bound) for question, choice in zip(questions, best, strict=True))
@@ -121,8 +122,17 @@ def penalties_are_forgotten(patch):
 
 
 def tables_of_an_earlier_release_are_taken_for_this_one(patch):
-    shared = answering.ExactTables()
-    patch.setattr("lapwing.curator.room.ExactTables", lambda: shared)
+    honest, kept = ExactTables.__init__, ({}, {})
+
+    def change(self, source):
+        honest(self, source)
+        self._numbers, self._tables = kept
+
+    def keep(self, *choices):
+        kept[1].update(choices[0])
+
+    patch.setattr(ExactTables, "__init__", change)
+    patch.setattr(ExactTables, "_keep", keep)
 
 
 def coarse_tables_are_cut_not_summed(patch):
@@ -132,7 +142,22 @@ def coarse_tables_are_cut_not_summed(patch):
             cells = cells.take(firsts, axis)
         return cells.reshape(-1)
 
-    patch.setattr(answering, "_summed", change)
+    patch.setattr("lapwing.table.exact_tables._summed", change)
+
+
+def kept_tables_are_told_apart_by_their_columns_alone(patch):
+    honest = ExactTables.count
+
+    def change(self, tables):
+        found = honest(self, tables)
+        names = {number: name for (name, _), number in self._numbers.items()}
+        kept = {tuple(names[number] for number in key): cells for key, cells in self._tables.items()}
+        places = [kept.get(tuple(name for name, _ in table)) for table in tables]
+        return [
+            cells if other is None else np.resize(other, cells.size) for cells, other in zip(found, places, strict=True)
+        ]
+
+    patch.setattr(ExactTables, "count", change)
 
 
 ROOM_BUGS = [
@@ -150,6 +175,7 @@ ROOM_BUGS = [
     penalties_are_forgotten,
     tables_of_an_earlier_release_are_taken_for_this_one,
     coarse_tables_are_cut_not_summed,
+    kept_tables_are_told_apart_by_their_columns_alone,
 ]
 
 

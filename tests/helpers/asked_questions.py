@@ -28,7 +28,7 @@ from lapwing.curator.opening import public_terms
 from lapwing.curator.private_draw import exact_weights
 from lapwing.curator.room import Room
 from lapwing.curator.second_moment import exact_products
-from lapwing.curator.select_worst import ExactTables, misfit_scores
+from lapwing.curator.select_worst import exact_cells, misfit_scores
 from lapwing.curator.table_distances import exact_distances
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.mechanisms.registry import MECHANISMS
@@ -44,6 +44,7 @@ from lapwing.release.split_decisions import SplitDecisions
 from lapwing.release.table_distances import TableDistances
 from lapwing.release.transcript import NoTranscript
 from lapwing.release.tree_counts import TreeCounts
+from lapwing.table.exact_tables import ExactTables
 from lapwing.table.source import code_table
 
 
@@ -142,7 +143,7 @@ def _of_texts(question, source, schema):
 
 _BY_TABLES = {MarginalCounts, TreeCounts}
 _OTHERS = {
-    SelectWorst: lambda asked, source, _: [misfit_scores(asked, ExactTables().cells(asked, source))],
+    SelectWorst: lambda asked, source, _: [misfit_scores(asked, exact_cells(asked, ExactTables(source)))],
     SparseCounts: _of_cells,
     SplitDecisions: _of_cells,
     SecondMoment: lambda asked, source, _: [exact_products(asked.coordinates, source)],

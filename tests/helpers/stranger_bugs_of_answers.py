@@ -25,6 +25,7 @@ from lapwing.release.coordinates import Coordinates
 from lapwing.release.split_decisions import SplitDecisions
 from lapwing.release.statistics import RowStatistic
 from lapwing.release.tree_counts import TreeCounts
+from lapwing.table.exact_tables import ExactTables
 
 # ---------------------------------------------------------------------------------------------- selections and budget
 
@@ -61,8 +62,8 @@ def tables_of_another_release(plant):
     numbers, tables = {}, {}
 
     def make(init):
-        def shared(self):
-            init(self)
+        def shared(self, source):
+            init(self, source)
             self._numbers, self._tables = numbers, tables
 
         return shared
@@ -74,8 +75,8 @@ def tables_of_another_release(plant):
 
         return kept
 
-    patched(plant, select_worst.ExactTables, "__init__", make)
-    patched(plant, select_worst.ExactTables, "_keep", make_keep)
+    patched(plant, ExactTables, "__init__", make)
+    patched(plant, ExactTables, "_keep", make_keep)
 
 
 def columns_in_parallel(plant):

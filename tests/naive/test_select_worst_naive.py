@@ -5,10 +5,11 @@ import polars as pl
 import pytest
 
 from helpers.selections import levels_of, question, random_question, rows_of, scores_by_hand, tables_over
-from lapwing.curator.select_worst import ExactTables, misfit_scores
+from lapwing.curator.select_worst import exact_cells, misfit_scores
 from lapwing.schema.groupings import cut, identity, lookup
 from lapwing.schema.schemas import Schema
 from lapwing.table import source as sources
+from lapwing.table.exact_tables import ExactTables
 from lapwing.table.source import code_table
 from mechanism_checks import MIXED
 
@@ -33,7 +34,7 @@ def frame(rng, rows):
 
 
 def scores(asked, source, tables=None):
-    return misfit_scores(asked, (tables or ExactTables()).cells(asked, source)).tolist()
+    return misfit_scores(asked, exact_cells(asked, tables or ExactTables(source))).tolist()
 
 
 @pytest.mark.parametrize("rows", [0, 1, 30])
@@ -49,7 +50,7 @@ def test_scores_are_those_of_counting_by_hand(rows):
 def test_scores_do_not_depend_on_what_was_asked_before():
     rng = np.random.default_rng(5)
     source = code_table(frame(rng, 40), SCHEMA)
-    known = ExactTables()
+    known = ExactTables(source)
 
     for _ in range(12):
         asked = random_question(rng, SCHEMA, candidates=int(rng.integers(1, 200)), ways=(1, 2))

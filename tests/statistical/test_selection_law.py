@@ -10,10 +10,11 @@ import pytest
 
 from helpers.noise_laws import FALSE_ALARM, chi_square
 from helpers.selections import levels_of, question, rows_of, scores_by_hand
-from lapwing.curator.select_worst import ExactTables, answer_select_worst
+from lapwing.curator.select_worst import answer_select_worst
 from lapwing.noise.bits import SystemBits
 from lapwing.release.terms import Terms
 from lapwing.schema.schemas import Schema
+from lapwing.table.exact_tables import ExactTables
 from lapwing.table.source import code_table
 
 SCHEMA = Schema.from_dict({"fields": [{"name": "x", "type": "string", "categories": ["a", "b", "c"]}]})
@@ -42,7 +43,7 @@ def exact_law(sensitivity):
 
 def choices(terms, epsilon=EPSILON):
     whole = asked(epsilon)
-    answers = answer_select_worst([whole] * DRAWS, small(), terms, SystemBits(), ExactTables())
+    answers = answer_select_worst([whole] * DRAWS, ExactTables(small()), terms, SystemBits())
     return np.bincount([answer.choice for answer in answers], minlength=4)
 
 

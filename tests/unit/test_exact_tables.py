@@ -1,20 +1,26 @@
 """What the room keeps of exact tables between selections: counted once, within a limit, and fast."""
 
+import copy
 import time
+from fractions import Fraction
 
 import numpy as np
 import polars as pl
+import pytest
 
 from helpers.bits import SeededBits, ZeroNoiseBits
 from helpers.selections import CountingSource, levels_of, question, tables_over
 from lapwing.budget.budget import Budget
-from lapwing.curator import select_worst as answering
 from lapwing.curator.room import Room
+from lapwing.errors import ParameterError
+from lapwing.mechanisms.adaptive import Adaptive
+from lapwing.release.questions import MarginalCounts
 from lapwing.release.terms import Terms
 from lapwing.release.transcript import NoTranscript
 from lapwing.schema.domains import Domain
 from lapwing.schema.groupings import cut, evenly
 from lapwing.schema.schemas import Schema
+from lapwing.table import exact_tables as counted
 from lapwing.table.source import code_table
 
 FIELDS = [
@@ -70,7 +76,7 @@ def test_a_later_question_counts_only_what_is_new():
 def test_tables_beyond_the_limit_are_counted_anew_with_the_same_choice(monkeypatch):
     kept = room(bits=SeededBits(1)).ask(asked())[0].choice
     cells = asked().estimates.size
-    monkeypatch.setattr(answering, "CACHE_CELLS", cells - 1)
+    monkeypatch.setattr(counted, "CACHE_CELLS", cells - 1)
     source = CountingSource(SOURCE)
     open_room = room(source=source, bits=SeededBits(1))
 
@@ -84,7 +90,7 @@ def test_tables_beyond_the_limit_are_counted_anew_with_the_same_choice(monkeypat
 
 def test_when_old_and_new_tables_do_not_fit_together_the_new_ones_stay(monkeypatch):
     first, second = question(NAMES, LEVELS, PAIRS[:3]), question(NAMES, LEVELS, PAIRS[3:6])
-    monkeypatch.setattr(answering, "CACHE_CELLS", max(first.estimates.size, second.estimates.size))
+    monkeypatch.setattr(counted, "CACHE_CELLS", max(first.estimates.size, second.estimates.size))
     source = CountingSource(SOURCE)
     open_room = room(source=source)
 
@@ -93,6 +99,89 @@ def test_when_old_and_new_tables_do_not_fit_together_the_new_ones_stay(monkeypat
 
     assert len(source.passes) == 3
     assert source.passes[0] == source.passes[2]
+
+
+def table_of(candidate, cost=Fraction(1, 4)):
+    columns, groupings = zip(*((NAMES[place], LEVELS[place][level]) for place, level in candidate), strict=True)
+    return MarginalCounts(columns=columns, groupings=groupings, cost=Budget.pure(cost))
+
+
+def test_a_table_that_competed_is_measured_without_another_pass():
+    source = CountingSource(SOURCE)
+    open_room = room(source=source, budget=Budget.pure(10))
+    open_room.ask(asked())
+
+    found = [open_room.ask(table_of(candidate))[0].counts for candidate in PAIRS]
+
+    assert len(source.passes) == 1
+    for candidate, counts in zip(PAIRS, found, strict=True):
+        (fresh,) = room().ask(table_of(candidate))
+        assert np.array_equal(counts, fresh.counts)
+    assert found[0].sum() == DATA.height
+
+
+def test_only_tables_that_did_not_compete_are_counted_for_a_batch():
+    source = CountingSource(SOURCE)
+    open_room = room(source=source, budget=Budget.pure(10))
+    open_room.ask(question(NAMES, LEVELS, PAIRS[:1]))
+    single, other = ((0, 0),), ((0, 0), (2, 0))
+
+    answers = open_room.ask(*map(table_of, (single, PAIRS[0], other)))
+
+    assert source.passes[1:] == [[("kind",), ("kind", "flag")]]
+    expected = room(budget=Budget.pure(10)).ask(*map(table_of, (single, PAIRS[0], other)))
+    assert [each.counts.tolist() for each in answers] == [each.counts.tolist() for each in expected]
+
+
+def test_noise_on_a_kept_table_is_fresh_each_time():
+    open_room = room(bits=SeededBits(3), budget=Budget.pure(10))
+    open_room.ask(asked())
+
+    first, second = (open_room.ask(table_of(PAIRS[0]))[0].counts for _ in range(2))
+
+    assert not np.array_equal(first, second)
+
+
+def test_a_table_of_the_same_columns_and_other_groups_is_counted():
+    source = CountingSource(SOURCE)
+    open_room = room(source=source, budget=Budget.pure(10))
+    open_room.ask(question(NAMES, LEVELS, (((0, 1), (1, 1)),)))
+
+    (fine,) = open_room.ask(table_of(((0, 0), (1, 0))))
+
+    assert len(source.passes) == 2
+    assert fine.counts.shape == (LEVELS[0][0].groups, LEVELS[1][0].groups)
+
+
+def test_kept_counts_cannot_be_written_into():
+    tables = counted.ExactTables(SOURCE)
+    tables.cells(NAMES, LEVELS, PAIRS)
+
+    (kept,) = tables.count([((NAMES[0], LEVELS[0][0]), (NAMES[1], LEVELS[1][0]))])
+
+    with pytest.raises(ValueError, match="read-only"):
+        kept += 1
+
+
+def test_exact_tables_show_no_counts_and_are_not_copied():
+    tables = counted.ExactTables(SOURCE)
+    tables.cells(NAMES, LEVELS, PAIRS)
+
+    assert repr(tables) == "ExactTables(private)"
+    with pytest.raises(ParameterError, match="neither pickled nor copied"):
+        copy.copy(tables)
+
+
+def test_adaptive_passes_over_the_rows_a_few_times_whatever_the_rounds():
+    passes = []
+    for rounds in (2, 12):
+        source = CountingSource(SOURCE)
+        curator = room(source=source, bits=SeededBits(5), budget=Budget.zcdp(100))
+        answers = Adaptive(particles=64, rounds=rounds, resolutions=(3, 2))
+        answers.run(curator, SCHEMA, Budget.zcdp(100), np.random.default_rng(5))
+        passes.append(len(source.passes))
+
+    assert passes[0] == passes[1] <= 6
 
 
 def test_ten_thousand_candidates_are_built_in_milliseconds():

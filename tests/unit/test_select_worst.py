@@ -25,11 +25,12 @@ from lapwing.errors import BudgetError, CapacityError, ParameterError
 from lapwing.noise.bits import SystemBits
 from lapwing.release.questions import MarginalCounts, answer_from_dict, question_from_dict, same_question
 from lapwing.release.replay import ReplayCurator
-from lapwing.release.select_worst import Selected, SelectWorst, merged_groups
+from lapwing.release.select_worst import Selected, SelectWorst
 from lapwing.release.terms import Terms
 from lapwing.release.transcript import NoTranscript
 from lapwing.release.tree_counts import TreeCounts
 from lapwing.schema.domains import Domain
+from lapwing.schema.grouping_overlaps import merged_groups
 from lapwing.schema.groupings import cut, identity, lookup, shifted
 from lapwing.schema.hierarchies import hierarchy
 from lapwing.schema.schemas import Schema

@@ -9,10 +9,11 @@ import polars as pl
 import pytest
 
 from helpers.selections import question
-from lapwing.curator.select_worst import ExactTables, misfit_scores
+from lapwing.curator.select_worst import exact_cells, misfit_scores
 from lapwing.release.select_worst import Selected
 from lapwing.schema.groupings import identity, lookup
 from lapwing.schema.schemas import Schema
+from lapwing.table.exact_tables import ExactTables
 from lapwing.table.source import code_table
 
 FIELDS = [
@@ -67,7 +68,9 @@ def scores_of_neighbours(relation, max_rows):
     ]
     whole = asked(schema)
     scores = [
-        misfit_scores(whole, ExactTables().cells(whole, code_table(pl.DataFrame(others + extra, schema=kinds), schema)))
+        misfit_scores(
+            whole, exact_cells(whole, ExactTables(code_table(pl.DataFrame(others + extra, schema=kinds), schema)))
+        )
         for extra in sets
     ]
     if relation == "add-remove":

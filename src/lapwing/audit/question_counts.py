@@ -23,6 +23,7 @@ from lapwing.release.table_distances import TableDistances
 from lapwing.release.terms import Terms
 from lapwing.release.tree_counts import NoisyTree, TreeCounts
 from lapwing.schema.hierarchies import hierarchy
+from lapwing.table.exact_tables import ExactTables
 
 _EPSILON: Final = Fraction(2)
 _SELDOM: Final = 3.2
@@ -91,7 +92,7 @@ def _select_worst() -> Iterator[QuestionCase]:
             label="the worse of two tables",
             sources=sources,
             terms=terms,
-            answer=answering(select_worst, "answer_select_worst", known=select_worst.ExactTables),
+            answer=answering(select_worst, "answer_select_worst", seen_as=ExactTables),
             seen=lambda answer: [answer.choice],
         )
 
@@ -99,7 +100,7 @@ def _select_worst() -> Iterator[QuestionCase]:
 def _penalties(parts: dict[str, Any], source: Any, terms: Terms) -> np.ndarray:  # noqa: ANN401
     """Return penalties with which the first candidate is a rare choice on the first table; for rho one in four."""
     plain = SelectWorst(**parts, penalties=np.zeros(2, dtype=np.int64))
-    scores = select_worst.misfit_scores(plain, select_worst.ExactTables().cells(plain, source))
+    scores = select_worst.misfit_scores(plain, select_worst.exact_cells(plain, ExactTables(source)))
     odds = _SELDOM if plain.notion == "pure" else float(_EPSILON) / 2
     ahead = round(odds * 2 * plain.sensitivity(terms.relation, terms.max_rows).l1 / float(_EPSILON))
     return np.array([ahead + scores[0] - scores[1], 0])

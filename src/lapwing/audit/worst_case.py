@@ -21,7 +21,12 @@ AnswerAll = Callable[[Sequence[Any], CodedSource, Terms, BitSource], Sequence[An
 _BATCH: Final = 2000
 
 
-def answering(module: ModuleType, name: str, known: Callable[[], Any] | None = None, **settings: Any) -> AnswerAll:  # noqa: ANN401
+def answering(
+    module: ModuleType,
+    name: str,
+    seen_as: Callable[[CodedSource], Any] | None = None,
+    **settings: Any,  # noqa: ANN401
+) -> AnswerAll:
     """Return a way to answer questions by a function of a module, as it is when it is called.
 
     Parameters
@@ -30,15 +35,15 @@ def answering(module: ModuleType, name: str, known: Callable[[], Any] | None = N
         Of the room.
     name : str
         Its function that answers.
-    known : callable, optional
-        Makes what the function takes beyond questions, source, terms and bits, anew for every batch.
+    seen_as : callable, optional
+        Makes of the source what the function takes in its place, anew for every batch.
     **settings
         What it takes by name.
     """
 
     def answer(questions: Sequence[Any], source: CodedSource, terms: Terms, bits: BitSource) -> Sequence[Any]:
-        more = () if known is None else (known(),)
-        found: Sequence[Any] = getattr(module, name)(questions, source, terms, bits, *more, **settings)
+        rows = source if seen_as is None else seen_as(source)
+        found: Sequence[Any] = getattr(module, name)(questions, rows, terms, bits, **settings)
         return found
 
     return answer

@@ -10,20 +10,20 @@ from lapwing.noise.laplace import discrete_laplace
 from lapwing.release.noise_law import NoiseLaw
 from lapwing.release.questions import MarginalCounts, NoisyCounts
 from lapwing.release.terms import Terms
-from lapwing.table.source import CodedSource
+from lapwing.table.exact_tables import Counted
 
 
 def answer_marginal_counts(
-    questions: Sequence[MarginalCounts], source: CodedSource, terms: Terms, bits: BitSource
+    questions: Sequence[MarginalCounts], source: Counted, terms: Terms, bits: BitSource
 ) -> tuple[NoisyCounts, ...]:
-    """Count all tables in one pass over the rows and add fresh noise to every cell.
+    """Count all tables in at most one pass over the rows and add fresh noise to every cell.
 
     Parameters
     ----------
     questions : sequence of MarginalCounts
         Already charged.
-    source : CodedSource
-        The private rows, at most ``terms.max_rows`` of each unit.
+    source : Counted
+        The private rows, at most ``terms.max_rows`` of each unit, or exact tables of them.
     terms : Terms
         Give the relation that the noise is calibrated for.
     bits : BitSource

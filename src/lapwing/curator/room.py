@@ -14,7 +14,7 @@ from lapwing.curator.marginal_counts import answer_marginal_counts
 from lapwing.curator.plain import is_plain
 from lapwing.curator.private_draw import answer_private_draw
 from lapwing.curator.second_moment import answer_second_moment
-from lapwing.curator.select_worst import ExactTables, answer_select_worst
+from lapwing.curator.select_worst import answer_select_worst
 from lapwing.curator.sparse_counts import answer_sparse_counts
 from lapwing.curator.split_decisions import answer_split_decisions
 from lapwing.curator.table_distances import answer_table_distances
@@ -35,6 +35,7 @@ from lapwing.release.terms import Terms
 from lapwing.release.transcript import AnswerSink
 from lapwing.release.tree_counts import TreeCounts
 from lapwing.schema.schemas import Schema
+from lapwing.table.exact_tables import ExactTables
 from lapwing.table.source import CodedSource
 
 _ANSWERED: Final[Mapping[type[Question], Any]] = MappingProxyType(
@@ -105,7 +106,7 @@ class Room:
         self._record = list(recorded)
         self._delta = delta
         self._spent = Budget(budget.notion, budget.amount * 0)
-        self._counted = ExactTables()
+        self._counted = ExactTables(source)
 
     @property
     def terms(self) -> Terms:
@@ -137,7 +138,7 @@ class Room:
         for kind, batch in groupby(questions, type):
             asked: list[Any] = list(batch)
             if kind is SelectWorst:
-                answers += answer_select_worst(asked, self._source, self._terms, self._bits, self._counted)
+                answers += answer_select_worst(asked, self._counted, self._terms, self._bits)
             elif kind is LinearStatistics:
                 answers += answer_linear_statistics(asked, self._source, self._terms, self._bits, schema=self._schema)
             elif kind is CategorySelection:
@@ -145,7 +146,7 @@ class Room:
             elif kind in _ANSWERED:
                 answers += _ANSWERED[kind](asked, self._source, self._terms, self._bits)
             else:
-                answers += answer_marginal_counts(asked, self._source, self._terms, self._bits)
+                answers += answer_marginal_counts(asked, self._counted, self._terms, self._bits)
         return tuple(answers)
 
     def _check(self, question: Question) -> None:

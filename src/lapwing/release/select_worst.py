@@ -19,6 +19,7 @@ from lapwing.release.noise_law import NoisyTable, Sensitivity, row_sensitivity
 from lapwing.release.packing import MAX_CELLS
 from lapwing.release.plain import read_key, read_list, read_rational
 from lapwing.release.terms import Relation
+from lapwing.schema.grouping_overlaps import merged_groups
 from lapwing.schema.groupings import Grouping
 
 Levels = tuple[tuple[Grouping, ...], ...]
@@ -32,7 +33,6 @@ LARGEST_SCORE = 2**60
 
 _DIGEST = re.compile(r"([0-9a-f]{64})?", re.ASCII)
 _LAYOUTS = 16
-_MERGES = 512
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -355,36 +355,3 @@ def _cells(levels: Levels, lengths: np.ndarray, pairs: np.ndarray) -> np.ndarray
     if total > MAX_CELLS:
         raise CapacityError(f"the candidates have {total:.0f} cells, above {MAX_CELLS}; give fewer or coarser tables")
     return np.multiply.reduceat(sizes, starts)
-
-
-@lru_cache(maxsize=_MERGES)
-def merged_groups(fine: Grouping, coarse: Grouping) -> np.ndarray | None:
-    """Return the coarse group of each fine group.
-
-    Parameters
-    ----------
-    fine, coarse : Grouping
-        Of one column.
-
-    Returns
-    -------
-    ndarray of int64, shape (fine.groups,), or None
-        Found through one code of each fine group; None where the coarse grouping does not merge fine groups.
-
-    Examples
-    --------
-    >>> fine, coarse = (Grouping(values=4, reserved=1, kind="shift", shift=s) for s in (0, 1))
-    >>> merged_groups(fine, coarse).tolist(), merged_groups(coarse, fine)
-    ([0, 0, 1, 1, 2], None)
-    """
-    if (fine.values, fine.reserved) != (coarse.values, coarse.reserved):
-        return None
-    starts, _, groups = fine.pieces()
-    merged = np.zeros(fine.groups, dtype=np.int64)
-    merged[groups] = coarse.apply(starts)
-    # Both maps are constant between the starts of their runs, so it is enough to compare them there.
-    codes = np.concatenate((starts, coarse.pieces()[0]))
-    if not np.array_equal(merged[fine.apply(codes)], coarse.apply(codes)):
-        return None
-    merged.flags.writeable = False
-    return merged

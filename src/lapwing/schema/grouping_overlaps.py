@@ -1,11 +1,15 @@
-"""What several groupings of one domain tell apart together, and where their groups lie."""
+"""What several groupings of one domain tell apart together, where their groups lie, and which one merges another's."""
 
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from lapwing.schema.groupings import Grouping
+
+_MERGES: Final = 512
 
 
 def told_apart(groupings: Sequence[Grouping]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -49,3 +53,36 @@ def group_ends(grouping: Grouping) -> tuple[npt.NDArray[np.int64], npt.NDArray[n
     np.minimum.at(low, owner, starts)
     np.maximum.at(high, owner, stops)
     return low, high
+
+
+@lru_cache(maxsize=_MERGES)
+def merged_groups(fine: Grouping, coarse: Grouping) -> npt.NDArray[np.int64] | None:
+    """Return the coarse group of each fine group.
+
+    Parameters
+    ----------
+    fine, coarse : Grouping
+        Of one column.
+
+    Returns
+    -------
+    ndarray of int64, shape (fine.groups,), or None
+        Found through one code of each fine group; None where the coarse grouping does not merge fine groups.
+
+    Examples
+    --------
+    >>> fine, coarse = (Grouping(values=4, reserved=1, kind="shift", shift=s) for s in (0, 1))
+    >>> merged_groups(fine, coarse).tolist(), merged_groups(coarse, fine)
+    ([0, 0, 1, 1, 2], None)
+    """
+    if (fine.values, fine.reserved) != (coarse.values, coarse.reserved):
+        return None
+    starts, _, groups = fine.pieces()
+    merged = np.zeros(fine.groups, dtype=np.int64)
+    merged[groups] = coarse.apply(starts)
+    # Both maps are constant between the starts of their runs, so it is enough to compare them there.
+    codes = np.concatenate((starts, coarse.pieces()[0]))
+    if not np.array_equal(merged[fine.apply(codes)], coarse.apply(codes)):
+        return None
+    merged.flags.writeable = False
+    return merged
