@@ -18,8 +18,9 @@ from lapwing.table.files import FilesReader, find_files, header_fault, open_file
 from lapwing.table.frames import ArrowReader, LazyReader, PolarsReader, is_nested_arrow
 from lapwing.table.guard import guarded
 from lapwing.table.pandas_frames import PandasReader, is_nested_pandas
+from lapwing.table.spark_frames import SparkReader
 
-Kind = Literal["pandas", "polars", "pyarrow", "path"]
+Kind = Literal["pandas", "polars", "pyarrow", "path", "duckdb", "dask", "spark"]
 """What the user's table is; rows out come back in the same kind."""
 
 _MOST_NAMED = 5
@@ -118,6 +119,8 @@ def _open_frame(data: Any, wanted: list[str]) -> RowReader:  # noqa: ANN401 - th
         _check_names(names, wanted, "the table")
         _check_nested({name for name in wanted if is_nested_pandas(data.dtypes[name])}, wanted)
         return PandasReader(data)
+    if _is_a(data, "pyspark", {"DataFrame"}):
+        return _open_spark(data, wanted)
     data = without_batches(data)
     if _is_a(data, "pyarrow", {"Table"}):
         _check_names(list(data.schema.names), wanted, "the table")
@@ -125,7 +128,7 @@ def _open_frame(data: Any, wanted: list[str]) -> RowReader:  # noqa: ANN401 - th
         return ArrowReader(data)
     raise DataError(
         f"data of type {type(data).__name__} is not a table; "
-        "give a pandas, Polars or PyArrow table, or the path of a .parquet or .csv file"
+        "give a pandas, Polars, PyArrow or Spark table, or the path of a .parquet or .csv file"
     )
 
 
@@ -135,6 +138,15 @@ def _open_polars(data: pl.DataFrame | pl.LazyFrame, wanted: list[str]) -> RowRea
     _check_names(schema.names(), wanted, "the table")
     _check_nested({name for name in wanted if schema[name].is_nested()}, wanted)
     return PolarsReader(data) if isinstance(data, pl.DataFrame) else LazyReader(data, what)
+
+
+def _open_spark(data: Any, wanted: list[str]) -> RowReader:  # noqa: ANN401 - a Spark frame, which has no static type
+    if type(data).__module__.startswith("pyspark.pandas."):
+        data = guarded("the Spark frame cannot be used", data.to_spark)
+    reader = SparkReader(data)
+    _check_names(reader.names, wanted, "the table")
+    _check_nested(reader.nested, wanted)
+    return reader
 
 
 def _is_a(data: object, package: str, names: set[str]) -> bool:

@@ -20,6 +20,8 @@ from lapwing.table.frames import LazyReader, unreadable
 from lapwing.table.guard import guarded
 from lapwing.table.open_cells import open_texts
 from lapwing.table.readers import RowReader, open_table
+from lapwing.table.spark_frames import SparkReader
+from lapwing.table.spark_source import SparkSource
 from lapwing.table.truncation import Kept, OrderDigest, changed, cut_chunks, kept_rows, row_hashes, with_kept
 from lapwing.table.units import UnitNumbers
 
@@ -71,7 +73,10 @@ def code_table(
     >>> source.count([(("flag", identity(schema.field("flag").domain)),), ()])
     [array([0, 2, 1]), array([3])]
     """
-    rows = _Rows(open_table(data, schema), schema, chunk_rows)
+    reader = open_table(data, schema)
+    if isinstance(reader, SparkReader):
+        return SparkSource(reader, schema, chunk_rows)
+    rows = _Rows(reader, schema, chunk_rows)
     limit = CACHE_BYTES if memory is None else memory
     unit = schema.privacy_unit
     if unit is None:

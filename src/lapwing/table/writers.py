@@ -1,8 +1,9 @@
-"""Rows out: in the kind of frame that came in, or streamed to a file. Sees no private row."""
+"""Rows out: in the kind of frame that came in, or streamed to a file or folder. Sees no private row."""
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -13,14 +14,16 @@ from polars.io.plugins import register_io_source
 
 from lapwing.errors import DataError
 from lapwing.schema.scalars import quote
+from lapwing.table.in_order import in_order
+from lapwing.table.row_files import Format, part_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Format = Literal["parquet", "csv"]
 
-
-def to_frame_kind(frame: pl.DataFrame, kind: Literal["pandas", "polars", "pyarrow", "path"]) -> Any:  # noqa: ANN401
+def to_frame_kind(
+    frame: pl.DataFrame, kind: Literal["pandas", "polars", "pyarrow", "path", "duckdb", "dask", "spark"]
+) -> Any:  # noqa: ANN401 - a frame of the user's own library
     """Return a frame as the library of the user's own table knows it.
 
     Parameters
@@ -80,6 +83,44 @@ def write_rows(
     else:
         return
     raise DataError(f"file {quote(str(path))} cannot be written ({reason}); choose a place with free space")
+
+
+def write_parts(
+    frame: Callable[[int], pl.DataFrame], count: int, folder: Path, *, frames_per_file: int, threads: int
+) -> None:
+    """Write frames to a folder of Parquet files, several files at once.
+
+    Parameters
+    ----------
+    frame : callable
+        Gives the frame of a number from 0 to ``count - 1``; may be called by several threads at once.
+    count : int, at least 1
+        Number of frames; all with the same columns and types.
+    folder : Path
+        An empty folder. The files in it are named ``part-00000.parquet`` and on, and hold the frames in order.
+    frames_per_file : int, at least 1
+        How many frames a file holds; the last one may hold fewer.
+    threads : int, at least 1
+        Each writes one file, and holds one frame at a time.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be written. Files that are not done by then are left as they are.
+    """
+    is_over = threading.Event()
+
+    def frames_of(part: int) -> Iterator[pl.DataFrame]:
+        for number in range(part * frames_per_file, min((part + 1) * frames_per_file, count)):
+            # The first frame is always made, as a file needs its types.
+            if not is_over.is_set() or number == part * frames_per_file:
+                yield frame(number)
+
+    def write(part: int) -> None:
+        write_rows(frames_of(part), folder / part_name(part), "parquet")
+
+    for _ in in_order(write, -(-count // frames_per_file), threads, is_over):
+        pass
 
 
 def _reason(error: OSError | pl.exceptions.ComputeError) -> str:
