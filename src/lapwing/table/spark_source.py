@@ -156,12 +156,15 @@ def coded_by_unit(schema: Schema, rows: int, batches: Iterable["pa.RecordBatch"]
 
 def cut(schema: Schema, rows: int, batches: Iterable["pa.RecordBatch"]) -> Iterator[dict[str, Any]]:
     """Give the codes of the rows that are kept of a partition that is sorted by unit, chunk by chunk."""
+    import pyarrow as pa  # noqa: PLC0415 - comes with Spark
+
     record, columns = record_type(schema), tuple(field.name for field in schema.columns)
 
     def parts() -> Iterator[UnitRows]:
         for table in part_tables(batches, rows):
             _check_faults_of(table)
-            stored = table["row"].combine_chunks()
+            # A setting of Spark's sessions makes the places of cells 64 bits wide.
+            stored = table["row"].cast(pa.binary()).combine_chunks()
             units = pl.Series(pl.from_arrow(table["unit"])).cast(pl.String)
             yield UnitRows(units, unpacked(_bytes_of(stored), record, columns))
 
