@@ -8,8 +8,9 @@ from typing import overload
 from lapwing.api.bought_evaluation import bought_evaluation
 from lapwing.api.bought_running import BoughtEvaluation
 from lapwing.api.generators import checked_seed, fresh_seed, generator
+from lapwing.api.loading import load
 from lapwing.api.progress import told
-from lapwing.api.release import Release, load
+from lapwing.api.release import Release
 from lapwing.api.report import release_sections
 from lapwing.api.settings import usable_schema
 from lapwing.budget.budget import Number

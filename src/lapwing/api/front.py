@@ -7,9 +7,10 @@ from lapwing.api.anonymize import anonymize
 from lapwing.api.evaluate import evaluate
 from lapwing.api.linked import synthesize_linked
 from lapwing.api.linked_release import LinkedRelease, load_linked
+from lapwing.api.loading import load
 from lapwing.api.plan import Plan, plan
 from lapwing.api.public_tables import PublicTable
-from lapwing.api.release import Release, load
+from lapwing.api.release import Release
 from lapwing.api.schema_draft import Schema
 from lapwing.api.synthesize import resume, synthesize
 from lapwing.api.synthesizer import Synthesizer

@@ -5,28 +5,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from lapwing.api.accuracy import release_accuracy
+from lapwing.api.accuracy_choice import chosen_accuracy
 from lapwing.api.accuracy_conditions import Condition
-from lapwing.api.accuracy_queries import count_accuracy, table_accuracy
 from lapwing.api.answers import answer_table, answers_in_one_frame, table_name
 from lapwing.api.certified import certified_table
-from lapwing.api.conditional import Support, Where, conditional_frames, support_of, with_index_of
+from lapwing.api.conditional import Support, Where, support_of, with_index_of
 from lapwing.api.croissant import write_croissant
-from lapwing.api.generators import checked_seed, fresh_seed, generator
-from lapwing.api.queries import Groups, asked_table, checked_failure
+from lapwing.api.queries import Groups, asked_table
 from lapwing.api.replicates import Replicates, make_replicates
 from lapwing.api.report import release_html
+from lapwing.api.rows_out import ROWS_PER_FILE, RowsOut, rows_frame, rows_out, write_release
 from lapwing.budget.budget import Number
-from lapwing.errors import ParameterError
 from lapwing.evaluate.accuracy import Accuracy, CountAccuracy, TableAccuracy
 from lapwing.release.certificate import Certificate
-from lapwing.release.files import SavedRelease, load_release, save_release
+from lapwing.release.files import SavedRelease, save_release
 from lapwing.release.model import ReleasedModel
 from lapwing.release.questions import Answer
 from lapwing.schema.scalars import path_text
 from lapwing.schema.schemas import Schema
 from lapwing.table.outputs import write_whole
-from lapwing.table.readers import Kind, check_kind
+from lapwing.table.readers import Kind
 from lapwing.table.writers import to_frame_kind
 
 if TYPE_CHECKING:
@@ -47,7 +45,7 @@ class Release:
         What was spent on what, and what was assumed.
     noisy : tuple of answers
         Every answer that the mechanism saw.
-    kind : {"pandas", "polars", "pyarrow", "path"}
+    kind : {"pandas", "polars", "pyarrow", "path", "duckdb", "dask", "spark"}
         The frame kind of the input; rows come back in it.
     seed : int or None
         The caller's seed, used by `sample` when it is given none.
@@ -98,24 +96,53 @@ class Release:
         Returns
         -------
         frame
-            pandas for a pandas table, PyArrow for PyArrow, Polars otherwise; the schema's columns and types.
+            pandas for a pandas table, PyArrow for PyArrow and DuckDB, Polars for Polars and paths; for Dask and Spark a
+            lazy frame that the workers draw. The schema's columns and types.
 
         Raises
         ------
         ParameterError
             If ``n`` or the seed is out of range, matching rows have probability 0, or a condition does not fit.
         """
-        import polars as pl  # noqa: PLC0415
-
-        frames = list(self.frames(n, seed=seed, where=where))
-        return with_index_of(where, to_frame_kind(pl.concat(frames), self.kind))
+        return with_index_of(where, rows_frame(self.rows(n, seed=seed, where=where), self.schema, self.kind))
 
     def frames(self, n: int | None = None, *, seed: int | None = None, where: Where = None) -> Iterator["pl.DataFrame"]:
         """Draw the rows of `sample` in chunks of Polars frames; at least one frame, empty when ``n`` is 0."""
-        chosen = checked_seed(seed)
-        if chosen is None:
-            chosen = fresh_seed() if self.seed is None else self.seed
-        return conditional_frames(self.model, self.schema, n, where, generator(chosen, "rows"))
+        return self.rows(n, seed=seed, where=where).frames()
+
+    def rows(self, n: int | None = None, *, seed: int | None = None, where: Where = None) -> RowsOut:
+        """Prepare the rows of `sample`, of which none is drawn yet."""
+        return rows_out(self.model, self.schema, n, where, (seed, self.seed))
+
+    def write(
+        self,
+        path: str | Path,
+        n: int | None = None,
+        seed: int | None = None,
+        where: Where = None,
+        *,
+        rows_per_file: int = ROWS_PER_FILE,
+    ) -> None:
+        """Draw rows as `sample` does and write them, however many, in the memory of a few chunks.
+
+        Parameters
+        ----------
+        path : path
+            A ``.parquet`` or ``.csv`` file; or, with a slash at its end or where there is one already, a folder of
+            Parquet files. It appears whole or not at all, and replaces earlier rows.
+        n, seed, where
+            As for `sample`.
+        rows_per_file : int, at least 2**18, default 2**22
+            Most rows of a file of a folder.
+
+        Raises
+        ------
+        ParameterError
+            As `sample`; or if the path is none for rows, or is a folder with other files in it.
+        DataError
+            If it cannot be written.
+        """
+        write_release(self.rows(n, seed=seed, where=where), path, rows_per_file=rows_per_file)
 
     def support(self, where: Where) -> Any:  # noqa: ANN401
         """Return how well the model knows the rows that `sample` draws under a condition.
@@ -185,8 +212,7 @@ class Release:
         made from the earliest answer that covers the cell, so that it holds for mechanisms that choose later questions
         by earlier answers. Rows beyond ``maxRows`` per unit are not counted.
         """
-        ask = asked_table(weighted)
-        table = ask(
+        table = asked_table(weighted)(
             self.model,
             self.schema,
             self.noisy,
@@ -268,18 +294,16 @@ class Release:
         Costs no budget and simulates nothing: the same release gives the same figures each time. A table or count
         stands on the earliest answer that covers all of it, as the intervals of `query` do.
         """
-        failure = checked_failure(confidence)
-        if (columns is not None and where is not None) or (groups is not None and columns is None):
-            raise ParameterError(
-                "accuracy is told of a table (columns, perhaps with groups) or of a condition (where); ask for each "
-                "by itself"
-            )
-        public, of = self.certificate.public_rows, (self.model, self.schema, self.noisy)
-        if where is not None:
-            return count_accuracy(*of, where, failure=failure, public_rows=public)
-        if columns is not None:
-            return table_accuracy(*of, columns, groups=groups, failure=failure, public_rows=public)
-        return release_accuracy(self.model, self.schema, self.certificate, self.noisy, failure)
+        return chosen_accuracy(
+            self.model,
+            self.schema,
+            self.certificate,
+            self.noisy,
+            columns=columns,
+            confidence=confidence,
+            where=where,
+            groups=groups,
+        )
 
     def replicates(self, m: int, rows: int | None = None, seed: int | None = None) -> Replicates:
         """Simulate the release again and again, to learn what estimates from it are off by.
@@ -373,27 +397,3 @@ class Release:
         its cost lines, with epsilon and delta as plain numbers that are never below the exact ones.
         """
         write_croissant(self.schema, self.certificate, path, rows=rows, certificate_file=certificate, about=about)
-
-
-def load(path: str | Path, kind: Kind = "path") -> Release:
-    """Read a ``.lapwing`` file; safe on files from strangers.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    kind : {"pandas", "polars", "pyarrow", "path"}, default "path"
-        The frames that rows and tables come in; Polars for ``path``.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such kind of frame.
-    DataError
-        If the file cannot be read or is not a Lapwing model file.
-    """
-    check_kind(kind)
-    saved = load_release(Path(path_text("path", path)))
-    return Release(
-        schema=saved.schema, model=saved.model, certificate=saved.certificate, noisy=saved.answers, kind=kind
-    )

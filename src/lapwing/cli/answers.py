@@ -26,7 +26,7 @@ def answers(
     quiet: Quiet = False,
 ) -> None:
     """Write the noisy tables behind a saved model."""
-    from lapwing.api.release import load  # noqa: PLC0415
+    from lapwing.api.loading import load  # noqa: PLC0415
 
     release = load(model)
     with whole_folder(output) as folder:

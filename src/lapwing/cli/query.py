@@ -48,7 +48,7 @@ def query(
     wanted = number_or_measured(groups)
 
     from lapwing.api.intervals import measured_groupings  # noqa: PLC0415
-    from lapwing.api.release import load  # noqa: PLC0415
+    from lapwing.api.loading import load  # noqa: PLC0415
 
     release = load(model)
     table = release.query(column, wanted, confidence, weighted=weighted)

@@ -22,7 +22,7 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Write a publishable report about a saved model (needs lapwing[report])."""
-    from lapwing.api.release import load  # noqa: PLC0415
+    from lapwing.api.loading import load  # noqa: PLC0415
 
     check_html(output)
     with whole_files([output], [model]) as (place,):

@@ -45,7 +45,7 @@ def sample(
     rows_format(output)
     _check(rows, where, where_file)
 
-    from lapwing.api.release import load  # noqa: PLC0415
+    from lapwing.api.loading import load  # noqa: PLC0415
 
     release = load(model)
     say = speaker(context, quiet)

@@ -20,7 +20,7 @@ their atom has in the columns that the rule ties together.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
@@ -108,11 +108,20 @@ class RowChunks:
         from lapwing.table.decode import decode  # noqa: PLC0415 - polars takes a quarter of a second to import
 
         codes, rng = self._drawn(number)
-        return decode(codes, self.schema, rng, self._rows_before(number))
+        return decode(codes, self.schema, rng, self.rows_before(number))
 
     def frames(self) -> "Iterator[pl.DataFrame]":
         """Return all chunks as frames, in order."""
         return map(self.frame, range(self.count))
+
+    def rows_before(self, number: int) -> int:
+        """Return how many rows the chunks before one have."""
+        least, longer = divmod(self.n, self.count)
+        return number * least + int(np.count_nonzero(self.offsets[:number] < longer))
+
+    def no_rows(self) -> "pl.DataFrame":
+        """Return a frame of the same columns and types without rows."""
+        return replace(self, n=0, offsets=np.zeros(1, np.int64), source=None).frame(0)
 
     def _drawn(self, number: int) -> tuple[dict[str, np.ndarray], np.random.Generator]:
         """Return the codes of a chunk, and its generator as they left it."""
@@ -124,11 +133,6 @@ class RowChunks:
         order = rng.permutation(positions.size)
         drawn = self.source.codes(positions, rng)
         return {name: drawn[name].astype(dtype, copy=False)[order] for name, dtype in dtypes.items()}, rng
-
-    def _rows_before(self, number: int) -> int:
-        """Return how many rows the chunks before one have."""
-        least, longer = divmod(self.n, self.count)
-        return number * least + int(np.count_nonzero(self.offsets[:number] < longer))
 
 
 def row_chunks(

@@ -1,4 +1,4 @@
-"""Output files that appear whole or not at all. Pure file handling: nothing here knows what a row is.
+"""Output files and folders that appear whole or not at all. Pure file handling: nothing here knows what a row is.
 
 Temporary files are made in hidden folders beside the targets before the work begins, so that a target that cannot be
 written is refused before anything is spent. When the work is done they are flushed to the disk and renamed; when it
@@ -10,12 +10,13 @@ import errno
 import os
 import stat
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
 from lapwing.errors import DataError, ParameterError
+from lapwing.table.row_files import is_part
 from lapwing.table.staging import alone_in, staged
 
 _CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF)
@@ -28,17 +29,24 @@ class Place:
     Parameters
     ----------
     target : Path
-        The file that appears at the end, with symbolic links followed.
+        The file or folder that appears at the end, with symbolic links followed.
     temporary : Path
-        A file in a hidden folder beside it.
+        A file or folder in a hidden folder beside it.
     """
 
     target: Path
     temporary: Path
 
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder of parts."""
+        return self.temporary.is_dir()
+
 
 @contextlib.contextmanager
-def whole_files(targets: Sequence[Path], inputs: Sequence[Path] = ()) -> Iterator[tuple[Path, ...]]:
+def whole_files(
+    targets: Sequence[Path], inputs: Sequence[Path] = (), folders: Collection[Path] = ()
+) -> Iterator[tuple[Path, ...]]:
     """Write a set of files that appear together, in order, when the block ends well.
 
     Parameters
@@ -48,16 +56,19 @@ def whole_files(targets: Sequence[Path], inputs: Sequence[Path] = ()) -> Iterato
         it is taken away first, so that a set that a crash cut short has none.
     inputs : sequence of Path
         Files that are read, and must not be among the targets.
+    folders : collection of Path, optional
+        Those targets that are folders, to be filled with files of rows. An earlier folder is replaced
+        if it holds such files only.
 
     Yields
     ------
     tuple of Path
-        Empty files to write instead of the targets.
+        Empty files, or folders, to write instead of the targets.
 
     Raises
     ------
     ParameterError
-        If a target is named twice or is an input.
+        If a target is named twice, is an input, or lies with an input or another target in a folder that is written.
     DataError
         If a target cannot be written, or the disk is full.
 
@@ -78,9 +89,11 @@ def whole_files(targets: Sequence[Path], inputs: Sequence[Path] = ()) -> Iterato
     real = _distinct(targets, inputs)
     for target in targets:
         _check_folder(target)
+    inside = [Path(os.path.realpath(folder)) for folder in folders]
+    _check_parts(inside, [*targets, *inputs])
     failure = None
     with contextlib.ExitStack() as hidden:
-        places = _reserve(real, hidden)
+        places = _reserve(real, hidden, inside)
         try:
             yield tuple(place.temporary for place in places)
             _make_durable(places)
@@ -189,15 +202,29 @@ def _identity(path: Path) -> object:
     return (found.st_dev, found.st_ino)
 
 
-def _reserve(targets: Sequence[Path], hidden: contextlib.ExitStack) -> list[Place]:
-    """Make an empty temporary file for each target, in a hidden folder beside it."""
+def _check_parts(folders: Sequence[Path], files: Sequence[Path]) -> None:
+    """Refuse to write a folder of parts where there is anything else, or a file in it."""
+    for folder in folders:
+        for file in files:
+            if folder in Path(os.path.realpath(file)).parents:
+                raise ParameterError(f"{file} is in the folder {folder}, which is written as a whole; move one of them")
+        if folder.is_dir() and not all(map(is_part, folder.iterdir())):
+            raise ParameterError(
+                f"{folder} is there already and holds other files than parts of rows; give a folder that does not "
+                "exist yet"
+            )
+
+
+def _reserve(targets: Sequence[Path], hidden: contextlib.ExitStack, inside: Sequence[Path]) -> list[Place]:
+    """Make an empty temporary file or folder for each target, in a hidden folder beside it."""
     folders: dict[Path, Path] = {}
     places = []
     for target in targets:
-        failure = _why_not(target)
+        is_folder = target in inside
+        failure = _why_not(target, is_folder=is_folder)
         if failure is None:
             try:
-                places.append(_place(target, folders, hidden))
+                places.append(_place(target, folders, hidden, is_folder=is_folder))
             except OSError as error:
                 failure = error.strerror or type(error).__name__
         if failure is not None:
@@ -205,21 +232,25 @@ def _reserve(targets: Sequence[Path], hidden: contextlib.ExitStack) -> list[Plac
     return places
 
 
-def _place(target: Path, folders: dict[Path, Path], hidden: contextlib.ExitStack) -> Place:
-    """Make one temporary file; the hidden folders that there are by now are passed along."""
+def _place(target: Path, folders: dict[Path, Path], hidden: contextlib.ExitStack, *, is_folder: bool) -> Place:
+    """Make one temporary file or folder; the hidden folders that there are by now are passed along."""
     if target.parent not in folders:
         folders[target.parent] = hidden.enter_context(staged(target.parent))
+    if is_folder:
+        return Place(target, Path(tempfile.mkdtemp(prefix=".", dir=folders[target.parent])))
     handle, name = tempfile.mkstemp(prefix=".", suffix=target.suffix, dir=folders[target.parent])
     os.close(handle)
     return Place(target, Path(name))
 
 
-def _why_not(target: Path) -> str | None:
-    """Return why an existing thing must not be replaced by a file, if so."""
+def _why_not(target: Path, *, is_folder: bool) -> str | None:
+    """Return why an existing thing must not be replaced by a file or folder, if so."""
     try:
         mode = os.stat(target).st_mode
     except OSError:
         return None
+    if is_folder:
+        return None if stat.S_ISDIR(mode) else "it is no folder"
     if stat.S_ISDIR(mode):
         return "it is a folder"
     if not stat.S_ISREG(mode):
@@ -229,10 +260,15 @@ def _why_not(target: Path) -> str | None:
 
 def _make_durable(places: Sequence[Place]) -> None:
     """Wait until every temporary file is on the disk, and give it the mode of a normal file."""
-    mode = 0o666 & ~_umask()
+    denied = _umask()
     for place in places:
-        _flush(place.temporary)
-        place.temporary.chmod(mode)
+        files = sorted(place.temporary.iterdir()) if place.is_folder else [place.temporary]
+        for file in files:
+            _flush(file)
+            file.chmod(0o666 & ~denied)
+        if place.is_folder:
+            flush_folder(place.temporary)
+            place.temporary.chmod(0o777 & ~denied)
 
 
 def _rename(places: Sequence[Place]) -> None:
@@ -258,9 +294,25 @@ def _rename(places: Sequence[Place]) -> None:
 def _name(places: Sequence[Place]) -> None:
     """Give each file its name, in order, and wait until the names are on the disk."""
     for place in places:
-        os.replace(place.temporary, place.target)
+        if place.is_folder:
+            _name_folder(place)
+        else:
+            os.replace(place.temporary, place.target)
     for folder in {place.target.parent for place in places}:
         flush_folder(folder)
+
+
+def _name_folder(place: Place) -> None:
+    """Give a folder its name; an earlier one, which no system replaces by another, is moved away first."""
+    old = place.temporary.with_name(place.temporary.name + ".old")
+    if place.target.exists():
+        os.replace(place.target, old)
+    try:
+        os.replace(place.temporary, place.target)
+    except OSError:
+        if old.exists():
+            os.replace(old, place.target)
+        raise
 
 
 def _flush(file: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from polars.io.plugins import register_io_source
@@ -20,10 +20,10 @@ from lapwing.table.row_files import Format, part_name
 if TYPE_CHECKING:
     import pandas as pd
 
+    from lapwing.table.readers import Kind
 
-def to_frame_kind(
-    frame: pl.DataFrame, kind: Literal["pandas", "polars", "pyarrow", "path", "duckdb", "dask", "spark"]
-) -> Any:  # noqa: ANN401 - a frame of the user's own library
+
+def to_frame_kind(frame: pl.DataFrame, kind: "Kind") -> Any:  # noqa: ANN401 - a frame of the user's own library
     """Return a frame as the library of the user's own table knows it.
 
     Parameters
@@ -31,7 +31,8 @@ def to_frame_kind(
     frame : polars DataFrame
         Released rows, or a table of answers.
     kind : str
-        ``pandas``, ``polars``, ``pyarrow``, or ``path`` (which gives Polars).
+        ``pandas``, ``polars``, ``pyarrow``, ``path`` (which gives Polars), ``duckdb`` (PyArrow), or ``dask`` and
+        ``spark`` (pandas; large tables of rows are drawn by their workers instead).
 
     Returns
     -------
@@ -44,9 +45,9 @@ def to_frame_kind(
     >>> to_frame_kind(pl.DataFrame({"a": [1, None]}), "pandas").dtypes["a"]
     Int64Dtype()
     """
-    if kind == "pandas":
+    if kind in {"pandas", "dask", "spark"}:
         return _to_pandas(frame)
-    if kind == "pyarrow":
+    if kind in {"pyarrow", "duckdb"}:
         return frame.to_arrow(compat_level=pl.CompatLevel.oldest())
     return frame
 
