@@ -1,13 +1,15 @@
 """Count coded rows into contingency tables, many tables in one pass."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from lapwing.schema.groupings import Grouping
+from lapwing.table.threads import each_done, in_order
 
 Table = tuple[tuple[str, Grouping], ...]
 """One contingency table: columns, each with the map from its codes to groups; () is the number of rows."""
@@ -54,18 +56,44 @@ def count_tables(chunks: Iterable[Codes], tables: Sequence[Table]) -> list[np.nd
     wanted: dict[tuple[object, ...], tuple[str, Grouping]] = {}
     for table in tables:
         wanted.update({_key(name, grouping): (name, grouping) for name, grouping in table})
-    keys = [[_key(name, grouping) for name, grouping in table] for table in tables]
-    counts = [np.zeros(math.prod(grouping.groups for _, grouping in table), dtype=np.int64) for table in tables]
-    for block in _blocks(chunks):
-        groups = {key: grouping.apply(block[name]) for key, (name, grouping) in wanted.items()}
-        height = len(next(iter(block.values())))
-        for table, total, parts in zip(tables, counts, keys, strict=True):
-            if table:
-                cells = _joint(table, [groups[key] for key in parts])
-                _add_counts(total, cells)
-            else:
-                np.add(total, height, out=total)
-    return counts
+    totals = [_Total(table) for table in tables]
+
+    def add(chunk: Codes) -> None:
+        for block in _blocks(chunk):
+            groups = {key: grouping.apply(block[name]) for key, (name, grouping) in wanted.items()}
+            height = len(next(iter(block.values())))
+            for total in totals:
+                total.add(groups, height)
+
+    each_done(add, chunks)
+    return [total.counts for total in totals]
+
+
+class _Total:
+    """One table and its counts so far, to which several threads add."""
+
+    __slots__ = ("_keys", "_lock", "_table", "counts")
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._keys = [_key(name, grouping) for name, grouping in table]
+        self._lock = threading.Lock()
+        self.counts = np.zeros(math.prod(grouping.groups for _, grouping in table), dtype=np.int64)
+
+    def add(self, groups: Mapping[tuple[object, ...], np.ndarray], height: int) -> None:
+        """Add a block of rows, given as the group of each row by column and grouping."""
+        if not self._table:
+            with self._lock:
+                self.counts += height
+            return
+        cells = _joint(self._table, [groups[key] for key in self._keys])
+        if len(self.counts) < len(cells):
+            found = np.bincount(cells, minlength=len(self.counts))
+            with self._lock:
+                self.counts += found
+        else:
+            with self._lock:
+                np.add.at(self.counts, cells, 1)
 
 
 def count_keys(chunks: Iterable[Codes], columns: Sequence[KeyedColumn]) -> tuple[np.ndarray, np.ndarray]:
@@ -91,8 +119,8 @@ def count_keys(chunks: Iterable[Codes], columns: Sequence[KeyedColumn]) -> tuple
     words = columns[0].keys.shape[1]
     keys, counts = np.empty((words, 0), dtype=np.uint64), np.empty(0, dtype=np.int64)
     waiting: list[np.ndarray] = []
-    for block in _blocks(chunks):
-        waiting.append(_row_keys(block, columns))
+    for found in in_order(lambda chunk: [_row_keys(block, columns) for block in _blocks(chunk)], chunks):
+        waiting.extend(found)
         if sum(part.shape[1] for part in waiting) > _COMPACT_ROWS + counts.size:
             keys, counts = _merged(keys, counts, waiting)
             waiting = []
@@ -136,12 +164,11 @@ def _key(name: str, grouping: Grouping) -> tuple[object, ...]:
     return (name, *shape, grouping.cuts.tobytes(), grouping.table.tobytes())
 
 
-def _blocks(chunks: Iterable[Codes]) -> Iterator[Codes]:
-    """Yield chunks in blocks small enough for the processor's cache."""
-    for chunk in chunks:
-        height = len(next(iter(chunk.values())))
-        for start in range(0, height, _COUNT_ROWS):
-            yield {name: codes[start : start + _COUNT_ROWS] for name, codes in chunk.items()}
+def _blocks(chunk: Codes) -> Iterator[Codes]:
+    """Yield a chunk in blocks small enough for the processor's cache."""
+    height = len(next(iter(chunk.values())))
+    for start in range(0, height, _COUNT_ROWS):
+        yield {name: codes[start : start + _COUNT_ROWS] for name, codes in chunk.items()}
 
 
 def _joint(table: Table, groups: Sequence[np.ndarray]) -> np.ndarray:
@@ -150,10 +177,3 @@ def _joint(table: Table, groups: Sequence[np.ndarray]) -> np.ndarray:
     for (_, grouping), more in zip(table[1:], groups[1:], strict=True):
         cells = cells * grouping.groups + more
     return cells
-
-
-def _add_counts(total: np.ndarray, cells: np.ndarray) -> None:
-    if len(total) < len(cells):
-        total += np.bincount(cells, minlength=len(total))
-    else:
-        np.add.at(total, cells, 1)

@@ -57,10 +57,8 @@ def guarded(what: str, work: Callable[[], T]) -> T:
     Traceback (most recent call last):
     lapwing.errors.DataError: the table cannot be read (ValueError)
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with native_silence():
-            outcome = _attempt(work)
+    with _no_warnings(), native_silence():
+        outcome = _attempt(work)
     del work
     if not isinstance(outcome, _Failure):
         return outcome
@@ -91,6 +89,46 @@ def native_silence() -> Iterator[None]:
         yield
     finally:
         _SILENCE.end()
+
+
+@contextlib.contextmanager
+def _no_warnings() -> Iterator[None]:
+    """Show no warning, in whatever thread, until the last of those who want that has ended."""
+    _QUIET.begin()
+    try:
+        yield
+    finally:
+        _QUIET.end()
+
+
+class _Quiet:
+    """How many want no warning to be shown, and the filters before.
+
+    Warning filters belong to the process: of two threads that each put back what they found, the one that ends last
+    would put back the silence of the other.
+    """
+
+    __slots__ = ("_before", "_depth", "_lock")
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._before = contextlib.ExitStack()
+
+    def begin(self) -> None:
+        """Ignore all warnings, if this is the first to ask."""
+        with self._lock:
+            self._depth += 1
+            if self._depth == 1:
+                self._before.enter_context(warnings.catch_warnings())
+                warnings.simplefilter("ignore")
+
+    def end(self) -> None:
+        """Put the filters back, if this is the last to ask."""
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                self._before.close()
 
 
 class _Silence:
@@ -152,6 +190,7 @@ _WORDS: Final = {
 
 _STDERR: Final = 2
 _SILENCE: Final = _Silence()
+_QUIET: Final = _Quiet()
 
 
 def numbers_of_records(

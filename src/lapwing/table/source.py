@@ -3,7 +3,7 @@
 Everything here is private. Only the audited room may ask for counts, and nothing keeps raw cells.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +22,7 @@ from lapwing.table.open_cells import open_texts
 from lapwing.table.readers import RowReader, open_table
 from lapwing.table.spark_frames import SparkReader
 from lapwing.table.spark_source import SparkSource
+from lapwing.table.threads import in_order
 from lapwing.table.truncation import Kept, OrderDigest, changed, cut_chunks, kept_rows, row_hashes, with_kept
 from lapwing.table.units import UnitNumbers
 
@@ -188,28 +189,35 @@ class _Rows:
     def chunks(self, units: UnitNumbers | None = None) -> Iterator[Codes]:
         """Yield the codes of every row, and hand the unit of every row to `units`."""
         names = self.columns if units is None else tuple(dict.fromkeys((*self.columns, units.column)))
-        for cells in self._reader.chunks(names, self._chunk_rows(len(names))):
-            if units is not None:
-                _add_units(units, cells[units.column])
-            yield {name: self._code(name, cells[name]) for name in self.columns}
+        return in_order(self._codes, self._cells(names, units))
 
     def texts(self, column: str) -> Iterator[pl.Series]:
         """Yield the texts of every row."""
-        for cells in self._reader.chunks((column,), self._chunk_rows(1)):
-            yield self._text(column, cells[column])
+        return in_order(lambda cells: self._text(column, cells[column]), self._cells((column,)))
 
     def texts_and_codes(self, column: str) -> Iterator[tuple[pl.Series, Codes]]:
         """Yield the texts of one column and the codes of all."""
-        for cells in self._reader.chunks(self.columns, self._chunk_rows(len(self.columns))):
-            yield self._text(column, cells[column]), {name: self._code(name, cells[name]) for name in self.columns}
+        return in_order(
+            lambda cells: (self._text(column, cells[column]), self._codes(cells)), self._cells(self.columns)
+        )
 
     def texts_and_own_codes(self, column: str) -> Iterator[tuple[pl.Series, np.ndarray]]:
         """Yield the texts of one column and their codes."""
-        for cells in self._reader.chunks((column,), self._chunk_rows(1)):
-            yield self._text(column, cells[column]), self._code(column, cells[column])
 
-    def _chunk_rows(self, columns: int) -> int:
-        return self.chunk_rows or min(MAX_CHUNK_ROWS, max(_LEAST_CHUNK_ROWS, _CHUNK_CELLS // columns))
+        def work(cells: Mapping[str, RawColumn]) -> tuple[pl.Series, np.ndarray]:
+            return self._text(column, cells[column]), self._code(column, cells[column])
+
+        return in_order(work, self._cells((column,)))
+
+    def _cells(self, names: Sequence[str], units: UnitNumbers | None = None) -> Iterator[dict[str, RawColumn]]:
+        rows = self.chunk_rows or min(MAX_CHUNK_ROWS, max(_LEAST_CHUNK_ROWS, _CHUNK_CELLS // len(names)))
+        for cells in self._reader.chunks(names, rows):
+            if units is not None:
+                _add_units(units, cells[units.column])
+            yield cells
+
+    def _codes(self, cells: Mapping[str, RawColumn]) -> Codes:
+        return {name: self._code(name, cells[name]) for name in self.columns}
 
     def _text(self, name: str, cells: RawColumn) -> pl.Series:
         return guarded(unreadable(name), lambda: open_texts(cells, self.open_texts[name]))
