@@ -177,11 +177,10 @@ def keep_the_first(units, hashes, max_rows, chunks, columns):
     return kept
 
 
-def lose_the_last_block(chunks):
+def lose_the_last_block(chunk):
     """Leave out what does not fill a block."""
-    for chunk in chunks:
-        for start in range(0, len(next(iter(chunk.values()))) // 50 * 50, 50):
-            yield {name: codes[start : start + 50] for name, codes in chunk.items()}
+    for start in range(0, len(next(iter(chunk.values()))) // 50 * 50, 50):
+        yield {name: codes[start : start + 50] for name, codes in chunk.items()}
 
 
 def round_by_piece(coordinates, source):
