@@ -72,11 +72,11 @@ MORE = {
     "schema convert": "--table --quiet",
     "schema learn": "--rho --dictionary --quantile --neighbours --ledger --dataset --transcript --certificate "
     "--no-certificate --quiet",
-    "plan": "--rho --neighbours --set --public-table --public-source",
-    "synthesize": "--croissant --quiet --public-table --public-source",
+    "plan": "--rho --neighbours --set --public-table --public-source --memory",
+    "synthesize": "--croissant --quiet --public-table --public-source --memory",
     "link": "--rho --parent-share --parent-mechanism --child-mechanism --parents --expected-parents "
     "--expected-children --transcript --seed --certificate --no-certificate --quiet",
-    "resume": "-o --rows --model --certificate --no-certificate --croissant --seed --quiet",
+    "resume": "-o --rows --model --certificate --no-certificate --croissant --seed --quiet --memory",
     "answers": "--quiet",
     "sample": "--where-file --quiet",
     "report": "--quiet",
@@ -230,7 +230,7 @@ def test_evaluate_takes_the_settings_of_the_design_and_few_more():
 
 
 def test_synthesize_takes_the_settings_of_the_design():
-    assert list(inspect.signature(lw.synthesize).parameters) == [*SYNTHESIZE, "public_tables"]
+    assert list(inspect.signature(lw.synthesize).parameters) == [*SYNTHESIZE, "public_tables", "memory"]
 
 
 def test_linked_tables_take_the_settings_of_one_and_those_of_two():

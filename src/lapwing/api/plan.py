@@ -5,8 +5,9 @@ from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
+from lapwing.api.memory import Memory, check_fits, read_memory
 from lapwing.api.plan_effort import MACHINE, Effort, effort_of
-from lapwing.api.plan_text import cost_table, effort_text, error_lines, max_rows_lines, unit_lines
+from lapwing.api.plan_text import cost_table, effort_text, error_lines, max_rows_lines, memory_lines, unit_lines
 from lapwing.api.plan_units import MaxRowsEffect, max_rows_effects
 from lapwing.api.planning import common_figure, expected_terms, planned
 from lapwing.api.settings import Settings, read_settings
@@ -134,6 +135,7 @@ class Plan:
                     *error_lines(self.accuracy),
                     *self._gain_lines(),
                     effort_text(self.effort, self.expected_rows),
+                    *memory_lines(self.effort.memory),
                 ]
             )
             + "\n"
@@ -162,6 +164,7 @@ class Plan:
             "effort": {
                 "seconds": self.effort.seconds,
                 "memory_bytes": self.effort.memory_bytes,
+                "memory": asdict(self.effort.memory),
                 "machine": MACHINE,
             },
             "costs": [line.to_dict() for line in self.lines],
@@ -215,6 +218,7 @@ def plan(
     mechanism: object = None,
     neighbours: str = "add-remove",
     public_tables: object = None,
+    memory: Memory = None,
 ) -> Plan:
     """Say what a release would cost and how exact it would be, before any row is read.
 
@@ -226,6 +230,8 @@ def plan(
         A public guess of the number of rows, made without the data.
     epsilon, delta, rho, mechanism, neighbours, public_tables
         As for `lapwing.synthesize`.
+    memory : int or str, optional
+        Bytes, or text such as "4 GB": refuse a release that needs more.
 
     Returns
     -------
@@ -249,6 +255,7 @@ def plan(
     """
     if expected_rows is None:
         raise ParameterError("a plan needs expected_rows, a public guess of the number of rows; give a whole number")
+    limit = read_memory(memory)
     settings = read_settings(
         schema,
         epsilon=epsilon,
@@ -262,6 +269,9 @@ def plan(
     )
     terms = expected_terms(settings.relation, settings.schema.max_rows, expected_rows)
     found = planned(settings, terms)
+    effort = effort_of(settings, found.questions, terms, expected_rows)
+    if limit is not None:
+        check_fits(effort.memory, limit)
     return Plan(
         mechanism=settings.mechanism.name,
         settings=settings_of(settings.mechanism),
@@ -273,7 +283,7 @@ def plan(
         max_rows=terms.max_rows,
         expected_rows=expected_rows,
         accuracy=found.accuracy,
-        effort=effort_of(settings, found.questions, terms, expected_rows),
+        effort=effort,
         delta_gain=_delta_gain(settings, terms, found),
         max_rows_effects=max_rows_effects(settings, terms, found, expected_rows),
         assumed_fields=fields_of_origin(settings.schema, "assumed"),

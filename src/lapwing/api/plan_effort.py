@@ -10,19 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from lapwing.api.memory import MemoryNeed, memory_need, noisy_counts
 from lapwing.api.settings import Settings
 from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.steps.adaptive_costs import particles_for
 from lapwing.release.cell_sums import CellSums
 from lapwing.release.chosen_table import ChosenTable
-from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.planned import PlannedQuestion
-from lapwing.release.questions import MarginalCounts
 from lapwing.release.second_moment import SecondMoment
-from lapwing.release.table_distances import TableDistances
 from lapwing.release.terms import Terms
-from lapwing.release.tree_counts import TreeCounts
-from lapwing.table.source import CACHE_BYTES
 
 MACHINE: Final = "one core of a two-core AMD EPYC server"
 
@@ -33,15 +29,11 @@ _VECTOR_SECONDS: Final = 4e-8
 _PRODUCT_SECONDS: Final = 5e-10
 _MOMENT_SECONDS: Final = 2.5e-5
 
-_START_BYTES: Final = 100 * 10**6
 _ROW_OUT_BYTES: Final = 8
-_COUNT_BYTES: Final = 100
 
 _FIT_SECONDS: Final = 1.6e-7
 _FINAL_SECONDS: Final = 2.5e-7
 _PAIR_SECONDS: Final = 1e-8
-_ATOM_BYTES: Final = 60
-_CANDIDATE_BYTES: Final = 150
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,12 +47,14 @@ class Effort:
         and fit. For Adaptive with m particles, a released atoms and t tables beside the one-way ones, r rounds and
         the number of tables in the middle of them, s, also ``1.6e-7 m r s + 2.5e-7 a t + 1e-8 n d**2 / 2``. For sums of
         vectors of p coordinates also ``4e-8 n p`` each, and ``5e-10 n p**2 + 2.5e-5 p**2`` for a second moment.
+    memory : MemoryNeed
+        What is in memory while the release is made.
     memory_bytes : int
-        ``10**8 + min(n w, 2**28) + 8 n d + 100 k``, with w bytes for the codes of a row, beside the table itself. For
-        Adaptive also ``60 a d + 150 c``, for c cells of the pairs that compete.
+        ``memory.total + 8 n d``: with as many rows drawn into memory, beside a table that is given in memory.
     """
 
     seconds: float
+    memory: MemoryNeed
     memory_bytes: int
 
 
@@ -83,33 +77,27 @@ def effort_of(settings: Settings, questions: Questions, terms: Terms, rows: int)
     """
     schema = settings.schema
     cells = rows * len(schema.columns)
-    counts = sum(_noisy_counts(question) for question in questions)
-    width = sum(column.domain.dtype.itemsize for column in schema.columns)
+    counts = sum(map(noisy_counts, questions))
     seconds = _START_SECONDS + _CELL_SECONDS * cells + _COUNT_SECONDS * counts
-    memory = _START_BYTES + min(rows * width, CACHE_BYTES) + _ROW_OUT_BYTES * cells + _COUNT_BYTES * counts
+    memory = memory_need(settings, questions, terms, rows)
     seconds += sum(_vector_seconds(question, rows) for question in questions)
     mechanism = settings.mechanism
-    if not isinstance(mechanism, Adaptive):
-        return Effort(seconds=seconds, memory_bytes=memory)
-    tables = sum(isinstance(question, ChosenTable) for question in questions)
-    more = _adaptive_effort(mechanism, settings, tables, terms, rows)
-    return Effort(seconds=seconds + more.seconds, memory_bytes=memory + more.memory_bytes)
+    if isinstance(mechanism, Adaptive):
+        tables = sum(isinstance(question, ChosenTable) for question in questions)
+        seconds += _adaptive_seconds(mechanism, settings, tables, terms, rows)
+    return Effort(seconds=seconds, memory=memory, memory_bytes=memory.total + _ROW_OUT_BYTES * cells)
 
 
-def _adaptive_effort(mechanism: Adaptive, settings: Settings, tables: int, terms: Terms, rows: int) -> Effort:
+def _adaptive_seconds(mechanism: Adaptive, settings: Settings, tables: int, terms: Terms, rows: int) -> float:
     """Return what the selections, the rounds and the particles take."""
     columns = settings.schema.columns
     costs = mechanism.costs_of(settings.schema, settings.request.budget, float(rows), terms)
     particles = mechanism.particles or particles_for(rows, costs, terms)
-    atoms = costs.atoms(rows, particles)
     middle = (tables + len(columns) - 1) / 2 if tables else 0.0
-    sizes = [[min(size, column.domain.size) for column in columns] for size in mechanism.levels_of(settings.schema)]
-    candidates = sum((sum(level) ** 2 - sum(size**2 for size in level)) // 2 for level in sizes)
-    return Effort(
-        seconds=_FIT_SECONDS * particles * costs.rounds * middle
-        + _FINAL_SECONDS * atoms * tables
-        + _PAIR_SECONDS * rows * math.comb(len(columns), 2),
-        memory_bytes=_ATOM_BYTES * atoms * len(columns) + _CANDIDATE_BYTES * candidates,
+    return (
+        _FIT_SECONDS * particles * costs.rounds * middle
+        + _FINAL_SECONDS * costs.atoms(rows, particles) * tables
+        + _PAIR_SECONDS * rows * math.comb(len(columns), 2)
     )
 
 
@@ -120,13 +108,3 @@ def _vector_seconds(question: PlannedQuestion, rows: int) -> float:
     size = question.coordinates.size
     products = (_PRODUCT_SECONDS * rows + _MOMENT_SECONDS) * size**2 if isinstance(question, SecondMoment) else 0.0
     return _VECTOR_SECONDS * rows * size + products
-
-
-def _noisy_counts(question: PlannedQuestion) -> int:
-    """Return how many noisy counts the answer has."""
-    if isinstance(question, MarginalCounts | CellSums | SecondMoment | LinearStatistics | TableDistances):
-        return math.prod(question.shape)
-    if not isinstance(question, TreeCounts):
-        return 0
-    released = zip(question.shapes, question.costs, strict=True)
-    return sum(math.prod(shape) for shape, cost in released if cost is not None)

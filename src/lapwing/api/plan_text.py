@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from lapwing.api.memory import MemoryNeed
 from lapwing.api.plan_effort import MACHINE, Effort
 from lapwing.api.plan_units import MaxRowsEffect, effect_table
 from lapwing.release.certificate import CostLine, Statement
@@ -121,6 +122,30 @@ def effort_text(effort: Effort, rows: int) -> str:
         f"Time and memory: about {effort.seconds:.2g} s and {effort.memory_bytes / 10**6:.0f} MB beside the table for "
         f"{rows} rows in and out, on {MACHINE}; within a factor of 3."
     )
+
+
+def memory_lines(need: MemoryNeed) -> list[str]:
+    """Say what is in memory while the release is made, part by part, and what a limit may take away."""
+    parts = {
+        "interpreter and libraries": need.start,
+        "blocks of rows": need.reading,
+        "rows of units": need.units,
+        "counts, candidates and particles": need.model,
+    }
+    kept = {"codes of all rows": need.codes, "exact tables": need.tables}
+    return [
+        f"Memory of the release itself: at least {_megabytes(need.least)} ({_listed(parts)}). Kept where a limit "
+        f"leaves room, else read or counted again: {_listed(kept) or 'nothing'}."
+    ]
+
+
+def _listed(parts: Mapping[str, int]) -> str:
+    """Return the parts that are not empty."""
+    return ", ".join(f"{name} {_megabytes(size)}" for name, size in parts.items() if size)
+
+
+def _megabytes(size: int) -> str:
+    return f"{max(1, round(size / 10**6))} MB"
 
 
 def _more(count: int) -> list[str]:

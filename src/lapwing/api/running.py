@@ -29,6 +29,7 @@ def run_release(
     sink: AnswerSink,
     secret_bits: Callable[[], BitSource],
     recorded: Sequence[Answer] = (),
+    most_cells: int | None = None,
 ) -> Release:
     """Check, debit, ask, solve, finish, certify.
 
@@ -46,6 +47,8 @@ def run_release(
         Makes the source of secret randomness, after the debit.
     recorded : sequence of answers
         Answers of an interrupted run, given again without a draw.
+    most_cells : int or None
+        As for `lapwing.curator.room.Room`.
 
     Returns
     -------
@@ -63,6 +66,7 @@ def run_release(
         secret_bits=secret_bits,
         sink=collected,
         recorded=recorded,
+        most_cells=most_cells,
     )
     model = settings.mechanism.run(room, settings.schema, settings.request.budget, generator(settings.seed, "fit"))
     model.validate(settings.schema)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from lapwing.api.memory import Memory, caches_within
 from lapwing.api.public_points import refuse_private_points
 from lapwing.api.public_tables import refuse_private_tables
 from lapwing.api.records import AccountedSink, Records, new_records, open_sink
@@ -42,6 +43,7 @@ def synthesize(
     transcript: object = None,
     seed: int | None = None,
     public_tables: object = None,
+    memory: Memory = None,
 ) -> Release:
     """Turn a private table into a differentially private release.
 
@@ -74,6 +76,9 @@ def synthesize(
     public_tables : PublicTable, mapping or path, or list of those, optional
         Cross-tables that are public besides those of the schema, such as official totals: rows out hold them exactly,
         or the model leans on them. They cost no budget. The total of an exact one is the number of rows out.
+    memory : int or str, optional
+        Most memory of the process while it makes the release: bytes, or text such as "4 GB". Changes no result, only
+        what is kept between passes over the rows. Beside it: a table that is given in memory.
 
     Returns
     -------
@@ -111,19 +116,30 @@ def synthesize(
         seed=seed,
         public_tables=public_tables,
     )
+    caches = caches_within(memory, settings)
     records = new_records(ledger, dataset, transcript)
     kind = open_table(data, settings.schema).kind
-    source = code_table(data, settings.schema)
+    source = code_table(data, settings.schema, memory=caches.codes)
     terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
     with closing(open_sink(records, settings, terms)) as sink:
         debit = partial(sink.debit, settings)
-        run = partial(run_release, source, settings, terms, records, debit=debit, sink=sink, secret_bits=SystemBits)
+        run = partial(
+            run_release,
+            source,
+            settings,
+            terms,
+            records,
+            debit=debit,
+            sink=sink,
+            secret_bits=SystemBits,
+            most_cells=caches.table_cells,
+        )
         release = resumable(records.transcript, run)
     return replace(release, kind=kind)
 
 
 @private_boundary
-def resume(transcript: str | os.PathLike[str], data: object) -> Release:
+def resume(transcript: str | os.PathLike[str], data: object, *, memory: Memory = None) -> Release:
     """Finish an interrupted release: recorded answers are reused free of charge, the rest is asked.
 
     Parameters
@@ -132,6 +148,8 @@ def resume(transcript: str | os.PathLike[str], data: object) -> Release:
         Written by `synthesize`; its settings, budget and ledger entry are used again.
     data : path, list of paths, pandas, Polars or PyArrow table
         The same private rows.
+    memory : int or str, optional
+        As for `synthesize`; need not be what it was.
 
     Returns
     -------
@@ -149,18 +167,22 @@ def resume(transcript: str | os.PathLike[str], data: object) -> Release:
     -----
     Resume transcripts of your own only: a transcript chooses schema, mechanism, budget and ledger.
     """
-    return resumed(transcript, data, lambda *_: None)
+    return resumed(transcript, data, lambda *_: None, memory=memory)
 
 
 @private_boundary
 def resumed(
-    transcript: str | os.PathLike[str], data: object, tell: Callable[[Settings, Records, int], None]
+    transcript: str | os.PathLike[str],
+    data: object,
+    tell: Callable[[Settings, Records, int], None],
+    *,
+    memory: Memory = None,
 ) -> Release:
     """Do what `resume` does, and tell what will be finished before a row is read or anything asked or debited.
 
     Parameters
     ----------
-    transcript, data
+    transcript, data, memory
         As for `resume`.
     tell : callable
         Called once, with what the transcript fixes and the number of its answers.
@@ -173,9 +195,10 @@ def resumed(
     sink, header, recorded = continue_transcript(path)
     with closing(sink):
         settings, terms, records = read_header(path, header)
+        caches = caches_within(memory, settings)
         resumable(path, partial(tell, settings, records, len(recorded)))
         kind = open_table(data, settings.schema).kind
-        source = code_table(data, settings.schema)
+        source = code_table(data, settings.schema, memory=caches.codes)
         if terms != public_terms(source, settings.schema, settings.relation, settings.expected_rows):
             raise DataError("the table has another public number of rows than the transcript; give the same table")
         accounted = AccountedSink(sink, records, recorded)
@@ -189,6 +212,7 @@ def resumed(
             sink=accounted,
             secret_bits=SystemBits,
             recorded=recorded,
+            most_cells=caches.table_cells,
         )
         release = resumable(path, run)
     return replace(release, kind=kind)

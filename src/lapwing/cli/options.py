@@ -30,6 +30,15 @@ RowsOut = Annotated[
         "-o", "--output", metavar="OUT", help="Where the rows go: a .parquet or .csv file, replaced if it is there."
     ),
 ]
+RowsPlace = Annotated[
+    str,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="OUT",
+        help="Where the rows go: a .parquet or .csv file, or a folder OUT/ of Parquet files; replaced if it is there.",
+    ),
+]
 Rows = Annotated[
     int | None,
     typer.Option(
@@ -54,6 +63,10 @@ CroissantOut = Annotated[
     typer.Option("--croissant", metavar="F.json", help="Also describe the rows and the promise here, in Croissant."),
 ]
 NoCertificate = Annotated[bool, typer.Option("--no-certificate", help="Write no certificate.")]
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option("--memory", metavar="SIZE", help="Most memory, such as 4GB: changes no result, only what is kept."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show only warnings and errors.")]
 Model = Annotated[Path, typer.Argument(metavar="M.lapwing", help="A saved model.", show_default=False)]
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from lapwing.cli.options import SchemaFile, whole
+from lapwing.cli.options import MemoryLimit, SchemaFile, whole
 from lapwing.cli.synthesize import (
     Delta,
     Epsilon,
@@ -40,6 +40,7 @@ def plan(
     settings: Settings = [],  # noqa: B006 - typer reads the default and passes a new list
     public_table: PublicTableFiles = [],  # noqa: B006 - likewise
     public_source: PublicSource = None,
+    memory: MemoryLimit = None,
 ) -> None:
     """Show cost, expected error, time and memory before any row is read."""
     if epsilon is None and rho is None:
@@ -60,5 +61,6 @@ def plan(
         mechanism=chosen,
         neighbours=neighbours,
         public_tables=[each for path in public_table for each in read_public_tables(path, public_source)],
+        memory=memory,
     )
     print(planned.text(), end="")

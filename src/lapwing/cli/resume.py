@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lapwing.cli.console import is_quiet, note, speaker
-from lapwing.cli.options import CertificateOut, CroissantOut, Data, ModelOut, NoCertificate, Quiet, Rows, RowsOut, Seed
+from lapwing.cli.options import (
+    CertificateOut,
+    CroissantOut,
+    Data,
+    MemoryLimit,
+    ModelOut,
+    NoCertificate,
+    Quiet,
+    Rows,
+    RowsPlace,
+    Seed,
+)
 from lapwing.cli.outputs import check_rows, produce, read_targets, resume_line, summarize
 
 if TYPE_CHECKING:
@@ -20,13 +31,14 @@ def resume(
         Path, typer.Argument(metavar="T", help="The transcript that `lapwing synthesize` wrote.", show_default=False)
     ],
     data: Data,
-    output: RowsOut,
+    output: RowsPlace,
     rows: Rows = None,
     model: ModelOut = None,
     certificate: CertificateOut = None,
     no_certificate: NoCertificate = False,
     croissant: CroissantOut = None,
     seed: Seed = None,
+    memory: MemoryLimit = None,
     quiet: Quiet = False,
 ) -> None:
     """Finish an interrupted release without paying twice."""
@@ -41,7 +53,7 @@ def resume(
             note(resumed_line(settings, records, answers))
 
     release = produce(
-        lambda: resumed(transcript, data, tell),
+        lambda: resumed(transcript, data, tell, memory=memory),
         targets,
         [data, transcript],
         rows=rows,

@@ -48,12 +48,13 @@ def open_room(
     sink: AnswerSink,
     recorded: Sequence[Answer] = (),
     delta: Fraction = Fraction(0),
+    most_cells: int | None = None,
 ) -> Room:
     """Debit the whole budget, and only then make the source of secret bits.
 
     Parameters
     ----------
-    source, schema, terms, budget, sink, recorded, delta
+    source, schema, terms, budget, sink, recorded, delta, most_cells
         As for `Room`.
     debit : callable
         Commits the ledger entry of this release; raises when the ledger refuses.
@@ -71,4 +72,14 @@ def open_room(
     wastes budget and leaks nothing.
     """
     debit()
-    return Room(source, schema, terms, budget, bits=secret_bits(), sink=sink, recorded=recorded, delta=delta)
+    return Room(
+        source,
+        schema,
+        terms,
+        budget,
+        bits=secret_bits(),
+        sink=sink,
+        recorded=recorded,
+        delta=delta,
+        most_cells=most_cells,
+    )

@@ -75,6 +75,8 @@ class Room:
         cost counts as spent.
     delta : Fraction, default 0
         The most that the deltas of all category selections together may sum to; 0 allows none.
+    most_cells : int, optional
+        Most cells of exact tables that are kept between questions, as for `ExactTables`; changes no answer's law.
 
     Notes
     -----
@@ -96,6 +98,7 @@ class Room:
         sink: AnswerSink,
         recorded: Sequence[Answer] = (),
         delta: Fraction = Fraction(0),
+        most_cells: int | None = None,
     ) -> None:
         self._source = source
         self._schema = schema
@@ -106,7 +109,7 @@ class Room:
         self._record = list(recorded)
         self._delta = delta
         self._spent = Budget(budget.notion, budget.amount * 0)
-        self._counted = ExactTables(source)
+        self._counted = ExactTables(source, most_cells)
 
     @property
     def terms(self) -> Terms:

@@ -1,0 +1,250 @@
+"""How much memory a release needs, from public numbers, and what a limit leaves for caches.
+
+The constants are measured on releases of up to 200 columns (`docs/memory.md`), and rounded up.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from lapwing.api.planning import expected_terms, planned
+from lapwing.api.settings import Settings
+from lapwing.errors import CapacityError, ParameterError
+from lapwing.mechanisms.adaptive import Adaptive
+from lapwing.mechanisms.steps.adaptive_costs import particles_for
+from lapwing.mechanisms.steps.candidate_tables import MOST_GROWN, MOST_TRIPLE_COLUMNS
+from lapwing.release.cell_sums import CellSums
+from lapwing.release.linear_statistics import LinearStatistics
+from lapwing.release.planned import PlannedQuestion
+from lapwing.release.questions import MarginalCounts
+from lapwing.release.second_moment import SecondMoment
+from lapwing.release.table_distances import TableDistances
+from lapwing.release.terms import Terms
+from lapwing.release.tree_counts import TreeCounts
+from lapwing.schema.scalars import told
+from lapwing.table.exact_tables import CACHE_CELLS
+from lapwing.table.source import CACHE_BYTES
+
+Memory = int | str | None
+"""A limit: bytes, a text such as "4 GB", or none."""
+
+START_BYTES: Final = 150 * 10**6
+"""The interpreter and the libraries."""
+
+_BLOCK_BYTES: Final = 160 * 10**6
+_BLOCK_COLUMN_BYTES: Final = 6 * 10**5
+_UNIT_BYTES: Final = 25
+_COUNT_BYTES: Final = 100
+_ATOM_BYTES: Final = 60
+_CANDIDATE_BYTES: Final = 150
+_CELL_BYTES: Final = 8
+_MOST_ROWS: Final = 10**9
+
+_TEXT: Final = re.compile(r"\s*(\d{1,15}(?:\.\d{1,9})?)\s*(|[kmgt]i?)b?\s*", re.ASCII | re.IGNORECASE)
+_POWERS: Final = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryNeed:
+    """Say what a release keeps in memory, in bytes, beside a table that is given in memory and rows drawn into it.
+
+    Parameters
+    ----------
+    start : int
+        The interpreter and the libraries.
+    reading : int
+        A block of rows that is read, coded and counted.
+    units : int
+        25 bytes for each expected row, where rows of privacy units are chosen.
+    model : int
+        Noisy counts, candidates and particles.
+    codes : int
+        What the codes of all rows would fill; beyond what is left for them, each pass reads the table again.
+    tables : int
+        What exact tables would fill; beyond what is left for them, they are counted again.
+    """
+
+    start: int
+    reading: int
+    units: int
+    model: int
+    codes: int
+    tables: int
+
+    @property
+    def least(self) -> int:
+        """What cannot be done without: all but `codes` and `tables`."""
+        return self.start + self.reading + self.units + self.model
+
+    @property
+    def total(self) -> int:
+        """What is used where there is no limit."""
+        return self.least + min(self.codes, CACHE_BYTES) + min(self.tables, CACHE_CELLS * _CELL_BYTES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caches:
+    """What a release may keep; changes no result.
+
+    Parameters
+    ----------
+    codes : int or None
+        Bytes for the codes of rows; None for the usual limit.
+    table_cells : int or None
+        Cells of exact tables; None for the usual limit.
+    """
+
+    codes: int | None = None
+    table_cells: int | None = None
+
+
+def read_memory(memory: Memory) -> int | None:
+    """Return a limit in bytes.
+
+    Parameters
+    ----------
+    memory : int, str or None
+        Bytes; or a number with B, kB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB (powers of 1024).
+
+    Returns
+    -------
+    int or None
+        At least 1.
+
+    Raises
+    ------
+    ParameterError
+
+    Examples
+    --------
+    >>> read_memory("4 GB"), read_memory("1.5GiB"), read_memory(10**9)
+    (4000000000, 1610612736, 1000000000)
+    """
+    if memory is None:
+        return None
+    found = _bytes_of(memory)
+    if found < 1:
+        raise ParameterError(
+            f'memory must be a number of bytes or text such as "4 GB", got {told(memory)}; write it so'
+        )
+    return found
+
+
+def _bytes_of(memory: object) -> int:
+    """Return the bytes that were asked for; 0 where that is no amount of memory."""
+    if isinstance(memory, int) and not isinstance(memory, bool):
+        return memory
+    parts = _TEXT.fullmatch(memory) if isinstance(memory, str) else None
+    if parts is None:
+        return 0
+    number, unit = parts[1], parts[2].lower()
+    return int(Fraction(number) * (1024 if unit.endswith("i") else 1000) ** _POWERS[unit[:1]])
+
+
+def caches_within(memory: Memory, settings: Settings) -> Caches:
+    """Return what a release may keep under a limit, or refuse the limit, before any row is read.
+
+    Parameters
+    ----------
+    memory : int, str or None
+        As for `read_memory`.
+    settings : Settings
+        Of the release. Without ``expected_rows`` up to 10**9 rows are expected, but no memory for privacy units.
+
+    Raises
+    ------
+    ParameterError
+        If it is no amount of memory.
+    CapacityError
+        If the release needs more.
+    """
+    limit = read_memory(memory)
+    if limit is None:
+        return Caches()
+    rows = _MOST_ROWS if settings.expected_rows is None else settings.expected_rows
+    terms = expected_terms(settings.relation, settings.schema.max_rows, rows)
+    need = memory_need(settings, planned(settings, terms).questions, terms, settings.expected_rows)
+    check_fits(need, limit)
+    return caches_of(need, limit)
+
+
+def check_fits(need: MemoryNeed, limit: int) -> None:
+    """Refuse a limit below what a release cannot do without."""
+    if need.least > limit:
+        raise CapacityError(
+            f"the release needs {_told(need.least)} of memory by its plan, above the limit of {_told(limit)}; "
+            "give more memory, or a mechanism with fewer particles or tables (`lapwing plan` shows the parts)"
+        )
+
+
+def caches_of(need: MemoryNeed, limit: int) -> Caches:
+    """Share what a limit leaves: exact tables get what they fill, at most half, the codes of rows get the rest."""
+    spare = limit - need.least
+    tables = min(need.tables, spare // 2)
+    return Caches(codes=spare - tables, table_cells=tables // _CELL_BYTES)
+
+
+def memory_need(settings: Settings, questions: Sequence[PlannedQuestion], terms: Terms, rows: int | None) -> MemoryNeed:
+    """Return what a release needs.
+
+    Parameters
+    ----------
+    settings : Settings
+        Give mechanism, columns and the width of a row.
+    questions : sequence of questions
+        All that will be asked.
+    terms : Terms
+        Of the release.
+    rows : int or None
+        Expected number of rows; None where nobody said one.
+    """
+    schema, mechanism = settings.schema, settings.mechanism
+    model, tables = _COUNT_BYTES * sum(map(noisy_counts, questions)), 0
+    if isinstance(mechanism, Adaptive):
+        expected = _MOST_ROWS if rows is None else rows
+        costs = mechanism.costs_of(schema, settings.request.budget, float(expected), terms)
+        atoms = costs.atoms(expected, mechanism.particles or particles_for(expected, costs, terms))
+        pairs, triples = _candidate_cells(mechanism, settings)
+        model += _ATOM_BYTES * atoms * len(schema.columns) + _CANDIDATE_BYTES * (pairs + triples)
+        tables = _CELL_BYTES * (pairs + triples)
+    return MemoryNeed(
+        start=START_BYTES,
+        reading=_BLOCK_BYTES + _BLOCK_COLUMN_BYTES * len(schema.columns),
+        units=0 if schema.privacy_unit is None else _UNIT_BYTES * (rows or 0),
+        model=model,
+        codes=sum(column.domain.dtype.itemsize for column in schema.columns) * (rows or 0),
+        tables=tables,
+    )
+
+
+def _candidate_cells(mechanism: Adaptive, settings: Settings) -> tuple[int, int]:
+    """Return about how many cells the pairs, and the triples, have that compete."""
+    columns, levels = settings.schema.columns, mechanism.levels_of(settings.schema)
+    sizes = [[min(size + column.domain.reserved, column.domain.size) for column in columns] for size in levels]
+    pairs = sum((sum(level) ** 2 - sum(size**2 for size in level)) // 2 for level in sizes)
+    number = math.comb(len(columns), 3) if len(columns) <= MOST_TRIPLE_COLUMNS else MOST_GROWN
+    return pairs, number * max(sizes[-1]) ** 3
+
+
+def noisy_counts(question: PlannedQuestion) -> int:
+    """Return how many noisy counts the answer to a question has."""
+    if isinstance(question, MarginalCounts | CellSums | SecondMoment | LinearStatistics | TableDistances):
+        return math.prod(question.shape)
+    if not isinstance(question, TreeCounts):
+        return 0
+    released = zip(question.shapes, question.costs, strict=True)
+    return sum(math.prod(shape) for shape, cost in released if cost is not None)
+
+
+def _told(size: int) -> str:
+    """Return bytes as text.
+
+    Examples
+    --------
+    >>> _told(123_456_789)
+    '124 MB'
+    """
+    return f"{math.ceil(size / 10**6)} MB"
