@@ -117,7 +117,7 @@ def test_without_a_record_nothing_is_spent_until_the_files_are_written(folder, m
     with monkeypatch.context() as patched:
         interrupted_after_an_answer(patched)
         assert synthesized().error == NOTHING
-    monkeypatch.setattr(outputs, "write_rows", interrupt)
+    monkeypatch.setattr(outputs, "write_release_rows", interrupt)
 
     assert "running again spends again" in synthesized().error
 

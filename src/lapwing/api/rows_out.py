@@ -92,7 +92,7 @@ def rows_frame(rows: RowsOut, schema: Schema, kind: "Kind") -> Any:  # noqa: ANN
     return to_frame_kind(pl.concat(rows.frames(usable_threads())), kind)
 
 
-def write_to(rows: RowsOut, place: Path, name: Path, *, rows_per_file: int | None, written: "Written") -> None:
+def write_to(rows: RowsOut, place: Path, name: Path, *, rows_per_file: int = ROWS_PER_FILE, written: "Written") -> None:
     """Write rows to a place that is kept for them.
 
     Parameters
@@ -102,7 +102,7 @@ def write_to(rows: RowsOut, place: Path, name: Path, *, rows_per_file: int | Non
         An empty folder, or a file.
     name : Path
         What it will be called: a file that ends in ``.parquet`` or ``.csv``, or a folder.
-    rows_per_file : int or None
+    rows_per_file : int, default 2**22
         Most rows of each file of a folder.
     written : callable
         Is told the number of rows of each frame, by any thread.
@@ -135,7 +135,7 @@ def write_to(rows: RowsOut, place: Path, name: Path, *, rows_per_file: int | Non
     writers.write_parts(frame, chunks.count, place, frames_per_file=frames_per_file, threads=threads)
 
 
-def write_release(rows: RowsOut, path: str | Path, *, rows_per_file: int | None) -> None:
+def write_release(rows: RowsOut, path: str | Path, *, rows_per_file: int) -> None:
     """Write rows to a file or folder, whole or not at all; see `Release.write`."""
     text = path_text("path", path)
     target, is_folder = Path(text), is_folder_name(text)
@@ -146,12 +146,11 @@ def write_release(rows: RowsOut, path: str | Path, *, rows_per_file: int | None)
         write_to(rows, place, target, rows_per_file=rows_per_file, written=lambda _: None)
 
 
-def _frames_per_file(rows_per_file: int | None) -> int:
+def _frames_per_file(rows_per_file: int) -> int:
     """Return how many whole chunks a file of a folder holds."""
-    asked = ROWS_PER_FILE if rows_per_file is None else rows_per_file
-    if isinstance(asked, bool) or not isinstance(asked, int) or asked < CHUNK:
+    if isinstance(rows_per_file, bool) or not isinstance(rows_per_file, int) or rows_per_file < CHUNK:
         raise ParameterError(f"rows_per_file must be a whole number of at least {CHUNK}, got {told(rows_per_file)}")
-    return asked // CHUNK
+    return rows_per_file // CHUNK
 
 
 def _told(frames: "Iterator[pl.DataFrame]", written: "Written") -> "Iterator[pl.DataFrame]":

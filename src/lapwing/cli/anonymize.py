@@ -8,8 +8,9 @@ import typer
 from lapwing.anonymous.settings import Categories, Output, Partition
 from lapwing.cli.console import busy, is_quiet, speaker
 from lapwing.cli.options import Data, Quiet, RowsOut, SchemaFile, whole
-from lapwing.cli.outputs import rows_format, write_rows
+from lapwing.cli.outputs import write_rows
 from lapwing.table.outputs import whole_files
+from lapwing.table.row_files import rows_format
 
 _KEY = "lapwing"  # of the metadata in a Parquet file
 

@@ -2,13 +2,9 @@
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import typer
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Say = Callable[[str], None]
 
@@ -45,16 +41,15 @@ def busy(what: str, *, quiet: bool) -> Iterator[None]:
         yield
 
 
-def counted(frames: Iterable["pl.DataFrame"], total: int, *, quiet: bool) -> Iterator["pl.DataFrame"]:
-    """Pass frames on, and show on a terminal how many of the ``total`` rows are written."""
+@contextlib.contextmanager
+def counting(total: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """Show on a terminal how many of ``total`` rows are written; what is yielded is told of them, by any thread."""
     if quiet or not sys.stderr.isatty():
-        yield from frames
+        yield lambda _: None
         return
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import Progress  # noqa: PLC0415
 
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("writing rows", total=total)
-        for frame in frames:
-            yield frame
-            progress.advance(task, frame.height)
+        yield lambda rows: progress.advance(task, rows)

@@ -9,11 +9,12 @@ import typer
 from lapwing.cli.console import is_quiet, speaker
 from lapwing.cli.interrupts import interruptible, repeated_line
 from lapwing.cli.options import ModelOut, NoCertificate, Quiet, Seed, whole
-from lapwing.cli.outputs import certificate_target, check_rows, rows_format, write_rows
+from lapwing.cli.outputs import certificate_target, check_rows, write_rows
 from lapwing.cli.progress import shown_progress
 from lapwing.cli.synthesize import Dataset, Delta, Epsilon, LedgerFile, Rho
 from lapwing.errors import DataError, LapwingError
 from lapwing.table.outputs import whole_files
+from lapwing.table.row_files import rows_format
 
 if TYPE_CHECKING:
     from lapwing.api.linked_release import LinkedRelease

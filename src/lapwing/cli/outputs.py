@@ -1,27 +1,29 @@
 """The files of a release: where they go, and how they are written as one set."""
 
 import contextlib
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from lapwing.cli.console import Say, counted
+from lapwing.cli.console import Say, counting
 from lapwing.cli.interrupts import interruptible
 from lapwing.cli.progress import shown_progress
 from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.table.outputs import whole_files
+from lapwing.table.row_files import has_row_name, is_folder_name, rows_format
 
 if TYPE_CHECKING:
     import polars as pl
 
     from lapwing.api.release import Release
+    from lapwing.api.rows_out import RowsOut
     from lapwing.release.certificate import Certificate
     from lapwing.schema.schemas import Schema
 
-Format = Literal["parquet", "csv"]
 _UNRECORDED = (
     "No --ledger: this release is recorded nowhere, and nothing adds up what is spent; see `lapwing ledger init`."
 )
@@ -29,7 +31,6 @@ _ASKED_FOR = (
     "It has no license, url or creator, which Croissant asks for: write them in, or give them in Python, "
     "release.to_croissant(..., about={...})."
 )
-_FORMATS: dict[str, Format] = {".parquet": "parquet", ".csv": "csv"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,21 +40,29 @@ class Targets:
     Parameters
     ----------
     rows : Path
-        A ``.parquet`` or ``.csv`` file.
+        A ``.parquet`` or ``.csv`` file, or a folder.
     model, certificate, croissant : Path or None
         None where the file is not wanted.
+    has_folder : bool, default False
+        Whether the rows go to a folder of Parquet files.
     """
 
     rows: Path
     model: Path | None
     certificate: Path | None
     croissant: Path | None = None
+    has_folder: bool = False
 
     @property
     def in_order(self) -> list[Path]:
         """The files in the order in which they appear: a set without certificate is incomplete."""
         found = (self.model, self.rows, self.croissant, self.certificate)
         return [path for path in found if path is not None]
+
+    @property
+    def folders(self) -> list[Path]:
+        """Those of them that are folders."""
+        return [self.rows] if self.has_folder else []
 
     @property
     def options(self) -> list[str]:
@@ -63,11 +72,11 @@ class Targets:
             certified = []
         others = (("--model", self.model), ("--croissant", self.croissant))
         named = [text for name, path in others if path is not None for text in (name, str(path))]
-        return ["-o", str(self.rows), *named, *certified]
+        return ["-o", f"{self.rows}{os.sep if self.has_folder else ''}", *named, *certified]
 
 
 def read_targets(
-    rows: Path,
+    output: str,
     model: Path | None,
     certificate: Path | None,
     *,
@@ -82,13 +91,26 @@ def read_targets(
         If the rows' format is unknown, a certificate is both wanted and not, an earlier one would be left beside
         rows that it does not describe, or the Croissant file could not name the others.
     """
-    rows_format(rows)
+    rows, has_folder = rows_place(output)
     target = certificate_target(rows, certificate, no_certificate=no_certificate)
     if croissant is not None:
         from lapwing.api.croissant_files import check_beside  # noqa: PLC0415
 
+        if has_folder:
+            raise ParameterError(
+                f"a Croissant file names one file of rows, and {rows} is a folder; leave --croissant out, or give a "
+                ".parquet or .csv file"
+            )
         check_beside(croissant, [rows, target])
-    return Targets(rows=rows, model=model, certificate=target, croissant=croissant)
+    return Targets(rows=rows, model=model, certificate=target, croissant=croissant, has_folder=has_folder)
+
+
+def rows_place(output: str) -> tuple[Path, bool]:
+    """Return where rows go, and whether it is a folder; refuse a name that asks for neither file nor folder."""
+    place, has_folder = Path(output), is_folder_name(output)
+    if not has_folder:
+        rows_format(place)
+    return place, has_folder
 
 
 def usual_certificate(output: Path) -> Path:
@@ -119,15 +141,7 @@ def certificate_target(output: Path, certificate: Path | None, *, no_certificate
 
 def _what(output: Path) -> str:
     """Return what an output holds, in a word."""
-    return "rows" if output.suffix.lower() in _FORMATS else "file"
-
-
-def rows_format(rows: Path) -> Format:
-    """Return the format that a file's name asks for."""
-    found = _FORMATS.get(rows.suffix.lower())
-    if found is None:
-        raise ParameterError(f"the name of the rows' file must end in .parquet or .csv, got {rows.name!r}; rename it")
-    return found
+    return "rows" if has_row_name(output) or output.is_dir() else "file"
 
 
 def check_rows(rows: int | None) -> None:
@@ -159,6 +173,14 @@ def write_rows(
 
     with _named(target):
         writers.write_rows(frames, place, rows_format(target), metadata=metadata)
+
+
+def write_release_rows(rows: "RowsOut", total: int, target: Path, place: Path, *, quiet: bool) -> None:
+    """Write rows of a release out to the place that is kept for the target, and show how far it is."""
+    from lapwing.api.rows_out import write_to  # noqa: PLC0415
+
+    with _named(target), counting(total, quiet=quiet) as written:
+        write_to(rows, place, target, written=written)
 
 
 def produce(
@@ -198,7 +220,7 @@ def produce(
     read = [path for path in inputs if path is not None]
     interrupts = interruptible(lambda: release is not None, way_out)
     try:
-        with interrupts as begun, whole_files(targets.in_order, read) as places:
+        with interrupts as begun, whole_files(targets.in_order, read, targets.folders) as places:
             with shown_progress(quiet=quiet):
                 release = make()
             transcript = begun[-1].transcript if begun else None
@@ -222,8 +244,7 @@ def _write(
             release.save(place[targets.model])
     total = release.model.rows if rows is None else rows
     drawn = release.certificate.seed if seed is None else seed  # the certificate names the seed of the rows beside it
-    frames = counted(release.frames(rows, seed=drawn), total, quiet=quiet)
-    write_rows(frames, targets.rows, place[targets.rows])
+    write_release_rows(release.rows(rows, seed=drawn), total, targets.rows, place[targets.rows], quiet=quiet)
     certificate = replace(release.certificate, written_rows=total, seed=drawn)
     if targets.croissant is not None:
         described = _croissant(release.schema, certificate, targets, place[targets.rows])
@@ -277,7 +298,7 @@ def summarize(release: "Release", targets: Targets, say: Say) -> None:
     """Say what was spent and where the files are."""
     for line in release.certificate.text().splitlines():
         say(_UNRECORDED if release.certificate.ledger is None and line.startswith("Recorded in") else line)
-    say(f"rows: {targets.rows}")
+    say(f"rows: {targets.rows}{os.sep if targets.has_folder else ''}")
     if targets.model is not None:
         say(f"model: {targets.model}")
     if targets.croissant is not None:

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from lapwing.cli.conditions import read_condition_rows, read_conditions, support_text
-from lapwing.cli.console import counted, is_quiet, speaker
-from lapwing.cli.options import Model, Quiet, RowsOut, Seed
-from lapwing.cli.outputs import check_rows, rows_format, write_rows
+from lapwing.cli.console import is_quiet, speaker
+from lapwing.cli.options import Model, Quiet, RowsPlace, Seed
+from lapwing.cli.outputs import check_rows, rows_place, write_release_rows
 from lapwing.errors import ParameterError
 from lapwing.table.outputs import whole_files
 
@@ -16,7 +16,7 @@ from lapwing.table.outputs import whole_files
 def sample(
     context: typer.Context,
     model: Model,
-    output: RowsOut,
+    output: RowsPlace,
     rows: Annotated[
         int | None,
         typer.Option("--rows", metavar="N", help="Rows to draw, at least 1; left out with --where-file."),
@@ -42,7 +42,7 @@ def sample(
     quiet: Quiet = False,
 ) -> None:
     """Draw rows from a saved model, free of budget."""
-    rows_format(output)
+    target, has_folder = rows_place(output)
     _check(rows, where, where_file)
 
     from lapwing.api.loading import load  # noqa: PLC0415
@@ -57,9 +57,9 @@ def sample(
         say(support_text(release.support(table)))
     elif given is not None:
         say(f"support: {release.support(given).text}")
-    with whole_files([output], sources) as (place,):
-        frames = release.frames(count, seed=seed, where=given)
-        write_rows(counted(frames, count, quiet=is_quiet(context, quiet)), output, place)
+    with whole_files([target], sources, [target] if has_folder else []) as (place,):
+        found = release.rows(count, seed=seed, where=given)
+        write_release_rows(found, count, target, place, quiet=is_quiet(context, quiet))
     say(f"rows: {output}")
 
 
