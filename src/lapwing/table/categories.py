@@ -21,6 +21,8 @@ from lapwing.table.plain_texts import WRITTEN_NUMBER, moment_texts, number_texts
 _TRUE: Final = ("true", "t", "yes", "y", "1")
 _FALSE: Final = ("false", "f", "no", "n", "0")
 _UNKNOWN: Final = -1
+_MOST_DENSE: Final = 2**14  # a table of codes up to this size stays in the processor's cache
+_FAR: Final = 2**62
 _SPACES: Final = " \t\r\n"
 
 
@@ -30,11 +32,16 @@ class _Lookup:
 
     keys: np.ndarray
     codes: np.ndarray
+    dense: np.ndarray | None = None  # where the keys are close integers: all codes from one below the first key on
 
     def find(self, cells: np.ndarray) -> np.ndarray:
         """Return the code of each cell, `_UNKNOWN` where no key is equal to it."""
         if not len(self.keys):
             return np.full(len(cells), _UNKNOWN)
+        if self.dense is not None and cells.dtype == np.int64:
+            before = int(self.keys[0]) - 1
+            found: np.ndarray = self.dense.take(np.clip(cells, before, before + len(self.dense) - 1) - before)
+            return found
         at = np.minimum(np.searchsorted(self.keys, cells), len(self.keys) - 1)
         return np.where(self.keys[at] == cells, self.codes[at], _UNKNOWN)
 
@@ -84,7 +91,8 @@ def category_reader(field: Field) -> Callable[[RawColumn], np.ndarray]:
             codes = known.times.find(cells.values // known.time_unit)
         if known.has_rules and not isinstance(cells, Texts):
             codes = _settled(cells, codes, known)
-        return np.where(codes == _UNKNOWN, known.last, codes)
+        codes[codes == _UNKNOWN] = known.last
+        return codes
 
     return read
 
@@ -93,25 +101,30 @@ def category_reader(field: Field) -> Callable[[RawColumn], np.ndarray]:
 
 
 def _text_codes(cells: pl.Series, known: _Categories) -> np.ndarray:
-    codes = _as_listed(cells, known)
-    rest = (codes == _UNKNOWN) & cells.is_not_null().to_numpy()
-    if not rest.any():
+    found = cells.cast(known.texts, strict=False).to_physical()
+    if not found.null_count():
+        return found.to_numpy().astype(np.int64)
+    codes = _positions(found)
+    if found.null_count() == cells.null_count():
         return codes
+    rest = (codes == _UNKNOWN) & cells.is_not_null().to_numpy()
     odd = cells.filter(pl.Series(rest))
-    if known.has_rules:
-        # Many cells may be no category, of few texts.
-        distinct = odd.unique()
-        places = odd.cast(pl.Enum(distinct)).to_physical().cast(pl.Int64).to_numpy()
-        codes[rest] = _unlisted_texts(distinct, _meant(distinct, known), known)[places]
-    else:
-        codes[rest] = _meant(odd, known)
+    # Many cells may be no category to the letter, of few texts.
+    distinct = odd.unique()
+    meant = _meant(distinct, known)
+    places = odd.cast(pl.Enum(distinct)).to_physical().to_numpy()
+    codes[rest] = (_unlisted_texts(distinct, meant, known) if known.has_rules else meant)[places]
     return codes
 
 
 def _as_listed(cells: pl.Series, known: _Categories) -> np.ndarray:
     """Return the codes of texts that are a category to the letter."""
-    found = cells.cast(known.texts, strict=False).to_physical().cast(pl.Int64)
-    return found.fill_null(_UNKNOWN).to_numpy().copy()
+    return _positions(cells.cast(known.texts, strict=False).to_physical())
+
+
+def _positions(found: pl.Series) -> np.ndarray:
+    """Return places in a list as int64, `_UNKNOWN` where there is none."""
+    return found.cast(pl.Int64).fill_null(_UNKNOWN).to_numpy().copy()
 
 
 def _meant(cells: pl.Series, known: _Categories) -> np.ndarray:
@@ -218,7 +231,21 @@ def _number_lookups(keys: pl.Series, pattern: str) -> tuple[_Lookup, _Lookup]:
 def _lookup(keys: np.ndarray, codes: np.ndarray) -> _Lookup:
     """Return a lookup in which the first of equal keys counts."""
     distinct, first = np.unique(keys, return_index=True)
-    return _Lookup(distinct, codes[first])
+    return _Lookup(distinct, codes[first], _dense(distinct, codes[first]))
+
+
+def _dense(keys: np.ndarray, codes: np.ndarray) -> np.ndarray | None:
+    """Return the codes of all integers around the keys, `_UNKNOWN` at both ends; None where these are too many."""
+    if (
+        keys.dtype != np.int64
+        or not len(keys)
+        or abs(int(keys[0])) > _FAR
+        or int(keys[-1]) - int(keys[0]) > _MOST_DENSE
+    ):
+        return None
+    dense = np.full(int(keys[-1]) - int(keys[0]) + 3, _UNKNOWN)
+    dense[keys - keys[0] + 1] = codes
+    return dense
 
 
 _NOTHING: Final = _Lookup(np.empty(0), np.empty(0, dtype=np.int64))
