@@ -221,7 +221,9 @@ def _number_lookups(keys: pl.Series, pattern: str) -> tuple[_Lookup, _Lookup]:
     read = read_numbers(keys.set(~is_number, None))
     reals = np.where(read.is_integer, read.integers.astype(np.float64), read.reals)
     is_whole = read.is_integer | ((np.abs(reals) < 2.0**63) & (np.floor(reals) == reals))
-    integers = np.where(read.is_integer, read.integers, np.where(is_whole, reals, 0).astype(np.int64))
+    integers = np.where(
+        read.is_integer, read.integers, np.where(is_whole & ~read.is_integer, reals, 0).astype(np.int64)
+    )
     # Where 3 and 3.0 are both listed, the number 3 means the first.
     order = np.concatenate([np.flatnonzero(read.is_integer), np.flatnonzero(~read.is_integer & ~np.isnan(reals))])
     whole = order[is_whole[order]]
