@@ -11,7 +11,9 @@ from lapwing.table.codec import encode
 EDGES = [-(2**63), -(2**62), -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 2**31, 2**62, 2**63 - 1]
 
 
-@pytest.mark.parametrize("listed", [(3, 1, 5), (0,), (-7, 8), (5, 2**62, -(2**63)), (2**63 - 1, 2**63 - 2)])
+@pytest.mark.parametrize(
+    "listed", [(3, 1, 5), (0,), (-7, 8), (5, 2**62, -(2**63)), (2**63 - 1, 2**63 - 2), (-(2**63), 1 - 2**63)]
+)
 def test_whole_numbers_are_looked_up_as_a_dictionary_would(listed):
     field = Field(name="n", type="integer", categories=listed)
     codes = {value: place for place, value in enumerate(listed)}
