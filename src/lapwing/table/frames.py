@@ -176,16 +176,30 @@ def arrow_cells(column: "pa.ChunkedArray") -> RawColumn:
 
     kind = column.type
     if isinstance(kind, pa.BaseExtensionType):
-        return arrow_cells(column.cast(kind.storage_type))
+        return _extended_cells(column)
     if pa.types.is_dictionary(kind):
         return arrow_cells(column.cast(kind.value_type))
     if pa.types.is_decimal(kind):
         return decimals(_imported(column.cast(pa.string())))
     if pa.types.is_interval(kind):
         return texts(column.to_pylist())
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        # The same moments in UTC: Polars does not know every name of a zone.
+        column = column.cast(pa.timestamp(kind.unit))
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return _arrow_texts(column)
     return series_cells(_imported(column))
+
+
+def _extended_cells(column: "pa.ChunkedArray") -> RawColumn:
+    """Return a column of a type that is made of another one: what it means where that is known, or what is stored."""
+    import pyarrow as pa  # noqa: PLC0415 - the user's own
+
+    name = column.type.extension_name
+    if name == "arrow.uuid":
+        return texts(column.to_pylist())
+    stored = column.cast(column.type.storage_type)
+    return arrow_cells(stored.cast(pa.bool_()) if name == "arrow.bool8" else stored)
 
 
 def _arrow_texts(column: "pa.ChunkedArray") -> Texts:

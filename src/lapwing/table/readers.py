@@ -14,6 +14,8 @@ from lapwing.errors import DataError, ParameterError
 from lapwing.schema.scalars import quote, told
 from lapwing.schema.schemas import Schema
 from lapwing.table.cells import RawColumn
+from lapwing.table.datasets import DatasetReader
+from lapwing.table.duckdb_relations import RelationReader
 from lapwing.table.files import FilesReader, find_files, header_fault, open_file
 from lapwing.table.frames import ArrowReader, LazyReader, PolarsReader, is_nested_arrow
 from lapwing.table.guard import guarded
@@ -62,9 +64,9 @@ def open_table(data: object, schema: Schema) -> RowReader:
 
     Parameters
     ----------
-    data : path, list of paths, pandas or Polars data frame, Polars lazy frame, or PyArrow table
-        A path may be a .parquet or .csv file, a folder of such files, or a pattern such as ``data/*.parquet``.
-        Columns that the schema does not name are never read.
+    data : path, list of paths, or a table of pandas, Polars, PyArrow, DuckDB, Dask or Spark
+        Lazy frames, datasets and relations too. A path may be a .parquet or .csv file, a folder of such files, or a
+        pattern such as ``data/*.parquet``. Columns that the schema does not name are never read.
     schema : Schema
         Names the columns.
 
@@ -119,17 +121,19 @@ def _open_frame(data: Any, wanted: list[str]) -> RowReader:  # noqa: ANN401 - th
         _check_names(names, wanted, "the table")
         _check_nested({name for name in wanted if is_nested_pandas(data.dtypes[name])}, wanted)
         return PandasReader(data)
-    if _is_a(data, "pyspark", {"DataFrame"}):
-        return _open_spark(data, wanted)
+    reader = _engine_reader(data)
+    if reader is not None:
+        _check_names(reader.names, wanted, "the table")
+        _check_nested(reader.nested, wanted)
+        if isinstance(reader, RelationReader):
+            reader.check_case(wanted)
+        return reader
     data = without_batches(data)
     if _is_a(data, "pyarrow", {"Table"}):
         _check_names(list(data.schema.names), wanted, "the table")
         _check_nested({name for name in wanted if is_nested_arrow(data.schema.field(name).type)}, wanted)
         return ArrowReader(data)
-    raise DataError(
-        f"data of type {type(data).__name__} is not a table; "
-        "give a pandas, Polars, PyArrow or Spark table, or the path of a .parquet or .csv file"
-    )
+    raise DataError(_no_table(data))
 
 
 def _open_polars(data: pl.DataFrame | pl.LazyFrame, wanted: list[str]) -> RowReader:
@@ -140,13 +144,36 @@ def _open_polars(data: pl.DataFrame | pl.LazyFrame, wanted: list[str]) -> RowRea
     return PolarsReader(data) if isinstance(data, pl.DataFrame) else LazyReader(data, what)
 
 
-def _open_spark(data: Any, wanted: list[str]) -> RowReader:  # noqa: ANN401 - a Spark frame, which has no static type
+def _engine_reader(data: Any) -> RelationReader | DatasetReader | SparkReader | None:  # noqa: ANN401 - anything
+    """Return the reader of a table that its own library runs; None where it is no such table."""
+    if _is_relation(data, "DuckDBPyRelation"):
+        return RelationReader(data)
+    if _is_a(data, "pyarrow", {"Dataset"}):
+        return DatasetReader(data)
+    if not _is_a(data, "pyspark", {"DataFrame"}):
+        return None
     if type(data).__module__.startswith("pyspark.pandas."):
         data = guarded("the Spark frame cannot be used", data.to_spark)
-    reader = SparkReader(data)
-    _check_names(reader.names, wanted, "the table")
-    _check_nested(reader.nested, wanted)
-    return reader
+    return SparkReader(data)
+
+
+def _is_relation(data: object, name: str) -> bool:
+    return _is_a(data, "duckdb", {name}) or _is_a(data, "_duckdb", {name})
+
+
+def _no_table(data: object) -> str:
+    """Say what is wrong with data that is no table."""
+    if _is_relation(data, "DuckDBPyConnection"):
+        return "a DuckDB connection is no table; give a relation, such as connection.sql(...) or connection.table(...)"
+    if _is_a(data, "pyarrow", {"RecordBatchReader", "Scanner"}):
+        return (
+            f"a PyArrow {type(data).__name__} can be read once, and a release reads its rows several times; "
+            "give a dataset, or the table that read_all() or to_table() returns"
+        )
+    return (
+        f"data of type {type(data).__name__} is not a table; give a pandas, Polars, PyArrow, DuckDB, Dask or Spark "
+        "table, or the path of a .parquet or .csv file"
+    )
 
 
 def _is_a(data: object, package: str, names: set[str]) -> bool:

@@ -16,6 +16,7 @@ from lapwing.table.cells import RawColumn
 from lapwing.table.codec import Encoder, encoder
 from lapwing.table.coded_source import PACKED, CodeCache, CodedSource
 from lapwing.table.counting import Codes, KeyedColumn, Table, count_keys, count_tables
+from lapwing.table.duckdb_relations import RelationReader
 from lapwing.table.frames import LazyReader, unreadable
 from lapwing.table.guard import guarded
 from lapwing.table.open_cells import open_texts
@@ -178,7 +179,7 @@ class _Rows:
         self._encoders: dict[str, Encoder] = {field.name: encoder(field) for field in schema.columns}
         self.dtypes = {field.name: field.domain.dtype for field in schema.columns}
         self.columns = tuple(self._encoders)
-        self.is_query = isinstance(reader, LazyReader)
+        self.is_query = isinstance(reader, LazyReader | RelationReader)
         self.open_texts = {field.name: field for field in schema.columns if field.open and field.type == "string"}
 
     @property

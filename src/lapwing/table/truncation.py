@@ -205,4 +205,6 @@ def with_kept(parts: Iterable[tuple[T, dict[str, np.ndarray]]], kept: Kept) -> I
 
 def changed() -> DataError:
     """Return what is raised where rows are not those of an earlier pass."""
-    return DataError("the table's rows changed between two passes over them; collect a lazy frame before use")
+    return DataError(
+        "the table's rows changed between two passes over them; collect a lazy frame, or order a query, before use"
+    )
