@@ -32,26 +32,22 @@ _SPARK_TYPES: Final = {
 # --------------------------------------------------------------------------------------------------------- Spark
 
 
-def spark_rows(chunks: RowChunks) -> "SparkFrame":
-    """Return rows as a lazy Spark frame, which the executors of the active session draw.
+def spark_rows(chunks: RowChunks, session: "SparkSession") -> "SparkFrame":
+    """Return rows as a lazy Spark frame, which the executors of a session draw.
 
     Parameters
     ----------
     chunks : RowChunks
         Sent to the executors as it is; released numbers only.
+    session : SparkSession
+        Classic or of Connect.
 
     Returns
     -------
     pyspark.sql.DataFrame
         The schema's columns as bigint, double, string, boolean, date and timestamp_ntz, all nullable. Its partitions
         in order hold the chunks in order, whatever their number and however often a task is tried.
-
-    Raises
-    ------
-    ParameterError
-        If no Spark session is active.
     """
-    session = _active_session()
     expected = installed()
 
     def drawn(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
@@ -64,8 +60,14 @@ def spark_rows(chunks: RowChunks) -> "SparkFrame":
     return numbers.mapInArrow(drawn, _spark_schema(chunks.schema))
 
 
-def _active_session() -> "SparkSession":
-    """Return the session that the user has started, classic or Connect."""
+def active_session() -> "SparkSession":
+    """Return the session that the user has started, classic or of Connect.
+
+    Raises
+    ------
+    ParameterError
+        If there is none.
+    """
     from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415 - the user's own
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
@@ -165,5 +167,5 @@ def engine_rows(frame: pl.DataFrame, schema: Schema, kind: str) -> Any:  # noqa:
         If Spark is asked for and no session is active.
     """
     if kind == "spark":
-        return _active_session().createDataFrame(_arrow(frame), _spark_schema(schema))
+        return active_session().createDataFrame(_arrow(frame), _spark_schema(schema))
     return _local(to_frame_kind(frame, "pandas"))

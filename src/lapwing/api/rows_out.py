@@ -88,7 +88,9 @@ def rows_frame(rows: RowsOut, schema: Schema, kind: "Kind") -> Any:  # noqa: ANN
 
         if rows.chunks is None:
             return engines.engine_rows(pl.concat(rows.frames()), schema, kind)
-        return engines.spark_rows(rows.chunks) if kind == "spark" else engines.dask_rows(rows.chunks)
+        if kind == "dask":
+            return engines.dask_rows(rows.chunks)
+        return engines.spark_rows(rows.chunks, engines.active_session())
     return to_frame_kind(pl.concat(rows.frames(usable_threads())), kind)
 
 
