@@ -277,9 +277,10 @@ connection.execute("SET threads = 1")
 relation = connection.sql(f"SELECT {sys.argv[1]} AS flag FROM range(100000) a, range(100000) b")
 print("begins", flush=True)
 try:
-    code_table(relation, Schema(fields=(Field(name="flag", type="boolean"),)), memory=1000).count([()])
+    code_table(relation, Schema(fields=(Field(name="flag", type="boolean"),)))
 except BaseException as error:
-    print(type(error).__name__, error, connection.sql("SELECT 1").fetchall())
+    print(type(error).__name__, error, end=" ")
+print(connection.sql("SELECT 1").fetchall())
 """
 
 
