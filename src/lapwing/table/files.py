@@ -4,6 +4,7 @@ Python's CSV parser is used because no text makes it fail: a stray quote in one 
 an error. It reads text only; what the text means is decided cell by cell under the schema.
 """
 
+import collections
 import contextlib
 import csv
 import glob
@@ -12,9 +13,9 @@ import io
 import itertools
 import operator
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, NoReturn, Protocol
 
 import polars as pl
 
@@ -33,12 +34,16 @@ _LONGEST_CELL: Final = 2**31 - 1  # the parser's own limit would make the length
 
 
 class TableFile(Protocol):
-    """One file: its column names, which of them are nested, and its cells."""
+    """One file, or several that are read as one: column names, which of them are nested, and cells."""
 
     path: Path
     names: list[str]
     nested: frozenset[str]
-    known_rows: int | None
+
+    @property
+    def known_rows(self) -> int | None:
+        """Rows, where they can be had without reading them."""
+        ...
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, at most `rows` rows at a time."""
@@ -46,10 +51,10 @@ class TableFile(Protocol):
 
 
 class FilesReader:
-    """Read several files as one table, each by its own format."""
+    """Read several files as one table, each by its own format; Parquet files of one schema by one query."""
 
     def __init__(self, files: Sequence[TableFile]) -> None:
-        self._files = tuple(files)
+        self._files = _runs_of_parquet(files)
         self.kind: Literal["path"] = "path"
         counts = [file.known_rows for file in self._files]
         self.known_rows: int | None = None if None in counts else sum(filter(None, counts))
@@ -146,13 +151,63 @@ class _ParquetFile:
         self.path = path
         self._what = f"file {quote(str(path))} cannot be read as Parquet"
         self._query = guarded(self._what, lambda: pl.scan_parquet(path, glob=False))
-        schema = guarded(self._what, self._query.collect_schema)
-        self.names = list(schema.names())
-        self.nested = frozenset(name for name, dtype in schema.items() if dtype.is_nested())
-        self.known_rows: int | None = guarded(self._what, lambda: int(self._query.select(pl.len()).collect().item()))
+        self.schema = guarded(self._what, self._query.collect_schema)
+        self.names = list(self.schema.names())
+        self.nested = frozenset(name for name, dtype in self.schema.items() if dtype.is_nested())
+
+    @property
+    def known_rows(self) -> int:
+        return guarded(self._what, lambda: _height(self._query))
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         return LazyReader(self._query, self._what).chunks(columns, rows)
+
+
+class _ParquetFiles:
+    """Parquet files of one schema, one after the other: thousands of small ones are read as fast as a large one."""
+
+    def __init__(self, files: Sequence[_ParquetFile]) -> None:
+        self._paths = [file.path for file in files]
+        self.path, self.names, self.nested = files[0].path, files[0].names, files[0].nested
+        self._what = f"the {len(files)} files from {quote(str(self.path))} on cannot be read as Parquet"
+        self._query = guarded(self._what, lambda: pl.scan_parquet(self._paths, glob=False, hive_partitioning=False))
+
+    @property
+    def known_rows(self) -> int:
+        try:
+            return guarded(self._what, lambda: _height(self._query))
+        except DataError as error:
+            fault = error
+        return self._named(fault, lambda file: file.known_rows)
+
+    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+        try:
+            yield from LazyReader(self._query, self._what).chunks(columns, rows)
+        except DataError as error:
+            fault = error
+        else:
+            return
+        self._named(fault, lambda file: collections.deque(file.chunks(columns, rows), maxlen=0))
+
+    def _named(self, fault: DataError, read: Callable[[_ParquetFile], object]) -> NoReturn:
+        """Raise the error of the one file that cannot be read, or `fault` where each can be by itself."""
+        for path in self._paths:
+            read(_ParquetFile(path))
+        raise fault
+
+
+def _runs_of_parquet(files: Sequence[TableFile]) -> list[TableFile]:
+    """Return the files in their order, and for each run of Parquet files of equal schema one for all of them."""
+    merged: list[TableFile] = []
+    for schema, run in itertools.groupby(files, lambda file: file.schema if isinstance(file, _ParquetFile) else None):
+        same = list(run)
+        one_query = [file for file in same if isinstance(file, _ParquetFile)]
+        merged += same if schema is None or len(same) == 1 else [_ParquetFiles(one_query)]
+    return merged
+
+
+def _height(query: pl.LazyFrame) -> int:
+    return int(query.select(pl.len()).collect().item())
 
 
 class _CsvFile:
@@ -164,7 +219,10 @@ class _CsvFile:
         self._what = f"file {quote(str(path))} cannot be read as text"
         self.names = next(iter(self._batches(1)), [[]])[0]
         self.nested: frozenset[str] = frozenset()
-        self.known_rows: int | None = None
+
+    @property
+    def known_rows(self) -> None:
+        return None
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         positions = [self.names.index(name) for name in columns]

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _MOST_DAYS: Final = 10**8
 _MOST_MILLISECONDS: Final = 9 * 10**15
 
+_JOINED_ROWS: Final = 2**14
+"""Smaller batches, as those of many small files, are put together: each costs as much as thousands of rows."""
+
 
 class PolarsReader:
     """Read a Polars data frame."""
@@ -47,8 +50,18 @@ class LazyReader:
         with native_silence():  # also between batches, when threads of Polars read on
             # Batches as they come: asking for a size makes Polars copy every one of them.
             batches = guarded(self._what, lambda: query.collect_batches(lazy=True))
-            while (batch := guarded(self._what, lambda: next(batches, None))) is not None:
+            while (batch := guarded(self._what, lambda: _joined(batches, min(rows, _JOINED_ROWS)))) is not None:
                 yield from frame_chunks(batch, columns, rows)
+
+
+def _joined(batches: Iterator[pl.DataFrame], least: int) -> pl.DataFrame | None:
+    """Return the next batches as one of at least so many rows, or all that are left; None where there is none."""
+    found: list[pl.DataFrame] = []
+    height = 0
+    while height < least and (batch := next(batches, None)) is not None:
+        found.append(batch)
+        height += batch.height
+    return pl.concat(found) if found else None
 
 
 class ArrowReader:

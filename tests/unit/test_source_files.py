@@ -1,0 +1,91 @@
+"""Folders of many files are read as one table: in order, with few open files, and a fault names its file."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from lapwing.errors import DataError
+from lapwing.schema.fields import Field
+from lapwing.schema.scalars import quote
+from lapwing.schema.schemas import Schema
+from lapwing.table.files import FilesReader, open_file
+from lapwing.table.source import code_table
+
+SCHEMA = Schema(
+    fields=(
+        Field(name="n", type="integer", minimum=0, maximum=9999),
+        Field(name="town", type="string", categories=("Bern", "Chur")),
+    )
+)
+
+
+def written(folder: Path, files: int, rows: int = 3) -> pl.DataFrame:
+    folder.mkdir()
+    frame = pl.DataFrame({"n": range(files * rows), "town": ["Bern", "Chur", None] * (files * rows // 3)})
+    for number in range(files):
+        frame[number * rows : (number + 1) * rows].write_parquet(folder / f"{number:04}.parquet")
+    return frame
+
+
+def numbers(data: object) -> list[int]:
+    return [code for chunk in code_table(data, SCHEMA).chunks() for code in chunk["n"].tolist()]
+
+
+def test_many_files_are_read_in_order_with_few_of_them_open(tmp_path):
+    frame = written(tmp_path / "rows", 400)
+    reader = FilesReader([open_file(path) for path in sorted((tmp_path / "rows").iterdir())])
+    before, most, heights = len(os.listdir("/proc/self/fd")), 0, []
+    for cells in reader.chunks(["n"], 2**18):
+        heights.append(len(cells["n"]))
+        most = max(most, len(os.listdir("/proc/self/fd")))
+    assert reader.known_rows == sum(heights) == 1200
+    assert most - before < 60
+    assert numbers(tmp_path / "rows") == frame["n"].to_list()
+
+
+def test_small_files_are_coded_together_and_never_more_rows_than_asked(tmp_path):
+    written(tmp_path / "rows", 50)
+    reader = FilesReader([open_file(path) for path in sorted((tmp_path / "rows").iterdir())])
+    assert [len(cells["n"]) for cells in reader.chunks(["n"], 2**18)] == [150]
+    assert [len(cells["n"]) for cells in reader.chunks(["n"], 40)] == [40, 2] * 3 + [24]
+
+
+def test_files_of_different_types_keep_their_order_and_their_own_reading(tmp_path):
+    written(tmp_path / "rows", 6)
+    pl.DataFrame({"n": ["500", "x"], "town": ["Bern", "Bern"]}).write_parquet(tmp_path / "rows" / "0002a.parquet")
+    pl.DataFrame({"town": ["Chur"], "more": [1.5], "n": [77]}).write_parquet(tmp_path / "rows" / "0003a.parquet")
+    (tmp_path / "rows" / "0004a.csv").write_text("town,n\nBern,88\n")
+    pl.DataFrame({"n": [], "town": []}, schema={"n": pl.Int64, "town": pl.String}).write_parquet(
+        tmp_path / "rows" / "0000.parquet"
+    )
+    assert numbers(tmp_path / "rows") == [*range(3, 9), 500, 10000, *range(9, 12), 77, *range(12, 15), 88, 15, 16, 17]
+
+
+def test_folders_named_like_partitions_add_no_column(tmp_path):
+    for year in (2001, 2002):
+        (tmp_path / f"n={year}").mkdir()
+        pl.DataFrame({"n": [year - 2000], "town": ["Bern"]}).write_parquet(tmp_path / f"n={year}" / "rows.parquet")
+    assert numbers(tmp_path) == [1, 2]
+
+
+@pytest.mark.parametrize("fault", ["damaged", "gone", "other columns"])
+def test_the_one_file_that_cannot_be_read_is_named(tmp_path, fault):
+    folder = tmp_path / "rows"
+    written(folder, 5, rows=3000)
+    source = code_table(folder, SCHEMA, chunk_rows=100)
+    bad = folder / "0003.parquet"
+    if fault == "damaged":
+        whole = bytearray(bad.read_bytes())
+        whole[8 : len(whole) // 2] = np.random.default_rng(1).bytes(len(whole) // 2 - 8)
+        bad.write_bytes(whole)
+    elif fault == "gone":
+        bad.unlink()
+    else:
+        pl.DataFrame({"m": [1]}).write_parquet(bad)
+    with pytest.raises(DataError) as found:
+        list(source.chunks())
+    assert str(found.value).startswith(f"file {quote(str(bad))} cannot be read as Parquet")
+    assert found.value.__context__ is None
