@@ -15,6 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from helpers.canary_engines import ENGINE_FRAMES, ENGINES_WELL_FORMED
 from helpers.planted_values import TEXT, WHOLE, table
 
 
@@ -258,6 +259,7 @@ FRAMES = {
     "Python columns": lambda _: table().to_dict(as_series=False),
     "Python iterator": lambda _: iter(table().to_dicts()),
     "one column": lambda _: table()["sex"],
+    **ENGINE_FRAMES,
 }
 FILES = {
     "CSV": written("data.csv", csv_bytes),
@@ -278,9 +280,16 @@ FILES = {
     "list of files": list_of_two,
 }
 INPUTS = FRAMES | FILES
-NAMED = {"Polars without a column", "Polars under names that are cells", "pandas with levels", "CSV without header"}
+NAMED = {
+    "DuckDB without a column",
+    "Polars without a column",
+    "Polars under names that are cells",
+    "pandas with levels",
+    "CSV without header",
+}
 """Tables whose column names hold the canary, which a draft of a schema shows: it is internal, and made of them."""
 WELL_FORMED = {
+    *ENGINES_WELL_FORMED,
     *(
         "Polars",
         "lazy",

@@ -51,7 +51,8 @@ def _pandas_category(cells, kind):
     return pd.Series(pd.Categorical(pd.Series(cells, dtype=None if kind != "dates" else object)))
 
 
-def _arrow_type(kind):
+def arrow_type(kind):
+    """Return the type of PyArrow that holds cells of a kind; None where none does."""
     return {
         "floats": pa.float64(),
         "integers": pa.int64(),
@@ -66,7 +67,7 @@ def _arrow_type(kind):
 
 
 def _pandas_arrow(cells, kind):
-    found = _arrow_type(kind)
+    found = arrow_type(kind)
     return None if found is None else pd.Series(pd.arrays.ArrowExtensionArray(pa.array(cells, type=found)))
 
 
@@ -87,7 +88,7 @@ def _polars(cells, kind):
 
 
 def _arrow(cells, kind):
-    found = _arrow_type(kind)
+    found = arrow_type(kind)
     return (
         None if found is None else pa.chunked_array([pa.array(cells[:3], type=found), pa.array(cells[3:], type=found)])
     )

@@ -19,7 +19,6 @@ from lapwing.table.cells import Texts
 from lapwing.table.files import TableFile, find_files, open_file
 from lapwing.table.guard import guarded, private_boundary
 from lapwing.table.parsing import read_numbers, read_times
-from lapwing.table.readers import without_batches
 
 _PARQUET = (".parquet", ".pq")
 _READ: tuple[FieldType, ...] = ("boolean", "integer", "number", "date", "datetime")
@@ -34,7 +33,7 @@ def draft_schema(data: object) -> Internal[Schema]:
 
     Parameters
     ----------
-    data : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table or batch
+    data : path, list of paths, or a table of pandas, Polars, PyArrow, DuckDB, Dask or Spark
         The private rows.
 
     Returns
@@ -97,10 +96,10 @@ def _readable(texts: pl.Series) -> np.ndarray:
 
 def _types_of_frame(frame: Any) -> list[tuple[str, FieldType]]:  # noqa: ANN401 - any frame that narwhals knows
     """Return names and types of the columns of a data frame."""
-    return [
-        (name, _field_type(name, dtype))
-        for name, dtype in nw.from_native(without_batches(frame)).collect_schema().items()
-    ]
+    # What PyArrow calls a schema is all that is needed of its tables, batches and datasets.
+    empty_table = getattr(getattr(frame, "schema", None), "empty_table", None)
+    known = nw.from_native(frame if empty_table is None else empty_table())
+    return [(name, _field_type(name, dtype)) for name, dtype in known.collect_schema().items()]
 
 
 def _field_type(name: str, dtype: nw.dtypes.DType) -> FieldType:

@@ -1,0 +1,37 @@
+"""What engines print, log and leave behind tells nothing of a row, and neither do their failures."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from helpers.engines import ENGINES
+from helpers.planted_values import BYTES, TEXT, traces_in, traces_in_files
+
+WORKER = Path(__file__).resolve().parents[1] / "helpers" / "engine_worker.py"
+FULL = pytest.mark.full
+QUICK = ("DuckDB relation", "PyArrow dataset")
+
+
+def ran(engine, folder):
+    """Run the worker with temporary files in the folder; return what it printed."""
+    temporary = folder / "temporary"
+    temporary.mkdir()
+    told = {"PYTHONPATH": str(WORKER.parents[1]), "TMPDIR": str(temporary), "PYSPARK_PYTHON": sys.executable}
+    command = [sys.executable, str(WORKER), engine, str(folder)]
+    done = subprocess.run(command, env=os.environ | told, cwd=temporary, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()[-2000:]
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("engine", [pytest.param(name, marks=() if name in QUICK else FULL) for name in ENGINES])
+def test_releases_print_log_and_leave_nothing_of_a_row(engine, tmp_path):
+    said = ran(engine, tmp_path)
+
+    inputs = {path for path in (tmp_path / "inputs").rglob("*") if path.is_file()}
+    assert [trace for trace in BYTES if trace in said] == []
+    assert traces_in_files(tmp_path, but=inputs) == []
+    assert b"Release(" in said
+    assert traces_in(TEXT) == [TEXT]

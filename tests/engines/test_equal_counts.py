@@ -1,0 +1,184 @@
+"""The same rows have the same codes, counts, keys, texts and releases on every engine."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+import lapwing as lw
+from helpers.asked_questions import asked, exact_parts, shown
+from helpers.canary_engines import arrow
+from helpers.containers import arrow_type
+from helpers.engines import ENGINES, holds
+from helpers.naive_codes import naive_code, naive_text
+from helpers.nasty_cells import CELLS, FIELDS
+from helpers.planted_values import SCHEMA as PLANTED
+from helpers.same_rows import real_columns
+from helpers.source_answers import answers, code_answers, text_answers
+from lapwing.schema.schemas import Schema
+from lapwing.table.source import code_table
+
+FULL = pytest.mark.full
+REAL = ("diabetes130", "eusilc", "mimic-demo-admissions")
+"""Tables with privacy units, dates, missing and special values."""
+
+OTHERS = (
+    "adult", "bank-marketing", "census-kdd", "houston-crime", "icu-physionet2012", "jester", "letter", "mushrooms",
+    "nhanes", "nist-ma2019", "nltcs", "nyc-airbnb", "nycflights13", "rhc-icu", "tarragona", "teacher-climate",
+)  # fmt: skip
+
+
+def people(kind):
+    """Return a schema whose privacy units go by a column of a kind, and keep one row."""
+    fields = [
+        {"name": "who", "type": kind, "role": "identifier"},
+        {"name": "x", "type": "integer", "constraints": {"minimum": 0, "maximum": 9}},
+    ]
+    return Schema.from_dict({"fields": fields, "privacyUnit": {"field": "who", "maxRows": 1}})
+
+
+PEOPLE = people("string")
+SOME = ("PMM", "Adaptive", "evaluation")
+QUICK = ("Polars lazy", "DuckDB relation", "Spark")
+SHORT = [pytest.param(engine, marks=() if engine in QUICK else FULL) for engine in ENGINES]
+
+
+# ---------------------------------------------------------------------------------------------------------- nasty cells
+
+
+def nasty(engine):
+    """Return every vector of nasty cells once for each field, as fields and columns of cells."""
+    height = max(map(len, CELLS.values()))
+    kinds = [kind for kind in CELLS if arrow_type(kind) is not None and holds(engine, kind)]
+    fields = {
+        f"{kind}: {field.name}": replace(field, name=f"{kind}: {field.name}") for kind in kinds for field in FIELDS
+    }
+    cells = {kind: CELLS[kind] + [None] * (height - len(CELLS[kind])) for kind in kinds}
+    return fields, {name: cells[name.partition(":")[0]] for name in fields}
+
+
+@pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine != "CSV"])
+def test_nasty_cells_have_the_codes_of_the_slow_rules_on_every_engine(engine, tmp_path):
+    fields, cells = nasty(engine)
+    table = pa.table({name: pa.array(cells[name], arrow_type(name.partition(":")[0])) for name in fields})
+    opened = [name for name in fields if name in ("texts: open texts", "floats: open texts", "dates: open texts")]
+
+    source = code_table(ENGINES[engine](table, tmp_path), Schema(fields=tuple(fields.values())))
+    found = code_answers(source) | text_answers(source, opened)
+
+    expected = {name: [naive_code(cell, fields[name]) for cell in cells[name]] for name in fields}
+    by_column = dict(zip(fields, zip(*found["codes"].elements(), strict=True), strict=True))
+    assert [name for name in fields if Counter(by_column[name]) != Counter(expected[name])] == []
+    assert found["codes"] == Counter(zip(*expected.values(), strict=True))
+    assert found["dtypes"] == {(name, field.domain.dtype.str) for name, field in fields.items()}
+    for name in opened:
+        assert found["texts", name] == Counter(naive_text(cell, fields[name]) for cell in cells[name])
+
+
+# ---------------------------------------------------------------------------------------------------------- real tables
+
+
+def frames(folder, rows):
+    """Return the first rows of a real table, and schemas with its privacy unit cut to few rows, and without it."""
+    frame, schema = real_columns(folder, rows)
+    plain = replace(schema, privacy_unit=None)
+    if schema.privacy_unit is None:
+        return frame, {"rows": plain}
+    return frame, {"units": schema, "few": replace(schema, privacy_unit=cut_unit(schema, 2)), "rows": plain}
+
+
+def cut_unit(schema, most):
+    """Return the privacy unit with so many rows at most."""
+    return replace(schema.privacy_unit, max_rows=most)
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"), [("diabetes130", 300), *(pytest.param(name, 4000, marks=FULL) for name in (*REAL, *OTHERS))]
+)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_real_rows_are_counted_the_same_on_every_engine(engine, name, rows, shared_data, tmp_path):
+    frame, schemas = frames(shared_data / name, rows)
+    data = ENGINES[engine](frame.to_arrow(), tmp_path)
+
+    for schema in schemas.values():
+        found, expected = answers(code_table(data, schema), schema), answers(code_table(frame, schema), schema)
+
+        assert [key for key in expected if found[key] != expected[key]] == []
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_no_rows_and_one_row_are_counted_on_every_engine(engine, tmp_path):
+    table = pa.table({"who": ["a", "a"], "x": [3, 4]})
+    for rows in (0, 1, 2):
+        (tmp_path / str(rows)).mkdir()
+        data = ENGINES[engine](table.slice(0, rows), tmp_path / str(rows))
+        for schema in (PEOPLE, replace(PEOPLE, privacy_unit=None)):
+            source = code_table(data, schema)
+
+            assert (source.rows, source.units) == ((min(rows, 1),) * 2 if schema is PEOPLE else (rows, rows))
+            assert source.count([()])[0].tolist() == [source.rows]
+            assert sum(code_answers(source)["codes"].values()) == source.rows
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_drafted_schema_has_the_same_types_on_every_engine(engine, tmp_path):
+    data = ENGINES[engine](arrow().slice(1), tmp_path)
+
+    assert {field.name: field.type for field in lw.Schema.draft(data).fields} == {
+        field["name"]: field["type"] for field in PLANTED["fields"]
+    }
+
+
+# ------------------------------------------------------------------------------------------------------- privacy units
+
+KEYS = {
+    "whole numbers": pa.array([7, 8, 7, None, 7, 8, None, -7, 7, 0] * 3, pa.int64()),
+    "floats": pa.array([7.0, 7.5, 7.0, None, float("nan"), -0.0, 0.0, 1e300, 7.5, 2.0**63] * 3, pa.float64()),
+    "texts": pa.array(["7", "7.0", "07", None, "", "a", "A", "7 ", "é", "-0.0"] * 3, pa.string()),
+    "days": pa.array([0, 1, 0, None, 20_000, 1, -1, None, 0, 7] * 3, pa.date32()),
+}
+
+
+@pytest.mark.parametrize("field", ["string", "integer"])
+@pytest.mark.parametrize("kind", KEYS)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_person_keeps_the_same_rows_on_every_engine(engine, kind, field, tmp_path):
+    frame = pa.table({"who": KEYS[kind], "x": [row * 7 % 10 for row in range(30)]})
+    schema = people(field)
+
+    source = code_table(ENGINES[engine](frame, tmp_path), schema)
+
+    expected = code_table(frame, schema)
+    assert (source.rows, source.units) == (expected.rows, expected.units)
+    assert code_answers(source)["codes"] == code_answers(expected)["codes"]
+    assert source.rows < 30
+
+
+# ------------------------------------------------------------------------------------------------------ whole releases
+
+
+def differences(found, expected):
+    """Return which parts are other ones."""
+    return sorted(str(key) for key in expected.keys() | found.keys() if found.get(key) != expected.get(key))
+
+
+@pytest.mark.parametrize("name", ["diabetes130", *(pytest.param(name, marks=FULL) for name in (*REAL[1:], "adult"))])
+@pytest.mark.parametrize("engine", SHORT)
+def test_every_question_of_the_room_has_the_same_exact_part_on_every_engine(engine, name, shared_data, tmp_path):
+    frame, schema = real_columns(shared_data / name, 60, columns=3)
+    every = [run for run in asked(frame, schema, "add-remove") if run.name in SOME]
+    data = ENGINES[engine](frame.to_arrow(), tmp_path)
+
+    assert differences(exact_parts(every, data), exact_parts(every, frame)) == []
+
+
+@pytest.mark.parametrize("name", ["diabetes130", *(pytest.param(name, marks=FULL) for name in (*REAL[1:], "adult"))])
+@pytest.mark.parametrize("engine", SHORT)
+def test_a_release_of_the_same_secret_words_is_the_same_on_every_engine(engine, name, shared_data, tmp_path):
+    frame, schema = real_columns(shared_data / name, 60, columns=3)
+    every = [run for run in asked(frame, schema, "add-remove") if run.name in SOME]
+    data = ENGINES[engine](frame.to_arrow(), tmp_path)
+
+    for run in every:
+        assert differences(shown(run, data), shown(run, frame)) == [], run.name
