@@ -83,7 +83,7 @@ def quietly():
 def builder(folder, retries=RETRIES):
     """Return a builder of a local session that keeps its files in a folder, and the environment to build it in."""
     pytest.importorskip("pyspark", reason="pyspark is not installed")
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - most tests need no Spark
+    from pyspark.sql import SparkSession
 
     settings = {
         "spark.driver.bindAddress": "127.0.0.1",
@@ -128,7 +128,7 @@ def connect():
     """Return the session of Connect of this process; it talks to the Spark of `classic` through a port."""
     port = classic().conf.get("spark.connect.grpc.binding.port")
     with quietly():
-        from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415 - most tests need no Spark
+        from pyspark.sql.connect.session import SparkSession
 
         return SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
 

@@ -4,6 +4,9 @@ What Spark says when a job fails may quote cells: nothing of it but the type of 
 writes to its own log is the cluster's.
 """
 
+import contextlib
+import logging
+import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -29,6 +32,12 @@ _FAILED: Final = "a Spark job over the rows failed; Spark's own log says why"
 _UNABLE: Final = "Spark's executors cannot run Lapwing; install it on each of them, for the same Python"
 
 _NESTED: Final = {"ArrayType", "MapType", "StructType", "VariantType", "GeographyType", "GeometryType"}
+_LOGGERS: Final = (
+    "SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging",
+    "py4j", "py4j.clientserver", "py4j.java_gateway",
+)  # fmt: skip
+"""Loggers of PySpark in this process, which quote cells where a job fails."""
+
 _PART_BYTES: Final = 2**24
 _FAULT: Final = "fault"
 
@@ -147,12 +156,45 @@ class SparkJobs:
         """Run a job, let nothing private out of its errors, and end it on the cluster where the user stops it."""
         guarded(_UNUSABLE, lambda: self._session.addTag(self._tag))
         try:
-            return guarded(what, work)
+            with _silent_loggers():
+                return guarded(what, lambda: _stoppable(work))
         except KeyboardInterrupt:
             guarded(_UNUSABLE, lambda: self._session.interruptTag(self._tag))
             raise
         finally:
             guarded(_UNUSABLE, lambda: self._session.removeTag(self._tag))
+
+
+@contextlib.contextmanager
+def _silent_loggers() -> Iterator[None]:
+    """Drop what PySpark logs from this thread."""
+    here = threading.get_ident()
+
+    def is_of_others(record: logging.LogRecord) -> bool:
+        return record.thread != here
+
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    for logger in loggers:
+        logger.addFilter(is_of_others)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(is_of_others)
+
+
+def _stoppable(work: Callable[[], T]) -> T:
+    """Run a job; where the user stops it, that is raised, and not the error of a job that was stopped."""
+    is_stopped = False
+    try:
+        return work()
+    except Exception as error:
+        trail: BaseException | None = error
+        while trail is not None and not is_stopped:
+            is_stopped, trail = isinstance(trail, KeyboardInterrupt), trail.__context__
+        if not is_stopped:
+            raise
+    raise KeyboardInterrupt
 
 
 def _first(frame: "DataFrame") -> None:

@@ -1,0 +1,132 @@
+"""A Spark frame is read as the PyArrow table of its rows, and what is no table is refused before Spark runs a job."""
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from helpers.spark_sessions import SESSIONS, connect, frame
+from lapwing.errors import DataError
+from lapwing.schema.schemas import Schema
+from lapwing.table.cells import UNREADABLE, Numbers, Texts, Times
+from lapwing.table.readers import open_table
+from lapwing.table.source import code_table
+from lapwing.table.spark_frames import part_tables
+
+FAILS = "raise_error('a job has run')"
+"""A cell that no job survives."""
+
+
+@pytest.fixture(params=SESSIONS)
+def session(request):
+    """Return each kind of session."""
+    return SESSIONS[request.param]()
+
+
+def fields(*names):
+    """Return a schema of categories."""
+    return Schema.from_dict({"fields": [{"name": name, "type": "string", "categories": ["a"]} for name in names]})
+
+
+def cells_of(data, name):
+    """Return the cells of a column, of one row."""
+    (found,) = list(open_table(data.coalesce(1), fields(name)).chunks((name,), 100))
+    return found[name]
+
+
+# -------------------------------------------------------------------------------------------------------------- types
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind", "expected"),
+    [
+        ("timestamp'2020-01-01 00:00:00'", Times, [1577854800 * 10**6]),  # midnight in New York, where the session is
+        ("timestamp_ntz'2020-01-01 00:00:00'", Times, [1577836800 * 10**6]),
+        ("date'2020-01-01'", Times, [1577836800 * 10**6]),
+        ("cast(2.50 as decimal(20, 3))", Texts, ["2.5"]),
+        ("cast(1 as byte)", Numbers, [1]),
+        ("9223372036854775807", Numbers, [2**63 - 1]),
+        ("cast(0.5 as float)", Numbers, [0.5]),
+        ("cast('nan' as double)", Numbers, [np.nan]),
+        ("true", Numbers, [True]),
+        ("null", Texts, [None]),
+        ("'é'", Texts, ["é"]),
+        ("cast('abc' as varchar(9))", Texts, ["abc"]),
+        ("X'41'", Texts, ["A"]),
+        ("make_ym_interval(1, 2)", Texts, [UNREADABLE]),
+        ("cast(null as interval year to month)", Texts, [None]),
+        ("make_dt_interval(1)", Texts, [UNREADABLE]),
+    ],
+)
+def test_a_cell_is_what_it_is_in_arrow(session, sql, kind, expected):
+    cells = cells_of(session.sql(f"select {sql} as x"), "x")
+
+    values = cells.values.to_list() if isinstance(cells, Texts) else cells.values.tolist()
+    assert type(cells) is kind
+    np.testing.assert_equal(values, expected)
+
+
+def test_names_are_taken_as_they_are(session):
+    names = ["a.b", "Age", "age", "`", "select", "it's"]
+    table = pa.table({name: [name, "a", None] for name in names})
+    shown = session.createDataFrame(table.rename_columns([str(place) for place in range(len(names))])).toDF(*names)
+
+    for name in names:
+        assert sorted(cells_of(shown, name).values.drop_nulls()) == sorted([name, "a"])
+
+
+def test_rows_come_in_pieces_of_at_most_so_many(session):
+    data = frame(session, pa.table({"x": [str(row) for row in range(50)]}), parts=2)
+
+    chunks = [chunk["x"].values for chunk in open_table(data, fields("x")).chunks(("x",), 7)]
+
+    assert max(len(chunk) for chunk in chunks) == 7
+    assert sorted(pl.concat(chunks), key=int) == [str(row) for row in range(50)]
+
+
+def test_large_cells_are_sent_in_small_pieces():
+    batch = pa.RecordBatch.from_pydict({"x": ["y" * 2**20] * 40})
+
+    heights = [table.num_rows for table in part_tables([batch, batch.slice(0, 0), batch.slice(1, 3)], 1000)]
+
+    assert sum(heights) == 43
+    assert max(heights) <= 16
+    assert [table.num_rows for table in part_tables([batch.slice(0, 5)] * 3, 7)] == [5, 5, 5]
+
+
+# ------------------------------------------------------------------------------------------------------------ refusals
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("1 as y", r'^the table has no column "x"; rename its columns'),
+        ("1 as X", r'^the table has no column "x"; rename its columns'),
+        ("1 as x, 2 as x", r'^the table has more than one column "x"; rename or drop'),
+        ("array(1) as x", r'^column "x" holds several values per cell; unnest it'),
+        ("map(1, 2) as x", r'^column "x" holds several values per cell; unnest it'),
+        ("struct(1) as x", r'^column "x" holds several values per cell; unnest it'),
+        ("parse_json('1') as x", r'^column "x" holds several values per cell; unnest it'),
+    ],
+)
+def test_what_no_schema_fits_is_refused_before_a_job(session, sql, said):
+    data = session.sql(f"select {sql}, {FAILS} as z")
+
+    with pytest.raises(DataError, match=said):
+        code_table(data, fields("x"))
+
+
+def test_a_stream_is_refused(session):
+    with pytest.raises(DataError, match=r"^the Spark frame is a stream, which has no last row; give a frame of a"):
+        code_table(session.readStream.format("rate").load(), fields("value"))
+
+
+def test_columns_that_the_schema_does_not_name_are_never_worked_out(session):
+    data = session.sql(f"select 'a' as x, {FAILS} as y")
+
+    assert code_table(data, fields("x")).rows == 1
+
+
+def test_a_frame_that_cannot_be_analysed_is_refused_without_its_words():
+    with pytest.raises(DataError, match=r"^the Spark frame cannot be used; is its session still running\? \(\w+\)$"):
+        code_table(connect().table("no_such_table"), fields("x"))

@@ -1,0 +1,133 @@
+"""Executors code, cut and count the rows of a Spark frame, and this process gets the counts it would have made."""
+
+import gc
+import time
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.source_answers import answers, text_answers
+from helpers.spark_sessions import SESSIONS, classic, connect, frame
+from lapwing.errors import DataError
+from lapwing.schema.fields import Field
+from lapwing.schema.schemas import PrivacyUnit, Schema
+from lapwing.table.source import code_table
+from lapwing.table.spark_source import SparkSource
+
+SCHEMA = Schema.from_dict(
+    {
+        "fields": [
+            {"name": "who", "type": "integer", "role": "identifier"},
+            {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99, "required": True}},
+            {"name": "size", "type": "number", "constraints": {"minimum": 0, "maximum": 1}},
+            {"name": "sex", "type": "string", "categories": ["f", "m"]},
+        ],
+        "privacyUnit": {"field": "who", "maxRows": 2},
+    }
+)
+PLAIN = replace(SCHEMA, privacy_unit=None)
+
+
+def people(rows=300):
+    """Return a table in which some persons have more than two rows, and some rows have no person."""
+    rng = np.random.default_rng(8)
+    return pl.DataFrame(
+        {
+            "who": pl.Series(rng.integers(0, rows // 3, rows)).set(pl.Series(rng.random(rows) < 0.1), None),
+            "age": rng.integers(0, 100, rows),
+            "size": rng.random(rows),
+            "sex": rng.choice(["f", "m", "?"], rows),
+        }
+    )
+
+
+@pytest.fixture(params=SESSIONS)
+def session(request):
+    """Return each kind of session."""
+    return SESSIONS[request.param]()
+
+
+@pytest.mark.parametrize("schema", [PLAIN, SCHEMA], ids=["rows", "units"])
+@pytest.mark.parametrize("chunk_rows", [None, 20], ids=["kept", "made anew"])
+def test_all_answers_are_those_of_this_process(session, schema, chunk_rows):
+    rows = people()
+
+    source = code_table(frame(session, rows.to_arrow()), schema, chunk_rows=chunk_rows)
+
+    assert answers(source, schema) == answers(code_table(rows, schema), schema)
+    assert source.rows < 300 or schema is PLAIN
+
+
+def test_how_rows_are_spread_over_partitions_changes_nothing():
+    rows = people().with_columns(pl.lit("f").alias("sex"), pl.lit(0.5).alias("size"))  # many equal rows
+    expected = answers(code_table(rows, SCHEMA), SCHEMA)
+
+    for parts in (1, 7):
+        spread = frame(classic(), rows.sample(fraction=1, shuffle=True, seed=parts).to_arrow(), parts)
+
+        assert answers(code_table(spread, SCHEMA), SCHEMA) == expected
+
+
+def test_counts_alone_leave_the_executors(monkeypatch):
+    monkeypatch.setattr(SparkSource, "chunks", lambda _: pytest.fail("codes were asked for"))
+    monkeypatch.setattr(type(classic()), "createDataFrame", None)
+
+    for mechanism in ("Adaptive", "PMM", "Independent"):
+        lw.synthesize(people_on_spark(), SCHEMA, epsilon=1, mechanism=mechanism)
+
+
+def people_on_spark():
+    """Return the people as rows that Spark makes itself."""
+    return (
+        classic()
+        .range(300, numPartitions=3)
+        .selectExpr("id % 90 as who", "id % 100 as age", "id / 300.0D as size", "if(id % 2 = 0, 'f', 'm') as sex")
+    )
+
+
+def test_codes_are_kept_by_spark_as_long_as_the_source_is():
+    def kept():
+        return classic()._jsc.sc().getPersistentRDDs().size()
+
+    before = kept()
+    source = code_table(people_on_spark(), SCHEMA)
+    assert kept() == before + 1
+    assert code_table(people_on_spark(), SCHEMA, chunk_rows=50).rows == source.rows
+    assert kept() == before + 1
+
+    del source
+    gc.collect()
+    until = time.monotonic() + 10
+    while kept() > before and time.monotonic() < until:
+        time.sleep(0.05)
+    assert kept() == before
+
+
+@pytest.mark.parametrize("opened", ["classic", "Connect"])
+def test_texts_are_read_without_a_privacy_unit_and_refused_with_one(opened):
+    rows = pl.DataFrame({"who": [1, 1, 2], "town": ["York", "", "Bath"]})
+    schema = Schema(fields=(SCHEMA.field("who"), Field(name="town", type="string", open=True)))
+    data = frame(SESSIONS[opened](), rows.to_arrow())
+
+    assert text_answers(code_table(data, schema), ["town"]) == text_answers(code_table(rows, schema), ["town"])
+    with pytest.raises(DataError, match=r'^column "town": texts of a table .* on Spark; write the table to Parquet'):
+        code_table(data, replace(schema, privacy_unit=PrivacyUnit("who", 1)))
+
+
+# ------------------------------------------------------------------------------------------------------------ releases
+
+FEW = ("Adaptive", "PMM", "PrivateSampling")
+MORE = ("PSMM", "Grid", "KDTree", "Microaggregation", "Independent", "LinearStatistics")
+
+
+@pytest.mark.parametrize("mechanism", [*FEW, *(pytest.param(name, marks=pytest.mark.full) for name in MORE)])
+def test_every_mechanism_releases_a_frame_of_connect(mechanism):
+    release = lw.synthesize(
+        frame(connect(), people(60).to_arrow()), SCHEMA, epsilon=2, mechanism=mechanism, neighbours="replace-one"
+    )
+
+    assert release.kind == "spark"
+    assert release.certificate.to_dict()["mechanism"] == mechanism
