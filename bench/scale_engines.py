@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 CASES = ["one-way", "pairs", "joint"]
 """All columns at 32 groups; all pairs at 16; five columns at 16, a table of 275,000 cells."""
 
-FRAMES = ["polars-frame", "polars", "duckdb", "pyarrow"]
+FRAMES = ["polars-frame", "polars", "duckdb"]
 CLUSTERS = ["dask", "spark"]
 REPEATS = 2
 
@@ -172,23 +172,6 @@ def polars_engine(folder: Path, *, is_eager: bool) -> tuple[Any, Counting]:
     return data, count
 
 
-def pyarrow_engine(folder: Path) -> tuple[Any, Counting]:
-    """Return a table in memory, and its own count; numbers are cut into groups by its compute functions."""
-    import polars as pl
-    import pyarrow.parquet as pq
-
-    data = pq.read_table(folder)
-
-    def count(tables: list[tuple[str, ...]], fields: dict[str, dict], most: int) -> int:
-        table = data
-        if most:
-            cut = pl.from_arrow(data).select(polars_group(name, field, most) for name, field in fields.items())
-            table = cut.to_arrow()
-        return sum(table.group_by(list(names)).aggregate([([], "count_all")]).num_rows for names in tables)
-
-    return data, count
-
-
 def sql_query(tables: list[tuple[str, ...]], fields: dict[str, dict], most: int, source: str) -> str:
     """Return one query that counts all tables."""
     chosen = (f"{sql_group(name, field, most) if most else name} AS {name}" for name, field in fields.items())
@@ -267,7 +250,7 @@ def engine_of(name: str, folder: Path, logs: Path | None = None) -> tuple[Any, C
         return polars_engine(folder, is_eager=name == "polars-frame")
     if name == "spark":
         return spark_engine(folder, logs)
-    return {"duckdb": duckdb_engine, "pyarrow": pyarrow_engine, "dask": dask_engine}[name](folder)
+    return {"duckdb": duckdb_engine, "dask": dask_engine}[name](folder)
 
 
 # ------------------------------------------------------------------------------------------------------ overhead

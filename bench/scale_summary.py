@@ -41,13 +41,15 @@ LIMITS = {
 
 MOST_OVERHEAD = 3.0
 PICTURES = {
-    "scale_rows.png": ("CPU seconds by rows", "rows", ("cpu_s",)),
-    "scale_memory.png": ("peak MB by rows", "rows", ("peak_mb",)),
-    "scale_columns.png": ("CPU seconds by columns", "columns", ("cpu_s", "fit_s")),
+    "scale-rows.png": ("Releases: CPU seconds by rows", "release", "rows", ("cpu_s",)),
+    "scale-memory.png": ("Releases: peak MB by rows", "release", "rows", ("peak_mb",)),
+    "scale-columns.png": ("Releases: seconds by columns", "release", "columns", ("cpu_s", "fit_s")),
+    "scale-rows-out.png": ("Rows out: CPU seconds", "sample", "rows_out", ("cpu_s",)),
 }
+"""Title, action, what grows, and what is measured."""
 
 
-def summarise(folder: Path) -> None:
+def summarise(folder: Path, pictures: Path) -> None:
     """Write ``scale.csv``, ``scale_exponents.csv``, ``scale_overhead.csv`` and pictures: the newest of each run."""
     runs = done(read(folder / "scale_runs.csv"))
     newest = {key: lines[-1] for key, lines in grouped(runs, KEY).items()}
@@ -56,16 +58,17 @@ def summarise(folder: Path) -> None:
     engines = done(read(folder / "scale_engines.csv"))
     if engines:
         write(folder / "scale_overhead.csv", [judged(lines[-1]) for lines in grouped(engines, ENGINE_KEY).values()])
-    for file, (title, grows, names) in PICTURES.items():
+    for file, (title, action, grows, names) in PICTURES.items():
         curves = {
             f"{series} {name[:-2]}" if len(names) > 1 else series: points
-            for series, (_, _, axis, _) in SERIES.items()
-            if (axis == "columns") == (grows == "columns")
+            for series, chosen in SERIES.items()
+            if (chosen[0], chosen[2]) == (action, grows)
             for name in names
             if len(points := points_of(series, newest.values(), name)) > 1
         }
         if curves:
-            write_png(folder / file, log_log(title, curves, (grows, "s" if "cpu_s" in names else "MB")))
+            axes = (grows.replace("_", " "), "MB" if "peak_mb" in names else "s")
+            write_png(pictures / file, log_log(title, curves, axes))
 
 
 def read(path: Path) -> list[Line]:
@@ -128,7 +131,7 @@ def points_of(series: str, lines: Iterable[Line], name: str) -> list[tuple[float
 
 
 def exponents(series: str, lines: Iterable[Line]) -> list[Line]:
-    """Return slopes on two logarithmic axes, over all sizes and between the largest two, and the cost of a million more."""
+    """Return slopes on two logarithmic axes, over all sizes and between the largest two, and the cost of more."""
     found: list[Line] = []
     kept = list(lines)
     for name in (*MEASURED, *STAGES):

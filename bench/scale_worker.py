@@ -133,17 +133,29 @@ def watch_source(kind: Any, stages: Stages) -> None:
     for name in SOURCE_METHODS:
         setattr(kind, name, stages.counted(stages.timed("count", getattr(kind, name))))
     kind.chunks = stages.timed_steps("read", kind.chunks)
+    rows = sys.modules["lapwing.table.source"]._Rows
+    if hasattr(rows, "_codes"):  # done by threads that the count waits for
+        rows._codes = stages.timed("read", rows._codes)
 
 
 def watch_rows(stages: Stages) -> None:
-    """Wrap what draws rows and what writes them."""
-    from lapwing.api.release import Release
+    """Wrap what draws rows and what writes them, as this commit and those before issue 13 name it."""
+    from lapwing.api import release
     from lapwing.cli import outputs, sample
+    from lapwing.sample import rows
 
-    Release.frames = stages.timed_steps("draw", Release.frames)  # type: ignore[method-assign]
-    for module in (outputs, sample):
-        if hasattr(module, "write_rows"):
-            module.write_rows = stages.timed("write", module.write_rows)
+    writers: list[Any] = [outputs, sample]
+    if hasattr(release, "rows_out"):
+        from lapwing.api import rows_out
+
+        writers = [rows_out]
+        release.rows_out = stages.timed("draw", release.rows_out)
+        rows.RowChunks.frame = stages.timed("draw", rows.RowChunks.frame)
+    else:
+        release.Release.frames = stages.timed_steps("draw", release.Release.frames)
+    for module in writers:
+        name = "write_to" if hasattr(module, "write_to") else "write_rows"
+        setattr(module, name, stages.timed("write", getattr(module, name)))
 
 
 def peak_mb() -> float:
