@@ -20,6 +20,7 @@ RUN = [
     "quickstart.md",
     "after-the-release.md",
     "conditions.md",
+    "rows-out.md",
     "croissant.md",
     "adaptive.md",
     "schema.md",
