@@ -278,3 +278,17 @@ def test_the_mean_of_absolute_gaussian_noise_is_close(variance: Fraction) -> Non
 @pytest.mark.parametrize("epsilon", [700, 701, 720, 745, 1500, 10**9])
 def test_noise_that_is_never_seen_has_a_mean_of_nothing(epsilon: int) -> None:
     assert NoiseLaw("laplace", Fraction(1, epsilon)).mean_absolute == pytest.approx(0.0, abs=1e-300)
+
+
+def test_triples_grow_anew_once_a_quarter_more_pairs_are_measured(monkeypatch) -> None:
+    asked = []
+    monkeypatch.setattr(tables, "triple_tables", lambda columns, sets, most: [asked.append(len(sets))])
+    growing = tables.GrowingTriples([None] * 31, 100)
+    pairs = [(0, place) for place in range(1, 21)]
+
+    found = [growing.over(pairs[:count]) for count in (8, 9, 10, 12, 13, 13)]
+
+    assert asked == [28, 45, 78]
+    assert found[0] is found[1]
+    assert found[2] is found[3] is not found[0]
+    assert found[4] is found[5]

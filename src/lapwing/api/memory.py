@@ -127,9 +127,7 @@ def read_memory(memory: Memory) -> int | None:
         return None
     found = _bytes_of(memory)
     if found < 1:
-        raise ParameterError(
-            f'memory must be a number of bytes or text such as "4 GB", got {told(memory)}; write it so'
-        )
+        raise ParameterError(f'memory must be bytes or text such as "4 GB", got {told(memory)}; write one of them')
     return found
 
 

@@ -17,14 +17,13 @@ from lapwing.mechanisms.steps.adaptive_costs import Costs, Shares, divided, part
 from lapwing.mechanisms.steps.candidate_tables import (
     MOST_TRIPLE_COLUMNS,
     Candidates,
+    GrowingTriples,
     candidates_of,
-    competing_triples,
     measurement,
     pair_tables,
     preferred_tables,
     product_counts,
     rounded_down,
-    triple_tables,
 )
 from lapwing.mechanisms.steps.hard_zeros import class_groupings, hard_zeros
 from lapwing.mechanisms.steps.one_way import known_rows
@@ -335,10 +334,11 @@ def _rounds(asking: _Asking, fit: Fit, left: Budget, rng: np.random.Generator) -
     columns = asking.columns
     most = asking.costs.most_cells
     pairs = pair_tables(columns, most)
+    triples = GrowingTriples(columns, most)
     step, done = asking.costs.table, 0
     while pairs and left.amount > 0:
         known = [tuple(column for column, _ in factor.table) for factor in fit.factors if len(factor.table) == 2]
-        tables = [*pairs, *triple_tables(columns, competing_triples(len(columns), known), most)]
+        tables = [*pairs, *triples.over(known)]
         new, left = _measured_round(asking, fit, tables, step, left, wanted=asking.wanted if done % 2 else _NOBODY)
         done += 1
         for factor in new:

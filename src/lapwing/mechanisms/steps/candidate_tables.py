@@ -26,6 +26,10 @@ MOST_GROWN = 1000
 """Most triples that grow from measured pairs."""
 
 
+REGROWN = Fraction(5, 4)
+"""Triples grow anew once so many times the pairs are measured: new ones cost a pass over the rows."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
     """Tables to choose from.
@@ -169,6 +173,32 @@ def competing_triples(columns: int, pairs: Sequence[tuple[int, ...]]) -> list[tu
         if len(found) >= MOST_GROWN:
             break
     return list(found)[:MOST_GROWN]
+
+
+class GrowingTriples:
+    """Keep the triples that compete from round to round, and let them grow as more pairs are measured.
+
+    Parameters
+    ----------
+    columns : sequence of ResolvedColumn
+        All columns.
+    most_cells : int
+        Most cells of a triple.
+    """
+
+    __slots__ = ("_columns", "_most_cells", "_pairs", "_tables")
+
+    def __init__(self, columns: Sequence[ResolvedColumn], most_cells: int) -> None:
+        self._columns, self._most_cells = columns, most_cells
+        self._tables: list[Cells] | None = None
+        self._pairs = 0
+
+    def over(self, pairs: Sequence[tuple[int, ...]]) -> list[Cells]:
+        """Return the triples over measured pairs, as they were unless there are `REGROWN` times as many pairs."""
+        if self._tables is None or len(pairs) >= REGROWN * self._pairs:
+            sets = competing_triples(len(self._columns), pairs)
+            self._tables, self._pairs = triple_tables(self._columns, sets, self._most_cells), len(pairs)
+        return self._tables
 
 
 def preferred_tables(
