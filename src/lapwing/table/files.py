@@ -1,17 +1,8 @@
-"""Read tables from files: Parquet through Polars, CSV through Python's own parser, several files in order.
-
-Python's CSV parser is used because no text makes it fail: a stray quote in one cell must not decide whether there is
-an error. It reads text only; what the text means is decided cell by cell under the schema.
-"""
+"""Read tables from files: Parquet through Polars, CSV by `lapwing.table.csv_files`, several files in order."""
 
 import collections
-import contextlib
-import csv
 import glob
-import gzip
-import io
 import itertools
-import operator
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -21,7 +12,8 @@ import polars as pl
 
 from lapwing.errors import DataError
 from lapwing.schema.scalars import quote
-from lapwing.table.cells import RawColumn, Texts
+from lapwing.table.cells import RawColumn
+from lapwing.table.csv_files import CsvFile
 from lapwing.table.frames import LazyReader
 from lapwing.table.guard import guarded
 
@@ -29,8 +21,6 @@ _CSV_SEPARATORS: Final = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": 
 _SEPARATION: Final = {",": "comma", "\t": "tab"}
 _SEPARATORS: Final = (",", ";", "\t", "|")
 _PARQUET: Final = (".parquet", ".pq")
-_CSV_ROWS: Final = 2**14  # rows held as Python text at a time
-_LONGEST_CELL: Final = 2**31 - 1  # the parser's own limit would make the length of a cell decide
 
 
 class TableFile(Protocol):
@@ -99,7 +89,7 @@ def open_file(path: Path) -> TableFile:
     if suffix in _PARQUET:
         return _ParquetFile(path)
     assert suffix is not None
-    return _CsvFile(path, _CSV_SEPARATORS[suffix])
+    return CsvFile(path, _CSV_SEPARATORS[suffix])
 
 
 def header_fault(file: TableFile) -> str | None:
@@ -108,7 +98,7 @@ def header_fault(file: TableFile) -> str | None:
     To be asked where a column is absent. A first line with one column that is a list in another separator is one name
     by the rules of CSV; a sentence that asks for each column of the schema would hide that.
     """
-    if not isinstance(file, _CsvFile) or len(file.names) > 1:
+    if not isinstance(file, CsvFile) or len(file.names) > 1:
         return None
     if not file.names:
         return "is empty; give a file whose first line has the column names"
@@ -208,72 +198,3 @@ def _runs_of_parquet(files: Sequence[TableFile]) -> list[TableFile]:
 
 def _height(query: pl.LazyFrame) -> int:
     return int(query.select(pl.len()).collect().item())
-
-
-class _CsvFile:
-    """A text file with one row per line and column names in the first."""
-
-    def __init__(self, path: Path, separator: str) -> None:
-        self.path = path
-        self.separator = separator
-        self._what = f"file {quote(str(path))} cannot be read as text"
-        self.names = next(iter(self._batches(1)), [[]])[0]
-        self.nested: frozenset[str] = frozenset()
-
-    @property
-    def known_rows(self) -> None:
-        return None
-
-    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
-        positions = [self.names.index(name) for name in columns]
-        skip = 1
-        for batch in self._batches(min(rows, _CSV_ROWS)):
-            lines = self._without_gaps(batch[skip:])
-            skip = 0
-            if lines:
-                yield {name: _column(lines, at) for name, at in zip(columns, positions, strict=True)}
-
-    def _without_gaps(self, lines: list[list[str]]) -> list[list[str]]:
-        """Return the lines that are rows.
-
-        With one column an empty line is how Polars and others write a row whose cell is missing. No row of more
-        columns is written without its separators.
-        """
-        if len(self.names) == 1:
-            return [line or [""] for line in lines]
-        return [line for line in lines if line]
-
-    def _batches(self, rows: int) -> Iterator[list[list[str]]]:
-        """Yield lists of at most `rows` lines, each as its cells, from the first that is not empty."""
-        with guarded(self._what, lambda: _open_text(self.path)) as stream:
-            lines = itertools.dropwhile(operator.not_, csv.reader(stream, delimiter=self.separator))
-            while batch := guarded(self._what, lambda: _take(lines, rows)):
-                yield batch
-
-
-def _open_text(path: Path) -> io.TextIOBase:
-    """Open a text file, zipped or not; bytes that are no text keep their numbers, so that no two names become one."""
-    with contextlib.ExitStack() as opened:
-        raw: gzip.GzipFile | io.BufferedReader
-        if path.name.lower().endswith(".gz"):
-            raw = opened.enter_context(gzip.GzipFile(path))
-        else:
-            raw = opened.enter_context(path.open("rb"))
-        start = raw.read(2)
-        raw.seek(0)
-        encoding = "utf-16" if start in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
-        stream = io.TextIOWrapper(raw, encoding=encoding, errors="backslashreplace", newline="")
-        opened.pop_all()
-    return stream
-
-
-def _take(lines: Iterator[list[str]], count: int) -> list[list[str]]:
-    # The limit is one for the whole process: were it put back, it would change under another thread that reads.
-    csv.field_size_limit(_LONGEST_CELL)
-    return list(itertools.islice(lines, count))
-
-
-def _column(lines: list[list[str]], at: int) -> Texts:
-    """Return one column; lines that end before it miss the cell."""
-    cells = [line[at] if at < len(line) else None for line in lines]
-    return Texts(pl.Series(cells, dtype=pl.String))
