@@ -8,10 +8,13 @@ from helpers.models import allowed, small_schema
 from helpers.saved import small_saved
 from lapwing.api.release import Release
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.release.laws import point_laws, uniform_law
-from lapwing.release.model import Indexed, LogLinear, ReleasedModel, Spans, narrow
+from lapwing.numerics import gibbs
+from lapwing.numerics.log_linear import Axis, Factor
+from lapwing.release.laws import Laws, point_laws, uniform_law
+from lapwing.release.model import Bernoulli, Indexed, LogLinear, ReleasedModel, Spans, narrow
 from lapwing.sample import row_choice
 from lapwing.sample.conditions import Between, condition, conditioned
+from lapwing.sample.log_linear import GroupedColumn
 from lapwing.sample.rows import sample_codes
 from lapwing.schema.groupings import identity
 from lapwing.schema.schemas import Schema
@@ -196,3 +199,38 @@ def test_columns_with_too_many_groups_are_refused():
 
     with pytest.raises(CapacityError, match="5000 groups of column 'atom'"):
         drawn(model, schema, 6000, 0)
+
+
+@pytest.mark.parametrize("entries", [1, 100, 2**22])
+def test_how_many_particles_are_swept_at_a_time_changes_no_draw(entries: int, monkeypatch: pytest.MonkeyPatch):
+    rng = np.random.default_rng(1)
+    axes = [Axis(np.full(size, 1 / size), (np.arange(size),)) for size in (3, 4)]
+    factor = Factor(((0, 0), (1, 0)), np.zeros(12), 0.0, theta=rng.normal(size=12))
+    groups = rng.integers(0, 3, (2, 500)).astype(np.uint8)
+    expected = gibbs.swept(axes, groups, [factor], np.random.default_rng(2))
+
+    monkeypatch.setattr(gibbs, "_BLOCK_ENTRIES", entries)
+
+    assert np.array_equal(gibbs.swept(axes, groups, [factor], np.random.default_rng(2)), expected)
+
+
+def test_a_law_lies_in_a_group_only_where_all_its_pieces_do():
+    column = GroupedColumn(
+        Axis(np.array([0.5, 0.5]), (np.arange(2),)),
+        np.array([0, 4, 6, 9]),
+        np.array([0, 1, 0, -1]),
+        point_laws(np.arange(2)),
+    )
+
+    def groups(offsets: list[int], starts: list[int], stops: list[int]) -> np.ndarray | None:
+        pieces = np.diff(offsets)
+        laws = Laws(np.array(offsets), np.array(starts), np.array(stops), 1 / np.repeat(pieces, pieces))
+        return column.groups_of_laws(Indexed(np.zeros(1, np.uint8), laws))
+
+    found = groups([0, 1, 3], [4, 0, 6], [6, 4, 9])
+    assert found is not None
+    assert found.tolist() == [1, 0]
+    assert groups([0, 1], [3], [5]) is None  # over an edge
+    assert groups([0, 2], [0, 4], [1, 5]) is None  # pieces in two groups
+    assert groups([0, 1], [9], [10]) is None  # where the base law has no mass
+    assert column.groups_of_laws(Bernoulli(np.ones(1))) is None

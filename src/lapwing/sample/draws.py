@@ -11,18 +11,23 @@ import numpy as np
 from lapwing.release.laws import Laws
 from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, Spans
 
+_BYTE_GROUPS = 2**8
 _RADIX_GROUPS = 2**16
 """Up to so many groups NumPy sorts 16-bit labels by counting, which is several times faster."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Histogram:
-    """A table of laws with the running sum of each law's probabilities, exactly 1 at its last piece."""
+    """A table of laws with the running sum of each law's probabilities, exactly 1 at its last piece.
+
+    ``is_points`` where no piece has more than one code, ``is_certain`` where besides each law has one piece.
+    """
 
     laws: Laws
     reached: np.ndarray
     law_of_piece: np.ndarray
     is_points: bool
+    is_certain: bool
 
     @classmethod
     def of(cls, laws: Laws) -> "Histogram":
@@ -31,7 +36,8 @@ class Histogram:
         running = np.cumsum(laws.probabilities)
         before = np.concatenate(([0.0], running))[laws.offsets[:-1]]
         reached = np.clip(running - before[law_of_piece], 0.0, 1.0)
-        return cls(laws, reached, law_of_piece, bool((laws.stops - laws.starts == 1).all()))
+        is_points = bool((laws.stops - laws.starts == 1).all())
+        return cls(laws, reached, law_of_piece, is_points, is_points and laws.starts.size == laws.count)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,6 +157,8 @@ def draw_indexed(table: Histogram, index: np.ndarray, rng: np.random.Generator) 
     ndarray of int64, shape (n,)
     """
     laws, law = table.laws, table.law_of_piece
+    if table.is_certain:
+        return np.asarray(laws.starts[index])
     order = _random_order(index, laws.count, rng)
     rows = np.bincount(index, minlength=laws.count)
     # Each law has an offset of its own: with a common one, laws of one row each would all take the same piece.
@@ -197,7 +205,8 @@ def _random_order(labels: np.ndarray, count: int, rng: np.random.Generator) -> n
         return order
     shuffled = labels[order]
     if count <= _RADIX_GROUPS:
-        return order[np.argsort(shuffled.astype(np.uint16), kind="stable")]
+        narrow = shuffled.astype(np.uint8 if count <= _BYTE_GROUPS else np.uint16)
+        return order[np.argsort(narrow, kind="stable")]
     low = np.argsort((shuffled & (_RADIX_GROUPS - 1)).astype(np.uint16), kind="stable")
     high = np.argsort((shuffled[low] >> 16).astype(np.uint16), kind="stable")
     return order[low[high]]

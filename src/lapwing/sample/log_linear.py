@@ -55,6 +55,17 @@ class GroupedColumn:
         """Return the group of each code, -1 for none: ndarray of intp, shape (n,)."""
         return np.asarray(self.groups[np.searchsorted(self.starts, codes, side="right") - 1])
 
+    def groups_of_laws(self, law: ColumnLaw) -> np.ndarray | None:
+        """Return the group that each law of a table lies in, shape (laws,); None where one lies in none or several."""
+        if not isinstance(law, Indexed):
+            return None
+        laws = law.laws
+        first, last = (np.searchsorted(self.starts, ends, side="right") - 1 for ends in (laws.starts, laws.stops - 1))
+        groups = self.groups[first]
+        own = groups[laws.offsets[:-1]]
+        is_one = (first == last) & (groups >= 0) & (groups == own[laws.law_of_piece])
+        return own if is_one.all() else None
+
     def holds(self, codes: np.ndarray) -> np.ndarray:
         """Return whether the base law has mass at each code, in a group that may have some elsewhere: bool, (n,)."""
         order = np.argsort(self.within.starts)
@@ -185,6 +196,8 @@ class SweptRows:
         The run of row numbers of each atom, as `row_ends` gives it.
     tables, within : mapping of str to Histogram
         The indexed laws of the model, and the laws inside groups.
+    known : mapping of str to ndarray of intp, shape (laws,)
+        The group of each law, of columns whose code need not be known for a row to begin to move.
     kept : tuple of Component
         The rules that the model keeps.
     held : tuple of str
@@ -196,6 +209,7 @@ class SweptRows:
     ends: np.ndarray
     tables: Mapping[str, Histogram]
     within: Mapping[str, Histogram]
+    known: Mapping[str, np.ndarray]
     kept: tuple[Component, ...]
     held: tuple[str, ...]
 
@@ -212,24 +226,46 @@ class SweptRows:
     ) -> "SweptRows":
         """Prepare the laws inside groups."""
         within = {name: Histogram.of(column.within) for name, column in part.columns.items() if name not in held}
-        return cls(model, part, ends, tables, within, kept, held)
+        bound = {*held, *(name for component in kept for name in component.columns)}
+        found = {name: part.columns[name].groups_of_laws(law) for name, law in model.laws.items() if name not in bound}
+        known = {name: groups for name, groups in found.items() if groups is not None}
+        return cls(model, part, ends, tables, within, known, kept, held)
 
     def codes(self, positions: np.ndarray, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return the codes of the rows with these increasing numbers."""
-        rows = AtomRows.of(np.searchsorted(self.ends, positions, side="right"))
-        drawn = {
-            name: draw_column(law, self.tables.get(name), rows, rng).astype(np.int64)
-            for name, law in self.model.laws.items()
-        }
-        is_moved = positions > np.concatenate(([0], self.ends[:-1]))[rows.atoms]
-        if is_moved.any():
-            start = {name: codes[is_moved] for name, codes in drawn.items()}
-            moved = _moved(self.part, start, 1, rng, self.held)
-            codes = dict(start) | {name: draw_indexed(law, moved[name], rng) for name, law in self.within.items()}
-            _given_back(self.part, self.kept, codes, start, self.held)
-            for name, values in codes.items():
-                drawn[name][is_moved] = values
-        return drawn
+        atoms = np.searchsorted(self.ends, positions, side="right")
+        is_moved = positions > np.concatenate(([0], self.ends[:-1]))[atoms]
+        drawn = self._of_atoms(atoms[~is_moved], tuple(self.model.laws), rng)
+        if not is_moved.any():
+            return drawn
+        moved = self._moved(atoms[is_moved], rng)
+        codes = {name: np.empty(atoms.size, dtype=np.int64) for name in drawn}
+        for name, values in codes.items():
+            values[~is_moved] = drawn[name]
+            values[is_moved] = moved[name]
+        return codes
+
+    def _of_atoms(self, atoms: np.ndarray, names: tuple[str, ...], rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Draw codes from the laws of atoms."""
+        rows = AtomRows.of(atoms)
+        laws = self.model.laws
+        return {name: draw_column(laws[name], self.tables.get(name), rows, rng).astype(np.int64) for name in names}
+
+    def _moved(self, atoms: np.ndarray, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return codes of rows that were moved away from these atoms."""
+        names = tuple(self.model.laws)
+        start = self._of_atoms(atoms, tuple(name for name in names if name not in self.known), rng)
+        groups = {}
+        for name in names:
+            law = self.model.laws[name]
+            if name in self.known and isinstance(law, Indexed):
+                groups[name] = self.known[name][law.index[atoms]]
+            else:
+                groups[name] = _started(self.part.columns[name], start[name], rng)
+        moved = _swept(self.part, groups, 1, rng, self.held)
+        codes = dict(start) | {name: draw_indexed(law, moved[name], rng) for name, law in self.within.items()}
+        _given_back(self.part, self.kept, codes, start, self.held)
+        return codes
 
 
 def warmed(
@@ -289,15 +325,26 @@ def _given_back(
 
 
 def _moved(
-    part: GroupedPart, codes: Mapping[str, np.ndarray], sweeps: int, rng: np.random.Generator, held: Sequence[str] = ()
+    part: GroupedPart, codes: Mapping[str, np.ndarray], sweeps: int, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
-    """Return the groups of rows after Gibbs sweeps that start at their codes; held columns stay."""
-    axes, fixed = part.axes, [*part.fixed, *(place for place, name in enumerate(codes) if name in held)]
+    """Return the groups of rows after Gibbs sweeps that start at their codes."""
+    return _swept(part, {name: _started(part.columns[name], each, rng) for name, each in codes.items()}, sweeps, rng)
+
+
+def _swept(
+    part: GroupedPart,
+    started: Mapping[str, np.ndarray],
+    sweeps: int,
+    rng: np.random.Generator,
+    held: Sequence[str] = (),
+) -> dict[str, np.ndarray]:
+    """Return the groups of rows after Gibbs sweeps; held columns stay."""
+    axes, fixed = part.axes, [*part.fixed, *(place for place, name in enumerate(started) if name in held)]
     dtype = np.uint8 if max(axis.base.size for axis in axes) <= 2**8 else np.uint16
-    groups = np.stack([_started(part.columns[name], each, rng) for name, each in codes.items()]).astype(dtype)
+    groups = np.stack([each.astype(dtype) for each in started.values()])
     for _ in range(sweeps):
         groups = swept(axes, groups, part.factors, rng, fixed=fixed)
-    return dict(zip(codes, groups, strict=True))
+    return dict(zip(started, groups, strict=True))
 
 
 def _started(column: GroupedColumn, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
