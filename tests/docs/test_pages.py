@@ -21,6 +21,7 @@ RUN = [
     "after-the-release.md",
     "conditions.md",
     "rows-out.md",
+    "memory.md",
     "croissant.md",
     "adaptive.md",
     "schema.md",

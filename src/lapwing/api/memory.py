@@ -34,8 +34,10 @@ Memory = int | str | None
 START_BYTES: Final = 150 * 10**6
 """The interpreter and the libraries."""
 
-_BLOCK_BYTES: Final = 160 * 10**6
-_BLOCK_COLUMN_BYTES: Final = 6 * 10**5
+_FLIGHT_BYTES: Final = 700 * 10**6  # row groups of up to 2**18 rows that Polars reads ahead
+_FLIGHT_COLUMN_BYTES: Final = 25 * 10**5
+_LEAST_READ_BYTES: Final = 30 * 10**6
+_READ_CELL_BYTES: Final = 24
 _UNIT_BYTES: Final = 25
 _COUNT_BYTES: Final = 100
 _ATOM_BYTES: Final = 60
@@ -56,7 +58,7 @@ class MemoryNeed:
     start : int
         The interpreter and the libraries.
     reading : int
-        A block of rows that is read, coded and counted.
+        Rows that are being read, coded and counted: of Parquet files with row groups of up to 2**18 rows.
     units : int
         25 bytes for each expected row, where rows of privacy units are chosen.
     model : int
@@ -210,12 +212,18 @@ def memory_need(settings: Settings, questions: Sequence[PlannedQuestion], terms:
         tables = _CELL_BYTES * (pairs + triples)
     return MemoryNeed(
         start=START_BYTES,
-        reading=_BLOCK_BYTES + _BLOCK_COLUMN_BYTES * len(schema.columns),
+        reading=_reading(len(schema.columns), rows),
         units=0 if schema.privacy_unit is None else _UNIT_BYTES * (rows or 0),
         model=model,
         codes=sum(column.domain.dtype.itemsize for column in schema.columns) * (rows or 0),
         tables=tables,
     )
+
+
+def _reading(columns: int, rows: int | None) -> int:
+    """Return what rows that are read, coded and counted take: all of them, or as many as are in flight at once."""
+    most = _FLIGHT_BYTES + _FLIGHT_COLUMN_BYTES * columns
+    return most if rows is None else min(most, _LEAST_READ_BYTES + _READ_CELL_BYTES * rows * columns)
 
 
 def _candidate_cells(mechanism: Adaptive, settings: Settings) -> tuple[int, int]:
