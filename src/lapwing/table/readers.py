@@ -14,6 +14,7 @@ from lapwing.errors import DataError, ParameterError
 from lapwing.schema.scalars import quote, told
 from lapwing.schema.schemas import Schema
 from lapwing.table.cells import RawColumn
+from lapwing.table.dask_frames import DaskReader
 from lapwing.table.datasets import DatasetReader
 from lapwing.table.duckdb_relations import RelationReader
 from lapwing.table.files import FilesReader, find_files, header_fault, open_file
@@ -144,12 +145,14 @@ def _open_polars(data: pl.DataFrame | pl.LazyFrame, wanted: list[str]) -> RowRea
     return PolarsReader(data) if isinstance(data, pl.DataFrame) else LazyReader(data, what)
 
 
-def _engine_reader(data: Any) -> RelationReader | DatasetReader | SparkReader | None:  # noqa: ANN401 - anything
+def _engine_reader(data: Any) -> RelationReader | DatasetReader | DaskReader | SparkReader | None:  # noqa: ANN401
     """Return the reader of a table that its own library runs; None where it is no such table."""
     if _is_relation(data, "DuckDBPyRelation"):
         return RelationReader(data)
     if _is_a(data, "pyarrow", {"Dataset"}):
         return DatasetReader(data)
+    if _is_a(data, "dask", {"DataFrame"}):
+        return DaskReader(data)
     if not _is_a(data, "pyspark", {"DataFrame"}):
         return None
     if type(data).__module__.startswith("pyspark.pandas."):

@@ -16,6 +16,8 @@ from lapwing.table.cells import RawColumn
 from lapwing.table.codec import Encoder, encoder
 from lapwing.table.coded_source import PACKED, CodeCache, CodedSource
 from lapwing.table.counting import Codes, KeyedColumn, Table, count_keys, count_tables
+from lapwing.table.dask_frames import DaskReader
+from lapwing.table.dask_source import DaskSource
 from lapwing.table.duckdb_relations import RelationReader
 from lapwing.table.frames import LazyReader, unreadable
 from lapwing.table.guard import guarded
@@ -46,7 +48,7 @@ def code_table(
 
     Parameters
     ----------
-    data : path, list of paths, pandas or Polars data frame, Polars lazy frame, or PyArrow table
+    data : path, list of paths, or a table of pandas, Polars, PyArrow, DuckDB, Dask or Spark
         As for `lapwing.table.readers.open_table`.
     schema : Schema
         Gives columns, domains, and the privacy unit; without one every row is a unit and no row is cut.
@@ -78,6 +80,8 @@ def code_table(
     reader = open_table(data, schema)
     if isinstance(reader, SparkReader):
         return SparkSource(reader, schema, chunk_rows)
+    if isinstance(reader, DaskReader):
+        return DaskSource(reader, schema, chunk_rows)
     rows = _Rows(reader, schema, chunk_rows)
     limit = CACHE_BYTES if memory is None else memory
     unit = schema.privacy_unit
