@@ -12,14 +12,18 @@ from helpers.planted_values import BYTES, TEXT, traces_in, traces_in_files
 
 WORKER = Path(__file__).resolve().parents[1] / "helpers" / "engine_worker.py"
 FULL = pytest.mark.full
-QUICK = ("DuckDB relation", "PyArrow dataset")
+QUICK = ("DuckDB relation", "Dask", "PyArrow dataset")
 
 
 def ran(engine, folder):
     """Run the worker with temporary files in the folder; return what it printed."""
     temporary = folder / "temporary"
     temporary.mkdir()
-    told = {"PYTHONPATH": str(WORKER.parents[1]), "TMPDIR": str(temporary), "PYSPARK_PYTHON": sys.executable}
+    (folder / "events").mkdir()
+    path = os.pathsep.join(filter(None, (str(WORKER.parents[1]), os.environ.get("PYTHONPATH"))))
+    settings = {"enabled": "true", "compress": "false", "dir": folder / "events"}
+    events = "".join(f"--conf spark.eventLog.{name}={value} " for name, value in settings.items()) + "pyspark-shell"
+    told = {"PYTHONPATH": path, "TMPDIR": str(temporary), "PYSPARK_SUBMIT_ARGS": events}
     command = [sys.executable, str(WORKER), engine, str(folder)]
     done = subprocess.run(command, env=os.environ | told, cwd=temporary, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()[-2000:]

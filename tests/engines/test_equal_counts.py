@@ -40,7 +40,7 @@ def people(kind):
 
 PEOPLE = people("string")
 SOME = ("PMM", "Adaptive", "evaluation")
-QUICK = ("Polars lazy", "DuckDB relation", "Spark")
+QUICK = ("Polars lazy", "DuckDB relation", "Dask", "Spark")
 SHORT = [pytest.param(engine, marks=() if engine in QUICK else FULL) for engine in ENGINES]
 
 

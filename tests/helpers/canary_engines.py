@@ -162,4 +162,4 @@ ENGINE_FRAMES = {
 }
 """Makers by name."""
 
-ENGINES_WELL_FORMED = frozenset({"DuckDB", "Arrow dataset", "Arrow dataset in memory"})
+ENGINES_WELL_FORMED = frozenset({"DuckDB", "Dask", "Arrow dataset", "Arrow dataset in memory"})

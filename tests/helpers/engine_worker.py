@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import lapwing as lw
+from helpers import spark_sessions
 from helpers.canary_calls import BLANK, SIMPLE, UNITS, ordinary
 from helpers.canary_engines import arrow
 from helpers.engines import ENGINES
@@ -22,6 +23,8 @@ def main(engine, folder):
     inputs = Path(folder) / "inputs"
     inputs.mkdir()
     data = ENGINES[engine](arrow(), inputs)
+    if engine.startswith("Spark"):
+        spark_sessions.classic().sparkContext.setLogLevel("INFO")
     schema = lw.Schema.from_dict(UNITS)
     release = lw.synthesize(data, UNITS, **SIMPLE, transcript=Path(folder) / "t.jsonl")
     print(release, release.sample(5))

@@ -146,6 +146,8 @@ ENGINES = {
     "DuckDB query": _query,
     "DuckDB files": _glob,
     "DuckDB attached": _attached,
+    "Dask": _dask,
+    "Dask Parquet": _dask_parquet,
     "Spark": _spark,
     "Spark Connect": _connect,
     "Spark Parquet": _spark_parquet,
