@@ -205,7 +205,7 @@ def test_columns_with_too_many_groups_are_refused():
 def test_how_many_particles_are_swept_at_a_time_changes_no_draw(entries: int, monkeypatch: pytest.MonkeyPatch):
     rng = np.random.default_rng(1)
     axes = [Axis(np.full(size, 1 / size), (np.arange(size),)) for size in (3, 4)]
-    factor = Factor(((0, 0), (1, 0)), np.zeros(12), 0.0, theta=rng.normal(size=12))
+    factor = Factor(table=((0, 0), (1, 0)), target=np.zeros(12), sd=0.0, theta=rng.normal(size=12))
     groups = rng.integers(0, 3, (2, 500)).astype(np.uint8)
     expected = gibbs.swept(axes, groups, [factor], np.random.default_rng(2))
 

@@ -13,7 +13,6 @@ from lapwing.table.writers import to_frame_kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame as SparkFrame
     from pyspark.sql import SparkSession
 
 _MOST_PARTITIONS: Final = 4096
@@ -32,7 +31,7 @@ _SPARK_TYPES: Final = {
 # --------------------------------------------------------------------------------------------------------- Spark
 
 
-def spark_rows(chunks: RowChunks, session: "SparkSession") -> "SparkFrame":
+def spark_rows(chunks: RowChunks, session: "SparkSession") -> Any:  # noqa: ANN401 - a frame of either kind
     """Return rows as a lazy Spark frame, which the executors of a session draw.
 
     Parameters

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from lapwing.table.readers import Kind
 
-    Written = Callable[[int], None]
+Written = Callable[[int], None]
 
 ROWS_PER_FILE: Final = 2**22
 """Of a folder, where nothing else is asked for."""
@@ -94,7 +94,7 @@ def rows_frame(rows: RowsOut, schema: Schema, kind: "Kind") -> Any:  # noqa: ANN
     return to_frame_kind(pl.concat(rows.frames(usable_threads())), kind)
 
 
-def write_to(rows: RowsOut, place: Path, name: Path, *, rows_per_file: int = ROWS_PER_FILE, written: "Written") -> None:
+def write_to(rows: RowsOut, place: Path, name: Path, *, rows_per_file: int = ROWS_PER_FILE, written: Written) -> None:
     """Write rows to a place that is kept for them.
 
     Parameters
@@ -155,7 +155,7 @@ def _frames_per_file(rows_per_file: int) -> int:
     return rows_per_file // CHUNK
 
 
-def _told(frames: "Iterator[pl.DataFrame]", written: "Written") -> "Iterator[pl.DataFrame]":
+def _told(frames: "Iterator[pl.DataFrame]", written: Written) -> "Iterator[pl.DataFrame]":
     """Pass frames on, and tell of each how many rows it had when the next one is asked for."""
     for frame in frames:
         yield frame
