@@ -1,0 +1,288 @@
+"""Dask frames: counted by their workers, whatever the scheduler and the partitions, and one sentence for a failure."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import dask
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers.source_answers import answers, text_answers
+from lapwing.api.synthesize import synthesize
+from lapwing.errors import DataError
+from lapwing.schema.fields import Field
+from lapwing.schema.schemas import PrivacyUnit, Schema
+from lapwing.table import distributed
+from lapwing.table.dask_frames import Fault
+from lapwing.table.dask_source import coded_by_unit
+from lapwing.table.source import code_table
+
+PEOPLE = Schema(
+    fields=(
+        Field(name="who", type="string", identifier=True),
+        Field(name="x", type="integer", minimum=0, maximum=9),
+        Field(name="kind", type="string", categories=("a", "b", "c")),
+    ),
+    privacy_unit=PrivacyUnit("who", 2),
+)
+ROWS = replace(PEOPLE, privacy_unit=None)
+RUN = "the Dask frame cannot be computed; see that its sources are in place, and its workers have Lapwing"
+
+
+def people(rows=600):
+    order = np.random.default_rng(5).permutation(rows)
+    who = [[f"p{row % 97}", None, f"{row % 5}.0", str(row % 5)][row % 4] for row in order]
+    return pd.DataFrame({"who": who, "x": order % 13, "kind": [("a", "b", "c", "d")[row % 4] for row in order]})
+
+
+def framed(rows, parts=5):
+    return dd.from_pandas(rows, npartitions=parts, sort=False)
+
+
+def refusal(work):
+    with pytest.raises(DataError) as caught:
+        work()
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    return str(caught.value)
+
+
+# --------------------------------------------------------------------------------------------------------------- counts
+
+
+@pytest.mark.parametrize("schema", [ROWS, PEOPLE], ids=["rows", "units"])
+@pytest.mark.parametrize("method", ["disk", "tasks"])
+@pytest.mark.parametrize("parts", [1, 2, 9])
+def test_answers_do_not_hang_on_partitions_nor_on_how_units_are_brought_together(parts, method, schema):
+    rows = people()
+    with dask.config.set({"scheduler": "threads", "dataframe.shuffle.method": method}):
+        found = answers(code_table(framed(rows, parts), schema), schema)
+
+    expected = answers(code_table(rows, schema), schema)
+    assert [key for key in expected if found[key] != expected[key]] == []
+    assert found["rows"] < 600 or schema is ROWS
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("schema", [ROWS, PEOPLE], ids=["rows", "units"])
+def test_answers_of_processes_are_the_same(schema):
+    rows = people(200)
+    with dask.config.set(scheduler="processes"):
+        source = code_table(framed(rows, 3), schema)
+        found = [(source.rows, source.units), source.count([()])[0].tolist()]
+
+    expected = code_table(rows, schema)
+    assert found == [(expected.rows, expected.units), [expected.rows]]
+
+
+def test_rows_leave_the_workers_in_chunks_of_bounded_length():
+    rows = pd.DataFrame({"x": np.zeros(2**18 + 5, dtype=np.int64), "kind": "a", "who": "w"})
+
+    source = code_table(framed(rows, 1), ROWS)
+
+    assert [len(chunk["x"]) for chunk in source.chunks()] == [2**18, 5]
+
+
+def test_opened_texts_are_those_of_the_rows():
+    schema = Schema(fields=(Field(name="kind", type="string", open=True),))
+    rows = people()
+
+    assert text_answers(code_table(framed(rows), schema), ["kind"]) == text_answers(code_table(rows, schema), ["kind"])
+
+
+def test_opened_texts_of_people_are_refused():
+    schema = Schema(
+        fields=(PEOPLE.fields[0], Field(name="kind", type="string", open=True)), privacy_unit=PrivacyUnit("who", 1)
+    )
+
+    assert refusal(lambda: code_table(framed(people()), schema)) == (
+        'column "kind": texts of a table with a privacy unit cannot be learned on Dask; '
+        "write the table to Parquet and give the path, or list the categories in the schema"
+    )
+
+
+@pytest.mark.parametrize("schema", [ROWS, PEOPLE], ids=["rows", "units"])
+def test_a_release_of_a_frame_has_the_number_of_its_rows_up_to_noise(schema):
+    release = synthesize(framed(people()), schema, epsilon=4)
+
+    assert release.kind == "dask"
+    # 600 rows, or at most two of each of 103 people; noise of scale 1/2: 40 are 80 scales.
+    assert abs(release.model.rows - code_table(people(), schema).rows) < 40
+
+
+# -------------------------------------------------------------------------------------------------------------- workers
+
+
+def test_only_the_columns_of_the_schema_are_computed():
+    frame = framed(people())
+    seen = []
+    with dask.config.set(scheduler="sync"):
+        source = code_table(frame.map_partitions(watched, seen.append, meta=frame._meta), ROWS)
+        source.count([()])
+    rows = [sorted(part.columns) for part in source._reader.selected(("x",)).partitions]
+
+    assert rows == [["x"]] * 5
+
+
+def watched(part, see):
+    see(len(part))
+    return part
+
+
+def test_keys_of_tasks_and_what_they_are_told_hold_no_cell():
+    rows = people().assign(who="secret-4711")
+    source = code_table(framed(rows), PEOPLE)
+    own = [str(key) for part in source._parts for key in part.dask if "lapwing" in str(key)]
+
+    assert [key for part in source._parts for key in part.dask if "4711" in str(key)] == []
+    assert own == []
+
+
+def test_workers_with_another_version_are_refused(monkeypatch):
+    source = code_table(framed(people()), ROWS)
+    honest, asked = distributed.installed, []
+    # The driver asks first, when it makes the tasks.
+    monkeypatch.setattr("lapwing.table.distributed.installed", lambda: asked.append(1) or "other")
+
+    assert honest() != "other"
+    assert refusal(lambda: source.count([()])) == (
+        "a worker runs another version of Lapwing, Polars or NumPy than this process; install the same on all"
+    )
+    assert asked
+
+
+# ------------------------------------------------------------------------------------------------------------- failures
+
+
+def failing(part):
+    raise ValueError(f"secret {part['who'].iloc[0]}")
+
+
+def test_a_partition_that_fails_is_not_quoted(caplog, capfd):
+    frame = framed(people().assign(who="secret-4711"))
+    source = code_table(frame.map_partitions(failing, meta=people(4)), PEOPLE)
+
+    assert refusal(lambda: source.count([()])) == f"{RUN} (ValueError)"
+    said = capfd.readouterr()
+    assert "4711" not in said.out + said.err + caplog.text
+
+
+def unreadable(part):
+    return part.assign(x=[[1, 2]] * len(part)).drop(columns="kind")
+
+
+@pytest.mark.parametrize("schema", [ROWS, PEOPLE], ids=["rows", "units"])
+def test_a_partition_without_a_column_is_the_fault_of_that_column(schema):
+    frame = framed(people())
+    source = code_table(frame.map_partitions(unreadable, meta=people(4), enforce_metadata=False), schema)
+
+    message = refusal(lambda: source.count([()]))
+
+    assert message.startswith(('column "kind" cannot be read', RUN))
+
+
+def test_a_fault_found_while_units_are_brought_together_is_told():
+    part = coded_by_unit(people().drop(columns="kind"), PEOPLE, 50)
+
+    assert part["unit"].tolist() == ['!column "kind" cannot be read; convert it to plain numbers or text (KeyError)']
+
+
+def test_faults_pass_through_later_steps():
+    from lapwing.table.dask_frames import on_worker
+
+    assert on_worker(len, Fault("first"), ("other", 1)) == Fault("first")
+
+
+def test_sources_that_are_gone_are_one_sentence(tmp_path):
+    path = tmp_path / "rows.parquet"
+    people().to_parquet(path)
+    source = code_table(dd.read_parquet(path), ROWS)
+    path.unlink()
+
+    assert refusal(lambda: source.count([()])) == f"{RUN} (FileNotFoundError)"
+
+
+@pytest.mark.parametrize("missing", ["x", "who"])
+def test_absent_columns_are_named(missing):
+    assert refusal(lambda: code_table(framed(people().drop(columns=missing)), PEOPLE)) == (
+        f'the table has no column "{missing}"; rename its columns or take the field out of the schema'
+    )
+
+
+def test_a_series_or_a_bag_is_no_table():
+    assert refusal(lambda: code_table(framed(people())["x"], ROWS)).startswith("data of type Series is not a table;")
+
+
+STOPPED = """
+import time
+import dask.dataframe as dd
+import pandas as pd
+from lapwing.schema.fields import Field
+from lapwing.schema.schemas import Schema
+from lapwing.table.source import code_table
+
+def slow(part):
+    print("begins", flush=True)
+    time.sleep(1)
+    return part
+
+frame = dd.from_pandas(pd.DataFrame({"flag": [True] * 400}), npartitions=200)
+frame = frame.map_partitions(slow, meta=frame._meta)
+try:
+    code_table(frame, Schema(fields=(Field(name="flag", type="boolean"),))).count([()])
+except BaseException as error:
+    print(type(error).__name__, error)
+"""
+
+
+def test_ctrl_c_ends_a_computation_and_is_what_it_is():
+    with subprocess.Popen([sys.executable, "-c", STOPPED], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout.readline() == "begins\n"
+        started = time.monotonic()
+        os.kill(child.pid, signal.SIGINT)
+        said, _ = child.communicate(timeout=60)
+
+    assert "KeyboardInterrupt" in said
+    assert time.monotonic() - started < 50  # all partitions would take a hundred seconds
+
+
+# --------------------------------------------------------------------------------------------------------------- memory
+
+PROBE = """
+import functools, resource, sys
+import dask, dask.dataframe as dd
+import numpy as np
+import pandas as pd
+from lapwing.schema.fields import Field
+from lapwing.schema.schemas import PrivacyUnit, Schema
+from lapwing.table.source import code_table
+
+def part(number):
+    rng = np.random.default_rng(number)
+    return pd.DataFrame({"who": rng.integers(0, 10**9, 50_000), "a": rng.random(50_000), "b": rng.random(50_000)})
+
+fields = tuple(Field(name=name, type="number", minimum=0, maximum=1) for name in ("a", "b"))
+frame = dd.from_map(part, range(int(sys.argv[1])), meta=part(0).iloc[:0])
+source = code_table(frame, Schema(fields=fields))
+with dask.config.set(scheduler="threads", num_workers=1):
+    assert source.count([()])[0].tolist() == [50_000 * int(sys.argv[1])]
+    assert sum(len(chunk["a"]) for chunk in source.chunks()) == 50_000 * int(sys.argv[1])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def test_memory_does_not_grow_with_the_rows():
+    def peak(parts):
+        command = [sys.executable, "-c", PROBE, str(parts)]
+        return int(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+
+    small, large = peak(4), peak(24)
+
+    # A million rows more are 24 MB of numbers, and 16 MB of codes.
+    assert large - small < 12_000
