@@ -50,7 +50,8 @@ def _is_plain_part(value: object) -> bool:
             return False
         if kinds & _WHOLE and not all(_is_plain_inside(each) for each in level if type(each) in _WHOLE):
             return False
-        level = list(chain.from_iterable(cast("tuple[object, ...]", each) for each in level if type(each) is tuple))
+        tuples = level if kinds == {tuple} else [each for each in level if type(each) is tuple]
+        level = list(chain.from_iterable(cast("list[tuple[object, ...]]", tuples)))
     return True
 
 
