@@ -1,5 +1,7 @@
 """Work in several threads whose results come in order."""
 
+import os
+import signal
 import threading
 import time
 
@@ -45,6 +47,22 @@ def test_an_exception_ends_it_and_sets_the_event_before_running_calls_are_waited
 
     assert all(ended_early)
     assert is_over.is_set()
+
+
+def test_an_interrupt_ends_it_without_the_calls_that_have_not_begun():
+    is_over, begun = threading.Event(), []
+
+    def work(number):
+        begun.append(number)
+        is_over.wait(30)
+
+    stop = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    stop.start()
+    with pytest.raises(KeyboardInterrupt):
+        list(in_order(work, 3, 2, is_over))
+    stop.join()
+
+    assert sorted(begun) == [0, 1]
 
 
 def test_there_is_always_a_thread_to_use():

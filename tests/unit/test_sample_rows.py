@@ -98,12 +98,22 @@ def test_chunks_that_went_to_another_process_are_the_same():
     assert all(one.equals(other) for one, other in zip(sent.frames(), chunks.frames(), strict=True))
 
 
-def test_one_generator_gives_new_rows_each_time_it_is_used():
-    model, rng = random_model(SCHEMA, 20, 1), np.random.default_rng(5)
+def test_chunks_and_later_calls_of_one_generator_share_no_draw():
+    schema, model = _one_column(Spans(np.zeros(1, np.uint32), np.full(1, 2**31, np.uint32)), 2**31 - 1)
+    rng = np.random.default_rng(5)
 
-    once, again = (next(sample_codes(model, SCHEMA, 300, rng)) for _ in range(2))
+    chunks = [codes["x0"] for _ in range(2) for codes in sample_codes(model, schema, 300, rng, chunk=100)]
 
-    assert not all(np.array_equal(once[name], again[name]) for name in once)
+    assert np.unique(np.concatenate(chunks)).size == 600
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_identifiers_count_on_over_chunks_of_unequal_sizes(seed: int):
+    chunks = row_chunks(random_model(SCHEMA, 3, 0), SCHEMA, 107, np.random.default_rng(seed), chunk=10)
+
+    sizes = [frame.height for frame in chunks.frames()]
+
+    assert [chunks.rows_before(number) for number in range(chunks.count)] == [0, *np.cumsum(sizes)[:-1]]
 
 
 @pytest.mark.parametrize("n", [-1, 2.0, True, None, 2**40 + 1])
