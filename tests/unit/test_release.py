@@ -221,7 +221,7 @@ def test_a_saved_release_gives_rows_in_the_kind_of_frame_that_is_asked_for(relea
 
 
 def test_an_unknown_kind_of_frame_is_refused(tmp_path):
-    with pytest.raises(lw.ParameterError, match="kind must be one of pandas, polars, .* dask, spark, got 'modin'"):
+    with pytest.raises(lw.ParameterError, match=r"kind must be one of pandas, polars, .* dask, spark, got 'modin'"):
         lw.load(tmp_path / "r.lapwing", kind="modin")
 
 

@@ -36,8 +36,8 @@ def frame(rows: int) -> pl.DataFrame:
     return pl.DataFrame({"person": people, "town": towns, "age": rng.integers(-2, 12, rows)})
 
 
-@pytest.fixture
-def three_workers(monkeypatch):
+@pytest.fixture(name="three_workers")
+def fixture_of_three_workers(monkeypatch):
     monkeypatch.setattr(threads, "workers", lambda: 3)
 
 
@@ -45,7 +45,8 @@ def threads_of_pools() -> set[str]:
     return {each.name for each in threading.enumerate() if each.name.startswith("ThreadPoolExecutor")}
 
 
-def test_results_come_in_the_order_of_the_items_though_a_later_one_ends_first(three_workers):
+@pytest.mark.usefixtures("three_workers")
+def test_results_come_in_the_order_of_the_items_though_a_later_one_ends_first():
     second_is_done = threading.Event()
 
     def work(item: int) -> int:
@@ -58,7 +59,8 @@ def test_results_come_in_the_order_of_the_items_though_a_later_one_ends_first(th
     assert list(threads.in_order(work, range(6))) == [0, 10, 20, 30, 40, 50]
 
 
-def test_no_more_items_are_taken_than_there_are_workers_and_one(three_workers):
+@pytest.mark.usefixtures("three_workers")
+def test_no_more_items_are_taken_than_there_are_workers_and_one():
     taken = []
 
     def items():
@@ -72,7 +74,8 @@ def test_no_more_items_are_taken_than_there_are_workers_and_one(three_workers):
     assert len(taken) == 50
 
 
-def test_the_first_error_ends_the_work_and_leaves_no_thread(three_workers):
+@pytest.mark.usefixtures("three_workers")
+def test_the_first_error_ends_the_work_and_leaves_no_thread():
     before, begun = threads_of_pools(), []
 
     def work(item: int) -> int:
@@ -88,7 +91,8 @@ def test_the_first_error_ends_the_work_and_leaves_no_thread(three_workers):
     assert threads_of_pools() == before
 
 
-def test_a_reader_that_is_left_leaves_no_thread(three_workers):
+@pytest.mark.usefixtures("three_workers")
+def test_a_reader_that_is_left_leaves_no_thread():
     before = threads_of_pools()
     results = threads.in_order(abs, iter(range(1000)))
     assert next(results) == 0
@@ -96,7 +100,8 @@ def test_a_reader_that_is_left_leaves_no_thread(three_workers):
     assert threads_of_pools() == before
 
 
-def test_ctrl_c_stops_all_threads(three_workers):
+@pytest.mark.usefixtures("three_workers")
+def test_ctrl_c_stops_all_threads():
     before, begun = threads_of_pools(), []
 
     def work(item: int) -> None:
@@ -140,7 +145,8 @@ def test_every_answer_is_the_same_with_one_thread_and_with_many(monkeypatch, sch
     assert 0 < answers[0][-2] <= 1000
 
 
-def test_tables_of_more_cells_than_rows_are_counted_whole_by_many_threads(monkeypatch, three_workers):
+@pytest.mark.usefixtures("three_workers")
+def test_tables_of_more_cells_than_rows_are_counted_whole_by_many_threads(monkeypatch):
     monkeypatch.setattr(sources, "MAX_CHUNK_ROWS", 5)
     wide = Schema(fields=(Field(name="n", type="integer", minimum=0, maximum=9999),))
     rows = np.random.default_rng(3).integers(0, 40, 2000)
@@ -149,7 +155,8 @@ def test_tables_of_more_cells_than_rows_are_counted_whole_by_many_threads(monkey
     assert counts.sum() == 2000
 
 
-def test_an_error_in_a_thread_quotes_no_cell(monkeypatch, three_workers):
+@pytest.mark.usefixtures("three_workers")
+def test_an_error_in_a_thread_quotes_no_cell(monkeypatch):
     monkeypatch.setattr(sources, "MAX_CHUNK_ROWS", 7)
 
     def broken(_: object):
