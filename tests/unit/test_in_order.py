@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 
+import polars  # noqa: F401 - its handling of signals is what a wait must cope with
 import pytest
 
 from lapwing.table.in_order import in_order, usable_threads

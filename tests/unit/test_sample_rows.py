@@ -8,7 +8,7 @@ import pytest
 
 from helpers.models import allowed, random_model, small_schema
 from lapwing.errors import ParameterError
-from lapwing.release.laws import laws_from_probabilities, point_laws, uniform_law
+from lapwing.release.laws import Laws, laws_from_probabilities, point_laws, uniform_law
 from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans, narrow
 from lapwing.sample.rows import row_chunks, row_ends, sample_codes
 from lapwing.schema.schemas import Schema
@@ -178,6 +178,26 @@ def test_extreme_draws_lose_no_row_and_leave_no_law(number: float):
     assert np.abs(np.bincount(found["x0"] // 5, minlength=10) - 2**18 / 10).max() <= 1
     assert (found["x1"].min(), found["x1"].max()) == (3, 49)
     assert abs(int(found["x2"].sum()) - 2**17) <= 1  # the offset just below 1 is rounded away
+
+
+@pytest.mark.parametrize("count", [200, 1000, 70_000])
+@pytest.mark.parametrize("pieces", [1, 2])
+def test_each_row_has_a_code_of_the_law_of_its_atom(count: int, pieces: int):
+    """Laws of one run of two codes, and laws of two points."""
+    offsets = np.arange(count + 1) * pieces
+    starts = np.arange(count * pieces) * (2 // pieces)
+    laws = Laws(offsets, starts, starts + 2 // pieces, np.full(starts.size, 1 / pieces))
+    index = np.random.default_rng(1).permutation(count)
+    atoms = np.arange(count)
+    model = ReleasedModel(
+        weights=np.ones(count),
+        rows=5,
+        laws={"x0": Spans(atoms, atoms + 1), "x1": Indexed(narrow(index), laws)},
+    )
+
+    found = _codes(_schema(count - 1, 2 * count - 1), model, 2 * count)
+
+    assert np.array_equal(found["x1"] // 2, index[found["x0"]])
 
 
 def test_atoms_without_weight_own_no_rows():

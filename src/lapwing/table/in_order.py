@@ -4,13 +4,14 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 T = TypeVar("T")
 
 _MOST_THREADS = 8
 """More would hold more chunks of rows than they save time."""
+_PATIENCE_SECONDS = 0.1
 
 
 def usable_threads() -> int:
@@ -57,10 +58,21 @@ def in_order(work: Callable[[int], T], count: int, threads: int, is_over: thread
         for number in range(count):
             waiting.append(pool.submit(work, number))
             if len(waiting) > threads:
-                yield waiting.popleft().result()
+                yield _result(waiting.popleft())
         while waiting:
-            yield waiting.popleft().result()
+            yield _result(waiting.popleft())
     finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # first, so that a thread that ends early begins no other call
         if is_over is not None:
             is_over.set()
-        pool.shutdown(cancel_futures=True)
+        pool.shutdown()
+
+
+def _result(future: Future[T]) -> T:
+    """Return what a call returned, or raise what it raised; an interrupt ends the wait soon.
+
+    Where Polars is loaded, a signal ends no wait for a lock: the system goes on with it.
+    """
+    while not future.done():
+        wait((future,), timeout=_PATIENCE_SECONDS)
+    return future.result()
