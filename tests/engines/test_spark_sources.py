@@ -119,15 +119,22 @@ def test_texts_are_read_without_a_privacy_unit_and_refused_with_one(opened):
 
 # ------------------------------------------------------------------------------------------------------------ releases
 
-FEW = ("Adaptive", "PMM", "PrivateSampling")
+FEW = ("Adaptive", "PMM")
 MORE = ("PSMM", "Grid", "KDTree", "Microaggregation", "Independent", "LinearStatistics")
 
 
 @pytest.mark.parametrize("mechanism", [*FEW, *(pytest.param(name, marks=pytest.mark.full) for name in MORE)])
 def test_every_mechanism_releases_a_frame_of_connect(mechanism):
-    release = lw.synthesize(
-        frame(connect(), people(60).to_arrow()), SCHEMA, epsilon=2, mechanism=mechanism, neighbours="replace-one"
-    )
+    release = lw.synthesize(frame(connect(), people(60).to_arrow()), SCHEMA, epsilon=2, mechanism=mechanism)
 
     assert release.kind == "spark"
     assert release.certificate.to_dict()["mechanism"] == mechanism
+
+
+def test_private_sampling_releases_a_frame_of_connect():
+    flags = [{"name": name, "type": "boolean", "constraints": {"required": True}} for name in ("a", "b")]
+    data = connect().range(90).selectExpr("id % 2 = 0 as a", "id % 3 = 0 as b")
+
+    release = lw.synthesize(data, {"fields": flags}, epsilon=2, mechanism="PrivateSampling", neighbours="replace-one")
+
+    assert release.kind == "spark"
