@@ -8,7 +8,7 @@ import time
 import polars  # noqa: F401 - its handling of signals is what a wait must cope with
 import pytest
 
-from lapwing.table.in_order import in_order, usable_threads
+from lapwing.table.threads import in_order, workers
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -17,7 +17,7 @@ def test_results_come_in_order_however_long_each_takes(threads):
         time.sleep(0.01 * (number % 3))
         return number
 
-    assert list(in_order(slow, 10, threads)) == list(range(10))
+    assert list(in_order(slow, range(10), threads=threads)) == list(range(10))
 
 
 def test_no_more_results_wait_than_are_stated():
@@ -27,7 +27,7 @@ def test_no_more_results_wait_than_are_stated():
         begun.append(number)
         return number
 
-    results = in_order(work, 100, 2)
+    results = in_order(work, range(100), threads=2)
     assert next(results) == 0
     time.sleep(0.1)
 
@@ -44,7 +44,7 @@ def test_an_exception_ends_it_and_sets_the_event_before_running_calls_are_waited
         ended_early.append(is_over.wait(30))
 
     with pytest.raises(ValueError, match="no more"):
-        list(in_order(work, 3, 2, is_over))
+        list(in_order(work, range(3), threads=2, is_over=is_over))
 
     assert all(ended_early)
     assert is_over.is_set()
@@ -60,11 +60,18 @@ def test_an_interrupt_ends_it_without_the_calls_that_have_not_begun():
     stop = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     stop.start()
     with pytest.raises(KeyboardInterrupt):
-        list(in_order(work, 3, 2, is_over))
+        list(in_order(work, range(3), threads=2, is_over=is_over))
     stop.join()
 
     assert sorted(begun) == [0, 1]
 
 
+@pytest.mark.parametrize(("items", "threads"), [(1, 4), (3, 1)], ids=["item", "thread"])
+def test_a_lone_item_or_thread_is_the_callers(items, threads):
+    found = list(in_order(lambda _: threading.get_ident(), range(items), threads=threads))
+
+    assert found == [threading.get_ident()] * items
+
+
 def test_there_is_always_a_thread_to_use():
-    assert 1 <= usable_threads() <= 8
+    assert 1 <= workers() <= 8

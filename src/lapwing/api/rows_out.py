@@ -12,9 +12,9 @@ from lapwing.release.model import ReleasedModel
 from lapwing.sample.rows import CHUNK, RowChunks
 from lapwing.schema.scalars import path_text, told
 from lapwing.schema.schemas import Schema
-from lapwing.table.in_order import in_order, usable_threads
 from lapwing.table.outputs import whole_files
 from lapwing.table.row_files import is_folder_name, rows_format
+from lapwing.table.threads import in_order, workers
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,7 +47,7 @@ class RowsOut:
         """Draw the rows as frames, in order; at least one, empty where there is no row."""
         if self.chunks is None or threads == 1:
             return self.one_by_one()
-        return in_order(self.chunks.frame, self.chunks.count, threads)
+        return in_order(self.chunks.frame, range(self.chunks.count), threads=threads)
 
 
 def rows_out(
@@ -91,7 +91,7 @@ def rows_frame(rows: RowsOut, schema: Schema, kind: "Kind") -> Any:  # noqa: ANN
         if kind == "dask":
             return engines.dask_rows(rows.chunks)
         return engines.spark_rows(rows.chunks, engines.active_session())
-    return to_frame_kind(pl.concat(rows.frames(usable_threads())), kind)
+    return to_frame_kind(pl.concat(rows.frames(workers())), kind)
 
 
 def write_to(rows: RowsOut, place: Path, name: Path, *, rows_per_file: int = ROWS_PER_FILE, written: Written) -> None:
@@ -118,7 +118,7 @@ def write_to(rows: RowsOut, place: Path, name: Path, *, rows_per_file: int = ROW
     """
     from lapwing.table import writers  # noqa: PLC0415 - polars takes a quarter of a second to import
 
-    threads = usable_threads()
+    threads = workers()
     if not place.is_dir():
         writers.write_rows(_told(rows.frames(threads), written), place, rows_format(name))
         return

@@ -1,4 +1,4 @@
-"""Work on the chunks of a table in several threads, with results in the order of the chunks.
+"""Work of several threads whose results come in order: chunks of a table that is read, or rows that are written.
 
 NumPy and Polars let other threads run while they compute, so that threads share the cores of a machine. At most a
 fixed number of chunks is in memory at a time, whatever the length of the table.
@@ -6,9 +6,10 @@ fixed number of chunks is in memory at a time, whatever the length of the table.
 
 import itertools
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Final, TypeVar
 
 S = TypeVar("S")
@@ -16,6 +17,9 @@ T = TypeVar("T")
 
 _MOST_WORKERS: Final = 8
 """More threads than this wait for the one that reads."""
+
+_LONGEST_WAIT: Final = 0.2
+"""Seconds until the caller's thread looks for Ctrl-C: where another thread was given the signal, no lock wakes up."""
 
 
 def workers() -> int:
@@ -30,7 +34,9 @@ def workers() -> int:
     return min(_MOST_WORKERS, cores)
 
 
-def in_order(work: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
+def in_order(
+    work: Callable[[S], T], items: Iterable[S], *, threads: int | None = None, is_over: threading.Event | None = None
+) -> Iterator[T]:
     """Yield ``work(item)`` for every item, in order, while threads work on those that follow.
 
     Parameters
@@ -38,7 +44,11 @@ def in_order(work: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
     work : callable
         Of one item; called in other threads, several at a time. It changes nothing that others read.
     items : iterable
-        Taken one by one in the thread of the caller, at most ``workers() + 1`` ahead.
+        Taken one by one in the thread of the caller, at most ``threads + 1`` ahead.
+    threads : int, at least 1, optional
+        `workers` where None.
+    is_over : Event, optional
+        Set at the end, also an early one, before what is being worked on is waited for: it may then end early too.
 
     Yields
     ------
@@ -53,30 +63,39 @@ def in_order(work: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
 
     Notes
     -----
-    A lone item is worked on in the caller's thread, and so is every item where there is one core.
+    A lone item is worked on in the caller's thread, and so is every item where there is one thread.
 
     Examples
     --------
     >>> list(in_order(abs, [-3, 1, -2]))
     [3, 1, 2]
     """
+    most = workers() if threads is None else threads
     each = iter(items)
     first = list(itertools.islice(each, 2))
-    if len(first) < 2 or workers() < 2:
+    if len(first) < 2 or most < 2:
         yield from map(work, itertools.chain(first, each))
         return
-    most = workers()
     pool = ThreadPoolExecutor(most)
     try:
         begun: deque[Future[T]] = deque()
         for item in itertools.chain(first, each):
             begun.append(pool.submit(work, item))
             if len(begun) > most:
-                yield begun.popleft().result()
+                yield _result(begun.popleft())
         while begun:
-            yield begun.popleft().result()
+            yield _result(begun.popleft())
     finally:
-        pool.shutdown(cancel_futures=True)
+        pool.shutdown(wait=False, cancel_futures=True)  # first, so that a thread that ends early begins no other call
+        if is_over is not None:
+            is_over.set()
+        pool.shutdown()
+
+
+def _result(future: Future[T]) -> T:
+    while not future.done():
+        wait([future], timeout=_LONGEST_WAIT)
+    return future.result()
 
 
 def each_done(work: Callable[[S], None], items: Iterable[S]) -> None:

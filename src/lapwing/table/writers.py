@@ -14,8 +14,8 @@ from polars.io.plugins import register_io_source
 
 from lapwing.errors import DataError
 from lapwing.schema.scalars import quote
-from lapwing.table.in_order import in_order
 from lapwing.table.row_files import Format, part_name
+from lapwing.table.threads import in_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,7 +120,7 @@ def write_parts(
     def write(part: int) -> None:
         write_rows(frames_of(part), folder / part_name(part), "parquet")
 
-    for _ in in_order(write, -(-count // frames_per_file), threads, is_over):
+    for _ in in_order(write, range(-(-count // frames_per_file)), threads=threads, is_over=is_over):
         pass
 
 
