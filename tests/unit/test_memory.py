@@ -114,6 +114,15 @@ def test_a_limit_below_the_need_is_refused_before_anything_is_read(tmp_path):
     assert lw.plan(SCHEMA, memory=need.least, **settings).effort.memory == need
 
 
+def test_who_named_no_number_of_rows_is_told_that_a_guess_lowers_the_need():
+    settings = {"epsilon": 1, "mechanism": "Independent", "memory": MB}
+
+    with pytest.raises(CapacityError, match="say expected_rows"):
+        lw.synthesize(table(50), SCHEMA, **settings)
+    with pytest.raises(CapacityError, match="; give more memory"):
+        lw.synthesize(table(50), SCHEMA, expected_rows=1000, **settings)
+
+
 def test_a_refused_limit_costs_no_budget(tmp_path):
     ledger = tmp_path / "ledger.db"
     assert lapwing("ledger", "init", "one", "--unit", "pure", "--limit", "2", *TERMS, "--ledger", ledger).status == 0

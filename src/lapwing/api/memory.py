@@ -167,15 +167,32 @@ def caches_within(memory: Memory, settings: Settings) -> Caches:
     rows = _MOST_ROWS if settings.expected_rows is None else settings.expected_rows
     terms = expected_terms(settings.relation, settings.schema.max_rows, rows)
     need = memory_need(settings, planned(settings, terms).questions, terms, settings.expected_rows)
-    check_fits(need, limit)
+    check_fits(need, limit, settings.expected_rows)
     return caches_of(need, limit)
 
 
-def check_fits(need: MemoryNeed, limit: int) -> None:
-    """Refuse a limit below what a release cannot do without."""
+def check_fits(need: MemoryNeed, limit: int, rows: int | None) -> None:
+    """Refuse a limit below what a release cannot do without.
+
+    Parameters
+    ----------
+    need : MemoryNeed
+        Of the release.
+    limit : int
+        In bytes.
+    rows : int or None
+        Expected number of rows; None where nobody said one, and the need is that of a very large table.
+
+    Raises
+    ------
+    CapacityError
+        If the need is above the limit.
+    """
     if need.least > limit:
+        guess = "say expected_rows, a public guess, as without it a very large table is expected, or "
         raise CapacityError(
             f"the release needs {_told(need.least)} of memory by its plan, above the limit of {_told(limit)}; "
+            f"{guess if rows is None else ''}"
             "give more memory, or a mechanism with fewer particles or tables (`lapwing plan` shows the parts)"
         )
 

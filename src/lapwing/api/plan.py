@@ -271,7 +271,7 @@ def plan(
     found = planned(settings, terms)
     effort = effort_of(settings, found.questions, terms, expected_rows)
     if limit is not None:
-        check_fits(effort.memory, limit)
+        check_fits(effort.memory, limit, expected_rows)
     return Plan(
         mechanism=settings.mechanism.name,
         settings=settings_of(settings.mechanism),

@@ -19,7 +19,10 @@ def whole(text: str) -> int:
 
 
 Data = Annotated[
-    Path, typer.Argument(metavar="DATA", help="The private table: a Parquet or CSV file.", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="DATA", help="The private table: a Parquet or CSV file, or a folder of them.", show_default=False
+    ),
 ]
 SchemaFile = Annotated[
     Path, typer.Option("--schema", metavar="S.json", help="The schema: everything public about the table.")

@@ -268,7 +268,9 @@ def _croissant(schema: "Schema", certificate: "Certificate", targets: Targets, r
     )
 
 
-def resume_line(transcript: Path | None, data: Path, targets: Targets, *, rows: int | None, seed: int | None) -> str:
+def resume_line(
+    transcript: Path | None, data: Path, targets: Targets, *, rows: int | None, seed: int | None, memory: str | None
+) -> str:
     """Say how to go on, to the same files, when the budget is spent and the files could not be written.
 
     Parameters
@@ -281,6 +283,8 @@ def resume_line(transcript: Path | None, data: Path, targets: Targets, *, rows: 
         The files.
     rows, seed : int or None
         Of the rows drawn, where they were asked for.
+    memory : str or None
+        The limit of memory, where there is one.
 
     Returns
     -------
@@ -289,7 +293,8 @@ def resume_line(transcript: Path | None, data: Path, targets: Targets, *, rows: 
     """
     if transcript is None:
         return "the budget is spent and the answers are recorded nowhere: running again spends again"
-    numbers = [f"{name}={value}" for name, value in (("--rows", rows), ("--seed", seed)) if value is not None]
+    given = (("--rows", rows), ("--seed", seed), ("--memory", memory))
+    numbers = [f"{name}={value}" for name, value in given if value is not None]
     command = shlex.join(["lapwing", "resume", str(transcript), str(data), *targets.options, *numbers])
     return f"the answers are kept: `{command}` finishes free of charge"
 

@@ -58,7 +58,7 @@ def resume(
         [data, transcript],
         rows=rows,
         seed=seed,
-        way_out=lambda _: resume_line(transcript, data, targets, rows=rows, seed=seed),
+        way_out=lambda _: resume_line(transcript, data, targets, rows=rows, seed=seed, memory=memory),
         quiet=is_quiet(context, quiet),
     )
     summarize(release, targets, speaker(context, quiet))

@@ -152,7 +152,7 @@ def synthesize(
         [data, schema, ledger, transcript, *public_table],
         rows=rows,
         seed=None,
-        way_out=lambda kept: resume_line(kept, data, targets, rows=rows, seed=None),
+        way_out=lambda kept: resume_line(kept, data, targets, rows=rows, seed=None, memory=memory),
         quiet=silent,
     )
     summarize(release, targets, say)
