@@ -19,7 +19,7 @@ from lapwing.errors import DataError
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import PrivacyUnit, Schema
 from lapwing.table import distributed
-from lapwing.table.dask_frames import Fault
+from lapwing.table.dask_frames import Fault, on_worker
 from lapwing.table.dask_source import coded_by_unit
 from lapwing.table.source import code_table
 
@@ -194,9 +194,21 @@ def test_a_fault_found_while_units_are_brought_together_is_told():
 
 
 def test_faults_pass_through_later_steps():
-    from lapwing.table.dask_frames import on_worker
-
     assert on_worker(len, Fault("first"), ("other", 1)) == Fault("first")
+
+
+def test_a_step_that_fails_unforeseen_is_no_failed_task_and_quotes_no_row(monkeypatch, capfd):
+    def failing_step(part):
+        os.write(2, b"assertion failed: secret-4711")
+        raise ValueError(f"secret {part}")
+
+    monkeypatch.setattr(distributed.RowCoder, "units", lambda _, cells: failing_step(cells))
+    units = coded_by_unit(people(), PEOPLE, 50)["unit"].tolist()
+    found = on_worker(failing_step, "secret-4711", (distributed.installed(),))
+
+    assert found == Fault("a worker stopped in the middle of its rows (ValueError)")
+    assert units == ["!a worker stopped in the middle of its rows (ValueError)"]
+    assert capfd.readouterr().err == ""
 
 
 def test_sources_that_are_gone_are_one_sentence(tmp_path):

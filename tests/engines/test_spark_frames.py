@@ -1,5 +1,7 @@
 """A Spark frame is read as the PyArrow table of its rows, and what is no table is refused before Spark runs a job."""
 
+import os
+
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -9,9 +11,10 @@ from helpers.spark_sessions import SESSIONS, connect, frame
 from lapwing.errors import DataError
 from lapwing.schema.schemas import Schema
 from lapwing.table.cells import UNREADABLE, Numbers, Texts, Times
+from lapwing.table.distributed import installed
 from lapwing.table.readers import open_table
 from lapwing.table.source import code_table
-from lapwing.table.spark_frames import part_tables
+from lapwing.table.spark_frames import on_worker, part_tables
 
 FAILS = "raise_error('a job has run')"
 """A cell that no job survives."""
@@ -130,3 +133,24 @@ def test_columns_that_the_schema_does_not_name_are_never_worked_out(session):
 def test_a_frame_that_cannot_be_analysed_is_refused_without_its_words():
     with pytest.raises(DataError, match=r"^the Spark frame cannot be used; is its session still running\? \(\w+\)$"):
         code_table(connect().table("no_such_table"), fields("x"))
+
+
+# ---------------------------------------------------------------------------------------------------- on the executors
+
+
+def failing_step(batches):
+    yield {"rows": [1]}
+    os.write(2, b"assertion failed: secret-4711")
+    raise ValueError(f"secret {next(batches)}")
+
+
+def test_a_step_that_fails_unforeseen_is_no_failed_task_and_quotes_no_row(capfd):
+    rows = pa.RecordBatch.from_pydict({"name": ["secret-4711"]})
+
+    found = list(on_worker(failing_step, {"rows": "long"}, installed(), (), iter([rows])))
+
+    assert [batch.to_pylist() for batch in found] == [
+        [{"rows": 1, "fault": None}],
+        [{"rows": None, "fault": "a worker stopped in the middle of its rows (ValueError)"}],
+    ]
+    assert capfd.readouterr().err == ""

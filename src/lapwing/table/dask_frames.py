@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from lapwing.errors import DataError
 from lapwing.table.cells import RawColumn
-from lapwing.table.distributed import check_installed, installed
+from lapwing.table.distributed import STOPPED, check_installed, installed
 from lapwing.table.guard import guarded
 from lapwing.table.pandas_frames import PandasReader, is_nested_pandas
 from lapwing.table.threads import workers
@@ -153,7 +153,7 @@ def on_worker(step: Callable[..., T], part: Any, sent: tuple[Any, ...]) -> T | F
     expected, *told = sent
     try:
         check_installed(expected)
-        return step(part, *told)
+        return guarded(STOPPED, lambda: step(part, *told))
     except DataError as error:
         fault = Fault(str(error))
     return fault

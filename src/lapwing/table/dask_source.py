@@ -16,6 +16,7 @@ from lapwing.schema.schemas import Schema
 from lapwing.table.counting import Codes, KeyedColumn, Table, count_keys
 from lapwing.table.dask_frames import DaskReader, held, in_turn, merged, part_cells, partitions, worked
 from lapwing.table.distributed import (
+    STOPPED,
     RowCoder,
     UnitRows,
     cells_counted,
@@ -128,17 +129,18 @@ def _gathered(cells: Any, schema: Schema, rows: int) -> Any:  # noqa: ANN401 - a
 
 def coded_by_unit(part: "pd.DataFrame", schema: Schema, rows: int) -> "pd.DataFrame":
     """Return the codes and the unit of each row of a partition, without rows that are not kept in any case."""
-    coder = RowCoder(schema)
     try:
-        found = [
-            UnitRows(coder.units(cells), coder.codes(cells)).cut(schema.max_rows)
-            for cells in part_cells(part, coder.read, rows)
-        ]
-        return _coded_frame(schema, *found)
+        return guarded(STOPPED, lambda: _coded_frame(schema, *_units_cut(part, schema, rows)))
     except DataError as error:
         fault = f"{_FAULT}{error}"
     nothing = {field.name: np.zeros(1, field.domain.dtype) for field in schema.columns}
     return _coded_frame(schema, UnitRows(pl.Series([fault]), nothing))
+
+
+def _units_cut(part: "pd.DataFrame", schema: Schema, rows: int) -> list[UnitRows]:
+    coder = RowCoder(schema)
+    chunks = part_cells(part, coder.read, rows)
+    return [UnitRows(coder.units(cells), coder.codes(cells)).cut(schema.max_rows) for cells in chunks]
 
 
 def _coded_frame(schema: Schema, *parts: UnitRows) -> "pd.DataFrame":

@@ -24,6 +24,9 @@ from lapwing.table.units import UnitNumbers
 
 T = TypeVar("T")
 
+STOPPED: Final = "a worker stopped in the middle of its rows"
+"""What is said where a step of ours fails unforeseen; an engine would print what Python says of it, and the rows."""
+
 _PART_CELLS: Final = 2**22
 _MOST_ROWS: Final = 2**16
 _LEAST_ROWS: Final = 2**12

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from lapwing.errors import DataError
 from lapwing.table.cells import UNREADABLE, RawColumn
-from lapwing.table.distributed import check_installed, installed
+from lapwing.table.distributed import STOPPED, check_installed, installed
 from lapwing.table.frames import ArrowReader
 from lapwing.table.guard import guarded
 
@@ -157,7 +157,7 @@ class SparkJobs:
         guarded(_UNUSABLE, lambda: self._session.addTag(self._tag))
         try:
             with _silent_loggers():
-                return guarded(what, lambda: _stoppable(work))
+                return guarded(what, lambda: _stopped_or_done(work))
         except KeyboardInterrupt:
             guarded(_UNUSABLE, lambda: self._session.interruptTag(self._tag))
             raise
@@ -183,18 +183,25 @@ def _silent_loggers() -> Iterator[None]:
             logger.removeFilter(is_of_others)
 
 
-def _stoppable(work: Callable[[], T]) -> T:
-    """Run a job; where the user stops it, that is raised, and not the error of a job that was stopped."""
-    is_stopped = False
-    try:
+def _stopped_or_done(work: Callable[[], T]) -> T:
+    with _Stoppable():
         return work()
-    except Exception as error:
-        trail: BaseException | None = error
-        while trail is not None and not is_stopped:
-            is_stopped, trail = isinstance(trail, KeyboardInterrupt), trail.__context__
-        if not is_stopped:
-            raise
-    raise KeyboardInterrupt
+
+
+class _Stoppable:
+    """Where the user stops a job, raise that, and not the error of a job that was stopped."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        trail = error
+        while trail is not None:
+            if isinstance(trail, KeyboardInterrupt):
+                raise KeyboardInterrupt
+            trail = trail.__context__
 
 
 def _first(frame: "DataFrame") -> None:
@@ -238,7 +245,8 @@ def on_worker(
     fault = None
     try:
         check_installed(expected)
-        for columns in step(*arguments, batches):
+        answers = guarded(STOPPED, lambda: step(*arguments, batches))
+        while (columns := guarded(STOPPED, lambda: next(answers, None))) is not None:
             found = [pa.array(columns[name], kind) for name, kind in fields]
             yield pa.RecordBatch.from_arrays([*found, pa.nulls(len(found[0]), pa.string())], schema=whole)
     except DataError as error:
