@@ -1,5 +1,7 @@
 """A generator for each chunk of rows, so that any chunk can be drawn by itself, anywhere and again."""
 
+from typing import Any
+
 import numpy as np
 
 
@@ -31,7 +33,6 @@ def chunk_generator(parent: np.random.Generator, number: int) -> np.random.Gener
     True
     """
     bits = parent.bit_generator
-    root = bits.seed_seq
-    assert isinstance(root, np.random.bit_generator.SeedSequence), "generators are made from a seed sequence"
+    root: Any = bits.seed_seq  # NumPy's stub gives the least that a seed sequence may be; `parted` needs a whole one
     seeds = type(root)(root.entropy, spawn_key=(*root.spawn_key, number), pool_size=root.pool_size)
     return type(parent)(type(bits)(seeds))
