@@ -17,7 +17,7 @@ from lapwing.schema.schemas import PrivacyUnit, Schema
 from lapwing.table import source as sources
 from lapwing.table import threads
 from lapwing.table.counting import KeyedColumn
-from lapwing.table.guard import guarded
+from lapwing.table.guard import guarded, numbers_of_records
 from lapwing.table.source import code_table
 
 FIELDS = (
@@ -204,3 +204,35 @@ def test_warnings_of_all_threads_are_dropped_and_the_filters_come_back():
         assert warnings.filters == inside
     assert shown == []
     assert warnings.filters == before
+
+
+def test_a_function_of_records_that_ends_beside_guarded_work_lets_no_warning_of_it_be_shown():
+    begun, goes_on, ended = threading.Event(), threading.Event(), threading.Event()
+    shown = []
+
+    def of_record(_):
+        begun.set()
+        goes_on.wait(10)
+        return 1
+
+    def of_records():
+        assert list(numbers_of_records(of_record, [{}])) == [1]
+        ended.set()
+
+    def work():
+        goes_on.set()
+        ended.wait(10)
+        warnings.warn("a cell", stacklevel=1)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda message, *_, **__: shown.append(str(message))
+        inside = warnings.filters[:]
+        thread = threading.Thread(target=of_records)
+        thread.start()
+        begun.wait(10)
+        guarded("it cannot be read", work)
+        thread.join()
+        assert warnings.filters == inside
+    assert ended.is_set()
+    assert shown == []

@@ -218,8 +218,7 @@ def numbers_of_records(
     [0.5, None]
     """
     for record in records:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with _no_warnings():
             found = _number_of_record(function, record)
         yield found
 
