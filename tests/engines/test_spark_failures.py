@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -13,7 +14,7 @@ import pytest
 
 import lapwing as lw
 from helpers import spark_steps
-from helpers.spark_sessions import RETRIES, SESSIONS, classic, quietly
+from helpers.spark_sessions import RETRIES, SESSIONS, classic, java_home, quietly
 from lapwing.budget.ledger import Ledger
 from lapwing.errors import DataError
 from lapwing.schema.groupings import identity
@@ -151,6 +152,30 @@ def test_a_cluster_without_lapwing_is_refused(session, monkeypatch):
 
 
 # ------------------------------------------------------------------------------------------------------------- Ctrl-C
+
+
+STOPPED_SESSION = """
+import lapwing as lw
+from helpers.spark_sessions import classic
+session = classic()
+people = session.range(5).selectExpr("int(id) as age")
+session.stop()
+schema = {"fields": [{"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 9}}]}
+try:
+    lw.synthesize(people, schema, epsilon=1)
+except lw.DataError as error:
+    print("told:", error)
+"""
+
+
+def test_a_session_that_was_stopped_is_not_taken_for_workers_without_lapwing():
+    java_home()  # skips here where there is no Java
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    command = [sys.executable, "-W", "ignore", "-c", STOPPED_SESSION]
+
+    said = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+
+    assert "told: the Spark frame cannot be used; is its session still running?" in said
 
 
 def test_ctrl_c_ends_the_job_on_the_cluster(session, tmp_path):

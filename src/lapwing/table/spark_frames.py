@@ -115,7 +115,9 @@ class SparkJobs:
         ------
         DataError
         """
-        self._run(_UNABLE, lambda: _first(self.mapped(self._session.range(1), asked, (), {"worker": "long"})))
+        row = guarded(_UNUSABLE, lambda: self._session.range(1))  # fails where the session has ended
+        answer = self.mapped(row, asked, (), {"worker": "long"})
+        self._run(_UNABLE, lambda: _first(answer))
 
     def mapped(
         self, frame: "DataFrame", step: Step, arguments: tuple[object, ...], kinds: Mapping[str, str]
