@@ -1,5 +1,6 @@
 """The release: rows, tables, answers, files."""
 
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -337,3 +338,17 @@ def test_the_root_package_names_what_it_exports():
         assert getattr(lw, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nonesuch'"):
         lw.nonesuch  # noqa: B018
+
+
+@pytest.mark.parametrize(("kind", "needed"), [("pandas", "pandas"), ("dask", "dask"), ("spark", "pyspark")])
+def test_rows_in_frames_of_a_library_that_is_missing_name_it_and_the_way_out(
+    kind, needed, release, tmp_path, monkeypatch
+):
+    release.save(tmp_path / "r.lapwing")
+    loaded = lw.load(tmp_path / "r.lapwing", kind=kind)
+    for module in [name for name in sys.modules if name.split(".")[0] == needed]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, needed, None)
+
+    with pytest.raises(lw.LapwingError, match=f"need {needed}.*, which is not installed; install it, or load"):
+        loaded.sample(3)

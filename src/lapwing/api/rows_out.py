@@ -81,16 +81,17 @@ def rows_frame(rows: RowsOut, schema: Schema, kind: "Kind") -> Any:  # noqa: ANN
     """Return rows as the frame of `Release.sample`, drawn when Dask or Spark asks for them."""
     import polars as pl  # noqa: PLC0415 - it takes a quarter of a second to import
 
-    from lapwing.table.writers import to_frame_kind  # noqa: PLC0415
+    from lapwing.table.writers import library_of, to_frame_kind  # noqa: PLC0415
 
     if kind in {"dask", "spark"}:
-        from lapwing.api import distributed_rows as engines  # noqa: PLC0415 - on these engines only
+        with library_of(kind):
+            from lapwing.api import distributed_rows as engines  # noqa: PLC0415 - on these engines only
 
-        if rows.chunks is None:
-            return engines.engine_rows(pl.concat(rows.frames()), schema, kind)
-        if kind == "dask":
-            return engines.dask_rows(rows.chunks)
-        return engines.spark_rows(rows.chunks, engines.active_session())
+            if rows.chunks is None:
+                return engines.engine_rows(pl.concat(rows.frames()), schema, kind)
+            if kind == "dask":
+                return engines.dask_rows(rows.chunks)
+            return engines.spark_rows(rows.chunks, engines.active_session())
     return to_frame_kind(pl.concat(rows.frames(workers())), kind)
 
 

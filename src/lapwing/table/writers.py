@@ -1,5 +1,6 @@
 """Rows out: in the kind of frame that came in, or streamed to a file or folder. Sees no private row."""
 
+import contextlib
 import os
 import re
 import threading
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from lapwing.errors import DataError
+from lapwing.errors import DataError, LapwingError
 from lapwing.schema.scalars import quote
 from lapwing.table.row_files import Format, part_name
 from lapwing.table.threads import in_order
@@ -45,11 +46,32 @@ def to_frame_kind(frame: pl.DataFrame, kind: "Kind") -> Any:  # noqa: ANN401 - a
     >>> to_frame_kind(pl.DataFrame({"a": [1, None]}), "pandas").dtypes["a"]
     Int64Dtype()
     """
-    if kind in {"pandas", "dask", "spark"}:
-        return _to_pandas(frame)
-    if kind in {"pyarrow", "duckdb"}:
-        return frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+    with library_of(kind):
+        if kind in {"pandas", "dask", "spark"}:
+            return _to_pandas(frame)
+        if kind in {"pyarrow", "duckdb"}:
+            return frame.to_arrow(compat_level=pl.CompatLevel.oldest())
     return frame
+
+
+@contextlib.contextmanager
+def library_of(kind: "Kind") -> Iterator[None]:
+    """Say which library frames of a kind need, where it is not installed.
+
+    Raises
+    ------
+    LapwingError
+    """
+    missing = None
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        missing = error.name or kind
+    if missing is not None:
+        raise LapwingError(
+            f"frames of kind {kind!r} need {missing}, which is not installed; install it, or load "
+            "the release with kind='polars'"
+        )
 
 
 def write_rows(
