@@ -1,10 +1,12 @@
 """Dask frames: counted by their workers, whatever the scheduler and the partitions, and one sentence for a failure."""
 
+import gc
 import os
 import signal
 import subprocess
 import sys
 import time
+import weakref
 from dataclasses import replace
 
 import dask
@@ -18,9 +20,9 @@ from lapwing.api.synthesize import synthesize
 from lapwing.errors import DataError
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import PrivacyUnit, Schema
-from lapwing.table import distributed
+from lapwing.table import dask_source, distributed
 from lapwing.table.dask_frames import Fault, on_worker
-from lapwing.table.dask_source import coded_by_unit
+from lapwing.table.dask_source import coded_by_unit, cut
 from lapwing.table.source import code_table
 
 PEOPLE = Schema(
@@ -79,6 +81,29 @@ def test_answers_of_processes_are_the_same(schema):
 
     expected = code_table(rows, schema)
     assert found == [(expected.rows, expected.units), [expected.rows]]
+
+
+@pytest.mark.parametrize(("chunk_rows", "times"), [(None, 1), (50, 3)], ids=["held", "anew"])
+def test_people_are_cut_once_and_held_as_long_as_the_source_is(monkeypatch, chunk_rows, times):
+    found = []
+
+    def cut_and_seen(part, schema):
+        codes, units = cut(part, schema)
+        found.append(weakref.ref(codes["x"]))
+        return codes, units
+
+    monkeypatch.setattr(dask_source, "cut", cut_and_seen)
+    with dask.config.set(scheduler="threads"):
+        source = code_table(framed(people(), 4), PEOPLE, chunk_rows=chunk_rows)
+        counts = [source.count([()])[0].tolist() for _ in range(2)]
+        assert counts == [[source.rows]] * 2
+
+    assert len(found) == 4 * times
+    gc.collect()
+    assert any(each() is not None for each in found) == (chunk_rows is None)
+    del source
+    gc.collect()
+    assert all(each() is None for each in found)
 
 
 def test_rows_leave_the_workers_in_chunks_of_bounded_length():
@@ -166,9 +191,9 @@ def failing(part):
 
 def test_a_partition_that_fails_is_not_quoted(caplog, capfd):
     frame = framed(people().assign(who="secret-4711"))
-    source = code_table(frame.map_partitions(failing, meta=people(4)), PEOPLE)
+    failed = frame.map_partitions(failing, meta=people(4))
 
-    assert refusal(lambda: source.count([()])) == f"{RUN} (ValueError)"
+    assert refusal(lambda: code_table(failed, PEOPLE).count([()])) == f"{RUN} (ValueError)"
     said = capfd.readouterr()
     assert "4711" not in said.out + said.err + caplog.text
 
@@ -179,10 +204,9 @@ def unreadable(part):
 
 @pytest.mark.parametrize("schema", [ROWS, PEOPLE], ids=["rows", "units"])
 def test_a_partition_without_a_column_is_the_fault_of_that_column(schema):
-    frame = framed(people())
-    source = code_table(frame.map_partitions(unreadable, meta=people(4), enforce_metadata=False), schema)
+    frame = framed(people()).map_partitions(unreadable, meta=people(4), enforce_metadata=False)
 
-    message = refusal(lambda: source.count([()]))
+    message = refusal(lambda: code_table(frame, schema).count([()]))
 
     assert message.startswith(('column "kind" cannot be read', RUN))
 

@@ -1,7 +1,8 @@
 """The coded rows of a Dask frame: coded and counted by the workers, which send nothing but counts.
 
-With a privacy unit Dask brings the rows of each unit together, as codes; each pass does that anew. Only questions that
-need every row have codes sent to this process, partition by partition.
+With a privacy unit Dask brings the rows of each unit together, as codes, once, and keeps those of the rows that are
+kept as it keeps any persisted value. Only questions that need every row have codes sent to this process, partition by
+partition.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -53,7 +54,7 @@ class DaskSource:
     reader : DaskReader
     schema : Schema
     chunk_rows : int, at least 1, optional
-        Code so many rows at a time.
+        Code so many rows at a time, and have Dask keep none of the codes.
 
     Raises
     ------
@@ -65,12 +66,17 @@ class DaskSource:
         refuse_texts_by_unit(schema, "Dask")
         self._reader = reader
         self._schema = schema
+        self._is_held = chunk_rows is None
         self._rows = chunk_rows or part_rows(len(read_columns(schema)))
         self.columns = tuple(field.name for field in schema.columns)
         cells: Any = reader.selected(read_columns(schema))
         if schema.privacy_unit is not None:
             cells = _gathered(cells, schema, self._rows)
         self._parts = partitions(cells)
+        if schema.privacy_unit is not None:
+            self._parts = worked(cut, self._parts, schema)
+            if self._is_held:
+                self._parts = held(self._parts)  # by Dask, until this source is forgotten
 
     @property
     def rows(self) -> int:
@@ -89,7 +95,7 @@ class DaskSource:
     def chunks(self) -> Iterator[Codes]:
         """Yield the codes of all rows, which leave the workers."""
         parts = worked(coded, self._parts, self._schema, self._rows)
-        if self._schema.privacy_unit is not None:
+        if self._schema.privacy_unit is not None and not self._is_held:
             parts = held(parts)  # so that rows are brought together once, not for each partition
         record = record_type(self._schema)
         for part in in_turn(parts):
@@ -155,13 +161,19 @@ def _coded_frame(schema: Schema, *parts: UnitRows) -> "pd.DataFrame":
     return pd.DataFrame({_UNIT: units, **{str(at): codes for at, codes in enumerate(rows.codes.values())}})
 
 
-def _codes(part: "pd.DataFrame", schema: Schema, rows: int) -> Iterator[Codes]:
+def _codes(part: Any, schema: Schema, rows: int) -> Iterator[Codes]:  # noqa: ANN401 - a pandas frame, or of `cut`
     """Yield the codes of the rows of a partition that are kept."""
     if schema.privacy_unit is not None:
-        yield _cut(part, schema).codes
+        yield part[0]
     else:
         coder = RowCoder(schema)
         yield from map(coder.codes, part_cells(part, coder.read, rows))
+
+
+def cut(part: "pd.DataFrame", schema: Schema) -> tuple[Codes, int]:
+    """Return the codes of the rows that are kept of whole units, and how many units there are."""
+    kept = _cut(part, schema)
+    return kept.codes, kept.count
 
 
 def _cut(part: "pd.DataFrame", schema: Schema) -> UnitRows:
@@ -176,12 +188,12 @@ def _cut(part: "pd.DataFrame", schema: Schema) -> UnitRows:
     return UnitRows(units, codes).cut(schema.max_rows)
 
 
-def sized(part: "pd.DataFrame", schema: Schema) -> tuple[int, int]:
+def sized(part: Any, schema: Schema) -> tuple[int, int]:  # noqa: ANN401 - a pandas frame, or of `cut`
     """Return how many rows of a partition are kept, and of how many units."""
     if schema.privacy_unit is None:
         return len(part), len(part)
-    kept = _cut(part, schema)
-    return len(kept.units), kept.count
+    codes, units = part
+    return len(next(iter(codes.values()))), units
 
 
 def summed(parts: Sequence[tuple[int, int]]) -> tuple[int, int]:
@@ -189,13 +201,13 @@ def summed(parts: Sequence[tuple[int, int]]) -> tuple[int, int]:
     return sum(rows for rows, _ in parts), sum(units for _, units in parts)
 
 
-def coded(part: "pd.DataFrame", schema: Schema, rows: int) -> np.ndarray:
+def coded(part: Any, schema: Schema, rows: int) -> np.ndarray:  # noqa: ANN401 - as of `_codes`
     """Return the codes of a partition as records."""
     record = record_type(schema)
     return np.concatenate([np.empty(0, record), *(packed(codes, record) for codes in _codes(part, schema, rows))])
 
 
-def counted(part: "pd.DataFrame", schema: Schema, rows: int, tables: Sequence[Table]) -> Part:
+def counted(part: Any, schema: Schema, rows: int, tables: Sequence[Table]) -> Part:  # noqa: ANN401
     """Return the cells of contingency tables that are not empty, and their counts."""
     return cells_counted(_codes(part, schema, rows), tables)
 
@@ -209,6 +221,6 @@ def cells_of_parts(parts: Iterable[Part]) -> Part:
     return cells, counts
 
 
-def keyed(part: "pd.DataFrame", schema: Schema, rows: int, columns: Sequence[KeyedColumn]) -> Any:  # noqa: ANN401
+def keyed(part: Any, schema: Schema, rows: int, columns: Sequence[KeyedColumn]) -> Any:  # noqa: ANN401
     """Return the distinct keys of a partition, and how many rows have each."""
     return guarded("a worker cannot count its rows", lambda: count_keys(_codes(part, schema, rows), columns))
