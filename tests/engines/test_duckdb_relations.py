@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 
 import duckdb
 import numpy as np
@@ -245,14 +246,24 @@ def test_a_full_temporary_disk_is_one_sentence(tmp_path, connection):
     assert refusal(lambda: code_table(relation, schema)) == f"{RUN} (OutOfMemoryException)"
 
 
-def test_people_in_another_order_each_time_are_refused(connection):
-    relation = connection.sql(
-        "SELECT who, x FROM (SELECT (range % 50)::VARCHAR AS who, range % 10 AS x, random() AS place FROM range(5000)) "
-        "ORDER BY place"
-    )
-    source = code_table(relation, PEOPLE, chunk_rows=1000)
+ANY_ORDER = (
+    "SELECT who, x FROM (SELECT (range % 50)::VARCHAR AS who, range % 10 AS x, random() AS place FROM range(5000)) "
+    "ORDER BY place"
+)
+TEXTS = replace(PEOPLE, fields=(PEOPLE.fields[0], Field(name="x", type="string", open=True)))
 
-    assert refusal(lambda: source.count([()])).startswith("the table's rows changed between two passes over them")
+
+@pytest.mark.parametrize(
+    ("schema", "settings"),
+    [(PEOPLE, {"memory": 0}), (TEXTS, {}), (TEXTS, {"memory": 0})],
+    ids=["streamed", "texts", "streamed texts"],
+)
+def test_people_in_another_order_each_time_are_refused_before_a_question(connection, schema, settings):
+    relation = connection.sql(ANY_ORDER)
+
+    said = refusal(lambda: code_table(relation, schema, **settings))
+
+    assert said.startswith("the table's rows changed between two passes over them")
 
 
 @pytest.mark.parametrize("query", ["sum(a.range * b.range % 7) > 3", "a.range * b.range % 7 > 3"])

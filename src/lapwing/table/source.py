@@ -280,15 +280,21 @@ def _truncated(rows: _Rows, unit: Field, max_rows: int, limit: int) -> CodedSour
     chunks = rows.chunks if parts is None else parts.__iter__
     kept = Kept(kept_rows(units, all_hashes, max_rows, chunks, rows.columns), digest.value)
     if parts is None:
+        if rows.is_query:
+            _read_through(_Again(rows, kept).chunks())
         return _Streamed(rows, kept, count)
     cut = list(cut_chunks(parts, kept))
     again = _Again(rows, kept, cut)
     if rows.is_query:
-        # A query may give its rows in another order each time: refused here, before anything is paid for.
         for column in rows.open_texts:
-            for _ in again.texts(column):
-                pass
+            _read_through(again.texts(column))
     return _Cached(rows, cut, count, again=again)
+
+
+def _read_through(answers: Iterator[object]) -> None:
+    """Read a query once more: one that gives its rows in another order is refused before anything is paid for."""
+    for _ in answers:
+        pass
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
