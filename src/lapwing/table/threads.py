@@ -19,7 +19,7 @@ _MOST_WORKERS: Final = 8
 """More threads than this wait for the one that reads."""
 
 _LONGEST_WAIT: Final = 0.2
-"""Seconds until the caller's thread looks for Ctrl-C: where another thread was given the signal, no lock wakes up."""
+"""Seconds until the caller's thread looks for Ctrl-C: where Polars is loaded, a signal ends no wait for a lock."""
 
 
 def workers() -> int:
