@@ -271,7 +271,8 @@ def tables_of_cells(tables: Sequence[Table], parts: Iterable[tuple[np.ndarray, n
     every = np.zeros(sum(sizes), dtype=np.int64)
     for cells, counts in parts:
         every[cells] += counts
-    return np.split(every, np.cumsum(sizes)[:-1]) if tables else []
+    # Copies, so that a table that is kept does not keep the others.
+    return [each.copy() for each in np.split(every, np.cumsum(sizes)[:-1])] if tables else []
 
 
 def keys_of_parts(parts: Iterable[tuple[np.ndarray, np.ndarray]], words: int) -> tuple[np.ndarray, np.ndarray]:
