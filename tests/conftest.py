@@ -1,5 +1,7 @@
 """Fixtures and settings that every test shares."""
 
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,20 @@ EXAMPLES = ROOT / "src" / "lapwing" / "examples"
 # Two cores are shared by everything that runs: a deadline would fail tests for their neighbours' sake.
 settings.register_profile("lapwing", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("lapwing")
+
+
+@pytest.fixture(autouse=True)
+def no_words_of_a_session_of_spark(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Leave out what py4j logs at DEBUG whenever garbage is collected, once a test of this process has used Spark.
+
+    Audits keep every line that is logged while they run. Tests of engines look at these lines themselves.
+    """
+    logger = logging.getLogger("py4j")
+    level = logger.level
+    if "engines" not in request.path.parts:
+        logger.setLevel(logging.INFO)
+    yield
+    logger.setLevel(level)
 
 
 @pytest.fixture(scope="session")

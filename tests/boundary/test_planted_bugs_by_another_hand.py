@@ -248,8 +248,8 @@ def the_certificate_forgets_the_last_answer(patch):
 
 
 def the_debit_comes_after_the_secret_bits(patch):
-    def open_room(source, schema, terms, budget, *, debit, secret_bits, sink, recorded=()):
-        room = Room(source, schema, terms, budget, bits=secret_bits(), sink=sink, recorded=recorded)
+    def open_room(source, schema, terms, budget, *, debit, secret_bits, sink, recorded=(), **limits):
+        room = Room(source, schema, terms, budget, bits=secret_bits(), sink=sink, recorded=recorded, **limits)
         debit()
         return room
 

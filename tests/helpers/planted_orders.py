@@ -4,7 +4,7 @@ import contextlib
 import os
 import sqlite3
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +98,11 @@ def in_place() -> None:
     """Write into the targets themselves."""
 
     @contextlib.contextmanager
-    def bare(targets: Sequence[Path], inputs: Sequence[Path] = ()) -> Iterator[tuple[Path, ...]]:
+    def bare(
+        targets: Sequence[Path], inputs: Sequence[Path] = (), folders: Collection[Path] = ()
+    ) -> Iterator[tuple[Path, ...]]:
         assert inputs is not None
+        assert not folders
         yield tuple(targets)
 
     release_files.whole_files = bare

@@ -38,9 +38,12 @@ def rows_format(file: Path) -> Format:
 
 
 def is_folder_name(text: str) -> bool:
-    """Return whether rows that are written there go to a folder: its name ends in a slash, or it is one already."""
+    """Return whether rows that are written there go to a folder.
+
+    Its name ends in a slash, or it is one already, and is not called as files of rows are.
+    """
     separators = (os.sep,) if os.altsep is None else (os.sep, os.altsep)
-    return text.endswith(separators) or os.path.isdir(text)
+    return text.endswith(separators) or (os.path.isdir(text) and not has_row_name(Path(text)))
 
 
 def part_name(number: int) -> str:
