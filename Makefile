@@ -5,8 +5,9 @@ PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 pytho
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 6))' >/dev/null 2>&1 && echo $$p && break; done)
 bootstrap = $(or $(PYTHON),$(error no Python found; install Python 3.11 or newer)) tools/bootstrap.py
 in_dev = .venv-dev/bin/python -m
-# Two workers, because the machines that this is meant for have two cores.
-PYTEST_ARGS ?= -n 2
+# Two workers, because the machines that this is meant for have two cores; one that is done takes half of what the other
+# one has left.
+PYTEST_ARGS ?= -n 2 --dist worksteal
 MAKEFLAGS += --no-print-directory
 unexport PYTHONPATH
 
