@@ -136,11 +136,11 @@ def write_documents(path: Path, documents: Mapping[str, Any]) -> None:
     try:
         with contextlib.ExitStack() as cleanup:
             cleanup.callback(temporary.unlink, missing_ok=True)
-            file = cleanup.enter_context(open(temporary, "wb"))
-            write_container(file, documents)
-            file.flush()
-            os.fsync(file.fileno())
-            os.replace(temporary, path)
+            with open(temporary, "wb") as file:
+                write_container(file, documents)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)  # Windows renames no open file
     except OSError as error:
         reason = error.strerror
     else:
