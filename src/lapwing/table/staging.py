@@ -1,6 +1,7 @@
 """Hidden folders beside the targets of a command, in which files are written until they are whole.
 
 A folder is locked as long as its process lives. Killed processes leave theirs behind, and later ones clear them away.
+Windows has no such locks: there nothing is locked, and nothing is cleared away.
 """
 
 import contextlib
@@ -13,6 +14,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    _HAS_LOCKS = False
+else:
+    _HAS_LOCKS = True
+
 PREFIX = ".lapwing-"
 SUFFIX = ".unfinished"
 """Hidden folders have names of this end too: one like ``.lapwing-notes`` is somebody's own, and is never removed."""
@@ -22,8 +30,6 @@ not see, younger ones might be in use there."""
 PATIENCE_SECONDS = 30.0
 """How long a process waits for another that puts its files in place, which takes milliseconds."""
 _LOCK = ".lapwing.lock"
-_HAS_LOCKS = os.name == "posix"
-"""Elsewhere nothing is locked, and nothing is cleared away."""
 
 
 @contextlib.contextmanager
@@ -121,8 +127,6 @@ def _remove(lock: Path) -> None:
 
 def _is_taken(handle: int) -> bool | None:
     """Lock an open file for this process; False where another one has the lock, None where no lock can be had."""
-    import fcntl  # noqa: PLC0415 - not on Windows
-
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
