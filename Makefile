@@ -11,7 +11,7 @@ PYTEST_ARGS ?= -n 2 --dist worksteal
 MAKEFLAGS += --no-print-directory
 unexport PYTHONPATH
 
-.PHONY: demo test help check check-full oracle lint types contracts dead-code doctest docs format lock clean
+.PHONY: demo test help check check-full oracle lint types contracts dead-code doctest docs man format lock clean
 
 demo:  ## Make data from the bundled sample, and say what was spent and where the files are.
 	@$(bootstrap) run
@@ -56,6 +56,9 @@ doctest: .venv-dev  ## Run the examples in the code.
 
 docs: .venv-dev  ## Build the docs into site/.
 	$(in_dev) mkdocs build --strict --quiet
+
+man: .venv-dev  ## Write the manual page man/lapwing.1 from the commands.
+	.venv-dev/bin/python tools/man_page.py
 
 format: .venv-dev  ## Format the code and mend what ruff can mend.
 	$(in_dev) ruff check --fix

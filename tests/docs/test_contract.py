@@ -65,6 +65,9 @@ CONTRACT = {
 BEYOND = {"ledger verify", "link"}
 """Commands that came after DESIGN 6 was written."""
 
+OF_SHELLS = {"--install-completion", "--show-completion"}
+"""What every typer offers beside the commands, as it offers `--help`."""
+
 # What the lines of DESIGN 6 leave open. `-o` is also spelt `--output`.
 MORE = {
     "demo": "-o --quiet",
@@ -180,7 +183,7 @@ def test_help_shows_the_built_commands_and_no_other():
     shown = commands_shown() - groups | {f"{group} {name}" for group in groups for name in commands_shown(group)}
 
     assert shown == built
-    assert options_offered("") == {"--quiet", "--version", "--help"}
+    assert options_offered("") == {"--quiet", "--version", "--help"} | OF_SHELLS
 
 
 @pytest.mark.parametrize("command", [command for command, (_, built) in CONTRACT.items() if not built])

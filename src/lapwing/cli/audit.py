@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from lapwing.cli import completing
 from lapwing.cli.console import is_quiet, note, speaker
 from lapwing.cli.options import Quiet, whole
 from lapwing.errors import ParameterError
@@ -25,6 +26,7 @@ def audit(
             metavar="MECHANISM",
             help="Audit these alone, and the questions that they ask: mechanisms, or learn, evaluate, link.",
             show_default=False,
+            autocompletion=completing.audited_names,
         ),
     ] = None,
     runs: Annotated[

@@ -12,6 +12,7 @@ from lapwing.budget.budget import Notion
 from lapwing.budget.exact import as_text
 from lapwing.budget.ledger import Ledger
 from lapwing.budget.ledger_accounts import Balance, delta_text
+from lapwing.cli import completing
 from lapwing.cli.console import speaker
 from lapwing.cli.options import Quiet
 from lapwing.report.text import aligned
@@ -36,12 +37,26 @@ _LAST = ("release", "details")
 def init(
     context: typer.Context,
     name: Name,
-    unit: Annotated[str, typer.Option("--unit", metavar="pure|zcdp", help="Count in ε (pure) or in ρ (zcdp).")],
+    unit: Annotated[
+        str,
+        typer.Option(
+            "--unit",
+            metavar="pure|zcdp",
+            help="Count in ε (pure) or in ρ (zcdp).",
+            autocompletion=completing.notions,
+        ),
+    ],
     limit: Annotated[
         str, typer.Option("--limit", metavar="X", help="Most that may ever be spent: ε, or ρ; with --delta an ε.")
     ],
     neighbours: Annotated[
-        str, typer.Option("--neighbours", metavar="R", help="Neighbour relation: add-remove or replace-one.")
+        str,
+        typer.Option(
+            "--neighbours",
+            metavar="R",
+            help="Neighbour relation: add-remove or replace-one.",
+            autocompletion=completing.relations,
+        ),
     ],
     privacy_unit: Annotated[
         str, typer.Option("--privacy-unit", metavar="row|FIELD:MAXROWS", help="Whose records are protected together.")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lapwing.cli import completing
 from lapwing.cli.console import is_quiet, speaker
 from lapwing.cli.interrupts import interruptible, repeated_line
 from lapwing.cli.options import ModelOut, NoCertificate, Quiet, Seed, whole
@@ -52,10 +53,22 @@ def link(
         str, typer.Option("--parent-share", metavar="P", help="The parents' part of the budget, above 0 and below 1.")
     ] = "0.5",
     parent_mechanism: Annotated[
-        str | None, typer.Option("--parent-mechanism", metavar="M", help="Mechanism of the parent part.")
+        str | None,
+        typer.Option(
+            "--parent-mechanism",
+            metavar="M",
+            help="Mechanism of the parent part.",
+            autocompletion=completing.mechanism_names,
+        ),
     ] = None,
     child_mechanism: Annotated[
-        str | None, typer.Option("--child-mechanism", metavar="M", help="Mechanism of the child part.")
+        str | None,
+        typer.Option(
+            "--child-mechanism",
+            metavar="M",
+            help="Mechanism of the child part.",
+            autocompletion=completing.mechanism_names,
+        ),
     ] = None,
     parents: Annotated[
         int | None,

@@ -49,7 +49,6 @@ app = typer.Typer(
     help="Make differentially private synthetic data from a private table.",
     epilog="Exit status: 0 done, 1 refused or failed (one line on stderr), 2 wrong usage, 130 interrupted (Ctrl-C), "
     "143 terminated.",
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"max_content_width": 120},

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lapwing.budget.budget import requested_budget
+from lapwing.cli import completing
 from lapwing.cli.console import Say, is_quiet, speaker
 from lapwing.cli.options import (
     CertificateOut,
@@ -42,7 +43,12 @@ Delta = Annotated[
 Rho = Annotated[str | None, typer.Option("--rho", metavar="R", help="zCDP budget ρ, above 0, instead of --epsilon.")]
 MechanismName = Annotated[
     str | None,
-    typer.Option("--mechanism", metavar="M", help="See `lapwing mechanisms`. Default: chosen from the schema alone."),
+    typer.Option(
+        "--mechanism",
+        metavar="M",
+        help="See `lapwing mechanisms`. Default: chosen from the schema alone.",
+        autocompletion=completing.mechanism_names,
+    ),
 ]
 ExpectedRows = Annotated[
     int | None,
@@ -54,7 +60,13 @@ ExpectedRows = Annotated[
     ),
 ]
 Neighbours = Annotated[
-    str, typer.Option("--neighbours", metavar="R", help="Neighbour relation: add-remove or replace-one.")
+    str,
+    typer.Option(
+        "--neighbours",
+        metavar="R",
+        help="Neighbour relation: add-remove or replace-one.",
+        autocompletion=completing.relations,
+    ),
 ]
 LedgerFile = Annotated[
     Path | None,
