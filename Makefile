@@ -11,7 +11,7 @@ PYTEST_ARGS ?= -n 2 --dist worksteal
 MAKEFLAGS += --no-print-directory
 unexport PYTHONPATH
 
-.PHONY: demo test help check check-full oracle lint types contracts dead-code doctest docs man format lock clean
+.PHONY: demo test help check check-full oracle lowest latest pythons lint types contracts dead-code doctest docs man format lock clean
 
 demo:  ## Make data from the bundled sample, and say what was spent and where the files are.
 	@$(bootstrap) run
@@ -33,6 +33,28 @@ check-full:  ## Run the slow statistical suites too.
 oracle:  ## Compare with other libraries, each in an environment of its own.
 	@set -e; for name in dp-accounting pot sdmetrics anonymeter mlcroissant sdv sdv1 smartnoise mbi; do \
 		$(bootstrap) oracle-$$name; .venv-oracle-$$name/bin/python -m pytest tests/oracle; done
+
+# Where another Python or another version of a library would show first; VERSIONS="tests" for all of them.
+VERSIONS ?= tests/unit tests/property tests/engines/test_duckdb_relations.py tests/engines/test_dask_frames.py
+PYTHONS ?= 3.11 3.12 3.13 3.14
+
+lowest: PYTHON = python3.11
+lowest:  ## Test with the oldest dependencies that are allowed, on Python 3.11.
+	@$(bootstrap) lowest
+	@# Old libraries use what new ones call deprecated.
+	@.venv-lowest/bin/python -m pytest $(PYTEST_ARGS) -W ignore::DeprecationWarning $(VERSIONS)
+
+latest:  ## Test with the newest version of everything, whatever the lock says (needs uv).
+	uv venv --quiet --clear .venv-latest
+	uv pip install --quiet --python .venv-latest --upgrade --group test --editable .
+	.venv-latest/bin/python -m pytest $(PYTEST_ARGS) $(VERSIONS)
+
+pythons: $(addprefix python-,$(PYTHONS))  ## Test with the lock on Python 3.11, 3.12, 3.13 and 3.14 (needs uv).
+python-%: FORCE
+	uv venv --quiet --clear --python $* .venv-python-$*
+	uv pip install --quiet --python .venv-python-$* --require-hashes -r requirements/test.txt
+	uv pip install --quiet --python .venv-python-$* --no-deps --editable .
+	.venv-python-$*/bin/python -m pytest $(PYTEST_ARGS) $(VERSIONS)
 
 .venv-dev: FORCE
 	@$(bootstrap) dev
@@ -72,8 +94,10 @@ lock:  ## Lock the dependencies again (needs uv), and export the lock for pip.
 	$(export_lock) --group dev -o requirements/dev.txt
 	$(export_lock) --only-group build -o requirements/build.txt
 	$(export_lock) --only-group pip -o requirements/pip.txt
+	uv pip compile --quiet --resolution lowest-direct --python-version 3.11 --all-extras --group test \
+		--no-emit-package lapwing --generate-hashes --no-annotate --no-header pyproject.toml -o requirements/lowest.txt
 
 clean:  ## Remove the environments and everything that was built.
-	rm -rf .venv-run .venv-test .venv-dev .venv-oracle-* site dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .venv-run .venv-test .venv-dev .venv-oracle-* .venv-lowest .venv-latest .venv-python-* site dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 FORCE:
