@@ -115,10 +115,10 @@ class Adaptive:
 
     References
     ----------
-    He, Vershynin, Zhu, "Differentially private low-dimensional synthetic data", linear statistics on a reduced space
-    and the density of most entropy on it; McKenna, Mullins, Sheldon, Miklau (2022), AIM, for selecting by misfit. What
-    we changed: the reduced space is a cloud of particles redrawn as the model grows; tables at several resolutions
-    compete with unweighted scores; a spanning tree comes first.
+    Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", linear statistics on a
+    reduced space; McKenna, Mullins, Sheldon, Miklau (2022), AIM, for selecting by misfit. What we changed: the
+    density of most entropy; the reduced space is a cloud of particles redrawn as the model grows; tables at several
+    resolutions compete with unweighted scores; a spanning tree comes first.
 
     Examples
     --------
