@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final
 
+from lapwing.audit.held import Rows
 from lapwing.noise.bits import BitSource
 from lapwing.noise.enclosures import exp_minus
 from lapwing.noise.gaussian import discrete_gaussian
@@ -20,20 +21,19 @@ from lapwing.release.category_selection import CategorySelection, SelectedTexts
 from lapwing.release.noise_law import NoiseLaw
 from lapwing.release.terms import Terms
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import CodedSource
 
 _ENUMERATED: Final = 12  # rows of a unit up to which all ways to spread them over texts are tried
 _SUMMED: Final = 64**2
 _MARGIN: Final = 1e-9  # of tails in floats
 
 
-def recounted_texts(question: CategorySelection, source: CodedSource, schema: Schema) -> dict[str, int]:
+def recounted_texts(question: CategorySelection, source: Rows, schema: Schema) -> dict[str, int]:
     """Count texts, or their beginnings, row by row.
 
     Parameters
     ----------
     question : CategorySelection
-    source : CodedSource
+    source : Rows
         The private rows.
     schema : Schema
         Of the rows: its texts for missing are never listed.

@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Final
 
+from lapwing.audit.held import Rows
 from lapwing.noise.bits import BitSource
 from lapwing.noise.enclosures import LaplaceTail
 from lapwing.noise.geometric import survivors
@@ -22,7 +23,6 @@ from lapwing.release.noise_law import NoiseLaw
 from lapwing.release.sparse_counts import NoisyCells, SparseCounts
 from lapwing.release.split_decisions import SplitDecisions, Splits
 from lapwing.release.terms import Terms
-from lapwing.table.source import CodedSource
 
 Runs = tuple[int, ...]
 """The run of each column: a cell of a level that the context names."""
@@ -128,14 +128,14 @@ def _walk(tree: CellTree) -> _Walk:
     return _Walk(tree)
 
 
-def recounted_cells(answer: Splits | NoisyCells, source: CodedSource) -> dict[Cell, int]:
+def recounted_cells(answer: Splits | NoisyCells, source: Rows) -> dict[Cell, int]:
     """Count the cells that an answer is about the slow way: each row walks down the tree, as far as it was divided.
 
     Parameters
     ----------
     answer : Splits or NoisyCells
         Gives the tree.
-    source : CodedSource
+    source : Rows
         The private rows.
 
     Returns
@@ -158,7 +158,7 @@ def recounted_cells(answer: Splits | NoisyCells, source: CodedSource) -> dict[Ce
     return dict(counts)
 
 
-def _rows(tree: CellTree, source: CodedSource) -> Iterator[Runs]:
+def _rows(tree: CellTree, source: Rows) -> Iterator[Runs]:
     """Yield the codes of the rows that are in a tree."""
     for chunk in source.chunks():
         for row in zip(*(chunk[name].tolist() for name in tree.columns), strict=True):

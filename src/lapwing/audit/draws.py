@@ -6,24 +6,24 @@ from collections import Counter
 
 import numpy as np
 
+from lapwing.audit.held import Rows
 from lapwing.noise.bits import BitSource
 from lapwing.noise.weighted import weighted_draws
 from lapwing.numerics.reduced_density import nearest_density, sign_matrix, whole_weights
 from lapwing.release.private_draw import DrawnRows, PrivateDraw
 from lapwing.release.terms import Terms
-from lapwing.table.source import CodedSource
 
 _ROUNDING = 1e-9
 
 
-def reweighed(question: PrivateDraw, source: CodedSource) -> np.ndarray:
+def reweighed(question: PrivateDraw, source: Rows) -> np.ndarray:
     """Weigh the points of a private draw the slow way.
 
     Parameters
     ----------
     question : PrivateDraw
         Of a few columns.
-    source : CodedSource
+    source : Rows
         The private rows.
 
     Returns

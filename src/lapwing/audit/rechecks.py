@@ -10,6 +10,7 @@ from lapwing.audit.bits import PlaybackBits
 from lapwing.audit.categories import category_flags, category_loss, recounted_texts
 from lapwing.audit.cells import cell_flags, cell_loss, recounted_cells
 from lapwing.audit.draws import draw_flags, reweighed
+from lapwing.audit.held import Rows
 from lapwing.audit.recounts import recounted_tables, rescored
 from lapwing.noise.gaussian import discrete_gaussian
 from lapwing.noise.laplace import discrete_laplace
@@ -23,10 +24,9 @@ from lapwing.release.sparse_counts import NoisyCells
 from lapwing.release.split_decisions import Splits
 from lapwing.release.terms import Terms
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import CodedSource
 
 
-def recounted(answer: Answer, source: CodedSource, schema: Schema) -> list[Any]:
+def recounted(answer: Answer, source: Rows, schema: Schema) -> list[Any]:
     """Return what an answer is about, counted independently: its exact tables, scores of a selection, or cells."""
     match answer:
         case Selected():

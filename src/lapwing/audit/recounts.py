@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lapwing.audit.held import Rows
 from lapwing.audit.redistances import remeasured
 from lapwing.audit.restatistics import resummed_statistics
 from lapwing.audit.resums import resummed
@@ -18,16 +19,15 @@ from lapwing.release.select_worst import SelectWorst
 from lapwing.release.table_distances import TableDistances
 from lapwing.release.tree_counts import TreeCounts
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import CodedSource
 
 
-def recounted_tables(question: Question, source: CodedSource, schema: Schema) -> list[np.ndarray]:
+def recounted_tables(question: Question, source: Rows, schema: Schema) -> list[np.ndarray]:
     """Count the tables of an answer.
 
     Parameters
     ----------
     question : MarginalCounts, TreeCounts, SecondMoment, CellSums, LinearStatistics or TableDistances
-    source : CodedSource
+    source : Rows
         The private rows.
     schema : Schema
         Of the rows.
@@ -59,14 +59,14 @@ def recounted_tables(question: Question, source: CodedSource, schema: Schema) ->
     return [counts]
 
 
-def rescored(question: SelectWorst, source: CodedSource) -> np.ndarray:
+def rescored(question: SelectWorst, source: Rows) -> np.ndarray:
     """Score the candidates of a selection: each table counted by itself, each cell looked at in turn.
 
     Parameters
     ----------
     question : SelectWorst
         With estimates.
-    source : CodedSource
+    source : Rows
         The private rows.
 
     Returns
@@ -86,7 +86,7 @@ def rescored(question: SelectWorst, source: CodedSource) -> np.ndarray:
     return np.array(scores, dtype=np.int64)
 
 
-def _group_lists(question: SelectWorst, source: CodedSource) -> dict[tuple[int, int], list[int]]:
+def _group_lists(question: SelectWorst, source: Rows) -> dict[tuple[int, int], list[int]]:
     """Return the group of every row, for each column and level that candidates use."""
     axes = sorted({axis for candidate in question.candidates for axis in candidate})
     rows: dict[tuple[int, int], list[int]] = {axis: [] for axis in axes}

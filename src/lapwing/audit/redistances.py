@@ -4,18 +4,18 @@ from collections import Counter
 
 import numpy as np
 
+from lapwing.audit.held import Rows
 from lapwing.release.table_distances import TableDistances
-from lapwing.table.source import CodedSource
 
 
-def remeasured(question: TableDistances, source: CodedSource) -> np.ndarray:
+def remeasured(question: TableDistances, source: Rows) -> np.ndarray:
     """Return what a question asks, without noise.
 
     Parameters
     ----------
     question : TableDistances
         With cells and expected counts.
-    source : CodedSource
+    source : Rows
         The private rows.
 
     Returns

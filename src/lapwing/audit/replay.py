@@ -35,6 +35,7 @@ from lapwing.api.settings import Settings
 from lapwing.audit.bits import PlaybackBits, RecordingBits, UnlikelyBits
 from lapwing.audit.categories import category_loss_flags
 from lapwing.audit.cells import loss_flags
+from lapwing.audit.held import HeldRows
 from lapwing.audit.modes import USUAL, Mode
 from lapwing.audit.rechecks import loss_between, noise_flags, recounted
 from lapwing.curator.opening import public_terms
@@ -196,20 +197,21 @@ def examine_release(
     recorded = _run(first, settings, run, bits)
     replayed = _run(second, settings, run, PlaybackBits(np.empty(0, dtype=np.uint64)), recorded.answers)
     terms = _terms(first, settings)
-    exact = [recounted(answer, first, settings.schema) for answer in recorded.answers]
+    one, other = HeldRows(first), HeldRows(second)
+    exact = [recounted(answer, one, settings.schema) for answer in recorded.answers]
     flags = [*noise_flags(recorded.answers, exact, terms, bits.playback())]
     flags += ["a secret word came twice"] * drawn.has_repeats
     flags += _account_flags(recorded, settings)
     pairs = [
-        (answer, one, recounted(answer, second, settings.schema))
-        for answer, one in zip(recorded.answers, exact, strict=True)
+        (answer, counts, recounted(answer, other, settings.schema))
+        for answer, counts in zip(recorded.answers, exact, strict=True)
     ]
     loss = sum((loss_between(*pair) for pair in pairs), Fraction(0))
-    for answer, one, other in pairs:
+    for answer, counts, others in pairs:
         if isinstance(answer, Splits | NoisyCells):
-            flags += loss_flags(answer, one[0], other[0])
+            flags += loss_flags(answer, counts[0], others[0])
         if isinstance(answer, SelectedTexts):
-            flags += category_loss_flags(answer, one[0], other[0])
+            flags += category_loss_flags(answer, counts[0], others[0])
     claim = settings.request.budget.amount
     if loss > claim:
         flags.append(f"the answers lose {loss} between the neighbours, the claim is {claim}")

@@ -7,23 +7,23 @@ from typing import Any, Final
 
 import numpy as np
 
+from lapwing.audit.held import Rows
 from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.statistics import RowStatistic, Statistic
 from lapwing.schema.schemas import Schema
 from lapwing.table.records import records
-from lapwing.table.source import CodedSource
 
 _ONE: Final = 2**16
 
 
-def resummed_statistics(question: LinearStatistics, source: CodedSource, schema: Schema) -> np.ndarray:
+def resummed_statistics(question: LinearStatistics, source: Rows, schema: Schema) -> np.ndarray:
     """Return what a question asks, without noise.
 
     Parameters
     ----------
     question : LinearStatistics
         With its row functions.
-    source : CodedSource
+    source : Rows
         The private rows.
     schema : Schema
         Of the rows.

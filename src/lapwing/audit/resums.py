@@ -7,20 +7,20 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from lapwing.audit.held import Rows
 from lapwing.release.cell_sums import MEAN_BITS, CellSums
 from lapwing.release.coordinates import Coordinates
 from lapwing.release.projections import Projection
 from lapwing.release.second_moment import SecondMoment
-from lapwing.table.source import CodedSource
 
 
-def resummed(question: SecondMoment | CellSums, source: CodedSource) -> np.ndarray:
+def resummed(question: SecondMoment | CellSums, source: Rows) -> np.ndarray:
     """Return what a question asks, without noise.
 
     Parameters
     ----------
     question : SecondMoment or CellSums
-    source : CodedSource
+    source : Rows
         The private rows.
 
     Returns
@@ -49,7 +49,7 @@ def resummed(question: SecondMoment | CellSums, source: CodedSource) -> np.ndarr
     return np.array(sums, dtype=np.int64).reshape(question.shape)
 
 
-def _rows(coordinates: Coordinates, source: CodedSource) -> Iterator[list[int]]:
+def _rows(coordinates: Coordinates, source: Rows) -> Iterator[list[int]]:
     """Yield the vector of each row."""
     for chunk in source.chunks():
         groups = [
