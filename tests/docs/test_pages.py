@@ -18,6 +18,14 @@ EXAMPLES = ROOT / "src" / "lapwing" / "examples"
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 RUN = [
     "quickstart.md",
+    "howto/hospital-table.md",
+    "howto/census-microdata.md",
+    "howto/map-points.md",
+    "howto/survey-with-units.md",
+    "howto/choosing-epsilon.md",
+    "howto/reading-a-certificate.md",
+    "howto/publishing-a-release.md",
+    "howto/moving-from-other-tools.md",
     "after-the-release.md",
     "conditions.md",
     "rows-out.md",
