@@ -26,6 +26,10 @@ RUN = [
     "howto/reading-a-certificate.md",
     "howto/publishing-a-release.md",
     "howto/moving-from-other-tools.md",
+    "concepts/privacy-promise.md",
+    "concepts/neighbours.md",
+    "concepts/budget.md",
+    "concepts/synthetic-data.md",
     "after-the-release.md",
     "conditions.md",
     "rows-out.md",
@@ -126,7 +130,7 @@ def test_every_command_and_every_python_block_of_these_pages_is_run(name: str) -
     text = (ROOT / "docs" / name).read_text()
 
     marked = [block for block in marked_blocks(text) if block[0] in ("python", "sh")]
-    shown = re.findall(r"^```(?:python|sh)$", text, flags=re.MULTILINE)
+    shown = re.findall(r"^ *```(?:python|sh)$", text, flags=re.MULTILINE)
 
     assert len(marked) == len(shown)
 
@@ -148,6 +152,12 @@ def test_only_marked_blocks_are_taken() -> None:
     text = "```python\n1\n```\n<!-- run -->\n```python\n2\n```\n\n<!-- run -->\n```sh\n3\n```\n"
 
     assert marked_blocks(text) == [("python", "2\n"), ("sh", "3\n")]
+
+
+def test_the_blocks_of_tabs_are_taken_without_their_indent() -> None:
+    text = '=== "Python"\n\n    <!-- run -->\n    ```python\n    if 1:\n        2\n    ```\n'
+
+    assert marked_blocks(text) == [("python", "if 1:\n    2\n")]
 
 
 def test_a_block_that_fails_is_noticed(tmp_path: Path) -> None:
