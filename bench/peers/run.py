@@ -2,7 +2,9 @@
 
     python bench/peers/run.py mbi-mst adult-pgm --epsilon 1 [--delta 1e-9] [--run 0]
         [--cpu-limit 1800] [--memory-limit 12000] [--rows-folder out/peers] [-o bench/results/peers.csv]
+    python bench/peers/run.py all [--only PEER] [--runs 1] [--cpu-limit 1800]
 
+`all` makes the environments, runs what the files of results lack, and writes docs/peers.md.
 What peers get and how the fits are limited: README.md in this folder. It compares with real rows: its output is
 internal.
 """
@@ -25,22 +27,35 @@ import polars as pl
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from codings import coding_of
+from codings import Coding, coding_of
 from score import score
 
+import lapwing
 from lapwing.budget.budget import requested_budget
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-DISTRIBUTIONS = {"mbi": "mbi", "smartnoise": "smartnoise-synth", "dpmm": "dpmm"}
-PEERS = [f"{package}-{mechanism}" for package in DISTRIBUTIONS for mechanism in ("aim", "mst")]
+DISTRIBUTIONS = {
+    "mbi": "mbi",
+    "smartnoise": "smartnoise-synth",
+    "dpmm": "dpmm",
+    "datasynthesizer": "datasynthesizer",
+}
+"""Package on the index of each environment."""
+MECHANISMS = dict.fromkeys(DISTRIBUTIONS, ("aim", "mst"))
+MECHANISMS |= {"datasynthesizer": ("privbayes",), "lapwing": ("adaptive", "independent")}
+PEERS = [f"{package}-{mechanism}" for package, mechanisms in MECHANISMS.items() for mechanism in mechanisms]
+NAMED_CODES = {"adult-pgm": ("native-country",)}
+"""Columns of many codes that stand for names, in tables whose schema calls every column a number."""
 COLUMNS = ["peer", "version", "table", "rows", "columns", "epsilon", "delta", "run", "status", "fit_cpu_s"]
 COLUMNS += ["rows_cpu_s", "wall_s", "peak_mb", "rows_out", "tv1", "tv2", "tv3", "auc", "machine", "commit"]
 COLUMNS += ["output"]
 
 
 def environment(package: str) -> Path:
-    """Return the interpreter of a peer's environment, after bringing it to what its lock file says."""
+    """Return the interpreter of a peer's environment, after bringing it to its lock file; ours is this one."""
+    if package == "lapwing":
+        return Path(sys.executable)
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
     place = cache / "lapwing-peers" / package
     settings = {key: value for key, value in os.environ.items() if key not in ("VIRTUAL_ENV", "PYTHONPATH")}
@@ -91,7 +106,9 @@ def run_peer(options: argparse.Namespace, scratch: Path) -> dict[str, object]:
     np.save(scratch / "rows.npy", codes)
     job = {"package": package, "mechanism": mechanism, "sizes": coding.sizes[: options.first_columns]}
     job |= {"epsilon": options.epsilon, "delta": options.delta, "run": options.run, "cpu_limit_s": options.cpu_limit}
-    job["rho"] = float(requested_budget(epsilon=options.epsilon, delta=options.delta).rho)
+    job |= described(coding)
+    if float(options.delta):
+        job["rho"] = float(requested_budget(epsilon=options.epsilon, delta=options.delta).rho)
     (scratch / "job.json").write_text(json.dumps(job))
 
     line = {"peer": options.peer, "version": locked_version(package), "table": options.table, "rows": len(codes)}
@@ -100,12 +117,24 @@ def run_peer(options: argparse.Namespace, scratch: Path) -> dict[str, object]:
     if line["status"] == "done":
         synthetic = np.load(scratch / "synthetic.npy")
         names = coding.names[: options.first_columns]
-        output = options.rows_folder / f"{options.table}_{options.peer}_{options.epsilon}_{options.run}.codes.parquet"
+        pure = "" if float(options.delta) else "_pure"
+        file = f"{options.table}_{options.peer}_{options.epsilon}{pure}_{options.run}.codes.parquet"
+        output = options.rows_folder / file
         pl.DataFrame({name: synthetic[:, j] for j, name in enumerate(names)}).write_parquet(output)
         line |= {"rows_out": len(synthetic), "output": output.name}
         # A trial on a part of the table has nothing to be compared with.
         line |= score(coding, synthetic) if codes.shape[1] == len(coding.sizes) else {}
     return line
+
+
+def described(coding: Coding) -> dict[str, object]:
+    """Return what is public about the columns besides how many codes they have."""
+    fields, named = coding.schema.columns, NAMED_CODES.get(coding.table, ())
+    return {
+        "schema": coding.schema_of_codes().to_dict(),
+        "is_number": [not field.is_categorical and field.name not in named for field in fields],
+        "has_missing": [bool(field.domain.missing) for field in fields],
+    }
 
 
 def fitted(package: str, rows: int, scratch: Path, options: argparse.Namespace) -> dict[str, object]:
@@ -130,7 +159,9 @@ def fitted(package: str, rows: int, scratch: Path, options: argparse.Namespace) 
 
 
 def locked_version(package: str) -> str:
-    """Return the version of a peer that its lock file names."""
+    """Return the version of a peer that its lock file names, or ours."""
+    if package == "lapwing":
+        return lapwing.__version__
     listed = tomllib.loads((HERE / "locks" / package / "uv.lock").read_text())["package"]
     return next(entry["version"] for entry in listed if entry["name"] == DISTRIBUTIONS[package])
 
@@ -159,7 +190,16 @@ def append_line(path: Path, line: dict[str, object]) -> None:
         writer.writerow(line)
 
 
-def read_options() -> argparse.Namespace:
+def run_and_record(options: argparse.Namespace) -> dict[str, object]:
+    """Run one fit and add its line to the results."""
+    options.rows_folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory() as scratch:
+        line = run_peer(options, Path(scratch))
+    append_line(options.output, line)
+    return line
+
+
+def read_options(words: list[str]) -> argparse.Namespace:
     """Return the settings of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("peer", choices=PEERS)
@@ -173,16 +213,18 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--first-columns", type=int)
     parser.add_argument("--rows-folder", type=Path, default=ROOT / "out" / "peers")
     parser.add_argument("-o", "--output", type=Path, default=HERE.parent / "results" / "peers.csv")
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
 def main() -> None:
-    """Run one fit."""
-    options = read_options()
-    options.rows_folder.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory() as scratch:
-        line = run_peer(options, Path(scratch))
-    append_line(options.output, line)
+    """Run one fit, or all that is missing."""
+    if sys.argv[1:2] == ["all"]:
+        # Only here: it imports this file.
+        from everything import run_everything
+
+        run_everything(sys.argv[2:])
+        return
+    line = run_and_record(read_options(sys.argv[1:]))
     sys.stdout.write(" ".join(f"{key}={line[key]}" for key in COLUMNS if key in line) + "\n")
 
 

@@ -36,7 +36,7 @@ def score(coding: Coding, synthetic: np.ndarray) -> dict[str, float]:
     -------
     dict of str to float
         Keys ``tv1`` (all columns), ``tv2`` (all pairs), ``tv3`` (128 triples of seed 0), each against the rows to fit
-        on, and ``auc`` for adult-pgm.
+        on, and ``auc`` where rows are held back.
     """
     schema = coding.schema_of_codes()
     train, test = coding.parts()
