@@ -2,12 +2,36 @@
 
 Every error that a user can meet is one of these. A message is one sentence that names the setting, the rule, the
 value and the way out. It may quote settings and schema, and never a row, a count or anything computed from rows: an
-error is a release too.
+error is a release too. A code names the rule that was broken, wherever it was; ``lapwing explain CODE`` says more.
 """
 
 
 class LapwingError(Exception):
-    """Base of every error that Lapwing raises on purpose."""
+    """Base of every error that Lapwing raises on purpose.
+
+    Parameters
+    ----------
+    message : str
+        One sentence. ``str(error)`` is this and nothing else.
+    code : str, default "LW901"
+        The rule that was broken, such as ``"LW310"``: ``LW`` and three digits. It depends on settings and schema and
+        never on rows. Tracebacks show it in a note (PEP 678); it is kept where an error is pickled or copied.
+
+    Attributes
+    ----------
+    code : str
+
+    Examples
+    --------
+    >>> error = ParameterError("exactly one of epsilon and rho must be given, got 2", code="LW310")
+    >>> error.code, error.__notes__
+    ('LW310', ['`lapwing explain LW310` says why, and what to do'])
+    """
+
+    def __init__(self, message: str, code: str = "LW901") -> None:
+        super().__init__(message)
+        self.code = code
+        self.add_note(f"`lapwing explain {code}` says why, and what to do")
 
 
 class SchemaError(LapwingError):

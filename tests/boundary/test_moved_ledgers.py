@@ -182,5 +182,5 @@ def test_a_transcript_that_is_too_old_is_not_said_to_go_on(unfinished):
     shutil.copy(unfinished, old)
     lw.resume(unfinished, ROWS)
 
-    with pytest.raises(BudgetError, match=r"or make a new release$"):
+    with pytest.raises(BudgetError, match=r"(?m)or make a new release$"):
         lw.resume(old, ROWS)

@@ -16,7 +16,7 @@ DESIGN = Path(__file__).resolve().parents[2].parent / "shared" / "DESIGN.md"
 CONTRACT = {
     "demo": ("demo", True),
     "mechanisms": ("mechanisms", True),
-    "explain": ("explain CODE", False),
+    "explain": ("explain CODE", True),
     "schema draft": ("schema draft DATA -o S.json (internal)", True),
     "schema check": ("schema check S.json [DATA] (internal with DATA)", True),
     "schema convert": ("schema convert FOREIGN -o S.json", True),
@@ -71,6 +71,7 @@ OF_SHELLS = {"--install-completion", "--show-completion"}
 # What the lines of DESIGN 6 leave open. `-o` is also spelt `--output`.
 MORE = {
     "demo": "-o --quiet",
+    "explain": "--list",
     "schema check": "--quiet",
     "schema convert": "--table --quiet",
     "schema learn": "--rho --dictionary --quantile --neighbours --ledger --dataset --transcript --certificate "

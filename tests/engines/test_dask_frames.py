@@ -218,7 +218,7 @@ def test_a_fault_found_while_units_are_brought_together_is_told():
 
 
 def test_faults_pass_through_later_steps():
-    assert on_worker(len, Fault("first"), ("other", 1)) == Fault("first")
+    assert on_worker(len, Fault("LW103 first"), ("other", 1)) == Fault("LW103 first")
 
 
 def test_a_step_that_fails_unforeseen_is_no_failed_task_and_quotes_no_row(monkeypatch, capfd):
@@ -230,7 +230,7 @@ def test_a_step_that_fails_unforeseen_is_no_failed_task_and_quotes_no_row(monkey
     units = coded_by_unit(people(), PEOPLE, 50)["unit"].tolist()
     found = on_worker(failing_step, "secret-4711", (distributed.installed(),))
 
-    assert found == Fault("a worker stopped in the middle of its rows (ValueError)")
+    assert found == Fault("LW103 a worker stopped in the middle of its rows (ValueError)")
     assert units == ["!a worker stopped in the middle of its rows (ValueError)"]
     assert capfd.readouterr().err == ""
 

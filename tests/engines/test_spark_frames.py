@@ -131,7 +131,8 @@ def test_columns_that_the_schema_does_not_name_are_never_worked_out(session):
 
 
 def test_a_frame_that_cannot_be_analysed_is_refused_without_its_words():
-    with pytest.raises(DataError, match=r"^the Spark frame cannot be used; is its session still running\? \(\w+\)$"):
+    says = r"(?m)^the Spark frame cannot be used; is its session still running\? \(\w+\)$"
+    with pytest.raises(DataError, match=says):
         code_table(connect().table("no_such_table"), fields("x"))
 
 
@@ -151,6 +152,6 @@ def test_a_step_that_fails_unforeseen_is_no_failed_task_and_quotes_no_row(capfd)
 
     assert [batch.to_pylist() for batch in found] == [
         [{"rows": 1, "fault": None}],
-        [{"rows": None, "fault": "a worker stopped in the middle of its rows (ValueError)"}],
+        [{"rows": None, "fault": "LW103 a worker stopped in the middle of its rows (ValueError)"}],
     ]
     assert capfd.readouterr().err == ""

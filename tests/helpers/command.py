@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import re
 from dataclasses import dataclass
 
 from lapwing.cli.main import execute
@@ -17,12 +18,21 @@ class Said:
 
     @property
     def error(self) -> str:
-        """The one line on stderr of a command that was refused."""
+        """The sentence of the one line on stderr of a command that was refused, without the code at its end."""
+        return self._line[0]
+
+    @property
+    def code(self) -> str:
+        """The code at the end of that line."""
+        return self._line[1]
+
+    @property
+    def _line(self) -> tuple[str, str]:
         assert self.status != 0, self.out + self.err
         assert self.out == "", self.out
-        assert self.err.startswith("lapwing: "), self.err
-        assert self.err.count("\n") == 1, self.err
-        return self.err.removeprefix("lapwing: ").rstrip("\n")
+        found = re.fullmatch(r"lapwing: ([^\n]+) \[(LW[1-9]\d\d)\]\n", self.err)
+        assert found is not None, self.err
+        return found[1], found[2]
 
 
 def lapwing(*arguments: object) -> Said:

@@ -81,7 +81,7 @@ def test_a_wide_schema_and_a_long_list_of_categories_are_answered_at_once():
     codes = {"name": "code", "type": "string", "categories": [f"category {number}" for number in range(300_000)]}
     schema = Schema.from_dict({"fields": [*fields, codes]})
 
-    with pytest.raises(ParameterError, match=r"c39 and 961 more$"):
+    with pytest.raises(ParameterError, match=r"(?m)c39 and 961 more$"):
         read_conditions(["nothing=1"], schema)
     started = time.process_time()
     with pytest.raises(ParameterError, match=r"did you mean category 8250 "):

@@ -107,7 +107,7 @@ def test_an_interrupt_is_one_line_and_status_130(planted):
     said = lapwing("mechanisms")
 
     assert said.status == 130
-    assert said.error == "interrupted; nothing was spent"
+    assert (said.error, said.code) == ("interrupted; nothing was spent", "LW904")
 
 
 def test_our_warnings_are_lines_and_those_of_others_are_silent(planted):
@@ -125,7 +125,7 @@ def test_our_warnings_are_lines_and_those_of_others_are_silent(planted):
 def test_what_is_no_ordinary_exception_is_one_line_too(capsys):
     main._last_resort(SystemError, SystemError("secret cell"), None)
 
-    assert capsys.readouterr().err == "lapwing: unexpected SystemError; please report it\n"
+    assert capsys.readouterr().err == "lapwing: unexpected SystemError; please report it [LW901]\n"
 
 
 def test_mechanisms_lists_only_what_works():
@@ -179,7 +179,7 @@ def test_output_onto_a_full_disk_is_one_line(is_buffered):
     assert done.returncode == 1
     assert done.stderr == (
         "lapwing: standard output, or a temporary file, cannot be written (No space left on device); "
-        "give it a place with free space\n"
+        "give it a place with free space [LW902]\n"
     )
 
 

@@ -70,7 +70,7 @@ def test_before_the_debit_nothing_was_spent_and_no_file_is_left(folder, more, mo
 
     said = synthesized(*more)
 
-    assert (said.status, said.error) == (130, NOTHING)
+    assert (said.status, said.error, said.code) == (130, NOTHING, "LW904")
     assert sorted(folder.rglob("*")) == before
 
 
@@ -80,7 +80,7 @@ def test_after_an_answer_the_line_that_is_said_finishes_the_release(folder, more
         interrupted_after_an_answer(patched)
         said = synthesized(*more, "--model", "m.lapwing")
 
-    assert said.status == 130
+    assert (said.status, said.code) == (130, "LW905")
     command = shlex.split(said.error.split("`")[1])
     assert command[:2] == ["lapwing", "resume"]
     assert not list(folder.glob(".lapwing*"))
@@ -166,5 +166,5 @@ def test_the_signal_that_ends_services_is_an_interrupt_with_a_status_of_its_own(
         said = process.stderr.read()
 
     assert was_hidden
-    assert (process.returncode, said) == (interrupts.TERMINATED_STATUS, f"lapwing: {NOTHING}\n")
+    assert (process.returncode, said) == (interrupts.TERMINATED_STATUS, f"lapwing: {NOTHING} [LW904]\n")
     assert not list(folder.glob(".lapwing*"))

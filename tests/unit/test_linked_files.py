@@ -35,9 +35,9 @@ def test_a_file_of_another_kind_is_refused(release, tmp_path):
     release.save(tmp_path / "linked.lapwing")
     release.parent.save(tmp_path / "one.lapwing")
 
-    with pytest.raises(lw.DataError, match=r"one.lapwing holds one table, not two.* lapwing.load$"):
+    with pytest.raises(lw.DataError, match=r"(?m)one.lapwing holds one table, not two.* lapwing.load$"):
         lw.load_linked(tmp_path / "one.lapwing")
-    with pytest.raises(lw.DataError, match=r"linked.lapwing holds two linked tables.* lapwing.load_linked$"):
+    with pytest.raises(lw.DataError, match=r"(?m)linked.lapwing holds two linked tables.* lapwing.load_linked$"):
         lw.load(tmp_path / "linked.lapwing")
     for command in ("sample {} --rows 3 -o r.csv", "report {} -o r.html", "query {} --column age"):
         said = lapwing(*command.format(tmp_path / "linked.lapwing").split())

@@ -104,7 +104,7 @@ def test_altair_that_is_missing_is_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "altair", None)
 
     with pytest.raises(
-        LapwingError, match=r'^a report needs altair; install it with: pip install "lapwing\[report\]"$'
+        LapwingError, match=r'(?m)^a report needs altair; install it with: pip install "lapwing\[report\]"$'
     ):
         bars(["a"], {"real": [1]}, **WORDS)
 

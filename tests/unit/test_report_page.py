@@ -206,7 +206,7 @@ def test_a_library_that_is_missing_is_one_sentence(monkeypatch, module, name):
     monkeypatch.setitem(sys.modules, module, None)
 
     with pytest.raises(
-        LapwingError, match=rf'^a report needs {name}; install it with: pip install "lapwing\[report\]"$'
+        LapwingError, match=rf'(?m)^a report needs {name}; install it with: pip install "lapwing\[report\]"$'
     ):
         render(Releasable(page_of(Text(words="words"))))
 

@@ -199,9 +199,9 @@ def test_a_failure_of_a_release_that_is_kept_says_how_it_goes_on(tmp_path, kind)
 
     with pytest.raises(kind, match=r"^the disk is full; `lapwing resume \S+t.jsonl` goes on") as caught:
         resumable(kept, failing(kind("the disk is full")))
-    with pytest.raises(kind, match=r"^the disk is full$"):
+    with pytest.raises(kind, match=r"(?m)^the disk is full$"):
         resumable(tmp_path / "gone.jsonl", failing(kind("the disk is full")))
-    with pytest.raises(ParameterError, match=r"^rows must be at least 1$"):
+    with pytest.raises(ParameterError, match=r"(?m)^rows must be at least 1$"):
         resumable(kept, failing(ParameterError("rows must be at least 1")))
 
     assert caught.value.__context__ is None

@@ -53,25 +53,29 @@ class Settings:
         for name, words in _WORDS.items():
             value = getattr(self, name)
             if not is_among(value, words):
-                raise ParameterError(f"{name} must be one of {', '.join(words)}, got {told(value)}")
+                raise ParameterError(f"{name} must be one of {', '.join(words)}, got {told(value)}", code="LW303")
         object.__setattr__(self, "min_group_size", _whole("min_group_size", self.min_group_size, 2))
         if not isinstance(self.improve, bool):
-            raise ParameterError(f"improve must be true or false, got {told(self.improve)}")
+            raise ParameterError(f"improve must be true or false, got {told(self.improve)}", code="LW304")
         if self.rows is not None:
             object.__setattr__(self, "rows", _whole("rows", self.rows, 1))
             if self.rows > MOST_ROWS:
-                raise ParameterError(f"rows must be at most {MOST_ROWS}, got {self.rows}; they are held in memory")
+                raise ParameterError(
+                    f"rows must be at most {MOST_ROWS}, got {self.rows}; they are held in memory", code="LW302"
+                )
         if self.output == "shuffle" and self.rows is not None:
             raise ParameterError(
-                "output shuffle makes as many rows as are kept; leave rows out, or take another output"
+                "output shuffle makes as many rows as are kept; leave rows out, or take another output",
+                code="LW316",
             )
         if self.output == "shuffle" and self.categories == "mode":
             raise ParameterError(
-                "output shuffle keeps every category; leave out categories mode, or take another output"
+                "output shuffle keeps every category; leave out categories mode, or take another output",
+                code="LW316",
             )
 
 
 def _whole(name: str, value: object, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ParameterError(f"{name} must be a whole number of at least {least}, got {told(value)}")
+        raise ParameterError(f"{name} must be a whole number of at least {least}, got {told(value)}", code="LW302")
     return int(value)

@@ -120,7 +120,8 @@ def anonymous_table(
     if rows.count < settings.min_group_size:
         raise ParameterError(
             f"min_group_size is {settings.min_group_size}, more than the table has {_units(schema)}; "
-            "there is no group to make: use a smaller size or a larger table"
+            "there is no group to make: use a smaller size or a larger table",
+            code="LW302",
         )
     vectors = unit_vectors(rows, schema, settings.min_group_size, rng)
     standardised = vectors.standardised
@@ -154,7 +155,8 @@ def _check_unit(schema: Schema) -> None:
     if unit is not None and not schema.field(unit.field).identifier:
         raise ParameterError(
             f'the privacyUnit field "{unit.field}" must have the role identifier, or rows would show whose they are; '
-            "set it in the schema"
+            "set it in the schema",
+            code="LW217",
         )
 
 

@@ -77,7 +77,8 @@ def check_coordinates(schema: Schema) -> None:
     if total > MOST_COORDINATES:
         raise CapacityError(
             f"the schema's columns make {total} coordinates, more than {MOST_COORDINATES}; for 10^6 units they would "
-            f"take {total * _GIGABYTES_PER_COORDINATE:.0f} GB of memory: leave columns out, or set categoriesOrdered"
+            f"take {total * _GIGABYTES_PER_COORDINATE:.0f} GB of memory: leave columns out, or set categoriesOrdered",
+            code="LW505",
         )
 
 

@@ -31,7 +31,8 @@ def chosen_accuracy(
     if (columns is not None and where is not None) or (groups is not None and columns is None):
         raise ParameterError(
             "accuracy is told of a table (columns, perhaps with groups) or of a condition (where); ask for each "
-            "by itself"
+            "by itself",
+            code="LW316",
         )
     public, of = certificate.public_rows, (model, schema, noisy)
     if where is not None:

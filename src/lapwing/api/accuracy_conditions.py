@@ -69,7 +69,7 @@ def asked_cells(where: Condition, schema: Schema) -> AskedCells:
         if not schema.field(name).domain.missing:
             np.moveaxis(found.asked, axis, 0)[-1] = False
     if not found.asked.any():
-        raise ParameterError("where is true for no row that fits the schema; ask for a wider condition")
+        raise ParameterError("where is true for no row that fits the schema; ask for a wider condition", code="LW322")
     return found
 
 
@@ -79,7 +79,8 @@ def _of_mapping(where: Mapping[str, object], schema: Schema) -> AskedCells:
     unknown = [name for name in where if name not in modelled]
     if unknown or not where:
         raise ParameterError(
-            f"where must name one or more modelled columns, got {unknown or 'none'}; choose from {', '.join(modelled)}"
+            f"where must name one or more modelled columns, got {unknown or 'none'}; choose from {', '.join(modelled)}",
+            code="LW330",
         )
     runs = {name: wanted_runs(modelled[name], value) for name, value in where.items()}
     groupings = tuple(_at_edges(modelled[name].domain, each.ravel()) for name, each in runs.items())
@@ -96,7 +97,8 @@ def _of_expression(where: Stat | str, schema: Schema) -> AskedCells:
     statistic = compiled(where, schema)
     if not isinstance(statistic, Statistic) or statistic.bits:
         raise ParameterError(
-            f"where must be a condition that is true or false, got {where!r}; compare it with a constant"
+            f"where must be a condition that is true or false, got {where!r}; compare it with a constant",
+            code="LW320",
         )
     groupings = tuple(_uncut(name, schema.field(name).domain, statistic) for name in statistic.columns)
     _check_cells(groupings)
@@ -112,7 +114,8 @@ def _uncut(name: str, domain: Domain, statistic: Statistic) -> Grouping:
         return _at_edges(domain, np.array([end for step in steps for end in step[2]], dtype=np.int64))
     if domain.values > MOST_CELLS:
         raise ParameterError(
-            f"where computes with column {name!r}, which has {domain.values} values; compare it with constants instead"
+            f"where computes with column {name!r}, which has {domain.values} values; compare it with constants instead",
+            code="LW507",
         )
     return identity(domain)
 
@@ -133,4 +136,6 @@ def _check_cells(groupings: tuple[Grouping, ...]) -> None:
     """Refuse conditions on too many cells."""
     cells = math.prod(grouping.groups for grouping in groupings)
     if cells > MOST_CELLS:
-        raise ParameterError(f"where divides its columns in {cells} cells, more than {MOST_CELLS}; name fewer columns")
+        raise ParameterError(
+            f"where divides its columns in {cells} cells, more than {MOST_CELLS}; name fewer columns", code="LW507"
+        )

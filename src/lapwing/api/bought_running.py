@@ -202,7 +202,9 @@ def run_evaluation(
 def _check(settings: BoughtSettings, terms: Terms) -> tuple[Budget, ...]:
     """Return what each question costs, equal shares; refuse from public numbers alone what cannot be asked."""
     if terms.rows == 0:
-        raise DataError("the real table has no row, which replace-one neighbours show; there is nothing to compare")
+        raise DataError(
+            "the real table has no row, which replace-one neighbours show; there is nothing to compare", code="LW110"
+        )
     is_counted = terms.rows is None and terms.expected_rows is None
     costs = settings.request.budget.split([1] * (len(settings.compared) + is_counted))
     if is_counted:

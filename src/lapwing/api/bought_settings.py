@@ -100,9 +100,13 @@ def read_bought_settings(
         If the synthetic table cannot be read, lacks a column or has no row.
     """
     if expected_rows is not None and (isinstance(expected_rows, bool) or not isinstance(expected_rows, int)):
-        raise ParameterError(f"expected_rows must be a whole number, got {told(expected_rows)}; give a public guess")
+        raise ParameterError(
+            f"expected_rows must be a whole number, got {told(expected_rows)}; give a public guess", code="LW315"
+        )
     if expected_rows is not None and expected_rows > MOST_ROWS:
-        raise ParameterError(f"expected_rows must be at most 2**40, got {expected_rows}; give a public guess")
+        raise ParameterError(
+            f"expected_rows must be at most 2**40, got {expected_rows}; give a public guess", code="LW315"
+        )
     named = cast("Relation", neighbours)
     relation = Terms(relation=named, max_rows=schema.max_rows, expected_rows=expected_rows).relation
     own = checked_seed(seed)
@@ -110,7 +114,7 @@ def read_bought_settings(
     source = code_table(synthetic, replace(schema, privacy_unit=None))
     parts = list(source.chunks())
     if not parts:
-        raise DataError("the synthetic table has no row; there is nothing to compare")
+        raise DataError("the synthetic table has no row; there is nothing to compare", code="LW110")
     codes = {name: np.concatenate([part[name] for part in parts]) for name in source.columns}
     compared = public_tables(codes, schema, rng=generator(used, "evaluate"))
     return BoughtSettings(

@@ -48,11 +48,14 @@ def certified_table(
     if certificate.mechanism != LinearStatistics.name:
         raise ParameterError(
             f"certified errors are known for releases of {LinearStatistics.name}, this one is of "
-            f"{certificate.mechanism}; see the intervals of release.query"
+            f"{certificate.mechanism}; see the intervals of release.query",
+            code="LW362",
         )
     is_number = isinstance(confidence, float | int) and not isinstance(confidence, bool)
     if not is_number or not 0.5 <= confidence <= 0.9999:
-        raise ParameterError(f"confidence must lie from 0.5 to 0.9999, got {confidence!r}; 0.95 suits most uses")
+        raise ParameterError(
+            f"confidence must lie from 0.5 to 0.9999, got {confidence!r}; 0.95 suits most uses", code="LW301"
+        )
     settings: Any = certificate.settings
     workload = answered_workload(schema, settings["degree"], settings["bins"], answers)
     asked = workload_answers(answers, workload, certificate.public_rows)

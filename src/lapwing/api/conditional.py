@@ -77,7 +77,7 @@ def conditional_chunks(
     )
     count = given.model.rows if n is None else n
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-        raise ParameterError(f"the number of rows must be a whole number of at least 0, got {told(n)}")
+        raise ParameterError(f"the number of rows must be a whole number of at least 0, got {told(n)}", code="LW325")
     return row_chunks(given.model, schema, count, rng, is_matched=given.is_matched)
 
 
@@ -91,7 +91,9 @@ def conditional_frames(
     conditions = _read(where, schema)
     rows = _rows(conditions)
     if n is not None and n != rows:
-        raise ParameterError(f"where has {rows} condition rows and gives a row for each, but n is {n!r}; leave n out")
+        raise ParameterError(
+            f"where has {rows} condition rows and gives a row for each, but n is {n!r}; leave n out", code="LW325"
+        )
     return _given_frames(model, schema, conditions, rng)
 
 

@@ -75,7 +75,8 @@ def _continued(path: Path, settings: PaidSettings, terms: Terms, book: Book) -> 
     sink.close()
     raise DataError(
         f"the transcript {path} is of another run: of other tables, settings or ledger; give a new file, or repeat the "
-        "call that it is of"
+        "call that it is of",
+        code="LW611",
     )
 
 

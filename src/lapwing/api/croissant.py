@@ -138,7 +138,9 @@ def write_croissant(
     """Write a Croissant file about rows that are on the disk; see `Release.to_croissant`."""
     target, data = path_of("path", path), path_of("rows", rows)
     if data.suffix.lower() not in _ENCODINGS:
-        raise ParameterError(f"the name of the rows' file must end in .parquet or .csv, got {data.name!r}; rename it")
+        raise ParameterError(
+            f"the name of the rows' file must end in .parquet or .csv, got {data.name!r}; rename it", code="LW114"
+        )
     certified = None
     if certificate_file is not None:
         beside = path_of("certificate", certificate_file)
@@ -156,16 +158,22 @@ def _dataset(schema: Schema, certificate: Certificate, about: Mapping[str, Any] 
     """Return what schema.org says of a data set; the caller's own words come before ours."""
     given = {} if about is None else about
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
-        raise ParameterError("about must be a mapping of terms of schema.org to their values, such as {'license': ...}")
+        raise ParameterError(
+            "about must be a mapping of terms of schema.org to their values, such as {'license': ...}", code="LW359"
+        )
     for key in given:
         if key.rpartition(":")[2] in _RESERVED or key.startswith("@"):
-            raise ParameterError(f"about must not hold {key!r}, which is made from the release; leave it out")
+            raise ParameterError(
+                f"about must not hold {key!r}, which is made from the release; leave it out", code="LW359"
+            )
     try:
         plain = json.loads(json.dumps(dict(given), allow_nan=False))
     except (TypeError, ValueError, RecursionError):
         plain = None
     if plain is None:
-        raise ParameterError("the values of about must be plain JSON values; give texts, numbers, lists and mappings")
+        raise ParameterError(
+            "the values of about must be plain JSON values; give texts, numbers, lists and mappings", code="LW359"
+        )
     count = "" if certificate.written_rows is None else f"{certificate.written_rows} "
     what = f" about {schema.name}" if schema.name else ""
     return {

@@ -44,7 +44,9 @@ class Beside:
                 return cls(target, file.tell(), digest.hexdigest())
         except OSError as error:
             reason = error.strerror or type(error).__name__
-        raise DataError(f"{target} cannot be read ({reason}); write it before the Croissant file that names it")
+        raise DataError(
+            f"{target} cannot be read ({reason}); write it before the Croissant file that names it", code="LW602"
+        )
 
     @classmethod
     def of(cls, target: Path, content: bytes) -> "Beside":
@@ -65,7 +67,8 @@ def content_url(file: Path, target: Path) -> str:
     if found.startswith(os.pardir) or os.path.isabs(found):
         raise ParameterError(
             f"{target} must be in the folder of {file}, or above it, as it names that file by its place; "
-            "move one of them"
+            "move one of them",
+            code="LW359",
         )
     return Path(found).as_posix()
 
@@ -80,7 +83,7 @@ def check_beside(target: Path, files: Iterable[Path | None]) -> None:
 def path_of(what: str, value: object) -> Path:
     """Return a path, refusing anything else."""
     if not isinstance(value, str | Path):
-        raise ParameterError(f"{what} must be a path to a file, got {type(value).__name__}")
+        raise ParameterError(f"{what} must be a path to a file, got {type(value).__name__}", code="LW304")
     return Path(value)
 
 
@@ -96,5 +99,7 @@ def same_release(certificate: Certificate, file: Path) -> Certificate:
     else:
         if replace(found, written_rows=certificate.written_rows, seed=certificate.seed) == certificate:
             return found
-        raise ParameterError(f"{file} is the certificate of another release; give the one that lies beside the rows")
-    raise DataError(f"{file} cannot be read ({reason}); give the certificate that lies beside the rows")
+        raise ParameterError(
+            f"{file} is the certificate of another release; give the one that lies beside the rows", code="LW620"
+        )
+    raise DataError(f"{file} cannot be read ({reason}); give the certificate that lies beside the rows", code="LW602")

@@ -75,7 +75,8 @@ def active_session() -> "SparkSession":
     except PySparkRuntimeError:
         pass
     raise ParameterError(
-        "rows as a Spark frame need an active Spark session; start one, or load the release with kind='path'"
+        "rows as a Spark frame need an active Spark session; start one, or load the release with kind='path'",
+        code="LW702",
     )
 
 

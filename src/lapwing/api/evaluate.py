@@ -107,7 +107,7 @@ def evaluate(
         scikit-learn: ``pip install "lapwing[report]"``.
     by : str or sequence of str, default ()
         Columns whose crossing makes groups of rows: how good is the table within each?
-    test : as ``real``, optional
+    test : as real, optional
         Real rows that the synthetic table was not made from, to test the prediction on, and to hold the attacks of the
         disclosure checks against. Without them a fifth of the real rows is held back to test predictions, and the
         ceiling is trained on the others.
@@ -180,7 +180,9 @@ def evaluate(
         internal = {"target": target, "by": grouped, "test": test, "model": model}
         given = [name for name, value in internal.items() if value is not None]
         if given:
-            raise ParameterError(f"{' and '.join(given)}: for internal results only; leave them out, or the budget")
+            raise ParameterError(
+                f"{' and '.join(given)}: for internal results only; leave them out, or the budget", code="LW317"
+            )
         return bought_evaluation(
             real,
             synthetic,
@@ -199,13 +201,16 @@ def evaluate(
     if bought or not is_among(neighbours, ("add-remove",)):
         raise ParameterError(
             "delta, neighbours, expected_rows, ledger, dataset and transcript go with a budget; give epsilon or rho, "
-            "or leave them out"
+            "or leave them out",
+            code="LW317",
         )
     checked, own = usable_schema(schema), checked_seed(seed)
     chosen = fresh_seed() if own is None else own
     names = (by,) if isinstance(by, str) else by
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-        raise ParameterError("by must be the name of a column or a list of names; leave it out for no groups")
+        raise ParameterError(
+            "by must be the name of a column or a list of names; leave it out for no groups", code="LW304"
+        )
     released = _released(model, checked)
     findings = compare_with_real(
         real,
@@ -226,13 +231,16 @@ def _released(model: object, schema: Schema) -> tuple[Section, ...]:
     if model is None:
         return ()
     if not isinstance(model, str | Path | Release):
-        raise ParameterError(f"model must be a path to a saved release, or a Release, got {type(model).__name__}")
+        raise ParameterError(
+            f"model must be a path to a saved release, or a Release, got {type(model).__name__}", code="LW304"
+        )
     release = model if isinstance(model, Release) else load(model)
     own, wanted = ({field.name for field in each.columns} for each in (release.schema, schema))
     if own != wanted:
         odd = quote(min(own ^ wanted))
         raise ParameterError(
-            f"model and schema must have the same columns, {odd} is in one only; give the rows' release"
+            f"model and schema must have the same columns, {odd} is in one only; give the rows' release",
+            code="LW801",
         )
     parts = release_sections(release.schema, release.model, release.certificate, release.noisy, release.accuracy())
     # Both halves of the page have a section about columns. How to share and repeat a release is no matter of this page.

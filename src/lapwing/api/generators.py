@@ -18,7 +18,8 @@ def checked_seed(seed: object) -> int | None:
         return None
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= int(seed) < 2**128:
         raise ParameterError(
-            f"seed must be a whole number from 0 to 2**128 - 1, got {told(seed)}; it draws rows, never noise"
+            f"seed must be a whole number from 0 to 2**128 - 1, got {told(seed)}; it draws rows, never noise",
+            code="LW309",
         )
     return int(seed)
 

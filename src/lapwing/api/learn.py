@@ -113,7 +113,7 @@ def learn(
         neighbours=neighbours,
     )
     if certificate is not None and not isinstance(certificate, str | os.PathLike):
-        raise ParameterError(f"certificate must be a path to write to, got {type(certificate).__name__}")
+        raise ParameterError(f"certificate must be a path to write to, got {type(certificate).__name__}", code="LW304")
     with ExitStack() as stack:
         places = [] if certificate is None else stack.enter_context(whole_files([Path(certificate)]))
         found = learn_domain(data, settings, Book(ledger=ledger, dataset=dataset, transcript=transcript)).value

@@ -122,7 +122,8 @@ def read_learn_settings(
     original.check_answered()
     if len(original.purchases) >= MOST_PURCHASES:
         raise ParameterError(
-            f"the schema holds {MOST_PURCHASES} purchases already, and no file holds more; learn more fields at once"
+            f"the schema holds {MOST_PURCHASES} purchases already, and no file holds more; learn more fields at once",
+            code="LW270",
         )
     names = _checked_names(fields, original)
     learned = [original.field(name) for name in names]
@@ -149,7 +150,8 @@ def _checked_names(fields: object, schema: Schema) -> tuple[str, ...]:
         if not blank:
             raise ParameterError(
                 "no field of the schema is blank, so that there is nothing to learn; name fields whose bounds or "
-                "categories are to be narrowed"
+                "categories are to be narrowed",
+                code="LW271",
             )
         _check_units(blank, schema)
         _check_edited(blank, schema)
@@ -157,7 +159,9 @@ def _checked_names(fields: object, schema: Schema) -> tuple[str, ...]:
     listed = (fields,) if isinstance(fields, str) else fields
     is_list = isinstance(listed, Sequence) and all(isinstance(name, str) for name in listed)
     if not is_list or not listed:
-        raise ParameterError("fields must be a list of names of fields; leave it out for all that are blank")
+        raise ParameterError(
+            "fields must be a list of names of fields; leave it out for all that are blank", code="LW304"
+        )
     names = tuple(dict.fromkeys(cast("Sequence[str]", listed)))
     for name in names:
         _check_learnable(schema.field(name))
@@ -172,7 +176,8 @@ def _check_edited(names: Sequence[str], schema: Schema) -> None:
     if drafted:
         raise ParameterError(
             f"field {quote(drafted[0])}: its provenance is still drafted; check its type, role and missing values from "
-            'public knowledge, and write "provenance": "dp" in each field that is to be learned'
+            'public knowledge, and write "provenance": "dp" in each field that is to be learned',
+            code="LW203",
         )
 
 
@@ -180,9 +185,13 @@ def _check_learnable(field: Field) -> None:
     """Refuse a field that has no bounds and no list, or whose list has another owner."""
     name = quote(field.name)
     if field.identifier:
-        raise ParameterError(f"field {name}: an identifier has no bounds and no categories to learn; leave it out")
+        raise ParameterError(
+            f"field {name}: an identifier has no bounds and no categories to learn; leave it out", code="LW271"
+        )
     if field.type == "boolean":
-        raise ParameterError(f"field {name}: a boolean is true or false, there is nothing to learn; leave it out")
+        raise ParameterError(
+            f"field {name}: a boolean is true or false, there is nothing to learn; leave it out", code="LW271"
+        )
 
 
 def _check_units(names: Sequence[str], schema: Schema) -> None:
@@ -191,7 +200,8 @@ def _check_units(names: Sequence[str], schema: Schema) -> None:
     if unit is not None and unit.field in names:
         raise ParameterError(
             f"field {quote(unit.field)}: it names the privacy units, and their names are not learned; give it the role "
-            "identifier, or its bounds or categories from public knowledge"
+            "identifier, or its bounds or categories from public knowledge",
+            code="LW271",
         )
 
 
@@ -201,17 +211,22 @@ def _read_dictionaries(dictionaries: object, schema: Schema, names: Sequence[str
         return {}
     if not isinstance(dictionaries, Mapping):
         raise ParameterError(
-            "dictionaries must be a mapping from names of fields to lists of texts, or to files with one text a line"
+            "dictionaries must be a mapping from names of fields to lists of texts, or to files with one text a line",
+            code="LW361",
         )
     found: dict[str, tuple[str, ...]] = {}
     for name, source in dictionaries.items():
         field = schema.field(name)
         if field.type != "string" or field.identifier:
-            raise ParameterError(f"field {quote(name)}: a dictionary is for a string field; leave it out")
+            raise ParameterError(f"field {quote(name)}: a dictionary is for a string field; leave it out", code="LW361")
         if field.categories is not None:
-            raise ParameterError(f"field {quote(name)}: it has categories already; leave out these or the dictionary")
+            raise ParameterError(
+                f"field {quote(name)}: it has categories already; leave out these or the dictionary", code="LW361"
+            )
         if name not in names:
-            raise ParameterError(f"field {quote(name)}: it has a dictionary and is not asked for; name it in fields")
+            raise ParameterError(
+                f"field {quote(name)}: it has a dictionary and is not asked for; name it in fields", code="LW361"
+            )
         texts = check_categories(name, "string", _texts_of(name, source))
         both = set(texts or ()) & set(field.missing_values)
         found[name] = tuple(text for text in texts or () if text not in both)
@@ -227,7 +242,8 @@ def _texts_of(name: str, source: object) -> tuple[str, ...]:
     if not isinstance(source, Sequence) or not all(isinstance(text, str) for text in source):
         raise ParameterError(
             f"field {quote(name)}: a dictionary must be a list of texts, or a file with one text a line, got "
-            f"{quote(source)}"
+            f"{quote(source)}",
+            code="LW361",
         )
     return tuple(dict.fromkeys(source))
 
@@ -244,7 +260,7 @@ def _read_text(path: Path) -> str:
         reason = "it is not UTF-8 text"
     except (OSError, ValueError) as error:
         reason = (isinstance(error, OSError) and error.strerror) or "not a usable path"
-    raise ParameterError(f"the dictionary {quote(str(path))} cannot be read: {reason}; check the file")
+    raise ParameterError(f"the dictionary {quote(str(path))} cannot be read: {reason}; check the file", code="LW361")
 
 
 def _shared_out(
@@ -258,12 +274,14 @@ def _shared_out(
         name = quote(selecting[0])
         raise ParameterError(
             f"field {name}: which texts occur is found by a selection, which needs a delta; give delta, such as 1e-9, "
-            "a dictionary of texts that may occur, or categories"
+            "a dictionary of texts that may occur, or categories",
+            code="LW311",
         )
     if rho is not None and exact > 0:
         if not selecting:
             raise ParameterError(
-                "delta beside rho is for lists of texts that occur, and no field needs one; leave delta out"
+                "delta beside rho is for lists of texts that occur, and no field needs one; leave delta out",
+                code="LW311",
             )
         request = read_request(rho=rho)
         return BudgetRequest(budget=request.budget, epsilon=None, delta=exact, rho=request.rho), exact
@@ -279,7 +297,9 @@ def _exact_delta(delta: Number | None) -> Fraction:
     """Return a delta as it was given, 0 where none was."""
     exact = exact_number("delta", 0 if delta is None else delta)
     if not 0 <= exact < 1:
-        raise ParameterError(f"delta must be at least 0 and below 1, got {delta}; give a small number such as 1e-9")
+        raise ParameterError(
+            f"delta must be at least 0 and below 1, got {delta}; give a small number such as 1e-9", code="LW311"
+        )
     return exact
 
 
@@ -289,7 +309,8 @@ def _checked_quantile(quantile: Number) -> Fraction:
     if not 0 <= exact < _MOST_QUANTILE:
         raise ParameterError(
             f"quantile must be at least 0 and below 1/4, got {quantile}; 0.001 leaves out a thousandth of the rows at "
-            "each end"
+            "each end",
+            code="LW301",
         )
     return exact
 

@@ -105,7 +105,9 @@ class LinkedRelease:
         """Draw the rows of `sample` in chunks: pairs of Polars frames of parents and of all their children."""
         count = self.parent.model.rows if n is None else n
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise ParameterError(f"the number of parents must be a whole number of at least 0, got {told(n)}")
+            raise ParameterError(
+                f"the number of parents must be a whole number of at least 0, got {told(n)}", code="LW325"
+            )
         chosen = checked_seed(seed)
         if chosen is None:
             chosen = fresh_seed() if self.seed is None else self.seed

@@ -101,7 +101,8 @@ def read_linked_settings(
     share = exact_number("parent_share", parent_share)
     if not 0 < share < 1:
         raise ParameterError(
-            f"parent_share must be above 0 and below 1, got {parent_share}; it is the parents' part of the budget"
+            f"parent_share must be above 0 and below 1, got {parent_share}; it is the parents' part of the budget",
+            code="LW301",
         )
     own = checked_seed(seed)
     kept = _recorded_seed(transcript) if own is None else own
@@ -122,7 +123,9 @@ def _part(schema: Schema, mechanism: object, budget: Budget, expected: int | Non
     if expected is None:
         expected = public_total(schema)
     if expected is not None and (isinstance(expected, bool) or not isinstance(expected, int)):
-        raise ParameterError(f"expected numbers of rows must be whole, got {told(expected)}; give a public guess")
+        raise ParameterError(
+            f"expected numbers of rows must be whole, got {told(expected)}; give a public guess", code="LW315"
+        )
     Terms(relation=_RELATION, max_rows=schema.max_rows, expected_rows=expected)
     # As if it had been asked for by itself: an amount too small to be accounted for is refused.
     own = read_request(epsilon=budget.amount) if budget.notion == "pure" else read_request(rho=budget.amount)

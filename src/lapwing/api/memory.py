@@ -129,7 +129,9 @@ def read_memory(memory: Memory) -> int | None:
         return None
     found = _bytes_of(memory)
     if found < 1:
-        raise ParameterError(f'memory must be bytes or text such as "4 GB", got {told(memory)}; write one of them')
+        raise ParameterError(
+            f'memory must be bytes or text such as "4 GB", got {told(memory)}; write one of them', code="LW304"
+        )
     return found
 
 
@@ -193,7 +195,8 @@ def check_fits(need: MemoryNeed, limit: int, rows: int | None) -> None:
         raise CapacityError(
             f"the release needs {_told(need.least)} of memory by its plan, above the limit of {_told(limit)}; "
             f"{guess if rows is None else ''}"
-            "give more memory, or a mechanism with fewer particles or tables (`lapwing plan` shows the parts)"
+            "give more memory, or a mechanism with fewer particles or tables (`lapwing plan` shows the parts)",
+            code="LW501",
         )
 
 

@@ -254,7 +254,9 @@ def plan(
     <Plan: Independent, epsilon 1, 1 noisy table, expected error 0.00439 at 1000 rows>
     """
     if expected_rows is None:
-        raise ParameterError("a plan needs expected_rows, a public guess of the number of rows; give a whole number")
+        raise ParameterError(
+            "a plan needs expected_rows, a public guess of the number of rows; give a whole number", code="LW315"
+        )
     limit = read_memory(memory)
     settings = read_settings(
         schema,

@@ -63,11 +63,13 @@ def with_public_points(mechanism: Mechanism, schema: Schema, seed: int) -> Mecha
         name, rows = (mu if isinstance(mu, str) else ""), mu
         if isinstance(mu, str) and mu.startswith((CALLABLE, FRAME)):
             raise ParameterError(
-                f"mu was {mu!r}, which is kept in no file, so a release with it cannot be resumed; make a new one"
+                f"mu was {mu!r}, which is kept in no file, so a release with it cannot be resumed; make a new one",
+                code="LW343",
             )
     if isinstance(rows, str) and not Path(rows).exists():
         raise ParameterError(
-            f"mu must be one of {', '.join(get_args(Mu))}, or the path of a public table, got {rows!r}"
+            f"mu must be one of {', '.join(get_args(Mu))}, or the path of a public table, got {rows!r}",
+            code="LW353",
         )
     codes = _named(lambda: _coded(rows, schema))
     count = len(next(iter(codes.values())))
@@ -93,7 +95,9 @@ def refuse_private_points(mechanism: object, data: object) -> None:
     private = data if isinstance(data, list | tuple) else [data]
     paths = {Path(each).resolve() for each in private if isinstance(each, str | Path)}
     if mu is not None and (mu is data or (isinstance(mu, str | Path) and Path(mu).resolve() in paths)):
-        raise ParameterError("mu is the private table itself, but must be public; name another table, or 'uniform'")
+        raise ParameterError(
+            "mu is the private table itself, but must be public; name another table, or 'uniform'", code="LW351"
+        )
 
 
 def points_digest(mechanism: Mechanism) -> str | None:
@@ -123,8 +127,8 @@ def _named(work: Callable[[], T]) -> T:
     try:
         return work()
     except DataError as error:
-        said = str(error)
-    raise DataError(f"mu: {said}")
+        said, code = str(error), error.code
+    raise DataError(f"mu: {said}", code=code)
 
 
 def _coded(rows: object, schema: Schema) -> dict[str, np.ndarray]:
@@ -136,7 +140,7 @@ def _coded(rows: object, schema: Schema) -> dict[str, np.ndarray]:
         else {}
     )
     if not codes:
-        raise ParameterError("mu has no row; give public rows of the schema's columns")
+        raise ParameterError("mu has no row; give public rows of the schema's columns", code="LW353")
     fits = np.ones(len(next(iter(codes.values()))), dtype=bool)
     for field in schema.columns:
         if not field.domain.missing:

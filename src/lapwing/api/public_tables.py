@@ -78,7 +78,8 @@ def refuse_private_tables(tables: object, data: object) -> None:
         is_path = isinstance(given, str | os.PathLike) and Path(given).resolve() in paths
         if given is not None and (is_path or any(given is each for each in private)):
             raise ParameterError(
-                "a public table is the private table itself; counts of it are private, so name one that was published"
+                "a public table is the private table itself; counts of it are private, so name one that was published",
+                code="LW351",
             )
 
 
@@ -94,7 +95,8 @@ def check_priors(schema: Schema, mechanism: Mechanism) -> None:
     if prior is not None and not isinstance(mechanism, Adaptive):
         raise ParameterError(
             f'{prior.name} is a prior, which {mechanism.name} cannot use; take it away, use mechanism="Adaptive", or '
-            'set "hold": "exact" if it counts this very table'
+            'set "hold": "exact" if it counts this very table',
+            code="LW352",
         )
 
 
@@ -142,7 +144,8 @@ def public_table_of(
     if count not in columns or len(columns) < 2:
         raise ParameterError(
             f"a frame of a public table needs a column {quote(count)} of counts and others that they are of; name it "
-            "with count="
+            "with count=",
+            code="LW353",
         )
     names = tuple(name for name in columns if name != count)
     rows = zip(*(columns[name] for name in (*names, count)), strict=True)
@@ -181,13 +184,15 @@ def read_public_tables(path: str | os.PathLike[str], source: str | None) -> tupl
     if source is None:
         raise ParameterError(
             f"the public table {quote(os.fspath(path))} does not say who published it; add --public-source TEXT, which "
-            "declares it public"
+            "declares it public",
+            code="LW241",
         )
     text = read_content(path, "public table").decode("utf-8-sig", "replace")
     header, *lines = _lines(text)
     if len(set(header)) < len(header) or any(len(line) != len(header) for line in lines):
         raise ParameterError(
-            f"the public table {quote(os.fspath(path))} needs a header and lines of equally many cells"
+            f"the public table {quote(os.fspath(path))} needs a header and lines of equally many cells",
+            code="LW353",
         )
     columns: dict[str, list[object]] = {name: [line[at] for line in lines] for at, name in enumerate(header)}
     if _COUNT in columns:
@@ -212,7 +217,7 @@ def _tables(given: object) -> Iterable[PublicTable]:
         return read_public_tables(given, None)
     if isinstance(given, Mapping) and "columns" in given and "cells" in given:
         return (PublicTable.from_dict(given),)
-    raise ParameterError(f"a {type(given).__name__} is not declared a public table; {_WAY_OUT}")
+    raise ParameterError(f"a {type(given).__name__} is not declared a public table; {_WAY_OUT}", code="LW241")
 
 
 def _columns_of(frame: Any) -> dict[str, list[object]]:  # noqa: ANN401 - that is what is found out here
@@ -222,7 +227,9 @@ def _columns_of(frame: Any) -> dict[str, list[object]]:  # noqa: ANN401 - that i
     if hasattr(frame, "to_pydict"):  # PyArrow
         return dict(frame.to_pydict())
     if not hasattr(frame, "columns"):
-        raise ParameterError(f"a public table must be a frame, got a {type(frame).__name__}; give a table of counts")
+        raise ParameterError(
+            f"a public table must be a frame, got a {type(frame).__name__}; give a table of counts", code="LW353"
+        )
     names = list(frame.columns)
     return guarded(
         "the frame of a public table cannot be read",

@@ -34,7 +34,7 @@ INTERVAL: Final = ("lower", "upper", "basis")
 def asked_table(weighted: object) -> "Callable[..., pl.DataFrame]":
     """Return what answers a query: `query_table`, or `weighted_query_table`."""
     if not isinstance(weighted, bool):
-        raise ParameterError(f"weighted must be true or false, got {told(weighted)}")
+        raise ParameterError(f"weighted must be true or false, got {told(weighted)}", code="LW304")
     return weighted_query_table if weighted else query_table
 
 
@@ -75,7 +75,8 @@ def weighted_query_table(
     if schema.weight is None:
         raise ParameterError(
             "weighted totals need a survey weight, and the release's schema names none; name the column of weights "
-            'under "weight" in the schema before the release, or ask for plain counts'
+            'under "weight" in the schema before the release, or ask for plain counts',
+            code="LW332",
         )
     columns = listed_columns(columns)
     failure = checked_failure(confidence)
@@ -121,7 +122,9 @@ def listed_columns(columns: str | Sequence[str]) -> list[str]:
     listed = [columns] if isinstance(columns, str) else columns
     is_named = isinstance(listed, Sequence) and all(isinstance(each, str) for each in listed)
     if not is_named or not listed or len(set(listed)) != len(listed):
-        raise ParameterError(f"columns must be a column name or a list of distinct ones, got {told(columns)}")
+        raise ParameterError(
+            f"columns must be a column name or a list of distinct ones, got {told(columns)}", code="LW330"
+        )
     return list(listed)
 
 
@@ -129,7 +132,7 @@ def checked_failure(confidence: Number) -> Fraction:
     """Return the chance of a miss that a confidence allows, above 0 and below 1."""
     failure = 1 - exact_number("confidence", confidence)
     if not 0 < failure < 1:
-        raise ParameterError(f"confidence must be above 0 and below 1, got {confidence}; 0.95 is usual")
+        raise ParameterError(f"confidence must be above 0 and below 1, got {confidence}; 0.95 is usual", code="LW301")
     return failure
 
 
@@ -148,11 +151,12 @@ def query_groupings(
     if is_among(groups, ("measured",)):
         if measured is None:
             raise ParameterError(
-                f"no noisy answer counted {', '.join(columns)} together; give a number of groups such as 20"
+                f"no noisy answer counted {', '.join(columns)} together; give a number of groups such as 20",
+                code="LW333",
             )
         return measured
     if isinstance(groups, bool) or not isinstance(groups, int) or groups < 2:
-        raise ParameterError(f"groups must be at least 2, or 'measured', got {told(groups)}")
+        raise ParameterError(f"groups must be at least 2, or 'measured', got {told(groups)}", code="LW302")
     wanted = tuple(query_grouping(schema, name, groups) for name in columns)
     if measured is None:
         return wanted

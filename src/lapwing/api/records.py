@@ -105,7 +105,9 @@ def new_records(ledger: object, dataset: str | None, transcript: object) -> Reco
     path = None if transcript is None else Path(path_text("transcript", transcript))
     if ledger is None:
         if dataset is not None:
-            raise ParameterError(f"data set {told(dataset)} is an account of a ledger; give the ledger too")
+            raise ParameterError(
+                f"data set {told(dataset)} is an account of a ledger; give the ledger too", code="LW413"
+            )
         return Records(release_id=release_id, ledger=None, dataset=None, transcript=path)
     place = os.path.abspath(path_text("ledger", ledger))
     book = Ledger.open(place)
@@ -211,7 +213,8 @@ def _make(folder: Path) -> None:
     else:
         return
     raise DataError(
-        f"the folder {folder} cannot be made ({reason}); make the ledger's folder writable, with free space"
+        f"the folder {folder} cannot be made ({reason}); make the ledger's folder writable, with free space",
+        code="LW115",
     )
 
 
@@ -233,7 +236,8 @@ def lost_debit(transcript: Path) -> BudgetError:
     """Return the refusal of a ledger that lacks the debit of ``transcript``."""
     return BudgetError(
         f"the release of the transcript {transcript} has answers and the ledger beside it has no debit, so an older "
-        "copy of the ledger was put back; put back the newest one, or resume that release, which debits it again"
+        "copy of the ledger was put back; put back the newest one, or resume that release, which debits it again",
+        code="LW415",
     )
 
 

@@ -112,7 +112,8 @@ class Replicates:
         asked = compiled(stat(condition) if isinstance(condition, str) else condition, self.schema)
         if not isinstance(asked, Statistic) or asked.bits:
             raise ParameterError(
-                f"a proportion needs a condition that is true or false, got {condition!r}; compare it with a constant"
+                f"a proportion needs a condition that is true or false, got {condition!r}; compare it with a constant",
+                code="LW363",
             )
         found = self._one(lambda _, codes: float(asked.values(codes).mean()), confidence)
         return replace(found, **{end: min(max(getattr(found, end), 0.0), 1.0) for end in ("lower", "upper")})
@@ -138,7 +139,9 @@ class Replicates:
         """
         names = [regressors] if isinstance(regressors, str) else list(regressors)
         if not names or len({outcome, *names, "intercept"}) != len(names) + 2:
-            raise ParameterError(f"regressors must be distinct columns beside the outcome, got {names}; name each once")
+            raise ParameterError(
+                f"regressors must be distinct columns beside the outcome, got {names}; name each once", code="LW363"
+            )
         self._check_numbers([outcome, *names])
 
         def coefficients(frame: "pl.DataFrame") -> dict[str, float]:
@@ -169,7 +172,8 @@ class Replicates:
         """
         if not callable(function):
             raise ParameterError(
-                f"estimate takes a function of a frame, got {function!r}; use mean for a column's mean"
+                f"estimate takes a function of a frame, got {function!r}; use mean for a column's mean",
+                code="LW363",
             )
 
         def called(frame: "pl.DataFrame", _: Codes) -> dict[str, float]:
@@ -178,7 +182,8 @@ class Replicates:
             if not all(isinstance(each, int | float | np.number) for each in found.values()):
                 raise ParameterError(
                     "the function of an estimate must return a number or a mapping of names to numbers, got "
-                    f"{type(value).__name__}; take one number out of it"
+                    f"{type(value).__name__}; take one number out of it",
+                    code="LW363",
                 )
             return {name: float(each) for name, each in found.items()}
 
@@ -199,7 +204,9 @@ class Replicates:
         )
         names = tuple(at_model[0])
         if any(tuple(found) != names for found in (*at_model, *simulated)):
-            raise ParameterError("an estimate must give the same names for every frame; give 0 where nothing is found")
+            raise ParameterError(
+                "an estimate must give the same names for every frame; give 0 where nothing is found", code="LW363"
+            )
         return {
             name: combined(
                 np.array([found[name] for found in at_model], dtype=np.float64),
@@ -224,7 +231,8 @@ class Replicates:
             field = self.schema.field(name)
             if field.identifier or field.type not in ("integer", "number", "boolean"):
                 raise ParameterError(
-                    f"column {name!r} holds no numbers; use proportion with a condition, or estimate with a function"
+                    f"column {name!r} holds no numbers; use proportion with a condition, or estimate with a function",
+                    code="LW363",
                 )
 
 
@@ -255,13 +263,16 @@ def make_replicates(
         or not (LEAST_REPLICATES <= replicates <= MOST_REPLICATES)
     ):
         raise ParameterError(
-            f"m must be a whole number from {LEAST_REPLICATES} to {MOST_REPLICATES}, got {told(replicates)}"
+            f"m must be a whole number from {LEAST_REPLICATES} to {MOST_REPLICATES}, got {told(replicates)}",
+            code="LW302",
         )
     if model.rows < 1:
-        raise ParameterError("the release stands for 0 rows, and no sample of it can be simulated; spend more budget")
+        raise ParameterError(
+            "the release stands for 0 rows, and no sample of it can be simulated; spend more budget", code="LW363"
+        )
     count = model.rows if rows is None else rows
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise ParameterError(f"the number of rows must be a whole number of at least 1, got {rows!r}")
+        raise ParameterError(f"the number of rows must be a whole number of at least 1, got {rows!r}", code="LW325")
     # Drawn rows are few, and stand for a table of another, public size.
     sampled = model.rows if certificate.public_rows is None else certificate.public_rows
     own = checked_seed(seed)
@@ -298,7 +309,8 @@ def rebuilt(certificate: Certificate, schema: Schema, seed: int) -> Settings:
         if is_code or (key == "mu" and value not in get_args(Mu)):
             raise ParameterError(
                 f"the setting {key} was code or a table ({value}), and a release keeps its name only; replicates need "
-                "settings that are plain values"
+                "settings that are plain values",
+                code="LW343",
             )
     return Settings(
         schema=schema,

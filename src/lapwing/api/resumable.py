@@ -48,7 +48,8 @@ def resumable(transcript: Path | None, work: Callable[[], T]) -> T:
         failure = error
     if transcript is None or not transcript.exists() or isinstance(failure, ReleaseMismatchError):
         raise failure
-    raise type(failure)(f"{failure}; `lapwing resume {transcript}` goes on from what is paid and answered")
+    way_out = f"`lapwing resume {transcript}` goes on from what is paid and answered"
+    raise type(failure)(f"{failure}; {way_out}", code=failure.code)
 
 
 def kept_transcript(begun: Begun) -> Path | None:

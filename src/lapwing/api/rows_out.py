@@ -152,7 +152,9 @@ def write_release(rows: RowsOut, path: str | Path, *, rows_per_file: int) -> Non
 def _frames_per_file(rows_per_file: int) -> int:
     """Return how many whole chunks a file of a folder holds."""
     if isinstance(rows_per_file, bool) or not isinstance(rows_per_file, int) or rows_per_file < CHUNK:
-        raise ParameterError(f"rows_per_file must be a whole number of at least {CHUNK}, got {told(rows_per_file)}")
+        raise ParameterError(
+            f"rows_per_file must be a whole number of at least {CHUNK}, got {told(rows_per_file)}", code="LW302"
+        )
     return rows_per_file // CHUNK
 
 

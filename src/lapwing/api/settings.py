@@ -112,7 +112,9 @@ def read_settings(
         expected_rows = public_total(checked)
     relation = checked_relation(neighbours, chosen)
     if expected_rows is not None and (isinstance(expected_rows, bool) or not isinstance(expected_rows, int)):
-        raise ParameterError(f"expected_rows must be a whole number, got {told(expected_rows)}; give a public guess")
+        raise ParameterError(
+            f"expected_rows must be a whole number, got {told(expected_rows)}; give a public guess", code="LW315"
+        )
     Terms(relation=relation, max_rows=checked.max_rows, expected_rows=expected_rows)
     own = checked_seed(seed)
     used = fresh_seed() if own is None else own
@@ -140,11 +142,13 @@ def usable_schema(schema: object) -> Schema:
         checked.check_complete()
         raise SchemaError(
             "the schema is a draft: its owner must fill in bounds and categories from public knowledge and remove "
-            '"draft": true before it can be used'
+            '"draft": true before it can be used',
+            code="LW203",
         )
     if not checked.columns:
         raise SchemaError(
-            "the schema has no column to model: every field is an identifier; declare at least one other field"
+            "the schema has no column to model: every field is an identifier; declare at least one other field",
+            code="LW209",
         )
     return checked
 
@@ -156,7 +160,9 @@ def usable_mechanism(mechanism: object, schema: Schema) -> Mechanism:
     if isinstance(mechanism, str):
         return make_mechanism(mechanism, {})
     if isinstance(mechanism, type) or not hasattr(mechanism, "run"):
-        raise ParameterError(f"mechanism must be a name or settings such as Independent(), got {told(mechanism)}")
+        raise ParameterError(
+            f"mechanism must be a name or settings such as Independent(), got {told(mechanism)}", code="LW305"
+        )
     return cast("Mechanism", mechanism)
 
 
@@ -166,6 +172,7 @@ def checked_relation(neighbours: str, mechanism: Mechanism) -> Relation:
     if relation not in mechanism.relations:
         raise ParameterError(
             f"{mechanism.name} supports the neighbour relation {', '.join(mechanism.relations)}, got {relation}; set "
-            "neighbours"
+            "neighbours",
+            code="LW314",
         )
     return relation

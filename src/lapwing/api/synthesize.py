@@ -200,7 +200,9 @@ def resumed(
         kind = open_table(data, settings.schema).kind
         source = code_table(data, settings.schema, memory=caches.codes)
         if terms != public_terms(source, settings.schema, settings.relation, settings.expected_rows):
-            raise DataError("the table has another public number of rows than the transcript; give the same table")
+            raise DataError(
+                "the table has another public number of rows than the transcript; give the same table", code="LW611"
+            )
         accounted = AccountedSink(sink, records, recorded)
         run = partial(
             run_release,

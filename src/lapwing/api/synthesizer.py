@@ -42,7 +42,9 @@ class Synthesizer:
         known = [name for name in inspect.signature(synthesize).parameters if name not in ("data", "schema")]
         unknown = sorted(set(settings) - set(known))
         if unknown:
-            raise ParameterError(f"there is no setting {unknown[0]!r}; Synthesizer takes schema and {', '.join(known)}")
+            raise ParameterError(
+                f"there is no setting {unknown[0]!r}; Synthesizer takes schema and {', '.join(known)}", code="LW308"
+            )
         self.schema = schema
         self.settings = settings
 
@@ -63,7 +65,7 @@ class Synthesizer:
             If nothing was fitted yet.
         """
         if not hasattr(self, "release_"):
-            raise ParameterError("this Synthesizer has no release yet; call fit(data) first")
+            raise ParameterError("this Synthesizer has no release yet; call fit(data) first", code="LW318")
         return self.release_.sample(n, seed=seed, where=where)
 
     @private_boundary

@@ -48,7 +48,9 @@ def read_header(path: Path, header: Mapping[str, Any]) -> tuple[Settings, Terms,
     fixed = header.get("settings")
     for key, what in _OTHERS:
         if isinstance(fixed, dict) and key in fixed:
-            raise DataError(f"the transcript {path} is of a {what}; repeat that, with the same transcript")
+            raise DataError(
+                f"the transcript {path} is of a {what}; repeat that, with the same transcript", code="LW611"
+            )
     try:
         _check_types(header)
         settings = Settings.from_dict(header["settings"])
@@ -60,9 +62,12 @@ def read_header(path: Path, header: Mapping[str, Any]) -> tuple[Settings, Terms,
         if header["settings"].get("points") == points_digest(settings.mechanism):
             return settings, terms, records
         raise DataError(
-            f"the public table that the transcript {path} names as mu is not the one of its release; put that one back"
+            f"the public table that the transcript {path} names as mu is not the one of its release; put that one back",
+            code="LW611",
         )
-    raise DataError(f"the header of the transcript {path} is damaged; give the file that the release wrote")
+    raise DataError(
+        f"the header of the transcript {path} is damaged; give the file that the release wrote", code="LW610"
+    )
 
 
 def _check_types(header: Mapping[str, Any]) -> None:

@@ -127,7 +127,8 @@ def targets_of(names: Sequence[str], *, runs: int) -> list[Target]:
     if not FEWEST_RUNS <= runs <= MOST_RUNS:
         raise ParameterError(
             f"runs must be from {FEWEST_RUNS} to {MOST_RUNS}, got {runs}; fewer runs could certify no broken promise, "
-            "and for more of them audit again: each audit draws fresh noise"
+            "and for more of them audit again: each audit draws fresh noise",
+            code="LW807",
         )
     known = targets()
     for name in names:
@@ -135,7 +136,7 @@ def targets_of(names: Sequence[str], *, runs: int) -> list[Target]:
             listed = [target.name for target in known.values()]
             near = nearest(name, listed)
             way_out = f"did you mean {' or '.join(near)}?" if near else f"choose from {', '.join(listed)}"
-            raise ParameterError(f"there is nothing to audit that is called {name!r}; {way_out}")
+            raise ParameterError(f"there is nothing to audit that is called {name!r}; {way_out}", code="LW807")
     return [known[name] for name in dict.fromkeys(name.lower() for name in names) or known]
 
 

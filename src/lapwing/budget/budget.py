@@ -46,11 +46,13 @@ class Budget:
 
     def __post_init__(self) -> None:
         if self.notion not in ("pure", "zcdp"):
-            raise ParameterError(f"the notion of a budget must be 'pure' or 'zcdp', got {self.notion!r}")
+            raise ParameterError(f"the notion of a budget must be 'pure' or 'zcdp', got {self.notion!r}", code="LW418")
         if not isinstance(self.amount, Fraction):
-            raise ParameterError(f"the amount of a budget must be a Fraction, got a {type(self.amount).__name__}")
+            raise ParameterError(
+                f"the amount of a budget must be a Fraction, got a {type(self.amount).__name__}", code="LW418"
+            )
         if self.amount < 0:
-            raise BudgetError(f"a budget cannot be negative, got {as_text(self.amount)}; ask for less")
+            raise BudgetError(f"a budget cannot be negative, got {as_text(self.amount)}; ask for less", code="LW418")
 
     @classmethod
     def pure(cls, epsilon: Number) -> Self:
@@ -66,14 +68,16 @@ class Budget:
     def epsilon(self) -> Fraction:
         """The amount of a pure budget; a ParameterError for the other notion."""
         if self.notion != "pure":
-            raise ParameterError("a zcdp budget has a rho and no epsilon; convert it with epsilon_for(rho, delta)")
+            raise ParameterError(
+                "a zcdp budget has a rho and no epsilon; convert it with epsilon_for(rho, delta)", code="LW418"
+            )
         return self.amount
 
     @property
     def rho(self) -> Fraction:
         """The amount of a zCDP budget; a ParameterError for the other notion."""
         if self.notion != "zcdp":
-            raise ParameterError("a pure budget has an epsilon and no rho; convert it with as_zcdp()")
+            raise ParameterError("a pure budget has an epsilon and no rho; convert it with as_zcdp()", code="LW418")
         return self.amount
 
     def as_zcdp(self) -> Self:
@@ -90,7 +94,7 @@ class Budget:
         """Divide the budget in proportion to ``shares`` (each at least 0, not all 0); the parts sum to it exactly."""
         exact = [exact_number("a share of a budget", share) for share in shares]
         if any(share < 0 for share in exact) or sum(exact) == 0:
-            raise ParameterError("the shares of a budget must be at least 0 and not all 0")
+            raise ParameterError("the shares of a budget must be at least 0 and not all 0", code="LW418")
         total = sum(exact)
         return tuple(type(self)(self.notion, self.amount * share / total) for share in exact)
 
@@ -100,7 +104,7 @@ class Budget:
     def __sub__(self, other: Self) -> Self:
         left = self.amount - self._amount_of(other)
         if left < 0:
-            raise BudgetError(f"a budget of {self} cannot pay {other}; ask for less")
+            raise BudgetError(f"a budget of {self} cannot pay {other}; ask for less", code="LW418")
         return type(self)(self.notion, left)
 
     def __mul__(self, factor: Fraction | int) -> Self:
@@ -117,7 +121,9 @@ class Budget:
 
     def _amount_of(self, other: Self) -> Fraction:
         if other.notion != self.notion:
-            raise BudgetError(f"a {self.notion} budget and a {other.notion} budget cannot be added; use as_zcdp()")
+            raise BudgetError(
+                f"a {self.notion} budget and a {other.notion} budget cannot be added; use as_zcdp()", code="LW418"
+            )
         return other.amount
 
 
@@ -173,10 +179,14 @@ def read_request(
     """
     if (epsilon is None) == (rho is None):
         count = "neither" if epsilon is None else "both"
-        raise ParameterError(f"exactly one of epsilon and rho must be given, got {count}; give the one you mean")
+        raise ParameterError(
+            f"exactly one of epsilon and rho must be given, got {count}; give the one you mean", code="LW310"
+        )
     if rho is not None:
         if delta is not None:
-            raise ParameterError("delta goes with epsilon, not with rho; leave delta out, or give epsilon and delta")
+            raise ParameterError(
+                "delta goes with epsilon, not with rho; leave delta out, or give epsilon and delta", code="LW311"
+            )
         exact_rho = _read_amount("rho", rho)
         return BudgetRequest(budget=Budget("zcdp", exact_rho), epsilon=None, delta=None, rho=exact_rho)
 
@@ -188,7 +198,8 @@ def read_request(
     if granted == 0:
         raise ParameterError(
             f"epsilon {epsilon} with delta {delta} is worth less than rho 1e-12, the smallest amount accounted for; "
-            "give a larger epsilon"
+            "give a larger epsilon",
+            code="LW313",
         )
     return BudgetRequest(budget=Budget("zcdp", granted), epsilon=exact_epsilon, delta=exact_delta, rho=None)
 
@@ -210,12 +221,16 @@ def _read_amount(setting: str, value: object) -> Fraction:
     exact = positive_number(setting, value)
     if not _SMALLEST[setting] <= exact <= _LARGEST:
         smallest = as_text(_SMALLEST[setting])
-        raise ParameterError(f"{setting} must lie between {smallest} and 10^9, got {value}; give a number such as 0.5")
+        raise ParameterError(
+            f"{setting} must lie between {smallest} and 10^9, got {value}; give a number such as 0.5", code="LW313"
+        )
     return exact
 
 
 def _read_delta(delta: Number | None) -> Fraction:
     exact = exact_number("delta", 0 if delta is None else delta)
     if not 0 <= exact < 1:
-        raise ParameterError(f"delta must be at least 0 and below 1, got {delta}; give a small number such as 1e-9")
+        raise ParameterError(
+            f"delta must be at least 0 and below 1, got {delta}; give a small number such as 1e-9", code="LW311"
+        )
     return exact

@@ -63,7 +63,7 @@ def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
     """
     _check("epsilon", epsilon, delta)
     if epsilon == 0:
-        raise ParameterError("epsilon must be above 0, got 0; give a positive number such as 0.5")
+        raise ParameterError("epsilon must be above 0, got 0; give a positive number such as 0.5", code="LW313")
     down = _context(ROUND_FLOOR)
 
     a = _best_order_for_epsilon(float(epsilon), _log_inverse(delta))
@@ -129,11 +129,14 @@ def certificate_epsilons(rho: Fraction) -> tuple[tuple[Fraction, Fraction], ...]
 
 def _check(name: str, amount: Fraction, delta: Fraction) -> None:
     if not 0 <= amount <= _LARGEST:
-        raise ParameterError(f"{name} must lie between 0 and 10^9, got {float(amount):g}; give a smaller budget")
+        raise ParameterError(
+            f"{name} must lie between 0 and 10^9, got {float(amount):g}; give a smaller budget", code="LW313"
+        )
     if not _SMALLEST_DELTA <= delta < 1:
         raise ParameterError(
             f"delta must lie between 1e-300 and 1 to convert a budget, got {float(delta):g}; "
-            "give a small positive number such as 1e-9"
+            "give a small positive number such as 1e-9",
+            code="LW311",
         )
 
 

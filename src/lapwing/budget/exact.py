@@ -44,14 +44,20 @@ def exact_number(setting: str, value: object) -> Fraction:
     Fraction(1, 3)
     """
     if isinstance(value, bool):
-        raise ParameterError(f"{setting} must be a number, got the truth value {value}; give a number such as 0.5")
+        raise ParameterError(
+            f"{setting} must be a number, got the truth value {value}; give a number such as 0.5", code="LW301"
+        )
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
     if not isinstance(value, str | Real | Decimal):
-        raise ParameterError(f"{setting} must be a number, got a {type(value).__name__}; give a number such as 0.5")
+        raise ParameterError(
+            f"{setting} must be a number, got a {type(value).__name__}; give a number such as 0.5", code="LW301"
+        )
     text = str(value).strip()
     if _TEXT.fullmatch(text) is None:
-        raise ParameterError(f"{setting} must be a finite number, got {text[:60]!r}; give a number such as 0.5")
+        raise ParameterError(
+            f"{setting} must be a finite number, got {text[:60]!r}; give a number such as 0.5", code="LW301"
+        )
     return Fraction(text)
 
 
@@ -59,7 +65,9 @@ def positive_number(setting: str, value: object) -> Fraction:
     """Read ``value`` as an exact fraction above 0, or raise a ParameterError that names ``setting``."""
     number = exact_number(setting, value)
     if number <= 0:
-        raise ParameterError(f"{setting} must be above 0, got {value}; give a positive number such as 0.5")
+        raise ParameterError(
+            f"{setting} must be above 0, got {value}; give a positive number such as 0.5", code="LW301"
+        )
     return number
 
 

@@ -61,7 +61,9 @@ class Ledger:
         """Open a ledger that exists; a DataError where there is none or the file is something else."""
         ledger = cls(Path(path))
         if not os.path.isfile(path):
-            raise DataError(f"there is no ledger {ledger.path}; name one, or make it with `lapwing ledger init`")
+            raise DataError(
+                f"there is no ledger {ledger.path}; name one, or make it with `lapwing ledger init`", code="LW402"
+            )
         ledger.datasets()
         return ledger
 
@@ -132,7 +134,8 @@ class Ledger:
             if dataset in accounts.names(connection):
                 raise BudgetError(
                     f"data set {dataset!r} is in the ledger already and its terms are fixed; use another name, "
-                    "or change the limit with `lapwing ledger limit`"
+                    "or change the limit with `lapwing ledger limit`",
+                    code="LW408",
                 )
             connection.execute(
                 "INSERT INTO accounts (dataset, unit, delta, relation, privacy_unit, limit_units) "
@@ -236,7 +239,9 @@ class Ledger:
         def work(connection: sqlite3.Connection) -> None:
             account = accounts.read_balance(connection, dataset)
             if accounts.read_debit(connection, account, release_id) is None:
-                raise BudgetError(f"release {release_id!r} was not debited; debit it before any answer is drawn")
+                raise BudgetError(
+                    f"release {release_id!r} was not debited; debit it before any answer is drawn", code="LW419"
+                )
             accounts.note_answers(connection, account, release_id, digests)
 
         transact(self.path, "BEGIN IMMEDIATE", work)
@@ -253,7 +258,8 @@ class Ledger:
             if Fraction(units, UNITS[account.unit]) < account.spent:
                 raise BudgetError(
                     f"limit {limit} is below what data set {account.dataset!r} has spent, "
-                    f"{account.describe(account.spent)}; give a higher limit"
+                    f"{account.describe(account.spent)}; give a higher limit",
+                    code="LW409",
                 )
             details = {"limit": as_text(exact_number("limit", limit))}
             chain.append(connection, at=_now(), kind="limit", dataset=account.dataset, units=units, details=details)

@@ -114,28 +114,37 @@ def check_name(setting: str, value: str) -> None:
     if not 0 < len(value) <= _NAME_LENGTH or not value.isprintable() or value != value.strip():
         raise ParameterError(
             f"{setting} must be 1 to {_NAME_LENGTH} printable characters without blanks around, "
-            f"got {value[:_NAME_LENGTH]!r}; choose a plain name"
+            f"got {value[:_NAME_LENGTH]!r}; choose a plain name",
+            code="LW412",
         )
 
 
 def checked_terms(unit: Notion, delta: Number | None, relation: str, privacy_unit: str) -> dict[str, str | None]:
     """Return the terms of a new account as text, or refuse them."""
     if unit not in UNITS:
-        raise ParameterError(f"the unit of a ledger must be pure or zcdp, got {unit!r}; choose one of them")
+        raise ParameterError(
+            f"the unit of a ledger must be pure or zcdp, got {unit!r}; choose one of them", code="LW412"
+        )
     if relation not in _RELATIONS:
         raise ParameterError(
-            f"the neighbour relation must be {' or '.join(_RELATIONS)}, got {relation!r}; choose one of them"
+            f"the neighbour relation must be {' or '.join(_RELATIONS)}, got {relation!r}; choose one of them",
+            code="LW412",
         )
     if _PRIVACY_UNIT.fullmatch(privacy_unit) is None or not privacy_unit.isprintable():
         raise ParameterError(
             f"the privacy unit must be row or FIELD:MAXROWS, got {privacy_unit[:_NAME_LENGTH]!r}; "
-            "write for example person_id:3"
+            "write for example person_id:3",
+            code="LW412",
         )
     exact_delta = exact_number("delta", 0 if delta is None else delta)
     if not 0 <= exact_delta < 1:
-        raise ParameterError(f"delta must be at least 0 and below 1, got {delta}; give a small number such as 1e-9")
+        raise ParameterError(
+            f"delta must be at least 0 and below 1, got {delta}; give a small number such as 1e-9", code="LW412"
+        )
     if unit == "pure" and exact_delta != 0:
-        raise ParameterError("a ledger in pure epsilon has no delta; leave delta out, or choose the unit zcdp")
+        raise ParameterError(
+            "a ledger in pure epsilon has no delta; leave delta out, or choose the unit zcdp", code="LW412"
+        )
     stated = None if exact_delta == 0 else as_text(exact_delta)
     return {"unit": unit, "delta": stated, "relation": relation, "privacy_unit": privacy_unit}
 
@@ -147,17 +156,20 @@ def allowance_units(selection_delta: Number | None, unit: Notion, delta: str | N
     if not 0 <= exact < 1 or (units == 0) != (exact == 0):
         raise ParameterError(
             f"selection_delta must be 0, or at least 1e-18 and below 1, got {selection_delta}; "
-            "give a small number such as 1e-9"
+            "give a small number such as 1e-9",
+            code="LW412",
         )
     if unit == "pure" and units:
         raise ParameterError(
             "a ledger in pure epsilon has no delta, and so no selections; leave selection_delta out, or choose the "
-            "unit zcdp"
+            "unit zcdp",
+            code="LW412",
         )
     if delta is not None and exact >= Fraction(delta):
         raise ParameterError(
             f"selection_delta must be below delta, of which it is a part, got {selection_delta} of "
-            f"{delta_text(Fraction(delta))}; half of delta is a good choice"
+            f"{delta_text(Fraction(delta))}; half of delta is a good choice",
+            code="LW412",
         )
     return units
 
@@ -166,7 +178,7 @@ def limit_units(limit: Number, unit: Notion, delta: Fraction | None) -> int:
     """Return a limit in whole units, rounded down; with a ``delta`` the limit is an epsilon and becomes a rho."""
     exact = exact_number("limit", limit)
     if not 0 <= exact <= _LARGEST_LIMIT:
-        raise ParameterError(f"limit must lie between 0 and 10^6, got {limit}; give a number such as 1")
+        raise ParameterError(f"limit must lie between 0 and 10^6, got {limit}; give a number such as 1", code="LW409")
     if delta is not None and exact > 0:
         exact = rho_for(exact, delta)
     return math.floor(exact * UNITS[unit])
@@ -180,7 +192,8 @@ def cost_units(account: Balance, budget: Budget) -> int:
         raise BudgetError(
             f"data set {account.dataset!r} is kept in pure epsilon and a zcdp release cannot be paid from it; ask for "
             "epsilon without delta, or keep the data set in a ledger of unit zcdp "
-            f"({account.describe_left()})"
+            f"({account.describe_left()})",
+            code="LW408",
         )
     return math.ceil(budget.epsilon * UNITS["pure"])
 
@@ -188,9 +201,11 @@ def cost_units(account: Balance, budget: Budget) -> int:
 def debit_details(budget: Budget, delta: Fraction, description: Mapping[str, object]) -> dict[str, object]:
     """Return what a debit records beside its cost, or refuse what cannot be recorded."""
     if budget.amount == 0:
-        raise ParameterError("a debit must be above 0, got 0; nothing can be released for nothing")
+        raise ParameterError("a debit must be above 0, got 0; nothing can be released for nothing", code="LW419")
     if not 0 <= delta < 1:
-        raise ParameterError(f"the delta of selections must be at least 0 and below 1, got {delta}; give a smaller one")
+        raise ParameterError(
+            f"the delta of selections must be at least 0 and below 1, got {delta}; give a smaller one", code="LW419"
+        )
     details: dict[str, object] = {"budget": [budget.notion, as_text(budget.amount)], "description": dict(description)}
     if delta > 0:
         details |= {"selection_delta": as_text(delta), "selection_units": _selection_cost(delta)}
@@ -199,7 +214,9 @@ def debit_details(budget: Budget, delta: Fraction, description: Mapping[str, obj
     except (TypeError, ValueError):
         text = None
     if text is None:
-        raise ParameterError("the description of a debit must hold text, numbers, lists and mappings only")
+        raise ParameterError(
+            "the description of a debit must hold text, numbers, lists and mappings only", code="LW419"
+        )
     # As it will be read back: a tuple is a list then, and the same debit must be found equal.
     read: dict[str, object] = json.loads(text)
     return read
@@ -210,12 +227,14 @@ def check_release_terms(account: Balance, relation: str, privacy_unit: str) -> N
     if account.relation != relation:
         raise BudgetError(
             f"data set {account.dataset!r} is accounted under the neighbour relation {account.relation} and this "
-            f"release asks for {relation}; use {account.relation} ({account.describe_left()})"
+            f"release asks for {relation}; use {account.relation} ({account.describe_left()})",
+            code="LW408",
         )
     if account.privacy_unit != privacy_unit:
         raise BudgetError(
             f"data set {account.dataset!r} is accounted under the privacy unit {account.privacy_unit} and this release "
-            f"asks for {privacy_unit}; {_how_to_name(account.privacy_unit)} ({account.describe_left()})"
+            f"asks for {privacy_unit}; {_how_to_name(account.privacy_unit)} ({account.describe_left()})",
+            code="LW408",
         )
 
 
@@ -237,7 +256,8 @@ def same_release(account: Balance, paid: Entry, details: Mapping[str, object]) -
         if _settled(paid.details, key) != _settled(details, key):
             raise ReleaseMismatchError(
                 f"release {paid.release_id!r} was paid with another {what} already; resume it with the same settings, "
-                f"or give the new release an id of its own ({account.describe_left()})"
+                f"or give the new release an id of its own ({account.describe_left()})",
+                code="LW414",
             )
     return paid
 
@@ -257,7 +277,8 @@ def note_answers(connection: sqlite3.Connection, account: Balance, release_id: s
     if list(digests[: len(noted)]) != noted:
         raise ReleaseMismatchError(
             f"the ledger knows {len(noted)} answers of release {release_id!r} and this transcript lacks some of them; "
-            "resume from the newest transcript, or make a new release"
+            "resume from the newest transcript, or make a new release",
+            code="LW414",
         )
     connection.executemany(
         "INSERT INTO answers VALUES (?, ?, ?, ?)",
@@ -272,7 +293,8 @@ def overspent(account: Balance, units: int) -> BudgetError:
     return BudgetError(
         f"data set {account.dataset!r} has {account.describe(account.left)} left of its limit "
         f"{account.describe(account.limit)}, and this release costs {account.describe(cost)}; "
-        f"{less}raise the limit with `lapwing ledger limit`"
+        f"{less}raise the limit with `lapwing ledger limit`",
+        code="LW401",
     )
 
 
@@ -283,14 +305,16 @@ def check_selections(account: Balance, delta: Fraction) -> None:
         raise BudgetError(
             f"data set {account.dataset!r} allows no selections, and the selections of this release spend delta "
             f"{delta_text(cost)}; give lists of categories from public knowledge, or have its owner open an account "
-            f"that allows them (`lapwing ledger init --selection-delta`; {account.describe_left()})"
+            f"that allows them (`lapwing ledger init --selection-delta`; {account.describe_left()})",
+            code="LW411",
         )
     if cost > account.selection_left:
         raise BudgetError(
             f"data set {account.dataset!r} has delta {delta_text(account.selection_left)} left of its limit for "
             f"selections, {delta_text(account.selection_delta)}, and the selections of this release spend delta "
             f"{delta_text(cost)}; ask for a smaller delta, or give lists of categories from public knowledge "
-            f"({account.describe(account.left)} is left besides)"
+            f"({account.describe(account.left)} is left besides)",
+            code="LW411",
         )
 
 
@@ -315,7 +339,9 @@ def read_balance(connection: sqlite3.Connection, dataset: str | None) -> Balance
     if dataset not in known:
         asked = "no data set was named" if dataset is None else f"there is no data set {dataset!r}"
         listed = f"the ledger holds {', '.join(known)}" if known else "the ledger holds none"
-        raise BudgetError(f"{asked} and {listed}; name one of them, or open one with `lapwing ledger init`")
+        raise BudgetError(
+            f"{asked} and {listed}; name one of them, or open one with `lapwing ledger init`", code="LW413"
+        )
     row = connection.execute(
         "SELECT unit, delta, relation, privacy_unit, limit_units, spent_units FROM accounts WHERE dataset = ?",
         (dataset,),

@@ -161,7 +161,8 @@ def head(entries: Sequence[EntryRow], kept: str | None) -> Head:
     if kept is not None and kept not in hashes:
         raise BudgetError(
             f"no entry of this ledger has the hash {kept}: entries were rewritten or cut off, or an older copy was put "
-            "back; look for the newest copy"
+            "back; look for the newest copy",
+            code="LW416",
         )
     return Head(entries=len(entries), hash=hashes[-1], kept=None if kept is None else hashes.index(kept))
 
@@ -170,7 +171,8 @@ def read_hash(text: str) -> str:
     """Return a hash as entries have it, or refuse what is none."""
     if re.fullmatch(r"[0-9a-f]{64}", text.strip().lower()) is None:
         raise ParameterError(
-            f"a kept hash must be 64 hexadecimal digits, got {text[:80]!r}; give one that `lapwing ledger verify` said"
+            f"a kept hash must be 64 hexadecimal digits, got {text[:80]!r}; give one that `lapwing ledger verify` said",
+            code="LW416",
         )
     return text.strip().lower()
 
@@ -305,5 +307,6 @@ def tampered(what: str) -> BudgetError:
     return BudgetError(
         f"the ledger was changed by other means than Lapwing: {what} does not fit; put back its newest copy, check "
         "that with a hash you kept (`lapwing ledger verify --hash`), and lower its limit (`lapwing ledger limit`) by "
-        "what was spent since, of which the copy knows nothing"
+        "what was spent since, of which the copy knows nothing",
+        code="LW404",
     )

@@ -144,7 +144,9 @@ def create_if_absent(path: Path) -> None:
     except FileExistsError:
         failure = None
     except OSError as error:
-        failure = BudgetError(f"the ledger {path} cannot be made ({error.strerror}); choose a place you may write to")
+        failure = BudgetError(
+            f"the ledger {path} cannot be made ({error.strerror}); choose a place you may write to", code="LW406"
+        )
     else:
         failure = None
     if failure is not None:
@@ -195,26 +197,31 @@ def _only_name(path: Path) -> Path:
     real = path.resolve()
     if real.is_file() and real.stat().st_nlink > 1:
         raise BudgetError(
-            f"the ledger {path} has several names (hard links), under which it would lose debits; remove the others"
+            f"the ledger {path} has several names (hard links), under which it would lose debits; remove the others",
+            code="LW407",
         )
     return real
 
 
 def _check_format(path: Path, connection: sqlite3.Connection) -> None:
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-        raise DataError(f"{path} is not a Lapwing ledger; name one, or make it with `lapwing ledger init`")
+        raise DataError(
+            f"{path} is not a Lapwing ledger; name one, or make it with `lapwing ledger init`", code="LW403"
+        )
     found = _format(connection)
     if found not in (FORMAT, SELECTIONS_FORMAT):
         raise DataError(
             f"the ledger {path} has format {found}, this version reads {FORMAT} and {SELECTIONS_FORMAT}; "
-            "use a matching version"
+            "use a matching version",
+            code="LW403",
         )
     # A view or trigger of a stranger could run without end, so that no table is asked anything before this.
     statements = {row[0] for row in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
     if not statements <= {*STATEMENTS, *SELECTION_STATEMENTS}:
         raise BudgetError(
             f"the ledger {path} was changed by other means than Lapwing: its tables or triggers do not fit; put back "
-            "its newest copy, and lower its limit by what was spent since"
+            "its newest copy, and lower its limit by what was spent since",
+            code="LW404",
         )
 
 
@@ -235,31 +242,41 @@ def _use_write_ahead_log(path: Path, connection: sqlite3.Connection) -> None:
             time.sleep(0.02)
         else:
             if mode != "wal":
-                raise BudgetError(f"the ledger {path} cannot be kept safely on this file system; use a local disk")
+                raise BudgetError(
+                    f"the ledger {path} cannot be kept safely on this file system; use a local disk", code="LW407"
+                )
 
 
 def _in_our_words(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> LapwingError:
     """Return one sentence for a failure of SQLite, by its error code: its own text may quote what we asked."""
-    code = getattr(error, "sqlite_errorname", "SQLITE_CORRUPT")  # none where text that was read is no text
-    if code.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
+    name = getattr(error, "sqlite_errorname", "SQLITE_CORRUPT")  # none where text that was read is no text
+    if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
         return DataError(
             f"{path} is damaged or not a Lapwing ledger; name another file, or put back its newest copy and lower "
-            "its limit by what was spent since"
+            "its limit by what was spent since",
+            code="LW403",
         )
-    if code.startswith("SQLITE_CONSTRAINT"):
-        return BudgetError(f"the ledger {path} refused an entry that breaks its rules; nothing was recorded")
+    if name.startswith("SQLITE_CONSTRAINT"):
+        return BudgetError(
+            f"the ledger {path} refused an entry that breaks its rules; nothing was recorded", code="LW419"
+        )
     sentences = {
         ("SQLITE_BUSY", "SQLITE_LOCKED"): (
             f"is in use by another process for more than {BUSY_SECONDS:g} s, or on a file system that cannot lock; "
-            "try later, or keep it on a local disk"
+            "try later, or keep it on a local disk",
+            "LW405",
         ),
-        ("SQLITE_IOERR_SHMSIZE",): "cannot grow; check that the disk has space and works, and try again",
-        ("SQLITE_FULL",): "cannot grow because the disk is full; free some space and try again",
+        ("SQLITE_IOERR_SHMSIZE",): ("cannot grow; check that the disk has space and works, and try again", "LW406"),
+        ("SQLITE_FULL",): ("cannot grow because the disk is full; free some space and try again", "LW406"),
         ("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH"): (
             "is read-only; make it and its folder writable, or, to look only, copy the file (and its -wal file, where "
-            "there is one) to where you may write"
+            "there is one) to where you may write",
+            "LW406",
         ),
-        ("SQLITE_CANTOPEN",): "cannot be opened; check that it exists and that you may write to it and its folder",
+        ("SQLITE_CANTOPEN",): (
+            "cannot be opened; check that it exists and that you may write to it and its folder",
+            "LW406",
+        ),
         (
             "SQLITE_IOERR_LOCK",
             "SQLITE_IOERR_RDLOCK",
@@ -269,9 +286,9 @@ def _in_our_words(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> Lapw
             "SQLITE_IOERR_SHMMAP",
             "SQLITE_PROTOCOL",
             "SQLITE_NOLFS",
-        ): "cannot be locked on this file system, as happens on network drives; keep it on a local disk",
+        ): ("cannot be locked on this file system, as happens on network drives; keep it on a local disk", "LW407"),
     }
-    for codes, sentence in sentences.items():
-        if code.startswith(codes):
-            return BudgetError(f"the ledger {path} {sentence}")
-    return BudgetError(f"the ledger {path} failed ({code}); check the disk, and that it is a local one")
+    for names, (sentence, code) in sentences.items():
+        if name.startswith(names):
+            return BudgetError(f"the ledger {path} {sentence}", code=code)
+    return BudgetError(f"the ledger {path} failed ({name}); check the disk, and that it is a local one", code="LW406")

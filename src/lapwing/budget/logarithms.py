@@ -35,7 +35,7 @@ def log_between(x: Fraction) -> tuple[Fraction, Fraction]:
     (True, 0.693147)
     """
     if not Fraction(1, 10**2000) <= x <= 10**2000:
-        raise ParameterError("a logarithm needs a number above 0 of at most 2000 digits; scale it")
+        raise ParameterError("a logarithm needs a number above 0 of at most 2000 digits; scale it", code="LW390")
     if x == 1:
         return Fraction(0), Fraction(0)
     down, up = _context(ROUND_FLOOR), _context(ROUND_CEILING)

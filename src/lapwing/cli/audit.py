@@ -11,7 +11,7 @@ import typer
 
 from lapwing.cli import completing
 from lapwing.cli.console import is_quiet, note, speaker
-from lapwing.cli.options import Quiet, whole
+from lapwing.cli.options import Quiet, misuse, whole
 from lapwing.errors import ParameterError
 from lapwing.table.outputs import whole_files
 
@@ -54,7 +54,7 @@ def audit(
         targets_of(names or (), runs=runs)
     except ParameterError as error:
         # No status 1: a program must be able to tell a slip of the hand from a broken promise.
-        raise typer.BadParameter(str(error), context) from None
+        raise misuse(str(error), context, code=error.code) from None
     with contextlib.ExitStack() as stack:
         places = stack.enter_context(whole_files([output])) if output is not None else ()
         with _shown(quiet=is_quiet(context, quiet)) as tell:

@@ -44,9 +44,13 @@ def read_conditions(texts: Sequence[str], schema: "Schema") -> dict[str, object]
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise ParameterError(f"where must be col=value or col=a..b, got {text!r}; write for example age=30..40")
+            raise ParameterError(
+                f"where must be col=value or col=a..b, got {text!r}; write for example age=30..40", code="LW320"
+            )
         if name in conditions:
-            raise ParameterError(f"where names column {name!r} twice; give one value or range for each column")
+            raise ParameterError(
+                f"where names column {name!r} twice; give one value or range for each column", code="LW320"
+            )
         conditions[name] = _listed(_column(schema, name), value)
     return conditions or None
 
@@ -86,7 +90,9 @@ def _column(schema: "Schema", name: str) -> "Field":
     what = f"column {quote(name)} is an identifier and cannot be conditioned on"
     listed = ", ".join(itertools.islice(columns, _LISTED))
     more = f" and {len(columns) - _LISTED} more" if len(columns) > _LISTED else ""
-    raise ParameterError(f"{what if is_identifier else f'no column {quote(name)}'}; columns: {listed}{more}")
+    raise ParameterError(
+        f"{what if is_identifier else f'no column {quote(name)}'}; columns: {listed}{more}", code="LW330"
+    )
 
 
 def _listed(field: "Field", text: str) -> object:
@@ -105,7 +111,7 @@ def _condition(field: "Field", text: str) -> object:
     if not dots or not field.domain.ordered or text in categories:
         return _value(field, text)
     if not (low and high):
-        raise ParameterError(f"where: a range needs both ends, got {field.name}={text}; write A..B")
+        raise ParameterError(f"where: a range needs both ends, got {field.name}={text}; write A..B", code="LW320")
     from lapwing.sample.conditions import Between  # noqa: PLC0415
 
     return Between(_value(field, low), _value(field, high))
@@ -121,11 +127,13 @@ def _value(field: "Field", text: str) -> "Scalar":
 
         shown_as = stand_in(field, text)
         way_out = _nearest(text, keys) if shown_as is None else f"it is counted under {shown_as!r}: ask for that"
-        raise ParameterError(f"where: {text!r} is no category of column {field.name!r}; {way_out}")
+        raise ParameterError(f"where: {text!r} is no category of column {field.name!r}; {way_out}", code="LW323")
     if field.type == "boolean":
         if text.lower() in ("true", "false"):
             return text.lower() == "true"
-        raise ParameterError(f"where: column {field.name!r} is true or false, got {text!r}; write one of the two")
+        raise ParameterError(
+            f"where: column {field.name!r} is true or false, got {text!r}; write one of the two", code="LW323"
+        )
     if field.type in ("date", "datetime"):
         return text
     try:
@@ -134,7 +142,8 @@ def _value(field: "Field", text: str) -> "Scalar":
         number = float("nan")
     if not is_finite_number(number):
         raise ParameterError(
-            f"where: column {field.name!r} holds numbers, got {text!r}; write a number or a range a..b"
+            f"where: column {field.name!r} holds numbers, got {text!r}; write a number or a range a..b",
+            code="LW323",
         )
     return number
 

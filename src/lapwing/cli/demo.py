@@ -55,4 +55,4 @@ def _make_folder(folder: Path) -> None:
         reason = error.strerror
     else:
         return
-    raise DataError(f"the folder {folder} cannot be made ({reason}); give another one with -o")
+    raise DataError(f"the folder {folder} cannot be made ({reason}); give another one with -o", code="LW115")

@@ -11,10 +11,16 @@ from lapwing.release.begun import Begun, followed_runs
 INTERRUPT_STATUS = 130
 TERMINATED_STATUS = 143
 NOTHING_SPENT = "interrupted; nothing was spent"
+NOTHING_SPENT_CODE, SPENT_CODE = "LW904", "LW905"
 
 
 class Interrupted(Exception):
     """A command was interrupted; the text says how to go on."""
+
+    @property
+    def code(self) -> str:
+        """What `lapwing explain` tells more of."""
+        return NOTHING_SPENT_CODE if str(self) == NOTHING_SPENT else SPENT_CODE
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import typer
 from lapwing.cli import completing
 from lapwing.cli.console import is_quiet, speaker
 from lapwing.cli.interrupts import interruptible, repeated_line
-from lapwing.cli.options import ModelOut, NoCertificate, Quiet, Seed, whole
+from lapwing.cli.options import ModelOut, NoCertificate, Quiet, Seed, check_budget, whole
 from lapwing.cli.outputs import certificate_target, check_rows, write_rows
 from lapwing.cli.progress import shown_progress
 from lapwing.cli.synthesize import Dataset, Delta, Epsilon, LedgerFile, Rho
@@ -104,8 +104,7 @@ def link(
     quiet: Quiet = False,
 ) -> None:
     """Turn two linked private tables into synthetic parents, each with its children."""
-    if epsilon is None and rho is None:
-        raise typer.BadParameter("give a budget: --epsilon E (with --delta D or alone), or --rho R", context)
+    check_budget(epsilon, rho, context)
     say = speaker(context, quiet)
     check_rows(parents)
     for rows in output:
@@ -145,7 +144,7 @@ def link(
     except LapwingError as error:
         if release is None:
             raise
-        raise DataError(f"{error}; {_way_out(release, ledger, transcript)}") from None
+        raise DataError(f"{error}; {_way_out(release, ledger, transcript)}", code=error.code) from None
     for line in release.certificate.text().splitlines():
         say(line)
     for what, path in (("parents", output[0]), ("children", output[1]), ("model", model), ("certificate", told)):

@@ -18,9 +18,12 @@ from lapwing.cli.audit import audit
 from lapwing.cli.console import note
 from lapwing.cli.demo import demo
 from lapwing.cli.evaluate import evaluate
+from lapwing.cli.explain import explain
 from lapwing.cli.interrupts import (
     INTERRUPT_STATUS,
     NOTHING_SPENT,
+    NOTHING_SPENT_CODE,
+    SPENT_CODE,
     TERMINATED_STATUS,
     Interrupted,
     interrupt_at_termination,
@@ -54,7 +57,21 @@ app = typer.Typer(
     context_settings={"max_content_width": 120},
     invoke_without_command=True,
 )
-for command in (demo, mechanisms, plan, synthesize, link, resume, sample, query, answers, report, evaluate, anonymize):
+for command in (
+    demo,
+    mechanisms,
+    explain,
+    plan,
+    synthesize,
+    link,
+    resume,
+    sample,
+    query,
+    answers,
+    report,
+    evaluate,
+    anonymize,
+):
     app.command()(command)
 app.command()(audit)
 schema_app.command()(convert)
@@ -130,37 +147,38 @@ def execute(arguments: Sequence[str]) -> int:
             try:
                 status = int(typer.main.get_command(app).main(list(arguments), "lapwing", standalone_mode=False) or 0)
                 sys.stdout.flush()  # a full disk shows here, not after the status was given
-                line = ""
+                line, code = "", ""
             except (Exception, KeyboardInterrupt) as error:
-                line, status = _verdict(error)
+                line, code, status = _verdict(error)
         if status == INTERRUPT_STATUS and not line:  # Typer turns an interrupt into this status
-            line = "interrupted" if begun else NOTHING_SPENT
+            line, code = ("interrupted", SPENT_CODE) if begun else (NOTHING_SPENT, NOTHING_SPENT_CODE)
     if line:
-        print(f"lapwing: {line}", file=sys.stderr)
+        print(f"lapwing: {line} [{code}]", file=sys.stderr)
     return status
 
 
-def _verdict(error: Exception | KeyboardInterrupt) -> tuple[str, int]:
-    """Return the line that may be shown for an exception, and the exit status."""
+def _verdict(error: Exception | KeyboardInterrupt) -> tuple[str, str, int]:
+    """Return the line that may be shown for an exception, the code of its rule, and the exit status."""
     if isinstance(error, LapwingError):
-        return str(error), 1
+        return str(error), error.code, 1
     if isinstance(error, Interrupted):
-        return str(error), INTERRUPT_STATUS
+        return str(error), error.code, INTERRUPT_STATUS
     if isinstance(error, typer.Abort | KeyboardInterrupt):
-        return "", INTERRUPT_STATUS
+        return "", "", INTERRUPT_STATUS
     if isinstance(error, type(typer.BadParameter("")).__mro__[1]):
-        return _usage(error), 2
+        return _usage(error), getattr(error, "code", "LW903"), 2
     if isinstance(error, OSError) and error.errno in _UNWRITABLE:
         reason = os.strerror(error.errno)
-        return f"standard output, or a temporary file, cannot be written ({reason}); give it a place with free space", 1
+        line = f"standard output, or a temporary file, cannot be written ({reason}); give it a place with free space"
+        return line, "LW902", 1
     if isinstance(error, BrokenPipeError):
-        return "", 1  # whoever read the output has gone away, and needs no word
+        return "", "", 1  # whoever read the output has gone away, and needs no word
     place = "an unknown place"
     for frame, number in traceback.walk_tb(error.__traceback__):
         path = Path(frame.f_code.co_filename)
         if path.is_relative_to(_PACKAGE):
             place = f"{path.relative_to(_PACKAGE.parent).as_posix()}:{number}"
-    return f"unexpected {type(error).__name__} at {place}; please report it", 1
+    return f"unexpected {type(error).__name__} at {place}; please report it", "LW901", 1
 
 
 def _usage(error: Exception) -> str:
@@ -178,5 +196,6 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 def _last_resort(kind: type[BaseException], *_: object) -> None:
     """Say that something ended the program that is no ordinary exception, without its text."""
-    line = "interrupted" if issubclass(kind, KeyboardInterrupt) else f"unexpected {kind.__name__}; please report it"
+    is_interrupt = issubclass(kind, KeyboardInterrupt)
+    line = f"interrupted [{SPENT_CODE}]" if is_interrupt else f"unexpected {kind.__name__}; please report it [LW901]"
     print(f"lapwing: {line}", file=sys.stderr)

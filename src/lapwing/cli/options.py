@@ -15,7 +15,20 @@ def whole(text: str) -> int:
         return int(text)
     except ValueError:
         pass
-    raise typer.BadParameter(f"{text!r} is not a whole number; write it as digits alone, such as 100000")
+    raise misuse(f"{text!r} is not a whole number; write it as digits alone, such as 100000", code="LW302")
+
+
+def misuse(said: str, context: typer.Context | None = None, *, code: str) -> typer.BadParameter:
+    """Return an error of the command line that ends it with status 2 and a code of `lapwing explain`."""
+    error = typer.BadParameter(said, context)
+    vars(error)["code"] = code
+    return error
+
+
+def check_budget(epsilon: str | None, rho: str | None, context: typer.Context) -> None:
+    """Refuse a command that spends budget and is given none."""
+    if epsilon is None and rho is None:
+        raise misuse("give a budget: --epsilon E (with --delta D or alone), or --rho R", context, code="LW310")
 
 
 Data = Annotated[
@@ -78,5 +91,6 @@ def check_html(path: Path) -> None:
     """Refuse to write a report into a file whose name says that it is something else."""
     if path.suffix.lower() not in (".html", ".htm"):
         raise ParameterError(
-            f"a report must be written to a file that ends in .html, got {quote(path.name)}; rename it"
+            f"a report must be written to a file that ends in .html, got {quote(path.name)}; rename it",
+            code="LW114",
         )

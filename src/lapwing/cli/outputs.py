@@ -99,7 +99,8 @@ def read_targets(
         if has_folder:
             raise ParameterError(
                 f"a Croissant file names one file of rows, and {rows} is a folder; leave --croissant out, or give a "
-                ".parquet or .csv file"
+                ".parquet or .csv file",
+                code="LW316",
             )
         check_beside(croissant, [rows, target])
     return Targets(rows=rows, model=model, certificate=target, croissant=croissant, has_folder=has_folder)
@@ -130,11 +131,12 @@ def certificate_target(output: Path, certificate: Path | None, *, no_certificate
     if not no_certificate:
         return usual if certificate is None else certificate
     if certificate is not None:
-        raise ParameterError("--certificate and --no-certificate contradict each other; give one of them")
+        raise ParameterError("--certificate and --no-certificate contradict each other; give one of them", code="LW316")
     if usual.exists():
         raise ParameterError(
             f"{usual} is there from an earlier release and would not describe the new {_what(output)}; "
-            "remove it, or leave out --no-certificate"
+            "remove it, or leave out --no-certificate",
+            code="LW113",
         )
     return None
 
@@ -147,7 +149,9 @@ def _what(output: Path) -> str:
 def check_rows(rows: int | None) -> None:
     """Refuse a number of rows below 1."""
     if rows is not None and rows < 1:
-        raise ParameterError(f"rows must be at least 1, got {rows}; leave --rows out for the released number of rows")
+        raise ParameterError(
+            f"rows must be at least 1, got {rows}; leave --rows out for the released number of rows", code="LW325"
+        )
 
 
 @contextlib.contextmanager
@@ -162,7 +166,9 @@ def _named(target: Path) -> Iterator[None]:
             raise
         reason = found[1]
     if reason is not None:
-        raise DataError(f"{target} cannot be written ({reason}); give a place with free space that you may write to")
+        raise DataError(
+            f"{target} cannot be written ({reason}); give a place with free space that you may write to", code="LW112"
+        )
 
 
 def write_rows(
@@ -231,7 +237,7 @@ def produce(
         return release
     if release is None:
         raise failure
-    raise DataError(f"{failure}; {way_out(transcript)}")
+    raise DataError(f"{failure}; {way_out(transcript)}", code=failure.code)
 
 
 def _write(

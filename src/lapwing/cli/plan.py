@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from lapwing.cli.options import MemoryLimit, SchemaFile, whole
+from lapwing.cli.options import MemoryLimit, SchemaFile, check_budget, whole
 from lapwing.cli.synthesize import (
     Delta,
     Epsilon,
@@ -43,8 +43,7 @@ def plan(
     memory: MemoryLimit = None,
 ) -> None:
     """Show cost, expected error, time and memory before any row is read."""
-    if epsilon is None and rho is None:
-        raise typer.BadParameter("give a budget: --epsilon E (with --delta D or alone), or --rho R", context)
+    check_budget(epsilon, rho, context)
 
     from lapwing.api.plan import plan as plan_of  # noqa: PLC0415
     from lapwing.api.public_tables import read_public_tables  # noqa: PLC0415

@@ -67,8 +67,10 @@ def _check(rows: int | None, where: list[str], where_file: Path | None) -> None:
     """Refuse options that leave open how many rows are wanted, or say it twice."""
     if where_file is not None and (where or rows is not None):
         extra = "--where" if where else "--rows"
-        raise ParameterError(f"--where-file gives one row for each of its conditions; leave {extra} out")
+        raise ParameterError(f"--where-file gives one row for each of its conditions; leave {extra} out", code="LW325")
     if where_file is None and rows is None:
-        raise ParameterError("sample needs a number of rows; give --rows N, or conditions with --where-file FILE")
+        raise ParameterError(
+            "sample needs a number of rows; give --rows N, or conditions with --where-file FILE", code="LW325"
+        )
     if rows is not None:
         check_rows(rows)

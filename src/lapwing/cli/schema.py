@@ -40,7 +40,9 @@ def draft(
 ) -> None:
     """Write a skeleton to fill in (internal)."""
     if output.exists():
-        raise ParameterError(f"{output} is there already and may have been edited; give a new file, or remove it")
+        raise ParameterError(
+            f"{output} is there already and may have been edited; give a new file, or remove it", code="LW113"
+        )
 
     from lapwing.api.schema_draft import draft as draft_of  # noqa: PLC0415
     from lapwing.internal.suggestions import suggest  # noqa: PLC0415
@@ -95,7 +97,9 @@ def check(
         _check_linked(schema, data, child, speaker(context, quiet))
         return
     if child is not None:
-        raise ParameterError(f"{schema} describes one table, got two; leave {child} out, or give a linked schema")
+        raise ParameterError(
+            f"{schema} describes one table, got two; leave {child} out, or give a linked schema", code="LW252"
+        )
     checked = Schema.load(schema)
     print("\n".join([_summary(checked), *declared_text(checked)]))
     if data is None:
@@ -123,7 +127,7 @@ def _check_linked(schema: Path, parent: Path | None, child: Path | None, say: "C
     from lapwing.schema.linked import LinkedSchema  # noqa: PLC0415
 
     if parent is not None and child is None:
-        raise ParameterError(f"{schema} describes two tables, got one; give PARENT and CHILD, or neither")
+        raise ParameterError(f"{schema} describes two tables, got one; give PARENT and CHILD, or neither", code="LW252")
     linked = LinkedSchema.load(schema)
     parts = (
         (f"Parents, with their number of {linked.count}", linked.counted),

@@ -37,7 +37,9 @@ def convert(
 ) -> None:
     """Make a schema of another tool's metadata, and say what is missing."""
     if output.exists():
-        raise ParameterError(f"{output} is there already and may have been edited; give a new file, or remove it")
+        raise ParameterError(
+            f"{output} is there already and may have been edited; give a new file, or remove it", code="LW113"
+        )
 
     from lapwing.schema.foreign.reading import read_foreign  # noqa: PLC0415
 

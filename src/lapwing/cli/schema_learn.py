@@ -9,7 +9,7 @@ import typer
 
 from lapwing.cli.console import Say, is_quiet, speaker
 from lapwing.cli.interrupts import interruptible, repeated_line
-from lapwing.cli.options import CertificateOut, Data, NoCertificate, Quiet
+from lapwing.cli.options import CertificateOut, Data, NoCertificate, Quiet, check_budget, misuse
 from lapwing.cli.outputs import certificate_target
 from lapwing.cli.progress import shown_progress
 from lapwing.cli.synthesize import Dataset, Epsilon, LedgerFile, Neighbours, Rho
@@ -88,12 +88,13 @@ def learn(
     quiet: Quiet = False,
 ) -> None:
     """Fill in blank bounds and categories with budget."""
-    if epsilon is None and rho is None:
-        raise typer.BadParameter("give a budget: --epsilon E (with --delta D or alone), or --rho R", context)
+    check_budget(epsilon, rho, context)
     if context.args and not fields:
-        raise typer.BadParameter(f"got unexpected extra argument ({context.args[0]})", context)
+        raise misuse(f"got unexpected extra argument ({context.args[0]})", context, code="LW903")
     if output.exists():
-        raise ParameterError(f"{output} is there already and may have been edited; give a new file, or remove it")
+        raise ParameterError(
+            f"{output} is there already and may have been edited; give a new file, or remove it", code="LW113"
+        )
     target = certificate_target(output, certificate, no_certificate=no_certificate)
 
     from lapwing.api.continuing import Book  # noqa: PLC0415
@@ -150,7 +151,7 @@ def _produced(
         return found
     if found is None:
         raise failure
-    raise type(failure)(f"{failure}; {_way_out(found, book)}")
+    raise type(failure)(f"{failure}; {_way_out(found, book)}", code=failure.code)
 
 
 def _names(texts: Sequence[str], schema: "Schema") -> list[str]:
@@ -168,9 +169,11 @@ def _dictionaries(texts: Sequence[str]) -> dict[str, Path]:
     for text in texts:
         name, equals, file = text.partition("=")
         if not equals or not name or not file:
-            raise ParameterError(f"dictionary must be FIELD=FILE, got {text!r}; write for example town=towns.txt")
+            raise ParameterError(
+                f"dictionary must be FIELD=FILE, got {text!r}; write for example town=towns.txt", code="LW307"
+            )
         if name in found:
-            raise ParameterError(f"dictionary of {name} is given twice; give it once")
+            raise ParameterError(f"dictionary of {name} is given twice; give it once", code="LW307")
         found[name] = Path(file)
     return found
 

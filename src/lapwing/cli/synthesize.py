@@ -21,6 +21,7 @@ from lapwing.cli.options import (
     RowsPlace,
     SchemaFile,
     Seed,
+    check_budget,
     whole,
 )
 from lapwing.cli.outputs import check_rows, produce, read_targets, resume_line, summarize
@@ -128,8 +129,7 @@ def synthesize(
     quiet: Quiet = False,
 ) -> None:
     """Turn a private table into synthetic rows."""
-    if epsilon is None and rho is None:
-        raise typer.BadParameter("give a budget: --epsilon E (with --delta D or alone), or --rho R", context)
+    check_budget(epsilon, rho, context)
     say = speaker(context, quiet)
     silent = is_quiet(context, quiet)
     check_rows(rows)
@@ -180,9 +180,9 @@ def mechanism_with(name: str | None, settings: Sequence[str], schema: "Schema") 
     for text in settings:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise ParameterError(f"set must be key=value, got {text!r}; write for example groups=64")
+            raise ParameterError(f"set must be key=value, got {text!r}; write for example groups=64", code="LW307")
         if key in values:
-            raise ParameterError(f"setting {key} is given twice; give it once")
+            raise ParameterError(f"setting {key} is given twice; give it once", code="LW307")
         values[key] = value
     return make_mechanism(default_mechanism(schema).name if name is None else name, values)
 

@@ -156,10 +156,13 @@ class Room:
         """Refuse a question that is outside the closed set or does not fit the schema."""
         if type(question) not in _QUESTIONS:
             known = ", ".join(kind.__name__ for kind in _QUESTIONS)
-            raise ParameterError(f"{type(question).__name__} is no question of the closed set; ask one of {known}")
+            raise ParameterError(
+                f"{type(question).__name__} is no question of the closed set; ask one of {known}", code="LW641"
+            )
         if not is_plain(question):
             raise ParameterError(
-                f"a {question.kind} must hold plain values only, no subclasses; build it from the schema"
+                f"a {question.kind} must hold plain values only, no subclasses; build it from the schema",
+                code="LW641",
             )
         _check_whole(question)
         if isinstance(question, SparseCounts | SplitDecisions):
@@ -174,7 +177,8 @@ class Room:
             if (grouping.values, grouping.reserved) != (domain.values, domain.reserved):
                 raise ParameterError(
                     f'the grouping of "{column}" is for {grouping.values} values and {grouping.reserved} reserved, '
-                    f"its domain has {domain.values} and {domain.reserved}; build it from the field's domain"
+                    f"its domain has {domain.values} and {domain.reserved}; build it from the field's domain",
+                    code="LW641",
                 )
 
     def _charge(self, questions: Sequence[Question]) -> None:
@@ -186,12 +190,14 @@ class Room:
         if spent.amount > self._budget.amount:
             raise BudgetError(
                 f"the questions would spend {spent.amount} in all, more than the budget {self._budget.amount}; "
-                "ask for less or give the release a larger budget"
+                "ask for less or give the release a larger budget",
+                code="LW420",
             )
         if delta < 0:
             raise BudgetError(
                 f"the selections of categories would take {-delta} more of delta than is set aside for them; "
-                "give a larger delta, or public lists of categories"
+                "give a larger delta, or public lists of categories",
+                code="LW420",
             )
         self._spent, self._delta = spent, delta
 
@@ -201,7 +207,8 @@ class Room:
         for question, answer in zip(questions, known, strict=False):
             if not same_question(question, answer.question):
                 raise ParameterError(
-                    f"the transcript holds another question than {question.columns}; resume the same one"
+                    f"the transcript holds another question than {question.columns}; resume the same one",
+                    code="LW630",
                 )
         del self._record[: len(known)]
         return tuple(known)
@@ -212,14 +219,20 @@ class Room:
 
     def __reduce__(self) -> NoReturn:
         """Refuse pickling and copying: rows do not leave the room, and no budget is spent twice."""
-        raise ParameterError("a Room can be neither pickled nor copied; ask its questions where the rows are")
+        raise ParameterError(
+            "a Room can be neither pickled nor copied; ask its questions where the rows are", code="LW706"
+        )
 
 
 def _check_whole(question: Question) -> None:
     """Refuse a question that was read back from a record without all of its parts."""
     if isinstance(question, SelectWorst) and question.estimates is None:
-        raise ParameterError("a SelectWorst without estimates is only a record or a plan; ask one that has them")
+        raise ParameterError(
+            "a SelectWorst without estimates is only a record or a plan; ask one that has them", code="LW641"
+        )
     if isinstance(question, LinearStatistics) and not question.is_askable:
-        raise ParameterError("a row function is kept in no file: a release that has one cannot be resumed")
+        raise ParameterError(
+            "a row function is kept in no file: a release that has one cannot be resumed", code="LW343"
+        )
     if isinstance(question, TableDistances) and question.cells is None:
-        raise ParameterError("a TableDistances without cells is only a record; ask one that has them")
+        raise ParameterError("a TableDistances without cells is only a record; ask one that has them", code="LW641")

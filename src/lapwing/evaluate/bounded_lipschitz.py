@@ -78,11 +78,13 @@ def bounded_lipschitz(
     0.75
     """
     if not (bound > 0 and math.isfinite(bound)):
-        raise ParameterError(f"bound must be finite and above 0, got {bound}; it is the diameter of the domain")
+        raise ParameterError(
+            f"bound must be finite and above 0, got {bound}; it is the diameter of the domain", code="LW301"
+        )
     left, right = same_space(points, others)
     signed = [finite_array(name, values, 1) for name, values in (("masses", masses), ("other_masses", other_masses))]
     if [len(each) for each in signed] != [len(left), len(right)]:
-        raise ParameterError("masses must be one for each point; check their number")
+        raise ParameterError("masses must be one for each point; check their number", code="LW802")
     spots, left_over = merged(np.concatenate((left, right)), np.concatenate((signed[0], -signed[1])))
     surplus, lack = left_over > 0, left_over < 0
     costs = np.minimum(ground_distances(spots[surplus], spots[lack], metric), 2 * bound)
@@ -96,7 +98,8 @@ def _transport(costs: Floats, sent: Floats, wanted: Floats, bound: float) -> flo
         return bound * abs(excess)
     if costs.size > MAX_ROUTES:
         raise CapacityError(
-            f"at most {MAX_ROUTES} pairs of points with a surplus and a lack can be matched; merge points into cells"
+            f"at most {MAX_ROUTES} pairs of points with a surplus and a lack can be matched; merge points into cells",
+            code="LW506",
         )
     # Half a pair that costs min(distance, 2 bound): the excess is all that has no partner.
     if excess > 0:

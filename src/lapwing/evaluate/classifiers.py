@@ -90,7 +90,7 @@ def kinds() -> tuple[Kind, ...]:
         from sklearn.svm import LinearSVC  # noqa: PLC0415
         from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415
     except ImportError:
-        raise LapwingError(_MAKING) from None
+        raise LapwingError(_MAKING, code="LW701") from None
 
     def boosting(seed: int) -> object:
         return ensemble.GradientBoostingClassifier(max_features="sqrt", random_state=seed)
@@ -223,7 +223,7 @@ def mean_area(known: Ints, scores: Floats, truth: Ints) -> float:
     try:
         from sklearn.metrics import roc_auc_score  # noqa: PLC0415
     except ImportError:
-        raise LapwingError(_MAKING) from None
+        raise LapwingError(_MAKING, code="LW701") from None
     present = np.unique(truth)
     by_class = dict(zip(known.tolist(), scores.T, strict=True))
     if len(present) == 2 and set(present.tolist()) == set(by_class):

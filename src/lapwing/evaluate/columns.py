@@ -199,7 +199,9 @@ class _Law:
 def _checked(codes: Codes, name: str) -> npt.NDArray[np.integer]:
     """Return the codes of a column, at least one."""
     if name not in codes or not len(codes[name]):
-        raise ParameterError(f"both tables need codes of column {quote(name)}, at least one row; give them")
+        raise ParameterError(
+            f"both tables need codes of column {quote(name)}, at least one row; give them", code="LW801"
+        )
     return codes[name]
 
 

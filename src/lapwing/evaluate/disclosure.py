@@ -341,7 +341,9 @@ def _secrets(schema: Schema, secrets: Sequence[str] | None, rng: np.random.Gener
     names = [column.name for column in schema.columns]
     for name in secrets or ():
         if name not in names:
-            raise ParameterError(f"the secret {quote(name)} is no modelled column of the schema; choose another column")
+            raise ParameterError(
+                f"the secret {quote(name)} is no modelled column of the schema; choose another column", code="LW330"
+            )
     if len(names) == 1:
         return []
     if secrets is not None:
@@ -355,7 +357,8 @@ def _check_rows(what: str, codes: Codes, schema: Schema) -> None:
     for column in schema.columns:
         if column.name not in codes or not len(codes[column.name]):
             raise ParameterError(
-                f"the {what} table needs codes of column {quote(column.name)}, at least one row; give them"
+                f"the {what} table needs codes of column {quote(column.name)}, at least one row; give them",
+                code="LW801",
             )
 
 

@@ -286,17 +286,21 @@ def check_target(schema: Schema, target: str) -> None:
     >>> check_target(schema, "c")
     Traceback (most recent call last):
     lapwing.errors.ParameterError: the target "c" is no modelled column of the schema; choose one of "a", "b"
+    `lapwing explain LW330` says why, and what to do
     """
     columns = {column.name: column.domain for column in schema.columns}
     if not is_among(target, list(columns)):
         listed = ", ".join(quote(name) for name in list(columns)[:10])
-        raise ParameterError(f"the target {quote(target)} is no modelled column of the schema; choose one of {listed}")
+        raise ParameterError(
+            f"the target {quote(target)} is no modelled column of the schema; choose one of {listed}", code="LW330"
+        )
     values = _classes(columns[target])
     if not 2 <= values <= MAX_CLASSES or len(columns) < 2:
         fitting = [quote(name) for name, domain in columns.items() if 2 <= _classes(domain) <= MAX_CLASSES][:10]
         raise ParameterError(
             f"a target needs 2 to {MAX_CLASSES} values and a second column, {quote(target)} has {values} values by the "
-            f"schema; choose one of {', '.join(fitting) if len(columns) > 1 and fitting else 'more columns'}"
+            f"schema; choose one of {', '.join(fitting) if len(columns) > 1 and fitting else 'more columns'}",
+            code="LW331",
         )
 
 
@@ -368,7 +372,8 @@ def _check_truth(truth: npt.NDArray[np.int64], target: str) -> None:
     """Refuse test rows that have fewer than two classes."""
     if len(np.unique(truth)) < 2:
         raise ParameterError(
-            f"the test rows have fewer than two values of the target {quote(target)}; its AUC is not defined"
+            f"the test rows have fewer than two values of the target {quote(target)}; its AUC is not defined",
+            code="LW331",
         )
 
 
@@ -379,6 +384,7 @@ def _learners() -> tuple[Any, Any]:
         from threadpoolctl import threadpool_limits  # noqa: PLC0415 - scikit-learn needs it
     except ImportError:
         raise LapwingError(
-            'the AUC of a target needs scikit-learn; install it with: pip install "lapwing[report]"'
+            'the AUC of a target needs scikit-learn; install it with: pip install "lapwing[report]"',
+            code="LW701",
         ) from None
     return HistGradientBoostingClassifier, threadpool_limits

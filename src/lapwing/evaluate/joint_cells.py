@@ -144,7 +144,9 @@ def step_distance(parts: Sequence[Parts], steps: Floats) -> float:
 def _keys(parts: Sequence[Parts], place: int) -> Ints:
     """Return the cell of each row of one table, one number for all columns."""
     if math.prod(part.groups for part in parts) > _MOST_CELLS:
-        raise CapacityError("a table has more than 2**62 cells; compare fewer columns at a time or merge categories")
+        raise CapacityError(
+            "a table has more than 2**62 cells; compare fewer columns at a time or merge categories", code="LW506"
+        )
     keys: Ints = parts[0].tables[place].astype(np.int64)
     for more in parts[1:]:
         keys *= more.size

@@ -169,7 +169,8 @@ def random_frequencies(dimension: int, count: int, rng: np.random.Generator, *, 
     _check_gamma(gamma)
     if dimension < 1 or count < 2:
         raise ParameterError(
-            f"random features need at least 1 dimension and 2 frequencies, got {dimension} and {count}"
+            f"random features need at least 1 dimension and 2 frequencies, got {dimension} and {count}",
+            code="LW301",
         )
     return np.asarray(math.sqrt(2 * gamma) * rng.standard_normal((count, dimension)))
 
@@ -352,7 +353,9 @@ def box_grid(lower: npt.ArrayLike, upper: npt.ArrayLike, steps: int) -> Floats:
     """
     low, high = finite_array("lower", lower, 1), finite_array("upper", upper, 1)
     if low.size != high.size or steps < 2:
-        raise ParameterError("a grid needs two corners with the same axes and at least 2 steps; check them")
+        raise ParameterError(
+            "a grid needs two corners with the same axes and at least 2 steps; check them", code="LW301"
+        )
     axes = [np.linspace(*ends, steps) for ends in zip(low, high, strict=True)]
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, low.size)
 
@@ -392,4 +395,6 @@ def _densities(places: Floats, points: Floats, masses: Floats, gamma: float) -> 
 def _check_gamma(gamma: float) -> None:
     """Refuse a gamma that is no finite number above 0."""
     if not (gamma > 0 and math.isfinite(gamma)):
-        raise ParameterError(f"gamma must be finite and above 0, got {gamma}; it is 1 / (2 * bandwidth**2)")
+        raise ParameterError(
+            f"gamma must be finite and above 0, got {gamma}; it is 1 / (2 * bandwidth**2)", code="LW301"
+        )

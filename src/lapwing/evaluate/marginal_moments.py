@@ -111,12 +111,15 @@ def marginal_errors(
     Traceback (most recent call last):
         ...
     lapwing.errors.ParameterError: ways must be 1, 2 or 3 and at most the 2 columns, got 3
+    `lapwing explain LW302` says why, and what to do
     >>> marginal_errors([[1, 1], [0, 0]], [[0.5, 0.5]], ways=(1, 2))
     (0.0, 0.25)
     """
     left, right = _checked_rows("rows", rows), _checked_rows("others", others)
     if left.shape[1] != right.shape[1]:
-        raise ParameterError(f"both tables need the same columns, got {left.shape[1]} and {right.shape[1]} columns")
+        raise ParameterError(
+            f"both tables need the same columns, got {left.shape[1]} and {right.shape[1]} columns", code="LW801"
+        )
     of_left = marginal_moments(left, ways=ways, weights=weights)
     of_right = marginal_moments(right, ways=ways, weights=other_weights)
     return tuple(math.sqrt(((a - b) ** 2).mean()) for a, b in zip(of_left, of_right, strict=True))
@@ -141,10 +144,13 @@ def _checked_rows(name: str, values: npt.ArrayLike) -> np.ndarray:
     array = np.asarray(values)
     if array.ndim != 2 or array.size == 0 or array.dtype.kind not in "biuf":
         raise ParameterError(
-            f"{name} must be a non-empty array of numbers with 2 axes, got {array.dtype} with {array.ndim} axes"
+            f"{name} must be a non-empty array of numbers with 2 axes, got {array.dtype} with {array.ndim} axes",
+            code="LW802",
         )
     if not (array.min() >= 0 and array.max() <= 1):  # of a NaN, neither is true
-        raise ParameterError(f"{name} must be codes 0 and 1 or probabilities; code missing values or leave them out")
+        raise ParameterError(
+            f"{name} must be codes 0 and 1 or probabilities; code missing values or leave them out", code="LW802"
+        )
     return array
 
 
@@ -152,4 +158,6 @@ def _check_ways(ways: Sequence[int], columns: int) -> None:
     """Refuse sets of columns that are not counted."""
     for way in ways:
         if isinstance(way, bool) or way not in (1, 2, 3) or way > columns:
-            raise ParameterError(f"ways must be 1, 2 or 3 and at most the {columns} columns, got {way!r:.80}")
+            raise ParameterError(
+                f"ways must be 1, 2 or 3 and at most the {columns} columns, got {way!r:.80}", code="LW302"
+            )

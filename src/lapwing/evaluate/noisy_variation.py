@@ -116,7 +116,9 @@ def noisy_variations(
     for tables, answer in zip(compared, answers, strict=True):
         asked = answer.question
         if not isinstance(asked, TableDistances) or asked.tables != tables.tables:
-            raise ParameterError("each answer must be about its own tables; pass them in the order of the questions")
+            raise ParameterError(
+                "each answer must be about its own tables; pass them in the order of the questions", code="LW802"
+            )
         reach = _reach(answer.noise, asked.scale, rows_noise, each_failure)
         error = reach / (2 * rows) + tables.rounding(rows, asked.bits)
         unit = 2 * rows * asked.scale

@@ -69,9 +69,9 @@ def wilson(successes: float, trials: float, *, confidence: float = 0.95) -> Prop
     (0.0, 0.0, 0.2775)
     """
     if not trials > 0 or not 0 <= successes <= trials:
-        raise ParameterError("successes must be from 0 to trials, and trials above 0; check them")
+        raise ParameterError("successes must be from 0 to trials, and trials above 0; check them", code="LW301")
     if not 0 < confidence < 1:
-        raise ParameterError(f"confidence must be above 0 and below 1, got {confidence}; 0.95 is usual")
+        raise ParameterError(f"confidence must be above 0 and below 1, got {confidence}; 0.95 is usual", code="LW301")
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     rate = successes / trials
     middle = (successes + z * z / 2) / (trials + z * z)

@@ -161,7 +161,7 @@ def public_tables(
     """
     columns = tuple(column.name for column in schema.columns)
     if not len(codes[columns[0]]):
-        raise DataError("the synthetic table has no row; there is nothing to compare")
+        raise DataError("the synthetic table has no row; there is nothing to compare", code="LW110")
     groupings = tuple(compared_cells(column.domain) for column in schema.columns)
     groups = [grouping.apply(codes[name]) for name, grouping in zip(columns, groupings, strict=True)]
     place_of = {name: place for place, name in enumerate(columns)}

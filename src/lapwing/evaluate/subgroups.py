@@ -179,19 +179,22 @@ def check_subgroups(schema: Schema, columns: Sequence[str]) -> list[Field]:
     >>> check_subgroups(schema, ["c"])
     Traceback (most recent call last):
     lapwing.errors.ParameterError: the subgroup column "c" is no modelled column of the schema; choose among "a", "b"
+    `lapwing explain LW330` says why, and what to do
     """
     by_name = {column.name: column for column in schema.columns}
     if isinstance(columns, str) or not columns:
-        raise ParameterError("subgroups need a list of at least one column; name the columns to cross")
+        raise ParameterError("subgroups need a list of at least one column; name the columns to cross", code="LW330")
     for name in columns:
         if name not in by_name:
             listed = ", ".join(quote(each) for each in list(by_name)[:10])
             raise ParameterError(
-                f"the subgroup column {quote(name)} is no modelled column of the schema; choose among {listed}"
+                f"the subgroup column {quote(name)} is no modelled column of the schema; choose among {listed}",
+                code="LW330",
             )
     if len(set(columns)) < len(columns) or len(columns) >= len(by_name):
         raise ParameterError(
-            "subgroup columns must be different, and leave a column to compare; name each once, and fewer"
+            "subgroup columns must be different, and leave a column to compare; name each once, and fewer",
+            code="LW330",
         )
     return [by_name[name] for name in columns]
 

@@ -68,7 +68,9 @@ class Variation:
 
     def __post_init__(self) -> None:
         if len(self.tables) != len(self.distances) or not self.tables:
-            raise ParameterError("a variation needs one distance for each of its tables; check their number")
+            raise ParameterError(
+                "a variation needs one distance for each of its tables; check their number", code="LW802"
+            )
         object.__setattr__(self, "distances", read_only(np.asarray(self.distances, dtype=np.float64)))
 
     @property
@@ -196,9 +198,9 @@ def choose_tables(
     ((('a',), ('b',), ('c',), ('d',)), (('a', 'c', 'd'), ('b', 'c', 'd')))
     """
     if any(isinstance(way, bool) or not isinstance(way, int) or way < 1 for way in ways):
-        raise ParameterError(f"ways must be whole numbers of at least 1, got {list(ways)!r:.80}")
+        raise ParameterError(f"ways must be whole numbers of at least 1, got {list(ways)!r:.80}", code="LW302")
     if isinstance(triples, bool) or not isinstance(triples, int) or triples < 1:
-        raise ParameterError(f"triples must be a whole number of at least 1, got {triples!r:.80}")
+        raise ParameterError(f"triples must be a whole number of at least 1, got {triples!r:.80}", code="LW302")
     chosen, names = [], [column.name for column in schema.columns]
     for way in ways:
         possible = math.comb(len(names), way)
@@ -329,12 +331,16 @@ def _rows(what: str, codes: Codes, columns: Mapping[str, Field]) -> int:
     """Return the number of rows, at least one and the same in every column."""
     for name in columns:
         if name not in codes:
-            raise ParameterError(f"{what} has no codes of column {quote(name)}; give those of every modelled column")
+            raise ParameterError(
+                f"{what} has no codes of column {quote(name)}; give those of every modelled column", code="LW801"
+            )
     lengths = {len(codes[name]) for name in columns}
     if lengths == {0}:
-        raise ParameterError(f"{what} has no row; total variation compares shares, which need at least one")
+        raise ParameterError(
+            f"{what} has no row; total variation compares shares, which need at least one", code="LW110"
+        )
     if len(lengths) > 1:
-        raise ParameterError(f"{what} has columns of different lengths; give one code for each row")
+        raise ParameterError(f"{what} has columns of different lengths; give one code for each row", code="LW801")
     return lengths.pop()
 
 

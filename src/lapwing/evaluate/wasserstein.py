@@ -72,11 +72,12 @@ def wasserstein_assignment(
     left, right = same_space(points, others)
     if len(left) != len(right):
         raise ParameterError(
-            "an assignment needs equally many points on both sides; use wasserstein_subsampled or wasserstein_sliced"
+            "an assignment needs equally many points on both sides; use wasserstein_subsampled or wasserstein_sliced",
+            code="LW801",
         )
     _check_assigned(len(left))
     if not farthest > 0:
-        raise ParameterError(f"farthest must be above 0, got {farthest}; leave it out for W1")
+        raise ParameterError(f"farthest must be above 0, got {farthest}; leave it out for W1", code="LW301")
     distances = np.minimum(ground_distances(left, right, metric), farthest)
     rows, columns = linear_sum_assignment(distances)
     return float(distances[rows, columns].mean())
@@ -109,7 +110,7 @@ def ground_distances(points: Floats, others: Floats, metric: Metric) -> Floats:
     array([[4.]])
     """
     if metric not in get_args(Metric):
-        raise ParameterError(f"metric must be one of {', '.join(get_args(Metric))}, got {metric!r}")
+        raise ParameterError(f"metric must be one of {', '.join(get_args(Metric))}, got {metric!r}", code="LW303")
     return np.asarray(cdist(points, others, _SCIPY_NAMES[metric]))
 
 
@@ -167,10 +168,11 @@ def wasserstein_subsampled(
     left, right = same_space(points, others)
     if not 1 <= size <= min(len(left), len(right)):
         raise ParameterError(
-            f"size must lie between 1 and the number of points on each side, got {size}; choose a smaller size"
+            f"size must lie between 1 and the number of points on each side, got {size}; choose a smaller size",
+            code="LW301",
         )
     if repeats < 2:
-        raise ParameterError(f"repeats must be at least 2 for a standard error, got {repeats}")
+        raise ParameterError(f"repeats must be at least 2 for a standard error, got {repeats}", code="LW301")
     draws = [
         wasserstein_assignment(
             left[rng.choice(len(left), size, replace=False)],
@@ -212,7 +214,9 @@ def random_directions(dimension: int, count: int, rng: np.random.Generator) -> F
            [1.]])
     """
     if dimension < 1 or count < 1:
-        raise ParameterError(f"directions need at least 1 dimension and 1 direction, got {dimension} and {count}")
+        raise ParameterError(
+            f"directions need at least 1 dimension and 1 direction, got {dimension} and {count}", code="LW301"
+        )
     drawn = rng.standard_normal((count, dimension))
     return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True))
 
@@ -260,7 +264,7 @@ def wasserstein_sliced(
     """
     left, right = same_space(points, others)
     if directions < 2:
-        raise ParameterError(f"directions must be at least 2 for a standard error, got {directions}")
+        raise ParameterError(f"directions must be at least 2 for a standard error, got {directions}", code="LW301")
     drawn = random_directions(left.shape[1], directions, rng)
     return _estimate(np.array([wasserstein_line(left @ direction, right @ direction) for direction in drawn]))
 
@@ -274,5 +278,6 @@ def _check_assigned(size: int) -> None:
     """Refuse more points than can be assigned."""
     if size > MAX_ASSIGNED:
         raise CapacityError(
-            f"at most {MAX_ASSIGNED} points can be assigned to each other; subsample, or use wasserstein_sliced"
+            f"at most {MAX_ASSIGNED} points can be assigned to each other; subsample, or use wasserstein_sliced",
+            code="LW506",
         )

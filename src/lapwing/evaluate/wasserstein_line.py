@@ -51,9 +51,9 @@ class Pieces:
     def __post_init__(self) -> None:
         starts, stops = finite_array("starts of pieces", self.starts, 1), finite_array("stops of pieces", self.stops, 1)
         if starts.size != stops.size:
-            raise ParameterError("pieces need as many starts as stops; check their number")
+            raise ParameterError("pieces need as many starts as stops; check their number", code="LW802")
         if (stops < starts).any():
-            raise ParameterError("a piece must not stop before it starts; check the ends of the pieces")
+            raise ParameterError("a piece must not stop before it starts; check the ends of the pieces", code="LW802")
         masses = shares("masses of pieces", self.masses, starts.size)
         for name, values in (("starts", starts), ("stops", stops), ("masses", masses)):
             object.__setattr__(self, name, read_only(values))

@@ -256,7 +256,7 @@ def _scaled(codes: Codes, field: Field, real_codes: Codes) -> Floats:
     """Return the weights of a table's rows, as if it had as many rows as the real one."""
     own, real = codes[field.name], real_codes[field.name]
     if not own.size or not real.size:
-        raise ParameterError("weighted tables need at least one row each; give rows")
+        raise ParameterError("weighted tables need at least one row each; give rows", code="LW110")
     return weights_at(field, own) * (real.size / own.size)
 
 

@@ -110,7 +110,9 @@ def workload_error(variation: Variation, *, weights: npt.ArrayLike | None = None
         return Estimate(value=2 * variation.mean, standard_error=2 * _sampling_error(variation))
     factors = finite_array("weights", weights, 1)
     if factors.size != len(variation.tables) or factors.min() < 0:
-        raise ParameterError("weights must be at least 0 and one for each table of the workload; check them")
+        raise ParameterError(
+            "weights must be at least 0 and one for each table of the workload; check them", code="LW802"
+        )
     return Estimate(value=float(2 * (factors * variation.distances).mean()), standard_error=0.0)
 
 

@@ -258,13 +258,13 @@ def _codes(what: str, data: object, schema: Schema) -> Codes:
     try:
         parts = list(code_table(data, schema).chunks())
     except DataError as error:
-        said = str(error)
+        said, code = str(error), error.code
     else:
         names = [column.name for column in schema.columns]
         if not any(len(part[names[0]]) for part in parts):
-            raise DataError(f"{what} has no row; there is nothing to compare")
+            raise DataError(f"{what} has no row; there is nothing to compare", code="LW110")
         return {name: np.concatenate([part[name] for part in parts]) for name in names}
-    raise DataError(f"{what} cannot be compared: {said}")
+    raise DataError(f"{what} cannot be compared: {said}", code=code)
 
 
 def _same_rows(rows: Codes, apart: Codes | None) -> list[str]:

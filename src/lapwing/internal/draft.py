@@ -53,7 +53,7 @@ def draft_schema(data: object) -> Internal[Schema]:
     else:
         types = guarded("data is not a table whose columns can be read", lambda: _types_of_frame(data))
     if not types:
-        raise DataError("the table has no column; give a table with at least one")
+        raise DataError("the table has no column; give a table with at least one", code="LW110")
     fields = tuple(Field(name=name, type=kind, provenance="drafted") for name, kind in types)
     return Internal(Schema(fields=fields, is_draft=True))
 
@@ -115,4 +115,6 @@ def _field_type(name: str, dtype: nw.dtypes.DType) -> FieldType:
     for is_kind, kind in kinds:
         if is_kind:
             return kind
-    raise DataError(f"column {quote(name)} is of type {dtype}, which no field can hold; convert or drop it first")
+    raise DataError(
+        f"column {quote(name)} is of type {dtype}, which no field can hold; convert or drop it first", code="LW107"
+    )

@@ -89,7 +89,9 @@ def check_units(data: object, schema: Schema) -> Internal[UnitFit]:
     """
     unit = schema.privacy_unit
     if unit is None:
-        raise SchemaError("the schema has no privacyUnit, so every row is a unit; name one to count its rows")
+        raise SchemaError(
+            "the schema has no privacyUnit, so every row is a unit; name one to count its rows", code="LW217"
+        )
     numbers = UnitNumbers(schema.field(unit.field))
     for chunk in open_table(data, schema).chunks([unit.field], _CHUNK_ROWS):
         numbers.add(chunk[unit.field])

@@ -27,15 +27,7 @@ from lapwing.mechanisms.steps.candidate_tables import (
 )
 from lapwing.mechanisms.steps.hard_zeros import class_groupings, hard_zeros
 from lapwing.mechanisms.steps.one_way import known_rows
-from lapwing.mechanisms.steps.particle_fit import (
-    Fit,
-    finished,
-    fit_as_model,
-    measured,
-    refitted,
-    tree_fit,
-    with_factor,
-)
+from lapwing.mechanisms.steps.particle_fit import Fit, finished, fit_as_model, measured, refitted, tree_fit, with_factor
 from lapwing.mechanisms.steps.public_factors import public_factors
 from lapwing.mechanisms.steps.refined_columns import ask_columns
 from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn, resolved_column
@@ -145,11 +137,13 @@ class Adaptive:
             if share is None and key != "tree_share":
                 continue
             if isinstance(share, bool) or not isinstance(share, int | float) or not 0.001 <= share <= 0.999:
-                raise ParameterError(f"{key} must be a number from 0.001 to 0.999, got {told(share)}; leave it out")
+                raise ParameterError(
+                    f"{key} must be a number from 0.001 to 0.999, got {told(share)}; leave it out", code="LW301"
+                )
         for key in ("resolutions", "workload"):
             value = getattr(self, key)
             if value is not None and not isinstance(value, list | tuple):
-                raise ParameterError(f"{key} must be a list, got {told(value)}; write it in brackets")
+                raise ParameterError(f"{key} must be a list, got {told(value)}; write it in brackets", code="LW304")
         _check_target(self.target)
         if self.resolutions is not None:
             object.__setattr__(self, "resolutions", tuple(self.resolutions))
@@ -161,7 +155,8 @@ class Adaptive:
                 isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high
             ):
                 raise ParameterError(
-                    f"{key} must be a whole number from {low} to {high}, got {told(value)}; leave it out"
+                    f"{key} must be a whole number from {low} to {high}, got {told(value)}; leave it out",
+                    code="LW302",
                 )
 
     @classmethod
@@ -263,7 +258,9 @@ class Adaptive:
         named = [name for entry in entries for name in ([entry] if isinstance(entry, str) else entry)]
         unknown = [name for name in named if name not in places]
         if unknown:
-            raise SchemaError(f"workload or target names {unknown[0]!r}, which is no modelled column; see the schema")
+            raise SchemaError(
+                f"workload or target names {unknown[0]!r}, which is no modelled column; see the schema", code="LW219"
+            )
         columns = frozenset(places[entry] for entry in entries if isinstance(entry, str))
         tables = tuple(frozenset(places[name] for name in entry) for entry in entries if not isinstance(entry, str))
         return columns, tables
@@ -381,13 +378,14 @@ def _check_resolutions(sizes: tuple[int, ...]) -> None:
     if not is_known or list(sizes) != sorted(set(sizes), reverse=True) or sizes[-1] > _COARSEST:
         raise ParameterError(
             f"resolutions must be 1 to 6 decreasing numbers from 2 to 64, the last at most {_COARSEST}, "
-            f"got {told(sizes)}"
+            f"got {told(sizes)}",
+            code="LW301",
         )
 
 
 def _check_target(target: object) -> None:
     if not isinstance(target, str | None):
-        raise ParameterError(f"target must be the name of a column, got {told(target)}; leave it out")
+        raise ParameterError(f"target must be the name of a column, got {told(target)}; leave it out", code="LW304")
 
 
 def _entry(entry: object) -> str | tuple[str, ...]:
@@ -396,4 +394,6 @@ def _entry(entry: object) -> str | tuple[str, ...]:
         return entry
     if isinstance(entry, list | tuple) and entry and all(isinstance(name, str) for name in entry):
         return tuple(entry)
-    raise ParameterError(f"workload must list columns, or tables as lists of columns, got {told(entry)}; name columns")
+    raise ParameterError(
+        f"workload must list columns, or tables as lists of columns, got {told(entry)}; name columns", code="LW304"
+    )

@@ -57,7 +57,9 @@ class Independent:
 
     def __post_init__(self) -> None:
         if isinstance(self.groups, bool) or not isinstance(self.groups, int) or not 2 <= self.groups <= 65536:
-            raise ParameterError(f"groups must be from 2 to 65536, got {told(self.groups)}; 128 suits most tables")
+            raise ParameterError(
+                f"groups must be from 2 to 65536, got {told(self.groups)}; 128 suits most tables", code="LW302"
+            )
 
     @classmethod
     def small(cls) -> "Independent":

@@ -146,19 +146,22 @@ class KDTree:
     def __post_init__(self) -> None:
         if not is_among(self.split_rule, get_args(SplitRule)):
             raise ParameterError(
-                f"split_rule must be one of {', '.join(get_args(SplitRule))}, got {told(self.split_rule)}"
+                f"split_rule must be one of {', '.join(get_args(SplitRule))}, got {told(self.split_rule)}",
+                code="LW303",
             )
         for name in ("coarse", "fine"):
             if getattr(self, name) is not None:
                 check_edge(name, getattr(self, name))
         if self.coarse is not None and self.fine is not None and self.coarse < self.fine:
-            raise ParameterError(f"coarse must be at least fine, got {self.coarse:g} and {self.fine:g}")
+            raise ParameterError(f"coarse must be at least fine, got {self.coarse:g} and {self.fine:g}", code="LW316")
         self._check_tau()
         check_fit(self.fit)
         check_threshold(self.threshold)
         share = self.split_share
         if share is not None and (not isinstance(share, float) or not 0.01 <= share <= 0.99):
-            raise ParameterError(f"split_share must lie from 0.01 to 0.99, got {told(share)}; leave it out to choose")
+            raise ParameterError(
+                f"split_share must lie from 0.01 to 0.99, got {told(share)}; leave it out to choose", code="LW301"
+            )
         check_placement(self.placement)
 
     @classmethod
@@ -318,8 +321,11 @@ class KDTree:
         tau: object = self.tau
         is_number = isinstance(tau, float | int) and not isinstance(tau, bool) and abs(tau) <= 2**60
         if not is_number and not is_among(tau, ("auto", "lemma10")):
-            raise ParameterError(f"tau must be auto, lemma10 or a number from -2**60 to 2**60, got {told(self.tau)}")
+            raise ParameterError(
+                f"tau must be auto, lemma10 or a number from -2**60 to 2**60, got {told(self.tau)}", code="LW301"
+            )
         if is_among(tau, ("lemma10",)) and self.split_rule != "paper":
             raise ParameterError(
-                "tau='lemma10' is a choice of split_rule='paper' only, whose lemma it is; leave it out"
+                "tau='lemma10' is a choice of split_rule='paper' only, whose lemma it is; leave it out",
+                code="LW316",
             )

@@ -128,16 +128,22 @@ class LinearStatistics:
         for name, least, most in (("degree", 0, 8), ("bins", 2, 4096), ("points", 1, 2**18)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise ParameterError(f"{name} must be a whole number from {least} to {most}, got {told(value)}")
+                raise ParameterError(
+                    f"{name} must be a whole number from {least} to {most}, got {told(value)}", code="LW302"
+                )
         shares = (("mu_share", 0.01, 0.9), ("mix_uniform", 0.0, 1.0), ("confidence", 0.5, 0.9999))
         for name, lowest, highest in shares:
             share = getattr(self, name)
             if isinstance(share, bool) or not isinstance(share, float | int) or not lowest <= share <= highest:
-                raise ParameterError(f"{name} must lie from {lowest} to {highest}, got {told(share)}")
+                raise ParameterError(f"{name} must lie from {lowest} to {highest}, got {told(share)}", code="LW301")
         if not is_among(self.solver, get_args(Solver)):
-            raise ParameterError(f"solver must be one of {', '.join(get_args(Solver))}, got {told(self.solver)}")
+            raise ParameterError(
+                f"solver must be one of {', '.join(get_args(Solver))}, got {told(self.solver)}", code="LW303"
+            )
         if self.degree == 0 and not self.statistics:
-            raise ParameterError("degree=0 asks for no table, and there are no statistics; give one of the two")
+            raise ParameterError(
+                "degree=0 asks for no table, and there are no statistics; give one of the two", code="LW316"
+            )
 
     @classmethod
     def small(cls) -> "LinearStatistics":
@@ -352,15 +358,19 @@ def _texts(statistics: object) -> tuple[str | RowFunction, ...]:
     """Return statistics as plain texts and functions."""
     listed = (statistics,) if isinstance(statistics, str | Stat | RowFunction) else statistics
     if not isinstance(listed, tuple | list):
-        raise ParameterError(f"statistics must be a list of lw.stat, texts or lw.row_function, got {told(statistics)}")
+        raise ParameterError(
+            f"statistics must be a list of lw.stat, texts or lw.row_function, got {told(statistics)}", code="LW340"
+        )
     for each in listed:
         if not isinstance(each, str | Stat | RowFunction):
             raise ParameterError(
-                f"a statistic must be lw.stat('...'), its text or lw.row_function(f), got {type(each).__name__}"
+                f"a statistic must be lw.stat('...'), its text or lw.row_function(f), got {type(each).__name__}",
+                code="LW340",
             )
         if isinstance(each, str) and each.startswith("callable "):
             raise ParameterError(
-                "a row function is kept in no file, so a release with one cannot be resumed; make a new one"
+                "a row function is kept in no file, so a release with one cannot be resumed; make a new one",
+                code="LW343",
             )
         if isinstance(each, str):
             stat(each)  # refuses what cannot be read

@@ -130,27 +130,32 @@ class Microaggregation:
     def __post_init__(self) -> None:
         if not is_among(self.constants, get_args(Constants)):
             raise ParameterError(
-                f"constants must be tight or paper, got {told(self.constants)}; tight is more accurate"
+                f"constants must be tight or paper, got {told(self.constants)}; tight is more accurate",
+                code="LW303",
             )
         if not callable(self.convex_set) and not is_among(self.convex_set, get_args(ConvexSet)):
             raise ParameterError(
                 f"convex_set must be box, ball, simplex or a callable, got {told(self.convex_set)}; a callable is "
-                "given in Python and kept in no file, so a release with one cannot be resumed"
+                "given in Python and kept in no file, so a release with one cannot be resumed",
+                code="LW303",
             )
         if not is_among(self.numbers, get_args(Numbers)):
             raise ParameterError(
-                f"numbers must be intervals or means, got {told(self.numbers)}; intervals suits most tables"
+                f"numbers must be intervals or means, got {told(self.numbers)}; intervals suits most tables",
+                code="LW303",
             )
         for name in ("calibrate", "fit_moments"):
             if not isinstance(getattr(self, name), bool):
-                raise ParameterError(f"{name} must be true or false, got {told(getattr(self, name))}")
+                raise ParameterError(f"{name} must be true or false, got {told(getattr(self, name))}", code="LW304")
         share = self.one_way_share
         if isinstance(share, bool) or not isinstance(share, float) or not 0.01 <= share <= 0.9:
-            raise ParameterError(f"one_way_share must lie from 0.01 to 0.9, got {told(share)}; 0.2 suits most tables")
+            raise ParameterError(
+                f"one_way_share must lie from 0.01 to 0.9, got {told(share)}; 0.2 suits most tables", code="LW301"
+            )
         for name, least, most in (("directions", 0, 64), ("bins", 2, 4096), ("damping", 1, 2**31)):
             _check_whole(name, getattr(self, name), least, most)
         if self.intervals is None:
-            raise ParameterError("intervals must be a whole number from 2 to 256; 16 suits most tables")
+            raise ParameterError("intervals must be a whole number from 2 to 256; 16 suits most tables", code="LW302")
         _check_whole("intervals", self.intervals, 2, 256)
 
     @classmethod
@@ -265,7 +270,8 @@ class Microaggregation:
         if cells > most:
             raise CapacityError(
                 f"{self.bins} bins along {self.directions} directions are {cells:.3g} cells, above the {most} whose "
-                "laws fit in memory for these columns; use fewer"
+                "laws fit in memory for these columns; use fewer",
+                code="LW502",
             )
         details, left = self._details(schema, coordinates, budget)
         questions, _ = self._planned(schema, coordinates, left, terms, ALL_ROWS)
@@ -293,11 +299,12 @@ class Microaggregation:
                 if field.domain.specials or field.domain.missing or (field.is_categorical and field.domain.values != 2):
                     raise ParameterError(
                         f'column "{field.name}" must be one coordinate under a convex_set of one\'s own: a required '
-                        "number or Boolean; leave it out, or use convex_set='box'"
+                        "number or Boolean; leave it out, or use convex_set='box'",
+                        code="LW355",
                     )
             return row_coordinates(schema, "means", self.intervals, coding=coding)
         if self.constants == "paper" and self.convex_set != "box":
-            raise ParameterError("constants='paper' is for convex_set='box'; use constants='tight'")
+            raise ParameterError("constants='paper' is for convex_set='box'; use constants='tight'", code="LW316")
         return row_coordinates(schema, self.numbers, self.intervals, self.convex_set, coding=coding)
 
     def _details(
@@ -309,10 +316,13 @@ class Microaggregation:
     def _check_paper(self, budget: Budget, terms: Terms) -> None:
         """Refuse the paper's constants where its proof does not reach."""
         if budget.notion != "pure":
-            raise ParameterError("constants='paper' is for pure epsilon; leave delta out, or use constants='tight'")
+            raise ParameterError(
+                "constants='paper' is for pure epsilon; leave delta out, or use constants='tight'", code="LW316"
+            )
         if terms.relation != "replace-one" or terms.max_rows > 1:
             raise ParameterError(
-                "constants='paper' is for replace-one neighbours with one row per unit; use constants='tight'"
+                "constants='paper' is for replace-one neighbours with one row per unit; use constants='tight'",
+                code="LW316",
             )
 
     def _paper_damping(self, coordinates: Coordinates, budget: Budget, terms: Terms) -> int:
@@ -340,4 +350,4 @@ def _check_whole(name: str, value: object, least: int, most: int) -> None:
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ParameterError(f"{name} must be a whole number from {least} to {most}, got {told(value)}")
+        raise ParameterError(f"{name} must be a whole number from {least} to {most}, got {told(value)}", code="LW302")

@@ -105,18 +105,22 @@ class PMM:
         depth = self.depth
         if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or not 0 <= depth <= 64):
             raise ParameterError(
-                f"depth must be a whole number from 0 to 64, got {told(depth)}; leave it out to choose"
+                f"depth must be a whole number from 0 to 64, got {told(depth)}; leave it out to choose",
+                code="LW302",
             )
         for key, choices in (("variant", Variant), ("consistency", Consistency), ("placement", Placement)):
             if not is_among(getattr(self, key), get_args(choices)):
                 raise ParameterError(
-                    f"{key} must be one of {', '.join(get_args(choices))}, got {told(getattr(self, key))}"
+                    f"{key} must be one of {', '.join(get_args(choices))}, got {told(getattr(self, key))}",
+                    code="LW303",
                 )
         if self.consistency != "uniform" and self.variant != "paper":
-            raise ParameterError("consistency is a choice of variant='paper' only; leave it out")
+            raise ParameterError("consistency is a choice of variant='paper' only; leave it out", code="LW316")
         nodes = self.max_nodes
         if isinstance(nodes, bool) or not isinstance(nodes, int) or not 1 <= nodes <= MAX_CELLS:
-            raise ParameterError(f"max_nodes must be a whole number from 1 to {MAX_CELLS}, got {told(nodes)}")
+            raise ParameterError(
+                f"max_nodes must be a whole number from 1 to {MAX_CELLS}, got {told(nodes)}", code="LW302"
+            )
 
     @classmethod
     def small(cls) -> "PMM":
@@ -199,7 +203,7 @@ class PMM:
         """
         known = terms.rows if terms.rows is not None else terms.expected_rows
         if known is None:
-            raise ParameterError("a plan needs the number of rows that is expected; give expected_rows")
+            raise ParameterError("a plan needs the number of rows that is expected; give expected_rows", code="LW315")
         rows, is_paper = float(max(1, known)), self.variant == "paper"
         shapes = tree_shapes(schema, self.depth, self.max_nodes, is_paper=is_paper)
         question = self._tree_plan(shapes, terms, budget, rows).question(schema, budget)

@@ -117,13 +117,14 @@ class PrivateSampling:
     def __post_init__(self) -> None:
         if not is_among(self.variant, get_args(Variant)):
             raise ParameterError(
-                f"variant must be exact or published, got {told(self.variant)}; exact allows more rows"
+                f"variant must be exact or published, got {told(self.variant)}; exact allows more rows",
+                code="LW303",
             )
         for key, most in (("degree", MOST_COLUMNS), ("draws", MOST_DRAWS), ("points", MOST_POINTS)):
             value = getattr(self, key)
             is_whole = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
             if not is_whole and not (value is None and key != "degree"):
-                raise ParameterError(f"{key} must be a whole number from 1 to {most}, got {told(value)}")
+                raise ParameterError(f"{key} must be a whole number from 1 to {most}, got {told(value)}", code="LW302")
         exact_number("ceiling", self.ceiling)  # also where it is not used: the certificate shows it
         check_density(self._floor, self._ceiling, is_reduced=self._is_published)
 
@@ -238,13 +239,15 @@ class PrivateSampling:
             raise ParameterError(
                 f"not one row can be drawn with {budget} from {columns} columns at degree {degree} and a table of "
                 f"{terms.rows} rows, because one costs {as_text(price)}; spend at least that, or use fewer columns, a "
-                "smaller degree or a larger floor"
+                "smaller degree or a larger floor",
+                code="LW356",
             )
         if self.draws is not None and allowed < self.draws:
             raise ParameterError(
                 f"draws must be at most {allowed} for {budget}, {columns} columns, degree {degree} and a table of "
                 f"{terms.rows} rows, where one row costs {as_text(price)}, got {self.draws}; draw no more, or use "
-                "a lower degree, a higher floor or more budget"
+                "a lower degree, a higher floor or more budget",
+                code="LW356",
             )
         return self.draws or min(allowed, MOST_DRAWS)
 
@@ -255,7 +258,8 @@ class PrivateSampling:
         if sets > size:
             raise ParameterError(
                 f"degree {self.degree} of {columns} columns has {sets} Walsh functions, more than {size} points; use "
-                f"as many points (at most {MOST_POINTS}), a lower degree, fewer columns or variant exact"
+                f"as many points (at most {MOST_POINTS}), a lower degree, fewer columns or variant exact",
+                code="LW356",
             )
         return size
 
@@ -267,21 +271,25 @@ def _cube(schema: Schema, terms: Terms) -> int:
         if domain.missing or (domain.values, domain.reserved) != (TWO_VALUES.values, TWO_VALUES.reserved):
             raise ParameterError(
                 f'column "{column.name}" must be required and have two values for private sampling; declare it so in '
-                "the schema, leave it out, or use another mechanism"
+                "the schema, leave it out, or use another mechanism",
+                code="LW355",
             )
     if len(schema.columns) > MOST_COLUMNS:
         raise ParameterError(
             f"private sampling takes at most {MOST_COLUMNS} columns, got {len(schema.columns)}; leave some out, or use "
-            "another mechanism"
+            "another mechanism",
+            code="LW355",
         )
     if terms.relation != "replace-one" or terms.max_rows != 1:
         raise ParameterError(
             f"private sampling protects replace-one neighbours with one row per unit, got {terms.relation} and maxRows "
-            f"{terms.max_rows}; use maxRows 1, or another mechanism"
+            f"{terms.max_rows}; use maxRows 1, or another mechanism",
+            code="LW314",
         )
     if terms.rows is None or not 1 <= terms.rows <= MOST_ROWS:
         raise ParameterError(
-            f"private sampling needs a table of 1 to 2**31 rows, got {terms.rows}; use another mechanism"
+            f"private sampling needs a table of 1 to 2**31 rows, got {terms.rows}; use another mechanism",
+            code="LW356",
         )
     return len(schema.columns)
 
@@ -293,7 +301,8 @@ def _points(size: int, columns: int, degree: int, rng: np.random.Generator) -> n
         if is_well_conditioned(points, columns, degree):
             return points
     raise ParameterError(
-        f"{_ATTEMPTS} draws of {size} points never told the marginals of degree {degree} apart; use more points"
+        f"{_ATTEMPTS} draws of {size} points never told the marginals of degree {degree} apart; use more points",
+        code="LW356",
     )
 
 

@@ -99,7 +99,8 @@ class PSMM:
         for key, choices in (("surplus", Surplus), ("placement", Placement)):
             if not is_among(getattr(self, key), get_args(choices)):
                 raise ParameterError(
-                    f"{key} must be one of {', '.join(get_args(choices))}, got {told(getattr(self, key))}"
+                    f"{key} must be one of {', '.join(get_args(choices))}, got {told(getattr(self, key))}",
+                    code="LW303",
                 )
 
     @classmethod
@@ -190,7 +191,7 @@ class PSMM:
         """
         known = terms.rows if terms.rows is not None else terms.expected_rows
         if known is None:
-            raise ParameterError("a plan needs the number of rows that is expected; give expected_rows")
+            raise ParameterError("a plan needs the number of rows that is expected; give expected_rows", code="LW315")
         rows = float(max(1, known))
         cells = self._chosen_cells(schema, terms, budget, rows)
         question = _question(cells, budget)
@@ -224,4 +225,4 @@ def _question(cells: BoxCells, cost: Budget) -> MarginalCounts:
 def _check_cells(key: str, value: object, most: int) -> None:
     """Refuse what is no number of cells."""
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise ParameterError(f"{key} must be a whole number from 1 to {most}, got {told(value)}")
+        raise ParameterError(f"{key} must be a whole number from 1 to {most}, got {told(value)}", code="LW302")

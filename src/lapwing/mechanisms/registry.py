@@ -112,11 +112,13 @@ def make_mechanism(name: str, settings: Mapping[str, Any]) -> Mechanism:
     kind = MECHANISMS.get(name.lower())
     if kind is None:
         known = ", ".join(each.name for each in MECHANISMS.values())
-        raise ParameterError(f"there is no mechanism {name!r}; choose one of {known}")
+        raise ParameterError(f"there is no mechanism {name!r}; choose one of {known}", code="LW305")
     types = {field.name: field.type for field in fields(kind)}
     unknown = sorted(set(settings) - set(types))
     if unknown:
-        raise ParameterError(f"{kind.name} has no setting {unknown[0]!r}; valid keys are {', '.join(sorted(types))}")
+        raise ParameterError(
+            f"{kind.name} has no setting {unknown[0]!r}; valid keys are {', '.join(sorted(types))}", code="LW306"
+        )
     return kind(**cast("Any", {key: _read(key, value, types[key]) for key, value in settings.items()}))
 
 
@@ -257,7 +259,8 @@ def _read(key: str, value: object, kind: object) -> object:
     known = "".join(f"{word}, " for word in words)
     number = "a whole number" if int in choices else "a number"
     raise ParameterError(
-        f"setting {key} must be {known}{'or ' if words else ''}{number}, got {value!r}; write {key}=NUMBER"
+        f"setting {key} must be {known}{'or ' if words else ''}{number}, got {value!r}; write {key}=NUMBER",
+        code="LW301",
     )
 
 
@@ -270,4 +273,6 @@ def _read_list(key: str, value: str, item: type[int] | type[str]) -> list[Any]:
     except (ValueError, RecursionError):
         pass
     example = "16,8,4" if item is int else 'age,sex or [["age", "sex"], "income"]'
-    raise ParameterError(f"setting {key} must be a list, got {value!r}; write for example {key}={example}")
+    raise ParameterError(
+        f"setting {key} must be a list, got {value!r}; write for example {key}={example}", code="LW304"
+    )

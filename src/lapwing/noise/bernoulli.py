@@ -111,7 +111,7 @@ def bernoulli_exp_multiples(multiples: NDArray[np.uint64], unit: Fraction, bits:
     [True, False]
     """
     if multiples.dtype != np.uint64:
-        raise ParameterError(f"multiples must be an array of uint64, got {multiples.dtype}; convert it")
+        raise ParameterError(f"multiples must be an array of uint64, got {multiples.dtype}; convert it", code="LW390")
     unit = checked_rational("unit", unit)
     return accept_exp(multiple_exponents(multiples, unit), lambda index: int(multiples[index]) * unit, bits)
 

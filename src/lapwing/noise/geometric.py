@@ -115,7 +115,7 @@ def geometric(ratio: Real, size: int, bits: BitSource, *, limit: int = LIMIT) ->
     True
     """
     if not 1 <= limit <= LIMIT:
-        raise ParameterError(f"limit must be from 1 to 2**62, got {limit}")
+        raise ParameterError(f"limit must be from 1 to 2**62, got {limit}", code="LW390")
     values = np.empty(checked_size(size), dtype=np.int64)
     for start in range(0, size, CHUNK):
         chunk = values[start : start + CHUNK]

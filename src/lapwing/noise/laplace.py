@@ -77,7 +77,9 @@ def laplace_with_words(scale: Fraction, size: int, bits: BitSource, word_bits: i
         chunk = values[start : start + CHUNK]
         magnitude = geometric_chunk(q, chunk.size, bits, LIMIT, word_bits)
         if (magnitude == LIMIT).any():
-            raise CapacityError("a noise draw left the range of 64-bit integers; use a smaller noise scale")
+            raise CapacityError(
+                "a noise draw left the range of 64-bit integers; use a smaller noise scale", code="LW508"
+            )
         # [sign] z = g or z = -1 - g (all bits flipped): no value has two spellings, so zero is counted once.
         flip = draw(make_table(Sign(q), word_bits), chunk.size, bits).astype(np.int64)
         np.bitwise_xor(magnitude, -flip, out=chunk)
@@ -113,11 +115,13 @@ def discrete_laplace_at_least(threshold: int, scale: Fraction, size: int, bits: 
     repeated (fewer than two are needed on average).
     """
     if abs(threshold) > LARGEST_THRESHOLD:
-        raise ParameterError(f"threshold must be from -2**61 to 2**61, got {threshold}; lower it")
+        raise ParameterError(f"threshold must be from -2**61 to 2**61, got {threshold}; lower it", code="LW390")
     if threshold >= 0:
         excess = geometric(Exponential(reciprocal(checked_scale(scale))), checked_size(size), bits)
         if (excess == LIMIT).any():
-            raise CapacityError("a noise draw left the range of 64-bit integers; use a smaller noise scale")
+            raise CapacityError(
+                "a noise draw left the range of 64-bit integers; use a smaller noise scale", code="LW508"
+            )
         return excess + threshold
 
     values = discrete_laplace(scale, size, bits)

@@ -52,10 +52,11 @@ def exponential_mechanism(scores: NDArray[np.int64], epsilon: Fraction, sensitiv
     """
     if scores.dtype != np.int64 or scores.ndim != 1 or scores.size == 0:
         raise ParameterError(
-            "scores must be a one-dimensional array of int64 with at least one candidate; convert them"
+            "scores must be a one-dimensional array of int64 with at least one candidate; convert them",
+            code="LW390",
         )
     if sensitivity < 1:
-        raise ParameterError(f"sensitivity must be at least 1, got {sensitivity}")
+        raise ParameterError(f"sensitivity must be at least 1, got {sensitivity}", code="LW390")
     unit = checked_rational("epsilon", epsilon) * Fraction(1, 2 * int(sensitivity))
 
     best = int(scores.argmax())

@@ -46,11 +46,13 @@ def weighted_draws(weights: NDArray[np.int64], size: int, bits: BitSource) -> ND
     """
     checked_size(size)
     if weights.dtype != np.int64 or weights.ndim != 1 or weights.size == 0 or weights.min() < 0:
-        raise ParameterError("weights must be a one-dimensional array of int64, none below 0; convert them")
+        raise ParameterError(
+            "weights must be a one-dimensional array of int64, none below 0; convert them", code="LW390"
+        )
     # [total] whole numbers of any size: the sum is exact before it is compared.
     total = sum(weights.tolist())
     if not 1 <= total <= LARGEST_TOTAL:
-        raise ParameterError("weights must sum to a number from 1 to 2**62; scale them")
+        raise ParameterError("weights must sum to a number from 1 to 2**62; scale them", code="LW390")
     ends = np.cumsum(weights)
 
     offsets = np.empty(0, dtype=np.int64)

@@ -78,7 +78,7 @@ def anonymous_covariance_loss(blocks: int, columns: int) -> float:
     0.818
     """
     if blocks < 1:
-        raise ParameterError(f"a partition needs at least 1 block, got {blocks}")
+        raise ParameterError(f"a partition needs at least 1 block, got {blocks}", code="LW390")
     choice = anonymous_net(math.isqrt(blocks), columns)
     points = min(math.isqrt(blocks), math.floor(net_size_bound(choice.dimensions, choice.alpha)))
     rounded = NetChoice(choice.dimensions, choice.alpha + _ROUNDING * math.sqrt(columns * choice.dimensions))

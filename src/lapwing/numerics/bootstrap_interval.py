@@ -88,14 +88,17 @@ def combined(at_model: np.ndarray, simulated: np.ndarray, confidence: float) -> 
 
     count = simulated.size
     if count < LEAST_REPLICATES or at_model.shape != simulated.shape:
-        raise ParameterError(f"an interval needs at least {LEAST_REPLICATES} estimates of either kind, got {count}")
+        raise ParameterError(
+            f"an interval needs at least {LEAST_REPLICATES} estimates of either kind, got {count}", code="LW363"
+        )
     if not 0 < confidence < 1:
-        raise ParameterError(f"confidence must be above 0 and below 1, got {confidence}; 0.95 is usual")
+        raise ParameterError(f"confidence must be above 0 and below 1, got {confidence}; 0.95 is usual", code="LW301")
     unknown = int(np.count_nonzero(~np.isfinite(at_model)) + np.count_nonzero(~np.isfinite(simulated)))
     if unknown:
         raise ParameterError(
             f"the estimate is no finite number on {unknown} of {2 * count} samples; estimate something that every "
-            "sample has, or draw more rows"
+            "sample has, or draw more rows",
+            code="LW363",
         )
     estimate = 2 * float(at_model.mean()) - float(simulated.mean())
     error = math.sqrt((1 + 1 / count) * float(simulated.var(ddof=1)))

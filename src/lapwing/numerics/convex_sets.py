@@ -78,7 +78,7 @@ class Blocks:
             minlength=self.lows.size,
         )
         if owned.size != self.lows.size or (owned != 1).any():
-            raise ParameterError("each coordinate must be an interval or in one simplex; list it once")
+            raise ParameterError("each coordinate must be an interval or in one simplex; list it once", code="LW390")
 
     def project(self, points: np.ndarray) -> np.ndarray:
         """Return the nearest point of the product for every row: ndarray of float64, shape (n, p)."""

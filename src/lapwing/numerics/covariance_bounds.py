@@ -60,7 +60,8 @@ def tensorisation_bound(covariance_loss: float, degree: int) -> float:
     """
     if not covariance_loss >= 0 or degree < 1:
         raise ParameterError(
-            f"a covariance loss must be at least 0 and a degree at least 1, got {covariance_loss} and {degree}"
+            f"a covariance loss must be at least 0 and a degree at least 1, got {covariance_loss} and {degree}",
+            code="LW390",
         )
     return min(degree * (degree - 1) / 2 * covariance_loss, trivial_moment_loss(degree))
 
@@ -151,7 +152,9 @@ def net_loss(choice: NetChoice, columns: int, second_moment: float = 0.0) -> flo
     0.52
     """
     if columns < 0 or not second_moment >= 0:
-        raise ParameterError(f"a net's loss needs columns and noise of at least 0, got {columns} and {second_moment}")
+        raise ParameterError(
+            f"a net's loss needs columns and noise of at least 0, got {columns} and {second_moment}", code="LW390"
+        )
     cells = choice.alpha**2 if choice.dimensions else 0.0
     noise = 2 * second_moment if choice.dimensions < columns else 0.0
     return min(1.0, cells + spectral_tail(choice.dimensions, columns) + noise)
@@ -188,7 +191,7 @@ def with_drawn_rows(moment_error: float, synthetic_rows: int) -> float:
     0.1
     """
     if synthetic_rows < 1:
-        raise ParameterError(f"synthetic_rows must be at least 1, got {synthetic_rows}")
+        raise ParameterError(f"synthetic_rows must be at least 1, got {synthetic_rows}", code="LW390")
     return math.hypot(moment_error, 1 / math.sqrt(synthetic_rows))
 
 
@@ -308,5 +311,6 @@ def _check_marginal(columns: int, degree: int, synthetic_rows: int) -> None:
     if not 1 <= degree <= columns or synthetic_rows < 1:
         raise ParameterError(
             f"marginals need a degree between 1 and columns={columns} and at least 1 row, "
-            f"got degree {degree} and {synthetic_rows} rows"
+            f"got degree {degree} and {synthetic_rows} rows",
+            code="LW390",
         )

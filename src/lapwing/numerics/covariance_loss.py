@@ -158,7 +158,7 @@ def moment_distance(x: np.ndarray, points: np.ndarray, weights: np.ndarray, degr
     0.5
     """
     if degree < 1:
-        raise ParameterError(f"the degree of a moment must be at least 1, got {degree}")
+        raise ParameterError(f"the degree of a moment must be at least 1, got {degree}", code="LW390")
     atoms = np.concatenate((x, points))
     signed = np.concatenate((np.full(len(x), 1 / len(x)), -weights))
     if x.shape[1] ** degree <= _MOST_ENTRIES:
@@ -245,7 +245,8 @@ def separated_rows(blocks: int, columns: int, rng: np.random.Generator) -> np.nd
     if blocks < 1 or columns < 16 * math.log(2 * blocks):
         raise ParameterError(
             f"separated rows need at least 1 block and 16 * log(2 * blocks) columns, got {blocks} and {columns}; "
-            "use more columns"
+            "use more columns",
+            code="LW804",
         )
     used = min(columns, math.floor(25 * math.log(2 * blocks)))
     while True:
@@ -284,5 +285,5 @@ def least_covariance_loss(blocks: int) -> float:
     0.00453
     """
     if blocks < 1:
-        raise ParameterError(f"a partition needs at least 1 block, got {blocks}")
+        raise ParameterError(f"a partition needs at least 1 block, got {blocks}", code="LW390")
     return 1 / (80 * math.sqrt(math.log(2 * blocks)))

@@ -45,7 +45,9 @@ def equipartition(labels: np.ndarray, blocks: int) -> np.ndarray:
     [0, 0, 0, 2, 2, 1, 1]
     """
     if not 1 <= blocks <= labels.size:
-        raise ParameterError(f"blocks must be between 1 and the number of records, got {blocks}; use fewer blocks")
+        raise ParameterError(
+            f"blocks must be between 1 and the number of records, got {blocks}; use fewer blocks", code="LW390"
+        )
     order = np.argsort(labels, kind="stable")
     cells = np.unique(labels, return_counts=True)[1]
     size, larger = divmod(labels.size, blocks)

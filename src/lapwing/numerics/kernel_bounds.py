@@ -68,12 +68,13 @@ def theorem_3(
     _check_above_0(scale=scale, rows=rows, width=width, bandwidth=bandwidth)
     _check_grid(cells, columns)
     if not 0 < delta <= 1 / 2:
-        raise ParameterError(f"delta must be above 0 and at most 1/2, got {delta}")
+        raise ParameterError(f"delta must be above 0 and at most 1/2, got {delta}", code="LW390")
     noise = 2 * cells * scale * math.log(1 / delta)
     if rows <= noise:
         raise ParameterError(
             f"theorem 3 needs more than 2 * cells * scale * log(1 / delta) = {noise:.6g} rows, got {rows}; "
-            "use fewer cells"
+            "use fewer cells",
+            code="LW804",
         )
     return 2 * noise / (rows - noise) + _rounding(width, columns, bandwidth)
 
@@ -133,15 +134,20 @@ def theorem_5(
     _check_above_0(scale=scale, rows=rows, width=width, bandwidth=bandwidth)
     _check_grid(cells, columns)
     if heavy_cells < 0 or light_rows < 0:
-        raise ParameterError(f"heavy_cells and light_rows must be at least 0, got {heavy_cells} and {light_rows}")
+        raise ParameterError(
+            f"heavy_cells and light_rows must be at least 0, got {heavy_cells} and {light_rows}", code="LW390"
+        )
     threshold = theorem_5_threshold(scale, delta)
     if cells * delta > 1:
-        raise ParameterError(f"theorem 5 needs at most 1 / delta = {1 / delta:.6g} cells, got {cells}; lower delta")
+        raise ParameterError(
+            f"theorem 5 needs at most 1 / delta = {1 / delta:.6g} cells, got {cells}; lower delta", code="LW804"
+        )
     kept = rows - light_rows - heavy_cells * threshold / 2
     if kept <= 0:
         raise ParameterError(
             "theorem 5 needs more rows than light_rows + heavy_cells * threshold / 2 = "
-            f"{rows - kept:.6g}, got {rows}; use fewer cells"
+            f"{rows - kept:.6g}, got {rows}; use fewer cells",
+            code="LW804",
         )
     return (light_rows + heavy_cells * threshold) / kept + light_rows / rows + _rounding(width, columns, bandwidth)
 
@@ -174,7 +180,7 @@ def theorem_5_threshold(scale: float, delta: float) -> int:
     """
     _check_above_0(scale=scale)
     if not 0 < delta < 1:
-        raise ParameterError(f"delta must be above 0 and below 1, got {delta}")
+        raise ParameterError(f"delta must be above 0 and below 1, got {delta}", code="LW390")
     return 2 * math.ceil(2 * scale * math.log(1 / delta))
 
 
@@ -188,10 +194,10 @@ def _check_above_0(**numbers: float) -> None:
     """Refuse numbers that are not finite and above 0."""
     for name, number in numbers.items():
         if not (number > 0 and math.isfinite(number)):
-            raise ParameterError(f"{name} must be finite and above 0, got {number}")
+            raise ParameterError(f"{name} must be finite and above 0, got {number}", code="LW390")
 
 
 def _check_grid(cells: float, columns: int) -> None:
     """Refuse a grid without cells or columns."""
     if cells < 1 or columns < 1:
-        raise ParameterError(f"a grid needs at least 1 cell and 1 column, got {cells} and {columns}")
+        raise ParameterError(f"a grid needs at least 1 cell and 1 column, got {cells} and {columns}", code="LW390")

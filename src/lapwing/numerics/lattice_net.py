@@ -61,9 +61,11 @@ def nearest_lattice_points(z: np.ndarray, spacing: int, budget: int) -> np.ndarr
     """
     t = z.shape[1]
     if spacing < 1:
-        raise ParameterError(f"the spacing of a lattice must be at least 1, got {spacing}")
+        raise ParameterError(f"the spacing of a lattice must be at least 1, got {spacing}", code="LW390")
     if not 0 <= budget <= _MOST_BUDGET:
-        raise ParameterError(f"the budget of a lattice must be between 0 and {_MOST_BUDGET}, got {budget}")
+        raise ParameterError(
+            f"the budget of a lattice must be between 0 and {_MOST_BUDGET}, got {budget}", code="LW390"
+        )
     _check_size(z, spacing, budget)
     # The lower of two equally near points is the lexicographically smaller.
     rounded = -((spacing - 2 * z) // (2 * spacing))
@@ -83,7 +85,8 @@ def _check_size(z: np.ndarray, spacing: int, budget: int) -> None:
     if most >= 2**62:
         raise ParameterError(
             f"rows of {z.shape[1]} coordinates are too large for a spacing of {spacing} and a budget of {budget}; "
-            "use a smaller scale"
+            "use a smaller scale",
+            code="LW390",
         )
 
 
@@ -158,7 +161,9 @@ def lattice_points(t: int, budget: int, most: int) -> np.ndarray:
     [[-1, 0], [0, -1], [0, 0], [0, 1], [1, 0]]
     """
     if t < 0 or budget < 0:
-        raise ParameterError(f"a ball of the lattice needs t and budget of at least 0, got {t} and {budget}")
+        raise ParameterError(
+            f"a ball of the lattice needs t and budget of at least 0, got {t} and {budget}", code="LW390"
+        )
     _check_count(t, budget, most)
     side = np.arange(-math.isqrt(budget), math.isqrt(budget) + 1)
     points = np.zeros((1, 0), dtype=np.int64)
@@ -175,7 +180,7 @@ def _check_count(t: int, budget: int, most: int) -> None:
     """Refuse a ball with more than ``most`` points, counted by coordinates and squared norms."""
     # Every coordinate has the values -1, 0 and 1 at least, but for a budget of 0.
     if 2 * math.isqrt(budget) + 1 > most and t > 0:
-        raise CapacityError(_too_many(t, budget, most))
+        raise CapacityError(_too_many(t, budget, most), code="LW502")
     counts = {0: 1}
     for _ in range(t if budget else 0):
         longer: dict[int, int] = {}
@@ -185,7 +190,7 @@ def _check_count(t: int, budget: int, most: int) -> None:
                 longer[into] = longer.get(into, 0) + count * (2 if step else 1)
         counts = longer
         if sum(counts.values()) > most:
-            raise CapacityError(_too_many(t, budget, most))
+            raise CapacityError(_too_many(t, budget, most), code="LW502")
 
 
 def _too_many(t: int, budget: int, most: int) -> str:
@@ -234,7 +239,9 @@ def lattice_ranks(points: np.ndarray, net: np.ndarray) -> np.ndarray:
         ranks = np.minimum(np.searchsorted(known, wanted), known.size - 1)
         inside &= bool((known[ranks] == wanted).all())
     if not inside:
-        raise ParameterError("every point must be a row of the net; find points by nearest_lattice_points")
+        raise ParameterError(
+            "every point must be a row of the net; find points by nearest_lattice_points", code="LW390"
+        )
     return np.argsort(prefixes, kind="stable")[ranks]
 
 
@@ -268,5 +275,5 @@ def net_size_bound(t: int, alpha: float) -> float:
     (106.7, 25)
     """
     if t < 0 or not alpha > 0:
-        raise ParameterError(f"a net needs t of at least 0 and alpha above 0, got {t} and {alpha}")
+        raise ParameterError(f"a net needs t of at least 0 and alpha above 0, got {t} and {alpha}", code="LW390")
     return float(((1 / alpha + 1 / 2) * math.sqrt(2 * math.e * math.pi)) ** t)

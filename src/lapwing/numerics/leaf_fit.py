@@ -64,7 +64,9 @@ def leaf_least_squares(levels: Sequence[TreeLevel], counts: np.ndarray, total: f
     array([5., 0.])
     """
     if sum(int(level.is_leaf.sum()) for level in levels) != counts.size or not total >= 0:
-        raise ParameterError("a fit of leaves needs one count per leaf and a total of at least 0; check them")
+        raise ParameterError(
+            "a fit of leaves needs one count per leaf and a total of at least 0; check them", code="LW390"
+        )
     estimates, reaches = _sums(levels, counts.astype(np.float64), counts >= threshold)
     if not reaches[0].any():
         reaches = [np.ones(each.size, dtype=bool) for each in reaches]

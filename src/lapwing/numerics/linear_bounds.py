@@ -197,7 +197,8 @@ def smallest_delta(
     ).rows
     if rows < least:
         raise ParameterError(
-            f"theorem 2.3 needs at least {least} rows for delta = 1/2, got {rows}; raise epsilon or ask for less"
+            f"theorem 2.3 needs at least {least} rows for delta = 1/2, got {rows}; raise epsilon or ask for less",
+            code="LW804",
         )
     noise = _largest_noise(family, neighbours, epsilon, gamma)
     of_noise = noise / rows if neighbours == "replace-one" else 2 * noise / (rows - noise)
@@ -244,7 +245,7 @@ def smallest_epsilon(family: Family, neighbours: Neighbours, *, rows: int, delta
     check_theorem(delta, gamma)
     noise = rows * delta if neighbours == "replace-one" else rows / (1 + 2 / delta)
     if noise <= 1 / 2:
-        raise ParameterError(f"{rows} rows are too few for delta = {delta} at any epsilon; raise delta")
+        raise ParameterError(f"{rows} rows are too few for delta = {delta} at any epsilon; raise delta", code="LW804")
     return family.sensitivity(neighbours) * math.log(family.statistics / gamma) / (noise - 1 / 2)
 
 
@@ -310,7 +311,7 @@ def points_needed(family: Family, *, delta: float, gamma: float, condition_numbe
     """
     check_theorem(delta, gamma)
     if not 1 <= condition_number < math.inf:
-        raise ParameterError(f"condition_number must be finite and at least 1, got {condition_number}")
+        raise ParameterError(f"condition_number must be finite and at least 1, got {condition_number}", code="LW390")
     return _whole(condition_number * family.statistics / gamma / delta**2)
 
 
@@ -330,9 +331,9 @@ def check_theorem(delta: float, gamma: float) -> None:
         If a number is out of its range.
     """
     if not 0 < delta <= 1 / 2:
-        raise ParameterError(f"delta must be above 0 and at most 1/2, got {delta}")
+        raise ParameterError(f"delta must be above 0 and at most 1/2, got {delta}", code="LW390")
     if not 0 < gamma < 1 / 4:
-        raise ParameterError(f"gamma must be above 0 and below 1/4, got {gamma}")
+        raise ParameterError(f"gamma must be above 0 and below 1/4, got {gamma}", code="LW390")
 
 
 def _squared_deviation(family: Family, gamma: float) -> float:
@@ -345,7 +346,7 @@ def _squared_deviation(family: Family, gamma: float) -> float:
 def _largest_noise(family: Family, neighbours: Neighbours, epsilon: float, gamma: float) -> float:
     """Return what no noise on a sum exceeds, in records, with probability at least 1 - gamma."""
     if not 0 < epsilon < math.inf:
-        raise ParameterError(f"epsilon must be finite and above 0, got {epsilon}")
+        raise ParameterError(f"epsilon must be finite and above 0, got {epsilon}", code="LW390")
     return family.sensitivity(neighbours) / epsilon * math.log(family.statistics / gamma) + 1 / 2
 
 

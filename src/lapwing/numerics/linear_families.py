@@ -42,12 +42,15 @@ class Family:
 
     def __post_init__(self) -> None:
         if self.statistics < 1:
-            raise ParameterError(f"a family needs at least 1 statistic, got {self.statistics}")
+            raise ParameterError(f"a family needs at least 1 statistic, got {self.statistics}", code="LW390")
         if self.values not in get_args(Values):
-            raise ParameterError(f"values must be one of {', '.join(get_args(Values))}, got {self.values!r}")
+            raise ParameterError(
+                f"values must be one of {', '.join(get_args(Values))}, got {self.values!r}", code="LW390"
+            )
         if self.tables is not None and (self.tables < 1 or self.values != "zero-one"):
             raise ParameterError(
-                f"tables must be at least 1 and have zero-one values, got {self.tables} with {self.values!r}"
+                f"tables must be at least 1 and have zero-one values, got {self.tables} with {self.values!r}",
+                code="LW390",
             )
 
     def sensitivity(self, neighbours: Neighbours) -> int:
@@ -73,6 +76,8 @@ class Family:
         Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", (3.4) and (3.5).
         """
         if neighbours not in get_args(Neighbours):
-            raise ParameterError(f"neighbours must be one of {', '.join(get_args(Neighbours))}, got {neighbours!r}")
+            raise ParameterError(
+                f"neighbours must be one of {', '.join(get_args(Neighbours))}, got {neighbours!r}", code="LW390"
+            )
         is_twice = neighbours == "replace-one" and (self.tables is not None or self.values == "signed")
         return (self.tables or self.statistics) * (2 if is_twice else 1)

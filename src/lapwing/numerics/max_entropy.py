@@ -101,7 +101,9 @@ def _check(matrix: "csr_array", targets: np.ndarray, noise: float) -> None:
     """Refuse what is no program, or no noise."""
     check_program(matrix, targets)
     if not 0.0 < noise < math.inf:
-        raise ParameterError(f"noise must be finite and above 0, got {noise}; give its standard deviation")
+        raise ParameterError(
+            f"noise must be finite and above 0, got {noise}; give its standard deviation", code="LW390"
+        )
 
 
 def _rounded(matrix: "csr_array", targets: np.ndarray, noise: float, start: np.ndarray) -> np.ndarray:

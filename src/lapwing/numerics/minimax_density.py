@@ -105,12 +105,15 @@ def check_program(matrix: "csr_array", targets: np.ndarray) -> None:
     statistics, points = matrix.shape
     if not statistics or not points:
         raise ParameterError(
-            f"a density needs at least 1 statistic and 1 point, got {statistics} and {points}; ask for more"
+            f"a density needs at least 1 statistic and 1 point, got {statistics} and {points}; ask for more",
+            code="LW390",
         )
     if targets.shape != (statistics,):
-        raise ParameterError(f"each of the {statistics} statistics needs one target, got {targets.shape}")
+        raise ParameterError(f"each of the {statistics} statistics needs one target, got {targets.shape}", code="LW390")
     if not (np.isfinite(targets).all() and np.isfinite(matrix.data).all()):
-        raise ParameterError("statistics and their targets must be finite numbers; check the functions' bounds")
+        raise ParameterError(
+            "statistics and their targets must be finite numbers; check the functions' bounds", code="LW390"
+        )
 
 
 def certified_density(

@@ -35,7 +35,8 @@ class NetChoice:
     def __post_init__(self) -> None:
         if self.dimensions < 0 or not self.alpha > 0:
             raise ParameterError(
-                f"a net needs dimensions of at least 0 and alpha above 0, got {self.dimensions} and {self.alpha}"
+                f"a net needs dimensions of at least 0 and alpha above 0, got {self.dimensions} and {self.alpha}",
+                code="LW390",
             )
 
     def spacing(self, radius: int) -> int:
@@ -147,4 +148,4 @@ def _with_alpha(log_points: float, alpha: float, columns: int) -> NetChoice:
 
 def _check(cells: float, columns: int) -> None:
     if not 1 <= cells < math.inf or columns < 0:
-        raise ParameterError(f"a net needs at least 1 cell and 0 columns, got {cells} and {columns}")
+        raise ParameterError(f"a net needs at least 1 cell and 0 columns, got {cells} and {columns}", code="LW390")

@@ -150,7 +150,9 @@ def sum_tail(kind: Literal["laplace", "gaussian"], parameter: Fraction, terms: i
     (5, 20)
     """
     if not 1 <= terms <= _MOST_TERMS:
-        raise ParameterError(f"a sum of noise has from 1 to 2**30 terms, got {terms}; count the noisy numbers")
+        raise ParameterError(
+            f"a sum of noise has from 1 to 2**30 terms, got {terms}; count the noisy numbers", code="LW390"
+        )
     parameter, failure = _checked(parameter, failure)
     one = _laplace_tail if kind == "laplace" else _gaussian_tail
     # Each term beyond its own tail with probability failure / terms at most: better than the rest where noise is rare.
@@ -261,7 +263,9 @@ def _gaussian_masses(sigma_squared: Fraction) -> np.ndarray:
 def _checked(parameter: Fraction, failure: Failure) -> tuple[Fraction, Fraction]:
     """Return both as exact numbers; a ParameterError outside their ranges."""
     if not 0 < parameter <= _LARGEST:
-        raise ParameterError(f"a noise parameter must be above 0 and at most 2**120, got {parameter}")
+        raise ParameterError(f"a noise parameter must be above 0 and at most 2**120, got {parameter}", code="LW390")
     if not _LEAST_FAILURE <= failure < 1:
-        raise ParameterError(f"a failure probability must be from 1e-300 to below 1, got {failure}; lower confidence")
+        raise ParameterError(
+            f"a failure probability must be from 1e-300 to below 1, got {failure}; lower confidence", code="LW390"
+        )
     return Fraction(parameter), Fraction(failure)

@@ -54,7 +54,9 @@ class ReleaseNoise:
         for field in fields(self):
             size = getattr(self, field.name)
             if not 0 <= size < math.inf:
-                raise ParameterError(f"the noise of {field.name} must be finite and at least 0, got {size}")
+                raise ParameterError(
+                    f"the noise of {field.name} must be finite and at least 0, got {size}", code="LW390"
+                )
 
 
 def theorem_5_5(choice: NetChoice, noise: ReleaseNoise, columns: int, degree: int) -> float:
@@ -179,7 +181,8 @@ def paper_noise(rows: float, columns: int, epsilon: float) -> ReleaseNoise:
     if not (1 <= rows < math.inf and 0 < epsilon < math.inf) or columns < 1:
         raise ParameterError(
             "the paper's noise needs at least 1 row, at least 1 column and a finite epsilon above 0, "
-            f"got {rows}, {columns} and {epsilon}"
+            f"got {rows}, {columns} and {epsilon}",
+            code="LW390",
         )
     choice = private_net(rows, columns)
     cells = math.floor(net_size_bound(choice.dimensions, choice.alpha))
@@ -254,7 +257,8 @@ def noise_of_sums(
     """
     if not (0 < rows < math.inf and 0 < level < math.inf) or cells < 1:
         raise ParameterError(
-            f"noise of sums needs rows and a level above 0 and at least 1 cell, got {rows}, {level} and {cells}"
+            f"noise of sums needs rows and a level above 0 and at least 1 cell, got {rows}, {level} and {cells}",
+            code="LW390",
         )
     moved = count_noise + count_noise_squared / level + (1 + count_noise / level) * sum_noise
     return ReleaseNoise(

@@ -56,7 +56,9 @@ def check_delta(delta: Fraction) -> None:
     """Refuse a delta for which no threshold is computed: outside 1e-300 to 1/2."""
     if not LEAST_DELTA <= delta <= LARGEST_DELTA:
         shown = f"{float(delta):.6g}" if abs(delta) < _SHOWN else "far more"
-        raise ParameterError(f"the delta of a selection must be from 1e-300 to 0.5, got {shown}; give one such as 1e-9")
+        raise ParameterError(
+            f"the delta of a selection must be from 1e-300 to 0.5, got {shown}; give one such as 1e-9", code="LW311"
+        )
 
 
 @lru_cache(maxsize=256)
@@ -102,7 +104,8 @@ def selection_threshold(
     """
     if kind not in ("laplace", "gaussian") or not 0 < parameter <= 2**120 or max_rows < 1:
         raise ParameterError(
-            "a threshold needs laplace or gaussian noise of a positive parameter, and at least one row"
+            "a threshold needs laplace or gaussian noise of a positive parameter, and at least one row",
+            code="LW390",
         )
     check_delta(delta)
     digits = _DIGITS + len(str(int(1 / delta))) + len(str(max_rows)) + len(str(int(parameter)))

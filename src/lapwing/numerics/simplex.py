@@ -45,9 +45,11 @@ def project_to_simplex(values: np.ndarray, total: float) -> np.ndarray:
     shape = np.shape(values)
     flat = np.asarray(values, dtype=np.float64).reshape(-1)
     if not math.isfinite(total) or total < 0:
-        raise ParameterError(f"the total of a projection must be finite and at least 0, got {total}")
+        raise ParameterError(f"the total of a projection must be finite and at least 0, got {total}", code="LW390")
     if flat.size == 0 or not np.isfinite(flat).all():
-        raise ParameterError("only one or more finite values can be projected on a simplex; check the values")
+        raise ParameterError(
+            "only one or more finite values can be projected on a simplex; check the values", code="LW390"
+        )
     if total == 0:
         return np.zeros(shape)
 

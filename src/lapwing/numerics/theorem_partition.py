@@ -56,7 +56,9 @@ def theorem_partition(x: np.ndarray, blocks: int) -> np.ndarray:
     True
     """
     if float((x * x).sum(axis=1).max(initial=0.0)) > 1 + 1e-9:
-        raise ParameterError("rows of the theorem's partition must have a norm of at most 1; scale them first")
+        raise ParameterError(
+            "rows of the theorem's partition must have a norm of at most 1; scale them first", code="LW390"
+        )
     choice = anonymous_net(max(1, math.isqrt(max(blocks, 0))), x.shape[1])
     return equipartition(_net_cells(x, choice), blocks)
 

@@ -214,4 +214,6 @@ def stopped_bound(
 def check_rows(rows: float) -> None:
     """Refuse a number of rows that is not above 0."""
     if not rows > 0:
-        raise ParameterError(f"rows must be above 0, got {rows}; give a public guess of the number of rows")
+        raise ParameterError(
+            f"rows must be above 0, got {rows}; give a public guess of the number of rows", code="LW390"
+        )

@@ -187,7 +187,7 @@ def default_shares(deltas: Sequence[float], depth: int, notion: Notion, root: Ro
     [0.0, 0.0, 0.9, 0.0, 0.05, 0.0, 0.05]
     """
     if not 0 <= depth < len(deltas):
-        raise ParameterError(f"depth must be from 0 to {len(deltas) - 1}, got {depth}")
+        raise ParameterError(f"depth must be from 0 to {len(deltas) - 1}, got {depth}", code="LW390")
     main = optimal_shares(deltas[: depth + 1], notion, root)
     deep = [depth + step for step in DEEP_STEPS if depth + step < len(deltas)]
     if not deep or not sum(main):
@@ -231,7 +231,9 @@ def chosen_depth(
     12
     """
     if len(deltas) != len(resolutions):
-        raise ParameterError(f"there are {len(deltas)} deltas and {len(resolutions)} resolutions; give one per level")
+        raise ParameterError(
+            f"there are {len(deltas)} deltas and {len(resolutions)} resolutions; give one per level", code="LW390"
+        )
     spent = float(1 - DEEP_SHARE) if notion == "pure" else math.sqrt(1 - DEEP_SHARE)
     estimates = noise / spent * _least_factors(_checked(deltas), notion, root) + np.array(resolutions, dtype=np.float64)
     return int(estimates.argmin())
@@ -272,7 +274,9 @@ def _first(root: Root) -> int:
 
 def _checked(deltas: Sequence[float]) -> tuple[float, ...]:
     if not 1 <= len(deltas) <= MAX_LEVELS or not all(0 <= delta < math.inf for delta in deltas):
-        raise ParameterError(f"deltas must be 1 to {MAX_LEVELS} finite numbers, at least 0; check the tree's sides")
+        raise ParameterError(
+            f"deltas must be 1 to {MAX_LEVELS} finite numbers, at least 0; check the tree's sides", code="LW390"
+        )
     return tuple(float(delta) for delta in deltas)
 
 
@@ -285,7 +289,9 @@ def _smallest(levels: int, root: Root) -> Floats:
 def _paper_parts(deltas: Sequence[float], notion: Notion, root: Root) -> Floats:
     parts: Floats = np.array(_checked(deltas)) ** (0.5 if notion == "pure" else 2 / 3)
     if (parts <= 0).any():
-        raise ParameterError("the paper's noise scales need every delta above 0; leave out levels that divide nothing")
+        raise ParameterError(
+            "the paper's noise scales need every delta above 0; leave out levels that divide nothing", code="LW390"
+        )
     parts[: _first(root)] = 0.0
     parts /= max(float(parts.sum()), 1e-300)
     return parts

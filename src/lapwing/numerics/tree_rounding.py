@@ -110,7 +110,7 @@ def consistent_counts(
     [[8], [6, 2]]
     """
     if how not in ("uniform", "proportional"):
-        raise ParameterError(f"how must be uniform or proportional, got {how!r}")
+        raise ParameterError(f"how must be uniform or proportional, got {how!r}", code="LW390")
     check_levels(noisy_levels, splits, [0.0] * len(noisy_levels))
     left_part = _uniform_left if how == "uniform" else _proportional_left
     final = [np.maximum(noisy_levels[0], 0)]

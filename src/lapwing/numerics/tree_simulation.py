@@ -63,7 +63,8 @@ class NoiseTree:
         if not len(self.splits) + 1 == len(self.diameters) == len(self.parameters):
             raise ParameterError(
                 f"a tree of {len(self.splits)} splits needs {len(self.splits) + 1} diameters and noise parameters, "
-                f"got {len(self.diameters)} and {len(self.parameters)}"
+                f"got {len(self.diameters)} and {len(self.parameters)}",
+                code="LW390",
             )
 
     @property
@@ -222,7 +223,9 @@ def affordable_simulations(tree: NoiseTree, gamma: float) -> int:
 
 def _check_gamma(gamma: float) -> None:
     if not 0 < gamma < 1:
-        raise ParameterError(f"gamma must be above 0 and below 1, got {gamma}; give a failure probability such as 0.05")
+        raise ParameterError(
+            f"gamma must be above 0 and below 1, got {gamma}; give a failure probability such as 0.05", code="LW390"
+        )
 
 
 def _rank(gamma: float, simulations: int) -> int:
@@ -231,7 +234,8 @@ def _rank(gamma: float, simulations: int) -> int:
     if rank < 1:
         raise ParameterError(
             f"a certificate that fails with probability {gamma} needs at least {math.ceil(1 / gamma) - 1} simulations, "
-            f"got {simulations}; give more, or a larger gamma"
+            f"got {simulations}; give more, or a larger gamma",
+            code="LW804",
         )
     return rank
 
@@ -239,7 +243,7 @@ def _rank(gamma: float, simulations: int) -> int:
 def _transports(tree: NoiseTree, simulations: int, rng: np.random.Generator, *, whole: bool) -> Floats:
     """Return the transport that the noise causes at most, one number per simulation."""
     if simulations < 1:
-        raise ParameterError(f"simulations must be at least 1, got {simulations}")
+        raise ParameterError(f"simulations must be at least 1, got {simulations}", code="LW390")
     # Many trees at once: one more axis, in front.
     splits = [Split(split.axis + 1, split.parent) for split in tree.splits]
     axes = tree.diameters[0].ndim

@@ -61,12 +61,14 @@ class Split:
 
     def __post_init__(self) -> None:
         if self.axis < 0:
-            raise ParameterError(f"the axis of a split must be at least 0, got {self.axis}")
+            raise ParameterError(f"the axis of a split must be at least 0, got {self.axis}", code="LW390")
         parent = np.array(self.parent, dtype=np.int64)
         well_formed = parent.ndim == 1 and parent.size > 0 and parent[0] == 0 and np.isin(np.diff(parent), (0, 1)).all()
         counts = np.bincount(parent) if well_formed else np.zeros(1, dtype=np.intp)
         if counts.min() < 1 or counts.max() > 2:
-            raise ParameterError("a split must give each group above one child or two, in order; renumber its parents")
+            raise ParameterError(
+                "a split must give each group above one child or two, in order; renumber its parents", code="LW390"
+            )
         parent.setflags(write=False)
         object.__setattr__(self, "parent", parent)
         object.__setattr__(self, "families", _families(counts))
@@ -152,7 +154,8 @@ def level_shapes(splits: Sequence[Split], axes: int) -> list[tuple[int, ...]]:
         if split.axis >= axes or split.parents != shapes[-1][split.axis]:
             raise ParameterError(
                 f"split {level} divides {split.parents} groups of axis {split.axis}, the table has shape {shapes[-1]}; "
-                "give the splits from the root downwards"
+                "give the splits from the root downwards",
+                code="LW390",
             )
         shapes.append(split.below(shapes[-1]))
     return shapes
@@ -186,9 +189,13 @@ def pooled_variances(level_variances: Sequence[float]) -> list[float]:
 
 def _check_variances(variances: Sequence[float]) -> None:
     if not all(variance >= 0 for variance in variances):
-        raise ParameterError("the noise variance of a level must be at least 0; give inf for a level without counts")
+        raise ParameterError(
+            "the noise variance of a level must be at least 0; give inf for a level without counts", code="LW390"
+        )
     if not variances or math.isinf(variances[-1]):
-        raise ParameterError("the deepest level must have noisy counts; end the tree on a level with budget")
+        raise ParameterError(
+            "the deepest level must have noisy counts; end the tree on a level with budget", code="LW390"
+        )
 
 
 def _combined(variance: float, below: Floats) -> tuple[Floats, Floats]:
@@ -353,15 +360,20 @@ def check_levels(levels: Sequence[npt.NDArray[Any] | None], splits: Sequence[Spl
     if not len(levels) == len(splits) + 1 == len(variances):
         raise ParameterError(
             f"a tree of {len(splits)} splits needs {len(splits) + 1} levels and variances, "
-            f"got {len(levels)} and {len(variances)}"
+            f"got {len(levels)} and {len(variances)}",
+            code="LW390",
         )
     _check_variances(variances)
     for level, (counts, variance) in enumerate(zip(levels, variances, strict=True)):
         if (counts is None) != math.isinf(variance):
-            raise ParameterError(f"level {level} must have either noisy counts and a finite variance, or neither")
+            raise ParameterError(
+                f"level {level} must have either noisy counts and a finite variance, or neither", code="LW390"
+            )
     leaf = levels[-1]
     assert leaf is not None
     for level, (counts, shape) in enumerate(zip(levels, level_shapes(splits, leaf.ndim), strict=True)):
         if counts is not None and counts.shape != shape:
-            raise ParameterError(f"level {level} must have shape {shape}, got {counts.shape}; give one cell per group")
+            raise ParameterError(
+                f"level {level} must have shape {shape}, got {counts.shape}; give one cell per group", code="LW390"
+            )
     return leaf.ndim

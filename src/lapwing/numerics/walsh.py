@@ -38,7 +38,9 @@ def walsh_transform(values: np.ndarray) -> np.ndarray:
     """
     size = values.size
     if values.ndim != 1 or size == 0 or size & (size - 1):
-        raise ParameterError(f"a Walsh transform needs 2**p values, got {size}; give one per point of the cube")
+        raise ParameterError(
+            f"a Walsh transform needs 2**p values, got {size}; give one per point of the cube", code="LW390"
+        )
     sums = values.astype(np.int64)
     half = 1
     while half < size:

@@ -64,7 +64,9 @@ def weighted_sum_tail(
     90.0
     """
     if parameter <= 0 or not 0 < failure < 1 or (factors < 0).any() or (terms < 0).any():
-        raise ParameterError("weighted noise needs a positive parameter, factors and terms from 0 up, 0 < failure < 1")
+        raise ParameterError(
+            "weighted noise needs a positive parameter, factors and terms from 0 up, 0 < failure < 1", code="LW390"
+        )
     is_used = (factors > 0) & (terms > 0)
     used, count = factors[is_used], terms[is_used].astype(np.float64)
     if used.size <= 1:  # no weights to speak of: the tails of plain sums are sharper

@@ -92,7 +92,7 @@ class CategorySelection:
 
     def __post_init__(self) -> None:
         if self.cost.amount <= 0:
-            raise ParameterError("a question must cost more than 0; give it a share of the budget")
+            raise ParameterError("a question must cost more than 0; give it a share of the budget", code="LW641")
         check_delta(self.delta)
         _check_between("the prefix of a selection", 1 if self.prefix is None else self.prefix, LONGEST_TEXT)
         _check_between("the most texts of a selection", self.most, MOST_TEXTS)
@@ -124,7 +124,8 @@ class CategorySelection:
         """Refuse a column whose texts are listed, or are no texts."""
         if not (field.open and field.type == "string"):
             raise ParameterError(
-                f'texts are selected in open string fields only, and "{field.name}" is none; count it instead'
+                f'texts are selected in open string fields only, and "{field.name}" is none; count it instead',
+                code="LW641",
             )
 
     def to_dict(self) -> dict[str, Any]:
@@ -154,7 +155,7 @@ class CategorySelection:
 def _check_between(name: str, value: int, most: int) -> None:
     """Refuse what is no whole number from 1 on, up to a limit."""
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise ParameterError(f"{name} must be a whole number from 1 to {most}, got {value!r}")
+        raise ParameterError(f"{name} must be a whole number from 1 to {most}, got {value!r}", code="LW641")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -185,15 +186,21 @@ class SelectedTexts:
     def __post_init__(self) -> None:
         question, texts = self.question, self.texts
         if self.counts.dtype != np.int64 or self.counts.shape != (len(texts),):
-            raise ParameterError(f"{len(texts)} selected texts need as many counts in int64, got {self.counts.shape}")
+            raise ParameterError(
+                f"{len(texts)} selected texts need as many counts in int64, got {self.counts.shape}", code="LW643"
+            )
         longest = question.prefix or LONGEST_TEXT
         is_sorted = all(one < other for one, other in pairwise(texts))
         if not is_sorted or len(texts) > question.most or any(len(text) > longest for text in texts):
-            raise ParameterError("selected texts must be distinct, sorted, and no more or longer than was asked for")
+            raise ParameterError(
+                "selected texts must be distinct, sorted, and no more or longer than was asked for", code="LW643"
+            )
         if not all(map(can_be_listed, texts)):
-            raise ParameterError("selected texts must be printable and not empty; the record is damaged")
+            raise ParameterError("selected texts must be printable and not empty; the record is damaged", code="LW643")
         if texts and int(self.counts.min()) < self.threshold:
-            raise ParameterError(f"selected texts must reach the threshold {self.threshold}; the record is damaged")
+            raise ParameterError(
+                f"selected texts must reach the threshold {self.threshold}; the record is damaged", code="LW643"
+            )
         object.__setattr__(self, "counts", read_only(self.counts))
 
     @property

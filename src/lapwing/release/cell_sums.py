@@ -73,31 +73,41 @@ class CellSums:
 
     def __post_init__(self) -> None:
         if self.summed not in get_args(Summed):
-            raise ParameterError(f"summed must be one of {', '.join(get_args(Summed))}, got {self.summed!r}")
+            raise ParameterError(
+                f"summed must be one of {', '.join(get_args(Summed))}, got {self.summed!r}", code="LW641"
+            )
         if (self.damping is not None) != (self.summed == "damped means"):
-            raise ParameterError(f"damped means, and nothing else, need a damping, got {self.damping!r}")
+            raise ParameterError(f"damped means, and nothing else, need a damping, got {self.damping!r}", code="LW641")
         if self.damping is not None and (type(self.damping) is not int or not 1 <= self.damping <= MOST_DAMPING):
-            raise ParameterError(f"a damping must be a whole number from 1 to 2**31, got {self.damping!r}")
+            raise ParameterError(
+                f"a damping must be a whole number from 1 to 2**31, got {self.damping!r}", code="LW641"
+            )
         if self.damping is not None and self.coordinates.bits > MOST_MEAN_BITS:
-            raise ParameterError(f"damped means need coordinates of at most {MOST_MEAN_BITS} bits; use fewer")
+            raise ParameterError(
+                f"damped means need coordinates of at most {MOST_MEAN_BITS} bits; use fewer", code="LW641"
+            )
         if self.cost.amount <= 0:
-            raise ParameterError("a question must cost more than 0; give it a share of the budget")
+            raise ParameterError("a question must cost more than 0; give it a share of the budget", code="LW641")
         if self.projection is not None:
             self._check_projection(self.projection)
         if self.cells * self.width > MAX_CELLS:
             raise CapacityError(
                 f"{self.cells} cells of {self.width} numbers are above {MAX_CELLS} "
-                f"({8 * self.cells * self.width / 2**20:.0f} MiB); use fewer cells"
+                f"({8 * self.cells * self.width / 2**20:.0f} MiB); use fewer cells",
+                code="LW502",
             )
 
     def _check_projection(self, projection: Projection) -> None:
         """Refuse directions of other vectors, and such that could leave the range in which floats are exact."""
         if projection.width != self.coordinates.size:
             raise ParameterError(
-                f"directions of {projection.width} coordinates do not fit vectors of {self.coordinates.size}"
+                f"directions of {projection.width} coordinates do not fit vectors of {self.coordinates.size}",
+                code="LW641",
             )
         if projection.reach(self.coordinates.row_norm) > LARGEST_PROJECTION:
-            raise ParameterError("projections on these directions could pass 2**40; scale the directions down")
+            raise ParameterError(
+                "projections on these directions could pass 2**40; scale the directions down", code="LW641"
+            )
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -194,7 +204,8 @@ class NoisySums:
         if self.values.dtype != np.int64 or self.values.shape != self.question.shape:
             raise ParameterError(
                 f"an answer to {self.question.kind} must be int64 of shape {self.question.shape}, got "
-                f"{self.values.dtype} of shape {self.values.shape}"
+                f"{self.values.dtype} of shape {self.values.shape}",
+                code="LW643",
             )
         object.__setattr__(self, "values", read_only(self.values))
 

@@ -80,7 +80,8 @@ class CellTree:
         if not 0 <= self.first <= len(self.schedule) <= MAX_DEPTH:
             raise ParameterError(
                 f"the first level of a tree of cells must lie from 0 to its {len(self.schedule)} levels, at most "
-                f"{MAX_DEPTH}, got {self.first}; use fewer levels"
+                f"{MAX_DEPTH}, got {self.first}; use fewer levels",
+                code="LW641",
             )
         self._check_columns()
         cuts = np.zeros((len(self.schedule) + 1, len(self.columns)), dtype=np.int64)
@@ -88,9 +89,11 @@ class CellTree:
         object.__setattr__(self, "_depths", read_only(np.cumsum(cuts, axis=0)))
         chosen = np.empty((0, len(self.columns)), dtype=np.int64) if self.chosen is None else self.chosen
         if chosen.dtype != np.int64 or chosen.ndim != 2 or chosen.shape[1] != len(self.columns):
-            raise ParameterError(f"split cells must be int64 with {len(self.columns)} columns, got {chosen.dtype}")
+            raise ParameterError(
+                f"split cells must be int64 with {len(self.columns)} columns, got {chosen.dtype}", code="LW641"
+            )
         if self.first == len(self.schedule) and chosen.size:
-            raise ParameterError("a tree of cells has no level below the split ones; use more levels")
+            raise ParameterError("a tree of cells has no level below the split ones; use more levels", code="LW641")
         self._check_cells(chosen)
         object.__setattr__(self, "chosen", read_only(chosen))
         object.__setattr__(self, "decisions", tuple(read_only(each, np.dtype(np.bool_)) for each in self.decisions))
@@ -99,29 +102,37 @@ class CellTree:
     def _check_columns(self) -> None:
         """Refuse columns, hierarchies and schedules that do not go together."""
         if not self.columns or len(set(self.columns)) != len(self.columns):
-            raise ParameterError(f"a tree of cells needs distinct columns, got {self.columns}; name each column once")
+            raise ParameterError(
+                f"a tree of cells needs distinct columns, got {self.columns}; name each column once", code="LW641"
+            )
         if len(self.columns) != len(self.hierarchies):
             raise ParameterError(
                 f"a tree of cells has {len(self.columns)} columns and {len(self.hierarchies)} hierarchies; "
-                "give one each"
+                "give one each",
+                code="LW641",
             )
         if not all(0 <= place < len(self.columns) for place in self.schedule):
-            raise ParameterError(f"a schedule holds positions of the {len(self.columns)} columns, got another number")
+            raise ParameterError(
+                f"a schedule holds positions of the {len(self.columns)} columns, got another number", code="LW641"
+            )
         for place, (name, nested) in enumerate(zip(self.columns, self.hierarchies, strict=True)):
             if self.schedule.count(place) != nested.depth:
                 raise ParameterError(
                     f"the schedule divides {name!r} {self.schedule.count(place)} times, its hierarchy has "
-                    f"{nested.depth} levels; schedule each level once"
+                    f"{nested.depth} levels; schedule each level once",
+                    code="LW641",
                 )
 
     def _check_cells(self, cells: np.ndarray) -> None:
         """Refuse cells of the first level that do not exist, repeat or are out of order."""
         check_listed(cells.size)
         if len(cells) and ((cells < 0) | (cells >= np.array(self.shape))).any():
-            raise ParameterError("a split cell lies outside its level; the record is damaged")
+            raise ParameterError("a split cell lies outside its level; the record is damaged", code="LW643")
         ranks = self.ranks_of(cells)
         if not (ranks[1:] > ranks[:-1]).all():
-            raise ParameterError("split cells must be distinct and in the order of their ranks; sort them")
+            raise ParameterError(
+                "split cells must be distinct and in the order of their ranks; sort them", code="LW641"
+            )
 
     def _check_decisions(self) -> None:
         """Refuse decisions that are not one per cell that can be divided."""
@@ -131,7 +142,8 @@ class CellTree:
         if given != wanted:
             raise ParameterError(
                 f"a tree of cells needs {sum(wanted)} decisions on {len(wanted)} levels, one per cell that can be "
-                f"divided, got {sum(given)} on {len(given)}; the record is damaged"
+                f"divided, got {sum(given)} on {len(given)}; the record is damaged",
+                code="LW643",
             )
 
     @property
@@ -303,7 +315,7 @@ class CellTree:
         """Return the tree split as `splits_to_dict` wrote; sizes are checked before memory is taken."""
         split, sizes = read_key(values, "split", int), read_list(values, "sizes", int)
         if min([split, *sizes]) < 0:
-            raise ParameterError("a tree of cells must list 0 cells or more; the record is damaged")
+            raise ParameterError("a tree of cells must list 0 cells or more; the record is damaged", code="LW643")
         check_listed(split * len(self.columns) + sum(sizes))
         packed = zip(read_list(values, "decisions", str), sizes, strict=True)
         return self.grown(
@@ -317,5 +329,6 @@ def check_listed(numbers: int) -> None:
     if numbers > MAX_CELLS:
         raise CapacityError(
             f"a tree of cells lists more than {MAX_CELLS} numbers, one per cell and column; use fewer levels, a larger "
-            "threshold or fewer columns"
+            "threshold or fewer columns",
+            code="LW503",
         )

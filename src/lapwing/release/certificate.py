@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Self, cast
 
@@ -36,6 +37,7 @@ CERTIFIED = "certified error"
 ROWS_WITHIN = "number of rows"
 """Kind of the statement that says how far a noisy number of rows may be off."""
 _MAX_VALUE = 1e300
+_refused = partial(ParameterError, code="LW621")
 _ENTRY = ("dataset", "release_id")
 
 
@@ -60,7 +62,7 @@ class Statement:
     def __post_init__(self) -> None:
         is_number = isinstance(self.value, float | int) and not isinstance(self.value, bool)
         if self.value is not None and not (is_number and abs(self.value) <= _MAX_VALUE):
-            raise ParameterError(f"the value of the statement {self.kind!r} must be a finite number; leave it out")
+            raise _refused(f"the value of the statement {self.kind!r} must be a finite number; leave it out")
 
     @property
     def is_headline(self) -> bool:
@@ -185,39 +187,37 @@ class Certificate:
         )
         field = unit_field(self.privacy_unit)
         if self.privacy_unit != (ROW if field is None and self.max_rows == 1 else f"{field}:{self.max_rows}"):
-            raise ParameterError(
+            raise _refused(
                 f"the privacy unit of a certificate of max_rows {self.max_rows} must be FIELD:{self.max_rows}, or row "
                 f"for 1, got {self.privacy_unit!r}"
             )
         object.__setattr__(self, "settings", MappingProxyType(_plain(self.settings)))
         for line in self.lines:
             if (line.relation, line.max_rows, line.cost.notion) != (self.relation, self.max_rows, self.total.notion):
-                raise ParameterError(f"a cost line of {', '.join(line.columns)} is of other terms than the release")
+                raise _refused(f"a cost line of {', '.join(line.columns)} is of other terms than the release")
         spent = sum((line.cost.amount for line in self.lines), Fraction(0))
         if spent != self.total.amount:
-            raise ParameterError(
-                f"the cost lines sum to {spent} and the total says {self.total.amount}; charge exactly"
-            )
+            raise _refused(f"the cost lines sum to {spent} and the total says {self.total.amount}; charge exactly")
         self._check_request()
         if any(rows is not None and rows < 0 for rows in (self.public_rows, self.released_rows, self.written_rows)):
-            raise ParameterError("numbers of rows on a certificate must be at least 0")
+            raise _refused("numbers of rows on a certificate must be at least 0")
 
     def _check_request(self) -> None:
         """Refuse a total above the request, and (ε, δ) pairs beside pure ε."""
         if (self.requested_epsilon is None) == (self.requested_rho is None):
-            raise ParameterError("a certificate needs the requested epsilon or the requested rho, not both")
+            raise _refused("a certificate needs the requested epsilon or the requested rho, not both")
         is_pure = self.total.notion == "pure"
         if is_pure != (self.requested_epsilon is not None and self.requested_delta is None):
-            raise ParameterError(f"a {self.total.notion} total does not answer the request; epsilon alone is pure")
+            raise _refused(f"a {self.total.notion} total does not answer the request; epsilon alone is pure")
         limit = self.requested_epsilon if is_pure else self.requested_rho
         if limit is not None and self.total.amount > limit:
-            raise ParameterError(f"the release cost {self.total.amount}, more than the {limit} that was requested")
+            raise _refused(f"the release cost {self.total.amount}, more than the {limit} that was requested")
         if is_pure and self.epsilons:
-            raise ParameterError("a pure release has one epsilon at every delta; leave the list of epsilons out")
+            raise _refused("a pure release has one epsilon at every delta; leave the list of epsilons out")
         if not all(0 < delta < 1 and epsilon >= 0 for delta, epsilon in self.epsilons):
-            raise ParameterError("epsilons of a certificate need delta in (0, 1) and epsilon of at least 0")
+            raise _refused("epsilons of a certificate need delta in (0, 1) and epsilon of at least 0")
         if not 0 <= self.delta < 1 or any(delta < self.delta for delta, _ in self.epsilons):
-            raise ParameterError("the delta of a certificate must be part of the delta of each of its epsilons")
+            raise _refused("the delta of a certificate must be part of the delta of each of its epsilons")
 
     @property
     def together(self) -> Together | None:
@@ -340,7 +340,7 @@ class Certificate:
     def from_dict(cls, values: object) -> Self:
         """Read back what `to_dict` wrote; a ParameterError where it is something else."""
         if read_key(values, "format", int) != FORMAT:
-            raise ParameterError(f"the certificate must be of format {FORMAT}; update lapwing to read newer ones")
+            raise ParameterError(f"the certificate is of another format than {FORMAT}; update lapwing", code="LW604")
         asked = read_key(values, "requested", dict)
         epsilons = tuple(
             (read_rational(read_key(pair, "delta", dict)), read_rational(read_key(pair, "epsilon", dict)))
@@ -383,7 +383,7 @@ def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
     except (TypeError, ValueError, RecursionError):
         copy = None
     if copy is None:
-        raise ParameterError("the settings of a certificate must be plain JSON values")
+        raise _refused("the settings of a certificate must be plain JSON values")
     return cast("dict[str, Any]", copy)
 
 

@@ -93,7 +93,8 @@ def write_container(file: BinaryIO, documents: Mapping[str, object]) -> None:
     if document_bytes > MAX_DOCUMENT_BYTES or total > MAX_BYTES or len(arrays) >= 2**15:
         raise CapacityError(
             f"the release takes {total} bytes in {len(arrays)} arrays, more than a model file may hold; "
-            "use fewer atoms or coarser tables"
+            "use fewer atoms or coarser tables",
+            code="LW510",
         )
     with zipfile.ZipFile(file, "w") as archive:
         for name, content in entries.items():
@@ -130,7 +131,7 @@ def read_container(file: BinaryIO, documents: Iterable[str], with_arrays: Iterab
         entries = _check_entries(archive.infolist(), tuple(documents))
         # Every entry has bytes of its own: a few that many entries share cannot expand many times.
         if len(entries) != count or sum(info.compress_size for info in entries) >= size:
-            raise ParameterError("its directory does not describe the file")
+            raise ParameterError("its directory does not describe the file", code="LW643")
         contents = _contents(archive, entries)
     trees = {name: parse_document(contents[name], name) for name in documents}
     arrays = [_array(content) for name, content in sorted(contents.items()) if name not in trees]
@@ -173,7 +174,7 @@ def _with_arrays(tree: object, arrays: list[np.ndarray]) -> object:
         return {key: _with_arrays(value, arrays) for key, value in tree.items()}
     number = read_key(tree, "array", int)
     if not 0 <= number < len(arrays):
-        raise ParameterError(f"there is no array {number}")
+        raise ParameterError(f"there is no array {number}", code="LW643")
     return arrays[number]
 
 
@@ -181,15 +182,15 @@ def _check_end(file: BinaryIO) -> tuple[int, int]:
     """Refuse a zip that does not end in one plain end record behind a bounded directory; return bytes and entries."""
     size = file.seek(0, io.SEEK_END)
     if size > MAX_BYTES:
-        raise ParameterError(f"it is larger than {MAX_BYTES} bytes")
+        raise ParameterError(f"it is larger than {MAX_BYTES} bytes", code="LW643")
     file.seek(max(0, size - _END.size - 20))
     tail = file.read()
     # A 20-byte locator before the end record would send zipfile to a directory that was not checked.
     signature, disk, first_disk, here, entries, directory, offset, comment = _END.unpack(tail[-_END.size :])
     if signature != b"PK\5\6" or comment or tail[-_END.size - 20 :].startswith(b"PK\6\7"):
-        raise ParameterError("it does not end like a plain zip archive")
+        raise ParameterError("it does not end like a plain zip archive", code="LW643")
     if disk or first_disk or here != entries or directory > _MAX_DIRECTORY or offset + directory + _END.size != size:
-        raise ParameterError("its directory is damaged or too large")
+        raise ParameterError("its directory is damaged or too large", code="LW643")
     file.seek(0)
     return size, entries
 
@@ -199,17 +200,17 @@ def _check_entries(entries: list[zipfile.ZipInfo], documents: tuple[str, ...]) -
     names = [info.filename for info in entries]
     arrays = [name for name in names if _ARRAY_NAME.fullmatch(name)]
     if sorted(set(names)) != sorted(names):
-        raise ParameterError("an entry occurs twice")
+        raise ParameterError("an entry occurs twice", code="LW643")
     for kind, sentence in _KINDS.items():
         if kind in names and kind not in documents:
-            raise ParameterError(sentence)
+            raise ParameterError(sentence, code="LW603")
     if set(names) != {*documents, *arrays}:
-        raise ParameterError("it has entries that no model file has, or lacks one")
+        raise ParameterError("it has entries that no model file has, or lacks one", code="LW643")
     if sorted(arrays) != [f"a{number:05d}.npy" for number in range(len(arrays))]:
-        raise ParameterError("its arrays are not numbered from 0")
+        raise ParameterError("its arrays are not numbered from 0", code="LW643")
     for info in entries:
         if info.flag_bits or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise ParameterError("an entry is encrypted or packed in an unknown way")
+            raise ParameterError("an entry is encrypted or packed in an unknown way", code="LW643")
     return entries
 
 
@@ -225,7 +226,7 @@ def _contents(archive: zipfile.ZipFile, entries: list[zipfile.ZipInfo]) -> dict[
         with archive.open(info) as stream:
             content = stream.read(allowed + 1)
         if len(content) > allowed or len(content) != info.file_size:
-            raise ParameterError("an entry expands further than a model file may, or than it says")
+            raise ParameterError("an entry expands further than a model file may, or than it says", code="LW643")
         left -= len(content)
         left_for_documents -= len(content) if is_document else 0
         contents[info.filename] = content
@@ -241,13 +242,13 @@ def parse_document(content: bytes, name: str) -> object:
         If they are anything else.
     """
     if content.count(b"[") + content.count(b"{") > _MAX_CONTAINERS:
-        raise ParameterError(f"{name} has too many lists and objects")
+        raise ParameterError(f"{name} has too many lists and objects", code="LW643")
     tree = parse_json(content, name)
     level = [tree]
     for _ in range(_MAX_DEPTH):
         level = [child for parent in level for child in _children(parent)]
     if level:
-        raise ParameterError(f"{name} is nested deeper than {_MAX_DEPTH} levels")
+        raise ParameterError(f"{name} is nested deeper than {_MAX_DEPTH} levels", code="LW643")
     return tree
 
 
@@ -265,15 +266,15 @@ def _array(content: bytes) -> np.ndarray:
     """Return the array of NPY bytes, as a read-only view of them."""
     stream = io.BytesIO(content)
     if np.lib.format.read_magic(stream) != (1, 0):
-        raise ParameterError("an array is of an unknown NPY version")
+        raise ParameterError("an array is of an unknown NPY version", code="LW643")
     (length,) = struct.unpack("<H", content[8:10])
     # NumPy evaluates the header as Python text; only one exact form of it gets that far.
     if length > 512 or not _HEADER.fullmatch(content[10 : 10 + length]):
-        raise ParameterError("an array has an unusual header")
+        raise ParameterError("an array has an unusual header", code="LW643")
     shape, _, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=512)
     start = stream.tell()
     if dtype.str not in _DTYPES:
-        raise ParameterError(f"an array is of type {dtype.str}")
+        raise ParameterError(f"an array is of type {dtype.str}", code="LW643")
     if math.prod(shape) * dtype.itemsize != len(content) - start or start == len(content):
-        raise ParameterError("an array's shape does not fit its bytes")
+        raise ParameterError("an array's shape does not fit its bytes", code="LW643")
     return cast("np.ndarray", np.frombuffer(content, dtype=dtype, offset=start).reshape(shape))

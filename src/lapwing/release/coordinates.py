@@ -82,16 +82,26 @@ class Coordinates:
 
     def __post_init__(self) -> None:
         if not self.columns or len(set(self.columns)) != len(self.columns):
-            raise ParameterError(f"coordinates need distinct columns, got {self.columns}; name each column once")
+            raise ParameterError(
+                f"coordinates need distinct columns, got {self.columns}; name each column once", code="LW641"
+            )
         if not len(self.columns) == len(self.groupings) == len(self.kinds) == len(self.listed):
-            raise ParameterError("coordinates need one grouping, kind and number of listed codes for each column")
+            raise ParameterError(
+                "coordinates need one grouping, kind and number of listed codes for each column", code="LW641"
+            )
         if not all(0 <= listed <= each.reserved for listed, each in zip(self.listed, self.groupings, strict=True)):
-            raise ParameterError("coordinates can list only the reserved codes of their column; list 0 to all of them")
+            raise ParameterError(
+                "coordinates can list only the reserved codes of their column; list 0 to all of them", code="LW641"
+            )
         words = ((self.coding, Coding), (self.convex_set, ConvexSet), *((kind, ColumnKind) for kind in self.kinds))
         if not all(word in get_args(choices) for word, choices in words):
-            raise ParameterError("coordinates got a word that is no kind, coding or convex set; use those of the list")
+            raise ParameterError(
+                "coordinates got a word that is no kind, coding or convex set; use those of the list", code="LW641"
+            )
         if isinstance(self.bits, bool) or not 0 <= self.bits <= MOST_BITS:
-            raise ParameterError(f"bits of coordinates must be a whole number from 0 to {MOST_BITS}, got {self.bits}")
+            raise ParameterError(
+                f"bits of coordinates must be a whole number from 0 to {MOST_BITS}, got {self.bits}", code="LW641"
+            )
         if self.convex_set != "box":
             self._check_lines()
         self._check_sizes()
@@ -104,12 +114,14 @@ class Coordinates:
             memory = 8 * self.size**2 / 2**20
             raise CapacityError(
                 f"{self.size} coordinates are above {MOST_COORDINATES} (their second moment would take {memory:.0f} "
-                "MiB); leave columns out, or coarsen them"
+                "MiB); leave columns out, or coarsen them",
+                code="LW505",
             )
         for name, grouping in zip(self.columns, self.groupings, strict=True):
             if grouping.groups > MOST_GROUPS:
                 raise CapacityError(
-                    f'column "{name}" has {grouping.groups} groups, above {MOST_GROUPS}; use a coarser grouping'
+                    f'column "{name}" has {grouping.groups} groups, above {MOST_GROUPS}; use a coarser grouping',
+                    code="LW505",
                 )
 
     def _check_lines(self) -> None:
@@ -118,10 +130,13 @@ class Coordinates:
             if kind != "line" or listed:
                 raise ParameterError(
                     f'column "{name}" must be one coordinate in a {self.convex_set}, but has categories, special or '
-                    "missing values; use convex_set='box'"
+                    "missing values; use convex_set='box'",
+                    code="LW355",
                 )
         if self.coding != ("centred" if self.convex_set == "ball" else "unit"):
-            raise ParameterError(f"a {self.convex_set} does not go with {self.coding} coding; use the other one")
+            raise ParameterError(
+                f"a {self.convex_set} does not go with {self.coding} coding; use the other one", code="LW641"
+            )
 
     @property
     def unit(self) -> int:

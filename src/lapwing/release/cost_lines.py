@@ -74,13 +74,16 @@ class CostLine:
     def __post_init__(self) -> None:
         Terms(relation=self.relation, max_rows=self.max_rows)
         if self.candidates is not None and (self.candidates < 1 or self.noise is not None or self.level is not None):
-            raise ParameterError("the cost line of a selection needs at least one candidate, no noise and no level")
+            raise ParameterError(
+                "the cost line of a selection needs at least one candidate, no noise and no level", code="LW621"
+            )
         if self.delta is not None and not (0 < self.delta < 1 and self.noise is not None):
-            raise ParameterError("the delta of a cost line must be above 0 and below 1, and beside noise")
+            raise ParameterError("the delta of a cost line must be above 0 and below 1, and beside noise", code="LW621")
         if self.noise is not None and _loss(self.sensitivity, self.noise, self.cost.notion) > self.cost.amount:
             raise ParameterError(
                 f"a {self.question} over {', '.join(self.columns)} loses more privacy than the {self.cost} it is "
-                "charged; add noise or charge more"
+                "charged; add noise or charge more",
+                code="LW621",
             )
 
     @classmethod
@@ -244,10 +247,10 @@ def _noise_to_dict(noise: NoiseLaw) -> dict[str, str | float]:
 def _loss(sensitivity: Sensitivity, noise: NoiseLaw, notion: Notion) -> Fraction:
     """Return the ε or ρ that noise gives at this sensitivity (pure ε is worth ε²/2 of ρ)."""
     if sensitivity.l1 < 0 or sensitivity.l2_squared < 0:
-        raise ParameterError("a sensitivity must be at least 0")
+        raise ParameterError("a sensitivity must be at least 0", code="LW621")
     if noise.kind == "laplace":
         epsilon = Fraction(sensitivity.l1) / noise.parameter
         return epsilon if notion == "pure" else epsilon**2 / 2
     if notion == "pure":
-        raise ParameterError("Gaussian noise has no pure epsilon; use a zcdp budget")
+        raise ParameterError("Gaussian noise has no pure epsilon; use a zcdp budget", code="LW621")
     return Fraction(sensitivity.l2_squared) / (2 * noise.parameter)

@@ -306,8 +306,8 @@ def told_purchases(values: object) -> tuple[Purchase, ...]:
     try:
         return purchases_from(found)
     except SchemaError as error:
-        said = str(error)
-    raise ParameterError(said)
+        said, code = str(error), error.code
+    raise ParameterError(said, code=code)
 
 
 def pairs_to_dict(pairs: Pairs) -> list[dict[str, dict[str, str]]]:

@@ -16,7 +16,7 @@ import numpy as np
 from lapwing.errors import CapacityError, DataError, LapwingError, ParameterError
 from lapwing.release.cell_sums import NoisySums
 from lapwing.release.certificate import Certificate
-from lapwing.release.container import HOLDS_ONE, HOLDS_TWO, MALFORMED, read_container, write_container
+from lapwing.release.container import MALFORMED, read_container, write_container
 from lapwing.release.laws import Laws
 from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, check_groupings
 from lapwing.release.noise_law import NoiseLaw
@@ -94,7 +94,7 @@ def _check_question(schema: Schema, question: Question) -> None:
     if not isinstance(question, SelectWorst) or question.levels:
         check_groupings(schema, question.columns, question.groupings)
     elif not set(question.columns) <= {field.name for field in schema.columns}:
-        raise ParameterError("a selection names a column that is no modelled column of the schema")
+        raise ParameterError("a selection names a column that is no modelled column of the schema", code="LW643")
 
 
 def save_release(saved: SavedRelease, path: Path) -> None:
@@ -146,7 +146,8 @@ def write_documents(path: Path, documents: Mapping[str, Any]) -> None:
     else:
         return
     raise DataError(
-        f"the model file {path} cannot be written ({reason}); give a folder with space that you may write to"
+        f"the model file {path} cannot be written ({reason}); give a folder with space that you may write to",
+        code="LW112",
     )
 
 
@@ -189,7 +190,7 @@ def read_documents(
             return _read(file, path, kind, documents, read)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a usable path"
-    raise DataError(f"the model file {path} cannot be read ({reason}); check the path")
+    raise DataError(f"the model file {path} cannot be read ({reason}); check the path", code="LW602")
 
 
 def saved_of(trees: Mapping[str, Any]) -> SavedRelease:
@@ -214,17 +215,16 @@ def _read(
         trees = read_container(file, *documents)
         manifest = trees["manifest.json"]
         if (read_key(manifest, "kind", str), read_key(manifest, "format", int)) != kind:
-            raise ParameterError(f"its manifest is not of format {kind[1]}; update lapwing to read newer ones")
+            raise ParameterError(f"it is not of format {kind[1]}; update lapwing to read newer ones", code="LW604")
         found = read(trees)
     except MALFORMED as error:
         # Words of ours may quote the file: no control character of it reaches a terminal.
         text = str(error) if isinstance(error, LapwingError) else f"its contents are damaged ({type(error).__name__})"
+        code = error.code if isinstance(error, LapwingError) and error.code in ("LW603", "LW604") else "LW601"
         what = "".join(letter if letter.isprintable() else "?" for letter in text[:_MESSAGE_LENGTH])
     else:
         return found
-    raise DataError(
-        f"{path} {what}" if what in (HOLDS_ONE, HOLDS_TWO) else f"{path} is not a Lapwing model file: {what}"
-    )
+    raise DataError(f"{path} {what}" if code == "LW603" else f"{path} is not a Lapwing model file: {what}", code=code)
 
 
 def _model_to_tree(model: ReleasedModel) -> dict[str, object]:
@@ -288,7 +288,7 @@ def _model_from_tree(tree: object) -> ReleasedModel:
     for column in read_list(tree, "columns", dict):
         name = read_key(column, "name", str)
         if name in laws:
-            raise ParameterError("a column of the model occurs twice")
+            raise ParameterError("a column of the model occurs twice", code="LW643")
         laws[name] = _law_from_tree(column)
     part = read_optional(tree, "log_linear", dict)
     return ReleasedModel(
@@ -308,7 +308,7 @@ def _law_from_tree(tree: object) -> ColumnLaw:
         return Spans(read_key(tree, "starts", np.ndarray), read_key(tree, "stops", np.ndarray))
     if kind == "bernoulli":
         return Bernoulli(read_key(tree, "p", np.ndarray))
-    raise ParameterError(f"a column has the unknown law {kind!r}")
+    raise ParameterError(f"a column has the unknown law {kind!r}", code="LW643")
 
 
 def _laws_from_tree(tree: object) -> Laws:
@@ -338,8 +338,7 @@ def _check_tables(thetas: Sequence[np.ndarray], columns: int) -> None:
     most = MOST_TABLES + MOST_TABLES_PER_COLUMN * columns
     if len(thetas) > most or sum(theta.size for theta in thetas) > MOST_CELLS:
         raise CapacityError(
-            f"the log-linear part of a release of {columns} columns has more than {most} tables, or {MOST_CELLS} "
-            "cells; use fewer or coarser tables"
+            f"the log-linear part has more than {most} tables, or {MOST_CELLS} cells; coarsen them", code="LW510"
         )
 
 
@@ -362,7 +361,7 @@ def _answer_from_tree(entry: object) -> Answer:
     if isinstance(question, TreeCounts):
         return NoisyTree.of(question, counts, laws)
     if len(tables) != 1 or not isinstance(question, MarginalCounts):
-        raise ParameterError(f"a table over {question.columns} must have one answer, got {len(tables)}")
+        raise ParameterError(f"a table over {question.columns} must have one answer, got {len(tables)}", code="LW643")
     return NoisyCounts(question, counts[0], laws[0])
 
 
@@ -389,7 +388,9 @@ def _lowered(tree: object) -> object:
 def _check_listed(trees: Sequence[object]) -> None:
     """Refuse trees whose arrays would make too many list entries; one array may stand in many places."""
     if sum(map(_listed, trees)) > _MAX_LISTED:
-        raise CapacityError(f"the groupings of a release list more than {_MAX_LISTED} numbers; use coarser tables")
+        raise CapacityError(
+            f"the groupings of a release list more than {_MAX_LISTED} numbers; coarsen them", code="LW510"
+        )
 
 
 def _listed(tree: object) -> int:

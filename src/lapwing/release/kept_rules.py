@@ -44,7 +44,8 @@ class KeptRule:
         if self.provenance not in ("public", "assumed") or self.kept not in _KEPT or not 0 <= self.broke <= 1:
             raise ParameterError(
                 "a rule of a certificate is public or assumed, kept in the model or in the rows, and was broken by a "
-                "share from 0 to 1 before"
+                "share from 0 to 1 before",
+                code="LW621",
             )
 
     def to_dict(self) -> dict[str, Any]:

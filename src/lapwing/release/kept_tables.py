@@ -56,7 +56,8 @@ class KeptTable:
         if self.hold not in _HOLDS or not self.columns or min(self.cells, self.total) < 1 or not is_share:
             raise ParameterError(
                 "a public table of a certificate has columns, cells and a total of at least 1, is exact or a prior, "
-                "and the model before and after was off by a share from 0 to 1"
+                "and the model before and after was off by a share from 0 to 1",
+                code="LW621",
             )
 
     def to_dict(self) -> dict[str, Any]:

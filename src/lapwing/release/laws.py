@@ -84,21 +84,30 @@ class Laws:
         if pieces == 0 or self.stops.size != pieces or self.probabilities.size != pieces or self.offsets.size < 2:
             raise ParameterError(
                 f"a table of laws needs offsets and equally many starts, stops and probabilities, got "
-                f"{self.offsets.size}, {pieces}, {self.stops.size} and {self.probabilities.size}"
+                f"{self.offsets.size}, {pieces}, {self.stops.size} and {self.probabilities.size}",
+                code="LW640",
             )
         if self.offsets[0] != 0 or self.offsets[-1] != pieces or (self.offsets[1:] <= self.offsets[:-1]).any():
-            raise ParameterError(f"offsets of laws must increase from 0 to the number of pieces, {pieces}; check them")
+            raise ParameterError(
+                f"offsets of laws must increase from 0 to the number of pieces, {pieces}; check them", code="LW640"
+            )
         if self.starts.min() < 0 or (self.stops <= self.starts).any():
-            raise ParameterError("a piece of a law must be a run of codes with 0 <= start < stop; check its ends")
+            raise ParameterError(
+                "a piece of a law must be a run of codes with 0 <= start < stop; check its ends", code="LW640"
+            )
         self._check_probabilities()
 
     def _check_probabilities(self) -> None:
         """Refuse probabilities that are not positive or do not sum to 1."""
         if not ((self.probabilities > 0) & (self.probabilities <= 1 + SUM_TOLERANCE)).all():  # catches NaN as well
-            raise ParameterError("probabilities of laws must lie above 0 and up to 1; leave pieces without mass out")
+            raise ParameterError(
+                "probabilities of laws must lie above 0 and up to 1; leave pieces without mass out", code="LW640"
+            )
         sums = np.add.reduceat(self.probabilities, self.offsets[:-1])
         if not (np.abs(sums - 1.0) <= SUM_TOLERANCE).all():
-            raise ParameterError("the probabilities of each law must sum to 1; use laws_from_probabilities")
+            raise ParameterError(
+                "the probabilities of each law must sum to 1; use laws_from_probabilities", code="LW640"
+            )
 
     @property
     def count(self) -> int:
@@ -140,13 +149,18 @@ def laws_from_probabilities(starts: np.ndarray, stops: np.ndarray, probabilities
     if masses.ndim != 2 or masses.shape[1] != np.size(starts) or np.size(starts) != np.size(stops):
         raise ParameterError(
             f"laws need one mass per run of codes, got {np.size(starts)} starts, {np.size(stops)} stops and masses of "
-            f"shape {masses.shape}"
+            f"shape {masses.shape}",
+            code="LW640",
         )
     if not np.isfinite(masses).all() or masses.min(initial=0.0) < 0:
-        raise ParameterError("masses of laws must be finite and at least 0; project noisy counts on the simplex first")
+        raise ParameterError(
+            "masses of laws must be finite and at least 0; project noisy counts on the simplex first", code="LW640"
+        )
     peaks = masses.max(axis=1, keepdims=True, initial=0.0)
     if masses.size == 0 or not (peaks > 0).all():
-        raise ParameterError("a law needs mass somewhere; use uniform_law for a law that nothing is known about")
+        raise ParameterError(
+            "a law needs mass somewhere; use uniform_law for a law that nothing is known about", code="LW640"
+        )
     relative = masses / peaks  # so that sums cannot overflow
     scaled = relative / relative.sum(axis=1, keepdims=True)  # a mass that underflows to 0 is dropped too
     law, piece = np.nonzero(scaled)
@@ -197,7 +211,8 @@ def integers(name: str, values: np.ndarray) -> np.ndarray:
     array = np.asarray(values)
     if array.ndim != 1 or array.dtype.kind not in "iu" or array.dtype == np.uint64:
         raise ParameterError(
-            f"{name} must be a vector of integers below 2**63, not {array.dtype} of shape {array.shape}"
+            f"{name} must be a vector of integers below 2**63, not {array.dtype} of shape {array.shape}",
+            code="LW640",
         )
     return read_only(array, np.dtype(np.int64))
 
@@ -206,7 +221,9 @@ def floats(name: str, values: np.ndarray) -> np.ndarray:
     """Return values as a read-only vector of float64, or refuse them under ``name``."""
     array = np.asarray(values)
     if array.ndim != 1 or array.dtype.kind not in "iuf":
-        raise ParameterError(f"{name} must be a vector of numbers, got {array.dtype} of shape {array.shape}")
+        raise ParameterError(
+            f"{name} must be a vector of numbers, got {array.dtype} of shape {array.shape}", code="LW640"
+        )
     return read_only(array, np.dtype(np.float64))
 
 

@@ -59,17 +59,25 @@ class LinearStatistics:
 
     def __post_init__(self) -> None:
         if len(self.columns) != len(self.groupings) or len(set(self.columns)) != len(self.columns):
-            raise ParameterError("LinearStatistics needs distinct columns with one grouping each; name each once")
+            raise ParameterError(
+                "LinearStatistics needs distinct columns with one grouping each; name each once", code="LW641"
+            )
         if not self.statistics:
-            raise ParameterError("LinearStatistics needs at least one statistic; name one")
+            raise ParameterError("LinearStatistics needs at least one statistic; name one", code="LW641")
         if len(self.statistics) > MOST_STATISTICS:
-            raise CapacityError(f"{len(self.statistics)} statistics are above {MOST_STATISTICS}; ask for fewer")
+            raise CapacityError(
+                f"{len(self.statistics)} statistics are above {MOST_STATISTICS}; ask for fewer", code="LW504"
+            )
         if any(grouping.regular != grouping.values for grouping in self.groupings):
-            raise ParameterError("LinearStatistics needs groupings in which every code is a group; use identity")
+            raise ParameterError(
+                "LinearStatistics needs groupings in which every code is a group; use identity", code="LW641"
+            )
         if not {name for each in self.statistics for name in each.columns} <= set(self.columns):
-            raise ParameterError("LinearStatistics must name the columns of all its statistics; add the others")
+            raise ParameterError(
+                "LinearStatistics must name the columns of all its statistics; add the others", code="LW641"
+            )
         if self.cost.amount <= 0:
-            raise ParameterError("a question must cost more than 0; give it a share of the budget")
+            raise ParameterError("a question must cost more than 0; give it a share of the budget", code="LW641")
 
     @property
     def bits(self) -> int:

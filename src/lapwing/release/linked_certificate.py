@@ -61,9 +61,13 @@ class LinkedCertificate:
     def __post_init__(self) -> None:
         for part, rows in ((self.parent, 1), (self.child, self.max_children)):
             if (part.privacy_unit, part.relation) != (f"{self.key}:{rows}", "add-remove"):
-                raise ParameterError(f"a part of linked tables must protect {self.key}:{rows}, got {part.privacy_unit}")
+                raise ParameterError(
+                    f"a part of linked tables must protect {self.key}:{rows}, got {part.privacy_unit}", code="LW621"
+                )
         if (self.requested_epsilon is None) == (self.requested_rho is None):
-            raise ParameterError("a certificate needs the requested epsilon or the requested rho, not both")
+            raise ParameterError(
+                "a certificate needs the requested epsilon or the requested rho, not both", code="LW621"
+            )
         is_pure = self.requested_epsilon is not None and self.requested_delta is None
         limit = self.requested_epsilon if is_pure else self.requested_rho
         stated = dict(self.epsilons).get(self.requested_delta) if self.requested_delta is not None else None
@@ -71,7 +75,9 @@ class LinkedCertificate:
         if self.requested_epsilon is not None and self.requested_delta is not None:
             is_more = stated is None or stated > self.requested_epsilon
         if is_pure != (self.total.notion == "pure") or is_more:
-            raise ParameterError("the parts of a linked release cost more than, or in other terms than, was requested")
+            raise ParameterError(
+                "the parts of a linked release cost more than, or in other terms than, was requested", code="LW621"
+            )
 
     @property
     def total(self) -> Budget:
@@ -204,13 +210,15 @@ class LinkedCertificate:
     def from_dict(cls, values: object) -> Self:
         """Read back what `to_dict` wrote; a ParameterError where it is something else."""
         if read_key(values, "format", int) != FORMAT:
-            raise ParameterError(f"the certificate must be of format {FORMAT}; update lapwing to read newer ones")
+            raise ParameterError(
+                f"the certificate must be of format {FORMAT}; update lapwing to read newer ones", code="LW604"
+            )
         asked = read_key(values, "requested", dict)
         amounts = {key: read_optional(asked, key, dict) for key in ("epsilon", "delta", "rho")}
         exact = {f"requested_{key}": None if each is None else read_rational(each) for key, each in amounts.items()}
         rows = None if read_optional(values, "written_rows", list) is None else read_list(values, "written_rows", int)
         if rows is not None and len(rows) != 2:
-            raise ParameterError("written_rows of linked tables must be two numbers")
+            raise ParameterError("written_rows of linked tables must be two numbers", code="LW621")
         return cls(
             key=read_key(values, "key", str),
             max_children=read_key(values, "max_children", int),

@@ -61,10 +61,12 @@ class SavedLinked:
         )
         for part, schema, certificate in parts:
             if part.schema != schema or part.certificate.to_dict() != certificate.to_dict():
-                raise ParameterError("a part of the linked tables does not belong to their schema or certificate")
+                raise ParameterError(
+                    "a part of the linked tables does not belong to their schema or certificate", code="LW621"
+                )
         linked = (self.schema.key, self.schema.max_children, self.schema.count)
         if linked != (told.key, told.max_children, told.count):
-            raise ParameterError("the certificate is of other linked tables than the schema")
+            raise ParameterError("the certificate is of other linked tables than the schema", code="LW621")
 
 
 def save_linked(saved: SavedLinked, path: Path) -> None:

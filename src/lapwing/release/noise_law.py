@@ -57,11 +57,15 @@ class NoiseLaw:
 
     def __post_init__(self) -> None:
         if self.kind not in ("laplace", "gaussian"):
-            raise ParameterError(f"noise kind must be laplace or gaussian, got {self.kind!r}; use one of the two")
+            raise ParameterError(
+                f"noise kind must be laplace or gaussian, got {self.kind!r}; use one of the two", code="LW641"
+            )
         if self.parameter <= 0:
-            raise ParameterError(f"the noise parameter must be positive, got {self.parameter}; give a positive cost")
+            raise ParameterError(
+                f"the noise parameter must be positive, got {self.parameter}; give a positive cost", code="LW641"
+            )
         if self.parameter > _LARGEST:
-            raise ParameterError("the noise parameter must be at most 2**120; give a larger cost")
+            raise ParameterError("the noise parameter must be at most 2**120; give a larger cost", code="LW641")
 
     @property
     def sd(self) -> float:
@@ -190,5 +194,5 @@ def calibrated(sensitivity: Sensitivity, cost: Budget) -> NoiseLaw:
     else:
         law = NoiseLaw("gaussian", Fraction(sensitivity.l2_squared) / (2 * cost.rho))
     if law.sd > MAX_SD:
-        raise ParameterError(f"a cost of {cost.amount} gives noise above 2**50; give a larger budget")
+        raise ParameterError(f"a cost of {cost.amount} gives noise above 2**50; give a larger budget", code="LW508")
     return law

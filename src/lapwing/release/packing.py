@@ -45,5 +45,7 @@ def unpack_counts(text: str, shape: tuple[int, ...]) -> np.ndarray:
     cells = math.prod(shape)
     raw = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), 8 * cells + 1)
     if len(raw) != 8 * cells:
-        raise ParameterError(f"an answer of shape {shape} must hold {cells} counts; the record is damaged")
+        raise ParameterError(
+            f"an answer of shape {shape} must hold {cells} counts; the record is damaged", code="LW643"
+        )
     return np.frombuffer(raw, dtype="<i8").astype(np.int64).reshape(shape)

@@ -51,7 +51,7 @@ def read_rational(value: object) -> Fraction:
     """
     text = value.get("exact") if isinstance(value, Mapping) else value
     if not isinstance(text, str) or not _RATIONAL.fullmatch(text):
-        raise ParameterError(f"an exact number must be a text such as '1/15', got {str(text)[:60]!r}")
+        raise ParameterError(f"an exact number must be a text such as '1/15', got {str(text)[:60]!r}", code="LW643")
     return Fraction(text)
 
 
@@ -64,10 +64,10 @@ def read_key(values: object, key: str, kind: type[T]) -> T:
         If it is not.
     """
     if not isinstance(values, Mapping) or key not in values:
-        raise ParameterError(f"an object with the key {key!r} is missing")
+        raise ParameterError(f"an object with the key {key!r} is missing", code="LW643")
     found = values[key]
     if not isinstance(found, kind) or (kind is int and isinstance(found, bool)):
-        raise ParameterError(f"{key!r} must be of type {kind.__name__}, got {type(found).__name__}")
+        raise ParameterError(f"{key!r} must be of type {kind.__name__}, got {type(found).__name__}", code="LW643")
     return found
 
 
@@ -88,5 +88,5 @@ def read_list(values: object, key: str, kind: type[T]) -> tuple[T, ...]:
     """
     found: list[Any] = read_key(values, key, list)
     if not all(isinstance(entry, kind) and not (kind is int and isinstance(entry, bool)) for entry in found):
-        raise ParameterError(f"{key!r} must list values of type {kind.__name__}")
+        raise ParameterError(f"{key!r} must list values of type {kind.__name__}", code="LW643")
     return tuple(found)

@@ -96,18 +96,23 @@ class PrivateDraw:
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.columns) <= MOST_COLUMNS or len(set(self.columns)) != len(self.columns):
-            raise ParameterError(f"a private draw needs 1 to {MOST_COLUMNS} distinct columns, got {len(self.columns)}")
+            raise ParameterError(
+                f"a private draw needs 1 to {MOST_COLUMNS} distinct columns, got {len(self.columns)}", code="LW641"
+            )
         for name, most in (("degree", len(self.columns)), ("rows", MOST_ROWS), ("draws", MOST_DRAWS)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-                raise ParameterError(f"{name} of a private draw must be a whole number from 1 to {most}, got {value!r}")
+                raise ParameterError(
+                    f"{name} of a private draw must be a whole number from 1 to {most}, got {value!r}", code="LW641"
+                )
         Budget(self.notion, Fraction(0))  # refuses another notion
         if self.points is not None:
             object.__setattr__(self, "points", integers("points of a private draw", self.points))
             is_inside = ((self.points >= 0) & (self.points < 2 ** len(self.columns))).all()
             if not 1 <= self.points.size <= MOST_POINTS or not is_inside:
                 raise ParameterError(
-                    f"a private draw takes 1 to {MOST_POINTS} points, all of its cube; give other points"
+                    f"a private draw takes 1 to {MOST_POINTS} points, all of its cube; give other points",
+                    code="LW641",
                 )
         check_density(self.floor, self.ceiling, is_reduced=self.points is not None)
 
@@ -145,7 +150,8 @@ class PrivateDraw:
         if relation != "replace-one" or max_rows != 1:
             raise ParameterError(
                 f"a private draw protects replace-one neighbours with one row per unit, got {relation} and max_rows "
-                f"{max_rows}; use neighbours replace-one and a schema with maxRows 1"
+                f"{max_rows}; use neighbours replace-one and a schema with maxRows 1",
+                code="LW314",
             )
         odd = largest_odd_family(len(self.columns), self.degree)
         return Sensitivity(2 * odd, 4 * odd)
@@ -166,12 +172,14 @@ class PrivateDraw:
         if self.rows != terms.rows:
             raise ParameterError(
                 f"the private draw is for {self.rows} rows, which is not the public number of rows; take it from the "
-                "terms"
+                "terms",
+                code="LW641",
             )
         if self.points is not None and not is_well_conditioned(self.points, len(self.columns), self.degree):
             raise ParameterError(
                 f"the smallest singular value of {self.points.size} points is below sqrt(m) / (2 e**{self.degree}): "
-                "they do not tell the marginals apart; draw other points, or more of them"
+                "they do not tell the marginals apart; draw other points, or more of them",
+                code="LW356",
             )
 
     def to_dict(self) -> dict[str, Any]:
@@ -194,7 +202,9 @@ class PrivateDraw:
         listed = read_optional(values, "points", list)
         ceiling = read_optional(values, "ceiling", str)
         if listed is not None and not all(0 <= point < 2**MOST_COLUMNS for point in read_list(values, "points", int)):
-            raise ParameterError("the points of a private draw must be of its cube; the record is damaged")
+            raise ParameterError(
+                "the points of a private draw must be of its cube; the record is damaged", code="LW643"
+            )
         return cls(
             columns=read_list(values, "columns", str),
             degree=read_key(values, "degree", int),
@@ -225,16 +235,19 @@ def check_density(floor: Fraction, ceiling: Fraction | None, *, is_reduced: bool
         If they are outside their range.
     """
     if (ceiling is None) == is_reduced:
-        raise ParameterError("a ceiling goes with points, and points with a ceiling; give both or neither")
+        raise ParameterError(
+            "a ceiling goes with points, and points with a ceiling; give both or neither", code="LW316"
+        )
     if not isinstance(floor, Fraction) or not LEAST_FLOOR <= floor <= 1:
-        raise ParameterError(f"floor must be from 0.000001 to 1, got {floor}; 0.1 suits most tables")
+        raise ParameterError(f"floor must be from 0.000001 to 1, got {floor}; 0.1 suits most tables", code="LW301")
     if ceiling is None:
         return
     room = min(1 - 2 * floor, ceiling - floor - 1)
     if not isinstance(ceiling, Fraction) or room <= 0 or 2 * (ceiling - floor - 1) > 3 * ceiling**2 * room:
         raise ParameterError(
             "the published variant needs 2 floor < 1 < ceiling - floor, and 2 (ceiling - floor - 1) at most "
-            f"3 ceiling**2 (1 - 2 floor), got floor {float(floor):g} and ceiling {float(ceiling):g}; use 0.25 and 2"
+            f"3 ceiling**2 (1 - 2 floor), got floor {float(floor):g} and ceiling {float(ceiling):g}; use 0.25 and 2",
+            code="LW316",
         )
 
 
@@ -322,7 +335,9 @@ class DrawnRows:
         asked = self.question
         space = np.arange(2 ** len(asked.columns)) if asked.points is None else asked.points
         if self.rows.shape != (asked.draws,) or not np.isin(self.rows, space).all():
-            raise ParameterError(f"an answer must hold {asked.draws} rows of the space that they are drawn from")
+            raise ParameterError(
+                f"an answer must hold {asked.draws} rows of the space that they are drawn from", code="LW643"
+            )
 
     @property
     def tables(self) -> tuple[NoisyTable, ...]:

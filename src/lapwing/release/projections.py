@@ -73,28 +73,34 @@ class Projection:
         object.__setattr__(self, "cuts", tuple(_whole(each) for each in self.cuts))
         if self.directions.ndim != 2 or self.count > MOST_DIRECTIONS:
             raise ParameterError(
-                f"directions must have shape (p, up to {MOST_DIRECTIONS}), got {self.directions.shape}"
+                f"directions must have shape (p, up to {MOST_DIRECTIONS}), got {self.directions.shape}",
+                code="LW641",
             )
         self._check_cells()
         most = min(MOST_PROJECTED_CELLS, MOST_NET_NUMBERS // max(1, self.count))
         points = lattice_points(self.count, self.norm, most) if self.spacing else self.origin
         object.__setattr__(self, "_net", read_only(points))
         if self.cells > MOST_PROJECTED_CELLS:
-            raise CapacityError(f"{self.cells} cells are above {MOST_PROJECTED_CELLS}; use fewer directions or bins")
+            raise CapacityError(
+                f"{self.cells} cells are above {MOST_PROJECTED_CELLS}; use fewer directions or bins", code="LW502"
+            )
 
     def _check_cells(self) -> None:
         """Refuse cuts that do not increase, and lattices without a spacing."""
         if self.spacing == 0:
             if len(self.cuts) != self.count or self.origin.size or self.norm:
-                raise ParameterError(f"cells need cuts along each of {self.count} directions, and no lattice")
+                raise ParameterError(
+                    f"cells need cuts along each of {self.count} directions, and no lattice", code="LW641"
+                )
             if not all(each.ndim == 1 and (each[1:] > each[:-1]).all() for each in self.cuts):
-                raise ParameterError("the cuts of a direction must increase; sort them")
+                raise ParameterError("the cuts of a direction must increase; sort them", code="LW641")
         elif self.cuts or self.origin.shape != (self.count,):
-            raise ParameterError(f"a lattice needs an origin of {self.count} numbers, and no cuts")
+            raise ParameterError(f"a lattice needs an origin of {self.count} numbers, and no cuts", code="LW641")
         elif not (1 <= self.spacing <= 2 * LARGEST_PROJECTION and 0 <= self.norm <= MOST_NORM):
             raise ParameterError(
                 f"a lattice needs a spacing from 1 to 2**41 and a norm from 0 to {MOST_NORM}, got {self.spacing} and "
-                f"{self.norm}"
+                f"{self.norm}",
+                code="LW641",
             )
 
     @property
@@ -154,7 +160,9 @@ class Projection:
         """Read back what `to_dict` wrote; sizes are checked before memory is taken."""
         shape = read_list(values, "shape", int)
         if len(shape) != 2 or not 0 <= shape[0] <= MOST_COORDINATES or not 0 <= shape[1] <= MOST_DIRECTIONS:
-            raise ParameterError(f"a projection has up to {MOST_COORDINATES} x {MOST_DIRECTIONS} numbers, got {shape}")
+            raise ParameterError(
+                f"a projection has up to {MOST_COORDINATES} x {MOST_DIRECTIONS} numbers, got {shape}", code="LW641"
+            )
         return cls(
             directions=unpack_counts(read_key(values, "directions", str), shape),
             cuts=tuple(_read_whole({"cuts": each}, "cuts") for each in read_list(values, "cuts", list)),
@@ -173,12 +181,14 @@ def _read_whole(values: object, key: str) -> np.ndarray:
     """Return a list of whole numbers as an array of int64, or refuse it."""
     found = read_list(values, key, int)
     if not all(-(2**63) <= each < 2**63 for each in found):
-        raise ParameterError(f"{key!r} must list whole numbers of 64 bits")
+        raise ParameterError(f"{key!r} must list whole numbers of 64 bits", code="LW641")
     return np.array(found, dtype=np.int64)
 
 
 def _whole(values: np.ndarray) -> np.ndarray:
     """Return whole numbers as a read-only array of int64, or refuse them."""
     if values.dtype != np.int64:
-        raise ParameterError(f"directions, cuts and origins must be int64, got {values.dtype}; round them first")
+        raise ParameterError(
+            f"directions, cuts and origins must be int64, got {values.dtype}; round them first", code="LW641"
+        )
     return read_only(values)

@@ -123,16 +123,20 @@ class MarginalCounts:
     def __post_init__(self) -> None:
         if len(self.columns) != len(self.groupings):
             raise ParameterError(
-                f"MarginalCounts has {len(self.columns)} columns and {len(self.groupings)} groupings; give one each"
+                f"MarginalCounts has {len(self.columns)} columns and {len(self.groupings)} groupings; give one each",
+                code="LW641",
             )
         if len(set(self.columns)) != len(self.columns):
-            raise ParameterError(f"MarginalCounts names a column twice in {self.columns}; name each column once")
+            raise ParameterError(
+                f"MarginalCounts names a column twice in {self.columns}; name each column once", code="LW641"
+            )
         if self.cost.amount <= 0:
-            raise ParameterError("a question must cost more than 0; give it a share of the budget")
+            raise ParameterError("a question must cost more than 0; give it a share of the budget", code="LW641")
         cells = math.prod(self.shape)
         if cells > MAX_CELLS:
             raise CapacityError(
-                f"a table over {', '.join(self.columns)} has {cells} cells, above {MAX_CELLS}; use coarser groupings"
+                f"a table over {', '.join(self.columns)} has {cells} cells, above {MAX_CELLS}; use coarser groupings",
+                code="LW502",
             )
 
     @property
@@ -180,7 +184,8 @@ class NoisyCounts:
         if self.counts.dtype != np.int64 or self.counts.shape != self.question.shape:
             raise ParameterError(
                 f"an answer over {self.question.columns} must be int64 of shape {self.question.shape}, "
-                f"got {self.counts.dtype} of shape {self.counts.shape}"
+                f"got {self.counts.dtype} of shape {self.counts.shape}",
+                code="LW643",
             )
         object.__setattr__(self, "counts", read_only(self.counts))
 
@@ -232,7 +237,7 @@ def question_from_dict(values: Mapping[str, Any]) -> KnownQuestion:
             return each.from_dict(values)
     if kind != MarginalCounts.kind:
         known = ", ".join(each.kind for each in get_args(KnownQuestion))
-        raise ParameterError(f"unknown question kind {kind!r}; the closed set is {known}")
+        raise ParameterError(f"unknown question kind {kind!r}; the closed set is {known}", code="LW641")
     return MarginalCounts(
         columns=read_list(values, "columns", str),
         groupings=tuple(Grouping.from_dict(grouping) for grouping in read_key(values, "groupings", list)),

@@ -81,8 +81,12 @@ class ReplayCurator:
         batch = self._record[self._asked : self._asked + len(questions)]
         for question, answer in zip(questions, batch, strict=False):
             if not same_question(question, answer.question):
-                raise ParameterError(f"the record holds another question than {question.columns}; replay the same run")
+                raise ParameterError(
+                    f"the record holds another question than {question.columns}; replay the same run", code="LW630"
+                )
         if len(batch) < len(questions):
-            raise ParameterError(f"the record ends after {len(self._record)} answers; replay the same run")
+            raise ParameterError(
+                f"the record ends after {len(self._record)} answers; replay the same run", code="LW630"
+            )
         self._asked += len(batch)
         return batch

@@ -54,14 +54,18 @@ class SecondMoment:
 
     def __post_init__(self) -> None:
         if self.bound not in get_args(Bound) or not isinstance(self.diagonal, bool):
-            raise ParameterError(f"a second moment needs the bound tight or paper, got {self.bound!r}")
+            raise ParameterError(f"a second moment needs the bound tight or paper, got {self.bound!r}", code="LW641")
         if not self.shape[0]:
-            raise ParameterError("a second moment of one column has no products between columns; ask for its totals")
+            raise ParameterError(
+                "a second moment of one column has no products between columns; ask for its totals", code="LW641"
+            )
         if self.cost.amount <= 0:
-            raise ParameterError("a question must cost more than 0; give it a share of the budget")
+            raise ParameterError("a question must cost more than 0; give it a share of the budget", code="LW641")
         lines = self.coordinates.coding == "unit" and self.coordinates.convex_set == "box"
         if self.bound == "paper" and (not lines or self.cost.notion != "pure"):
-            raise ParameterError("the paper's bound is for unit lines in a box and pure epsilon; use bound='tight'")
+            raise ParameterError(
+                "the paper's bound is for unit lines in a box and pure epsilon; use bound='tight'", code="LW641"
+            )
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -106,7 +110,9 @@ class SecondMoment:
         """
         if self.bound == "paper":
             if relation != "replace-one":
-                raise ParameterError("the paper's constants are for replace-one neighbours; use bound='tight'")
+                raise ParameterError(
+                    "the paper's constants are for replace-one neighbours; use bound='tight'", code="LW641"
+                )
             square = self.coordinates.unit**2
             change = Sensitivity(2 * self.coordinates.size**2 * square, (2 * self.coordinates.size**2 * square) ** 2)
         else:

@@ -107,16 +107,21 @@ class SelectWorst:
 
     def __post_init__(self) -> None:
         if not isinstance(self.epsilon, Fraction) or self.epsilon <= 0:
-            raise ParameterError(f"the epsilon of a selection must be a Fraction above 0, got {self.epsilon!r}")
+            raise ParameterError(
+                f"the epsilon of a selection must be a Fraction above 0, got {self.epsilon!r}", code="LW641"
+            )
         Budget(self.notion, self.epsilon)  # refuses another notion
         if not self.columns or len(set(self.columns)) != len(self.columns):
-            raise ParameterError(f"SelectWorst needs distinct columns, got {self.columns}; name each column once")
+            raise ParameterError(
+                f"SelectWorst needs distinct columns, got {self.columns}; name each column once", code="LW641"
+            )
         if not self.candidates:
             self._check_record()
             return
         if len(self.levels) != len(self.columns):
             raise ParameterError(
-                f"SelectWorst has {len(self.columns)} columns and levels for {len(self.levels)}; give each its own"
+                f"SelectWorst has {len(self.columns)} columns and levels for {len(self.levels)}; give each its own",
+                code="LW641",
             )
         layout = layout_of(self.levels, self.candidates)
         object.__setattr__(self, "candidate_count", len(self.candidates))
@@ -125,30 +130,41 @@ class SelectWorst:
     def _check_record(self) -> None:
         """Refuse a record of a question that is incomplete, or a question without candidates."""
         if self.levels or self.estimates is not None or self.penalties is not None:
-            raise ParameterError("SelectWorst needs at least one candidate; give the tables to choose from")
+            raise ParameterError(
+                "SelectWorst needs at least one candidate; give the tables to choose from", code="LW641"
+            )
         if isinstance(self.candidate_count, bool) or not 1 <= self.candidate_count <= MAX_CELLS:
-            raise ParameterError(f"a selection must be among 1 to {MAX_CELLS} candidates, got {self.candidate_count}")
+            raise ParameterError(
+                f"a selection must be among 1 to {MAX_CELLS} candidates, got {self.candidate_count}", code="LW641"
+            )
         if _DIGEST.fullmatch(self.digest) is None:
-            raise ParameterError("the digest of a selection must be 64 hexadecimal digits; the record is damaged")
+            raise ParameterError(
+                "the digest of a selection must be 64 hexadecimal digits; the record is damaged", code="LW643"
+            )
 
     def _fixed(self, layout: "Layout") -> str:
         """Check estimates and penalties, make them read-only, and return the digest; without them it is empty."""
         if self.estimates is None or self.penalties is None:
             if self.estimates is not None or self.penalties is not None:
-                raise ParameterError("a selection needs both estimates and penalties, or neither; give the other too")
+                raise ParameterError(
+                    "a selection needs both estimates and penalties, or neither; give the other too", code="LW641"
+                )
             return ""
         expected = {"estimates": int(layout.offsets[-1]), "penalties": len(self.candidates)}
         for name, size in expected.items():
             given = getattr(self, name)
             if given.dtype != np.int64 or given.shape != (size,):
                 raise ParameterError(
-                    f"the {name} of a selection must be int64 of shape ({size},), got {given.dtype} of {given.shape}"
+                    f"the {name} of a selection must be int64 of shape ({size},), got {given.dtype} of {given.shape}",
+                    code="LW641",
                 )
             object.__setattr__(self, name, read_only(given))
         if self.estimates.min() < -1 or self.estimates.sum(dtype=np.float64) > LARGEST_SCORE:
-            raise ParameterError("estimates must be counts of at least 0, or -1, and sum to at most 2**60")
+            raise ParameterError(
+                "estimates must be counts of at least 0, or -1, and sum to at most 2**60", code="LW641"
+            )
         if self.penalties.min() < -LARGEST_SCORE or self.penalties.max() > LARGEST_SCORE:
-            raise ParameterError("penalties must lie between -2**60 and 2**60; give numbers of records")
+            raise ParameterError("penalties must lie between -2**60 and 2**60; give numbers of records", code="LW641")
         head = json.dumps([self.kind, self.notion, str(self.epsilon), list(self.columns)]).encode()
         digest = hashlib.sha256(head + layout.fingerprint)
         for values in (self.estimates, self.penalties):
@@ -230,15 +246,17 @@ class Selected:
     def __post_init__(self) -> None:
         asked = self.question
         if not 0 <= self.choice < asked.candidate_count:
-            raise ParameterError(f"a choice among {asked.candidate_count} candidates cannot be number {self.choice}")
+            raise ParameterError(
+                f"a choice among {asked.candidate_count} candidates cannot be number {self.choice}", code="LW643"
+            )
         if self.sensitivity < 1:
-            raise ParameterError(f"the sensitivity of a score must be at least 1, got {self.sensitivity}")
+            raise ParameterError(f"the sensitivity of a score must be at least 1, got {self.sensitivity}", code="LW641")
         if asked.candidates:
             found = tuple(asked.columns[position] for position, _ in asked.candidates[self.choice])
             object.__setattr__(self, "chosen", found)
         members = frozenset(self.chosen)
         if not members or self.chosen != tuple(name for name in asked.columns if name in members):
-            raise ParameterError("the chosen columns must be columns of the selection, in its order")
+            raise ParameterError("the chosen columns must be columns of the selection, in its order", code="LW643")
 
     @property
     def tables(self) -> tuple[NoisyTable, ...]:
@@ -315,7 +333,8 @@ def layout_of(levels: Levels, candidates: Candidates) -> Layout:
         if not resolutions or any(merged_groups(resolutions[0], coarse) is None for coarse in resolutions[1:]):
             raise ParameterError(
                 f"the levels of column number {place} of a selection must be at least one, each merging groups of the "
-                "first; build the later ones from it"
+                "first; build the later ones from it",
+                code="LW641",
             )
     lengths = np.fromiter(map(len, candidates), dtype=np.int64, count=len(candidates))
     pairs = _flat_pairs(candidates)
@@ -331,7 +350,7 @@ def _flat_pairs(candidates: Candidates) -> np.ndarray:
     pairs = list(chain.from_iterable(candidates))
     entries = list(chain.from_iterable(pairs))
     if set(map(len, pairs)) != {2} or set(map(type, entries)) != {int}:
-        raise ParameterError("a candidate must be a tuple of (position, level) pairs of whole numbers")
+        raise ParameterError("a candidate must be a tuple of (position, level) pairs of whole numbers", code="LW641")
     return np.array(entries, dtype=np.int64).reshape(-1, 2)
 
 
@@ -342,16 +361,21 @@ def _cells(levels: Levels, lengths: np.ndarray, pairs: np.ndarray) -> np.ndarray
     is_unordered = (np.diff(positions) <= 0) & (np.diff(owner) == 0)
     if lengths.min() < 1 or is_unordered.any() or positions.min() < 0 or positions.max() >= len(levels):
         raise ParameterError(
-            f"a candidate must name at least one of {len(levels)} columns by position, positions increasing"
+            f"a candidate must name at least one of {len(levels)} columns by position, positions increasing",
+            code="LW641",
         )
     counts = np.array([len(each) for each in levels], dtype=np.int64)
     if depths.min() < 0 or (depths >= counts[positions]).any():
-        raise ParameterError("a candidate names a level that its column does not have; levels count from 0")
+        raise ParameterError(
+            "a candidate names a level that its column does not have; levels count from 0", code="LW641"
+        )
     groups = np.array([each.groups for each in chain.from_iterable(levels)], dtype=np.int64)
     sizes = groups[(np.cumsum(counts) - counts)[positions] + depths]
     starts = np.cumsum(lengths) - lengths
     with np.errstate(over="ignore"):  # in floating point first: products of many columns pass int64
         total = np.multiply.reduceat(sizes.astype(np.float64), starts).sum()
     if total > MAX_CELLS:
-        raise CapacityError(f"the candidates have {total:.0f} cells, above {MAX_CELLS}; give fewer or coarser tables")
+        raise CapacityError(
+            f"the candidates have {total:.0f} cells, above {MAX_CELLS}; give fewer or coarser tables", code="LW502"
+        )
     return np.multiply.reduceat(sizes, starts)

@@ -74,7 +74,9 @@ class SparseCounts:
         if threshold is not None and (
             isinstance(threshold, bool) or not isinstance(threshold, int) or abs(threshold) > 2**60
         ):
-            raise ParameterError(f"the threshold of counts must be from -2**60 to 2**60, got {threshold!r}")
+            raise ParameterError(
+                f"the threshold of counts must be from -2**60 to 2**60, got {threshold!r}", code="LW641"
+            )
         check_epsilon(self.epsilon, self.notion)
 
     @property
@@ -113,7 +115,8 @@ class SparseCounts:
         if log_kept + math.log(len(self.columns)) > math.log(MAX_CELLS):
             raise CapacityError(
                 f"of 2**{math.log2(self.tree.cells):.1f} cells about 2**{log_kept / math.log(2):.1f} would be released "
-                f"with the threshold {self.threshold} though they are empty; raise it or use wider cells"
+                f"with the threshold {self.threshold} though they are empty; raise it or use wider cells",
+                code="LW509",
             )
 
     def to_dict(self) -> dict[str, Any]:
@@ -168,13 +171,17 @@ class NoisyCells:
         for name, shape in shapes.items():
             given = getattr(self, name)
             if given.dtype != np.int64 or given.shape != shape:
-                raise ParameterError(f"{name} of noisy cells must be int64 of shape {shape}, got {given.shape}")
+                raise ParameterError(
+                    f"{name} of noisy cells must be int64 of shape {shape}, got {given.shape}", code="LW643"
+                )
             object.__setattr__(self, name, read_only(given))
         if self.noise.kind != "laplace":
-            raise ParameterError(f"noisy cells carry Laplace noise, got {self.noise.kind}")
+            raise ParameterError(f"noisy cells carry Laplace noise, got {self.noise.kind}", code="LW643")
         threshold = self.question.threshold
         if threshold is not None and size and int(self.counts.min()) < threshold:
-            raise ParameterError(f"noisy cells must reach the threshold {threshold}; the record is damaged")
+            raise ParameterError(
+                f"noisy cells must reach the threshold {threshold}; the record is damaged", code="LW643"
+            )
         self._check_leaves()
 
     def _check_leaves(self) -> None:
@@ -190,7 +197,9 @@ class NoisyCells:
         every = tree.cells - len(tree.split_cells) + listed
         inside = inside and (self.question.threshold is not None or self.counts.size == every)
         if not inside or not (ends[1:] > ends[:-1]).all():
-            raise ParameterError("noisy cells must be distinct leaves of the tree, in its order; the record is damaged")
+            raise ParameterError(
+                "noisy cells must be distinct leaves of the tree, in its order; the record is damaged", code="LW643"
+            )
 
     @property
     def is_filtered(self) -> bool:
@@ -256,7 +265,7 @@ class NoisyCells:
         """Read back the answer to a question that ``to_dict`` wrote; sizes are checked before memory is taken."""
         firsts, places = read_key(answer, "firsts", int), read_key(answer, "places", int)
         if min(firsts, places) < 0:
-            raise ParameterError("an answer must hold 0 cells or more; the record is damaged")
+            raise ParameterError("an answer must hold 0 cells or more; the record is damaged", code="LW643")
         check_listed(firsts * len(question.columns) + places)
         return cls(
             question,

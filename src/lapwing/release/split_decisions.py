@@ -84,12 +84,18 @@ class SplitDecisions:
 
     def __post_init__(self) -> None:
         if self.rule not in get_args(SplitRule):
-            raise ParameterError(f"the rule of a tree's splits must be paper or privtree, got {self.rule!r}")
+            raise ParameterError(
+                f"the rule of a tree's splits must be paper or privtree, got {self.rule!r}", code="LW641"
+            )
         if isinstance(self.threshold, bool) or not isinstance(self.threshold, int) or abs(self.threshold) > 2**60:
-            raise ParameterError(f"the threshold of splits must be from -2**60 to 2**60, got {self.threshold!r}")
+            raise ParameterError(
+                f"the threshold of splits must be from -2**60 to 2**60, got {self.threshold!r}", code="LW641"
+            )
         check_epsilon(self.epsilon, self.notion)
         if self.tree.is_split or self.deciding < 1:
-            raise ParameterError("split decisions need a tree without split cells and with levels below its first")
+            raise ParameterError(
+                "split decisions need a tree without split cells and with levels below its first", code="LW641"
+            )
 
     @property
     def deciding(self) -> int:
@@ -127,7 +133,8 @@ class SplitDecisions:
         if splits + math.log(len(self.columns)) > math.log(MOST_SPLITS):
             raise CapacityError(
                 f"a tree of 2**{math.log2(self.tree.cells):.1f} first cells and {self.deciding} levels below splits "
-                f"about 2**{splits / math.log(2):.1f} empty cells; raise tau or use fewer levels"
+                f"about 2**{splits / math.log(2):.1f} empty cells; raise tau or use fewer levels",
+                code="LW509",
             )
 
     def step(self, noise: NoiseLaw) -> int:
@@ -210,7 +217,7 @@ class Splits:
 
     def __post_init__(self) -> None:
         if self.noise.kind != "laplace":
-            raise ParameterError(f"split decisions carry Laplace noise, got {self.noise.kind}")
+            raise ParameterError(f"split decisions carry Laplace noise, got {self.noise.kind}", code="LW643")
 
     @property
     def tables(self) -> tuple[NoisyTable, ...]:
@@ -278,7 +285,7 @@ class Splits:
 def check_epsilon(epsilon: Fraction, notion: Notion) -> None:
     """Refuse an ε that is no positive Fraction, or an unknown notion."""
     if not isinstance(epsilon, Fraction) or epsilon <= 0:
-        raise ParameterError(f"the epsilon of a question must be a Fraction above 0, got {epsilon!r}")
+        raise ParameterError(f"the epsilon of a question must be a Fraction above 0, got {epsilon!r}", code="LW641")
     Budget(notion, epsilon)  # refuses another notion
 
 
@@ -291,5 +298,5 @@ def laplace_noise(bound: Sensitivity, epsilon: Fraction) -> NoiseLaw:
     """Return the discrete Laplace noise of scale ``l1 / ε``; a ParameterError where it could leave int64."""
     noise = NoiseLaw("laplace", Fraction(bound.l1) / epsilon)
     if noise.sd > MAX_SD:
-        raise ParameterError(f"a cost of {epsilon} gives noise above 2**50 records; give a larger budget")
+        raise ParameterError(f"a cost of {epsilon} gives noise above 2**50 records; give a larger budget", code="LW508")
     return noise

@@ -106,17 +106,23 @@ def interval_of(program: tuple[Step, ...]) -> Interval:
     True
     """
     if type(program) is not tuple or not 1 <= len(program) <= MOST_STEPS:
-        raise ParameterError(f"the program of a statistic is a tuple of 1 to {MOST_STEPS} steps; compile its text")
+        raise ParameterError(
+            f"the program of a statistic is a tuple of 1 to {MOST_STEPS} steps; compile its text", code="LW641"
+        )
     stack: list[Interval] = []
     for step in program:
         _check_settings(step)
         count, is_truth = _taken(step[0])
         taken = stack[len(stack) - count :]
         if len(taken) < count or any(each.is_truth is not is_truth for each in taken):
-            raise ParameterError(f"step {step[0]!r} of a statistic finds no values of its kind; compile its text")
+            raise ParameterError(
+                f"step {step[0]!r} of a statistic finds no values of its kind; compile its text", code="LW641"
+            )
         stack = [*stack[: len(stack) - count], _interval_after(step, taken)]
     if len(stack) != 1:
-        raise ParameterError(f"the program of a statistic leaves {len(stack)} values, not one; compile its text")
+        raise ParameterError(
+            f"the program of a statistic leaves {len(stack)} values, not one; compile its text", code="LW641"
+        )
     return stack[0]
 
 
@@ -165,16 +171,19 @@ def _taken(word: str) -> tuple[int, bool]:
 def _check_settings(step: object) -> None:
     """Refuse a step that is no plain tuple of a known word and settings of its types."""
     if type(step) is not tuple or not step or type(step[0]) is not str:
-        raise ParameterError("a step of a statistic is a tuple that starts with a word; compile its text")
+        raise ParameterError("a step of a statistic is a tuple that starts with a word; compile its text", code="LW641")
     word, settings = step[0], step[1:]
     known = word in _SETTINGS or word in _OF_NUMBERS or word in _COMPARISONS or word in _LOGIC
     if not known or tuple(map(type, settings)) != _SETTINGS.get(word, ()):
-        raise ParameterError(f"{word[:20]!r} with these settings is no step of a statistic; compile its text")
+        raise ParameterError(
+            f"{word[:20]!r} with these settings is no step of a statistic; compile its text", code="LW641"
+        )
     numbers = [each for each in settings if type(each) is int]
     numbers += next((each for each in settings if type(each) is tuple), ())
     if len(numbers) > MOST_LISTED or not all(type(each) is int and -LIMIT <= each <= LIMIT for each in numbers):
         raise ParameterError(
-            f"step {word!r} of a statistic takes up to {MOST_LISTED} whole numbers within 2**62; use coarser numbers"
+            f"step {word!r} of a statistic takes up to {MOST_LISTED} whole numbers within 2**62; use coarser numbers",
+            code="LW641",
         )
 
 
@@ -189,7 +198,7 @@ def _interval_after(step: Step, taken: list[Interval]) -> Interval:
         return Interval(step[1], step[1])
     if word == "lookup":
         if not step[2]:
-            raise ParameterError("a lookup of a statistic lists at least one number; compile its text")
+            raise ParameterError("a lookup of a statistic lists at least one number; compile its text", code="LW641")
         return Interval(min(step[2]), max(step[2]), can_be_unknown=True)
     if word == "number":
         return _number_interval(*step[2:])
@@ -199,14 +208,18 @@ def _interval_after(step: Step, taken: list[Interval]) -> Interval:
 def _check_runs(ends: tuple[int, ...]) -> Interval:
     """Refuse runs of codes that are not disjoint and increasing."""
     if len(ends) % 2 or not all(a < b for a, b in itertools.pairwise((-1, *ends, MOST_CODES))):
-        raise ParameterError("runs of codes in a statistic are disjoint and increase from 0; compile its text")
+        raise ParameterError(
+            "runs of codes in a statistic are disjoint and increase from 0; compile its text", code="LW641"
+        )
     return _TRUTH
 
 
 def _number_interval(values: int, start: int, step: int, divisor: int) -> Interval:
     """Return the bounds of a column's number, ``(start + step * code) // divisor`` over its regular codes."""
     if not 1 <= values < MOST_CODES or divisor < 1 or abs(start) + abs(step) * values > LIMIT:
-        raise ParameterError("the numbers of a column in a statistic are too large; divide it by a constant")
+        raise ParameterError(
+            "the numbers of a column in a statistic are too large; divide it by a constant", code="LW341"
+        )
     ends = start // divisor, (start + step * (values - 1)) // divisor
     return Interval(min(ends), max(ends), can_be_unknown=True)
 
@@ -215,14 +228,17 @@ def _corners(step: Step, taken: list[Interval]) -> Interval:
     """Return the bounds of a function that lies between its values at the corners, if it cannot leave ``LIMIT``."""
     word, settings = step[0], step[1:]
     if word == "scale" and settings[1] < 1:
-        raise ParameterError("a statistic is divided by a positive whole number in each step; compile its text")
+        raise ParameterError(
+            "a statistic is divided by a positive whole number in each step; compile its text", code="LW641"
+        )
     corners = list(itertools.product(*((each.lower, each.upper) for each in taken)))
     found = [
         int(_OF_NUMBERS[word][1](*corner, *settings)) for corner in corners if _way(word, corner, settings) < LIMIT
     ]
     if len(found) < len(corners) or max(map(abs, found)) > LIMIT:
         raise ParameterError(
-            "the numbers of a statistic can grow beyond 2**46 on the way; divide its columns by constants first"
+            "the numbers of a statistic can grow beyond 2**46 on the way; divide its columns by constants first",
+            code="LW341",
         )
     can_be_zero = word == "absolute" and taken[0].lower <= 0 <= taken[0].upper
     lower = 0 if can_be_zero else min(found)

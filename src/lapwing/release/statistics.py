@@ -76,7 +76,7 @@ class Statistic:
         found = interval_of(self.program)
         columns = columns_of(self.program)
         if not columns:
-            raise ParameterError("a statistic without a column is the same for every row; name one")
+            raise ParameterError("a statistic without a column is the same for every row; name one", code="LW341")
         unit = 1 if found.is_truth else ONE
         lower, upper = found.lower, found.upper
         if found.can_be_unknown:
@@ -84,10 +84,13 @@ class Statistic:
         if max(-lower, upper) > unit:
             raise ParameterError(
                 f"a statistic lies in [-1, 1], but this one can go from {lower / ONE:.6g} to {upper / ONE:.6g}; "
-                f"divide it by {math.ceil(max(-lower, upper) / ONE)}"
+                f"divide it by {math.ceil(max(-lower, upper) / ONE)}",
+                code="LW341",
             )
         if lower == upper:
-            raise ParameterError("it is the same for every row, so there is nothing to measure; leave it out")
+            raise ParameterError(
+                "it is the same for every row, so there is nothing to measure; leave it out", code="LW341"
+            )
         derived = {"columns": columns, "bits": 0 if found.is_truth else BITS, "lower": lower, "upper": upper}
         for name, value in derived.items():
             object.__setattr__(self, name, value)
@@ -119,7 +122,7 @@ class Statistic:
         """Read back what `to_dict` wrote; a ParameterError where it is something else."""
         listed = read_list(values, "program", list)
         if len(listed) > MOST_STEPS:
-            raise ParameterError(f"a statistic has at most {MOST_STEPS} steps, got {len(listed)}")
+            raise ParameterError(f"a statistic has at most {MOST_STEPS} steps, got {len(listed)}", code="LW641")
         steps = tuple(tuple(tuple(each) if type(each) is list else each for each in step) for step in listed)
         return cls(text=read_key(values, "text", str), program=steps)
 
@@ -162,12 +165,18 @@ class RowStatistic:
     def __post_init__(self) -> None:
         _check_text(self.text)
         if type(self.columns) is not tuple or not all(type(each) is str for each in self.columns):
-            raise ParameterError("the columns of a row function are a tuple of names; list those of the schema")
+            raise ParameterError(
+                "the columns of a row function are a tuple of names; list those of the schema", code="LW342"
+            )
         ends = (self.lower, self.upper)
         if not all(type(each) is int for each in ends) or not -ONE <= self.lower < self.upper <= ONE:
-            raise ParameterError(f"a row function needs bounds -1 <= lower < upper <= 1, in 2**-{BITS}; got {ends}")
+            raise ParameterError(
+                f"a row function needs bounds -1 <= lower < upper <= 1, in 2**-{BITS}; got {ends}", code="LW342"
+            )
         if not (self.function is None or callable(self.function)):
-            raise ParameterError(f"a row function is called with a record, but {self.text!r} cannot be called")
+            raise ParameterError(
+                f"a row function is called with a record, but {self.text!r} cannot be called", code="LW342"
+            )
 
     def values_of_records(self, records: Iterable[dict[str, object]]) -> np.ndarray:
         """Return the statistic of decoded rows, one record at a time.
@@ -189,7 +198,7 @@ class RowStatistic:
             If the function is not there.
         """
         if self.function is None:
-            raise ParameterError(f"the function {self.text!r} is not part of a record; give it again")
+            raise ParameterError(f"the function {self.text!r} is not part of a record; give it again", code="LW342")
         fixed = (_fixed(each, self.lower, self.upper) for each in numbers_of_records(self.function, records))
         return np.fromiter(fixed, dtype=np.int64)
 
@@ -218,7 +227,9 @@ def statistic_from_dict(values: Mapping[str, Any]) -> Statistic | RowStatistic:
     """Read back a statistic of either kind; a ParameterError where it is something else."""
     kind = read_key(values, "kind", str)
     if kind not in (Statistic.kind, RowStatistic.kind):
-        raise ParameterError(f"unknown kind of statistic {kind[:20]!r}; it is {Statistic.kind} or {RowStatistic.kind}")
+        raise ParameterError(
+            f"unknown kind of statistic {kind[:20]!r}; it is {Statistic.kind} or {RowStatistic.kind}", code="LW641"
+        )
     return Statistic.from_dict(values) if kind == Statistic.kind else RowStatistic.from_dict(values)
 
 
@@ -232,6 +243,10 @@ def _fixed(number: float | None, lower: int, upper: int) -> int:
 def _check_text(text: object) -> None:
     """Refuse what is no text, or a very long one."""
     if type(text) is not str or len(text) > MOST_TEXT:
-        raise ParameterError(f"the text of a statistic is a str of at most {MOST_TEXT} characters; shorten it")
+        raise ParameterError(
+            f"the text of a statistic is a str of at most {MOST_TEXT} characters; shorten it", code="LW340"
+        )
     if not text.isprintable():
-        raise ParameterError("the text of a statistic is one line of printable characters; leave line ends out")
+        raise ParameterError(
+            "the text of a statistic is one line of printable characters; leave line ends out", code="LW340"
+        )

@@ -97,42 +97,58 @@ class TableDistances:
 
     def __post_init__(self) -> None:
         if len(self.columns) != len(self.groupings) or len(set(self.columns)) != len(self.columns):
-            raise ParameterError("TableDistances needs distinct columns with one grouping each; name each once")
+            raise ParameterError(
+                "TableDistances needs distinct columns with one grouping each; name each once", code="LW641"
+            )
         if self.cost.amount <= 0:
-            raise ParameterError("a question must cost more than 0; give it a share of the budget")
+            raise ParameterError("a question must cost more than 0; give it a share of the budget", code="LW641")
         if isinstance(self.bits, bool) or not 0 <= self.bits <= MOST_BITS:
-            raise ParameterError(f"the scale of distances must be 2**0 to 2**{MOST_BITS}, got {self.bits} bits")
+            raise ParameterError(
+                f"the scale of distances must be 2**0 to 2**{MOST_BITS}, got {self.bits} bits", code="LW641"
+            )
         self._check_tables()
         if self.cells is not None and self.expected is not None:
             object.__setattr__(self, "digest", self._fixed(self.cells, self.expected))
             return
         if self.cells is not None or self.expected is not None:
-            raise ParameterError("TableDistances needs both cells and expected counts, or neither; give the other too")
+            raise ParameterError(
+                "TableDistances needs both cells and expected counts, or neither; give the other too", code="LW641"
+            )
         if _DIGEST.fullmatch(self.digest) is None:
-            raise ParameterError("the digest of TableDistances must be 64 hexadecimal digits; the record is damaged")
+            raise ParameterError(
+                "the digest of TableDistances must be 64 hexadecimal digits; the record is damaged", code="LW643"
+            )
 
     def _check_tables(self) -> None:
         """Refuse tables that the columns do not have."""
         if not 1 <= len(self.tables) <= MOST_TABLES:
-            raise CapacityError(f"TableDistances is about 1 to {MOST_TABLES} tables, got {len(self.tables)}; ask twice")
+            raise CapacityError(
+                f"TableDistances is about 1 to {MOST_TABLES} tables, got {len(self.tables)}; ask twice", code="LW504"
+            )
         every = [place for table in self.tables for place in table]
         if (
             not all(self.tables)
             or set(map(type, every)) != {int}
             or not 0 <= min(every) <= max(every) < len(self.columns)
         ):
-            raise ParameterError("a table must name at least one of the columns by position; count them from 0")
+            raise ParameterError(
+                "a table must name at least one of the columns by position; count them from 0", code="LW641"
+            )
         if any(list(table) != sorted(set(table)) for table in self.tables):
-            raise ParameterError("the positions of a table's columns must increase; sort them")
+            raise ParameterError("the positions of a table's columns must increase; sort them", code="LW641")
         if max(map(self.size_of, self.tables)) > LARGEST_CELL:
-            raise CapacityError("a table has more than 2**62 cells; use coarser groupings")
+            raise CapacityError("a table has more than 2**62 cells; use coarser groupings", code="LW502")
 
     def _fixed(self, cells: tuple[np.ndarray, ...], expected: tuple[np.ndarray, ...]) -> str:
         """Check cells and expected counts, make them read-only, and return their digest."""
         if not len(cells) == len(expected) == len(self.tables):
-            raise ParameterError("TableDistances needs cells and expected counts of each of its tables; give all")
+            raise ParameterError(
+                "TableDistances needs cells and expected counts of each of its tables; give all", code="LW641"
+            )
         if sum(each.size for each in cells) > MAX_CELLS:
-            raise CapacityError(f"TableDistances lists more than {MAX_CELLS} cells; ask about fewer or coarser tables")
+            raise CapacityError(
+                f"TableDistances lists more than {MAX_CELLS} cells; ask about fewer or coarser tables", code="LW502"
+            )
         digest = hashlib.sha256()
         for table, listed, counts in zip(self.tables, cells, expected, strict=True):
             _check_listed(listed, counts, self.size_of(table))
@@ -197,9 +213,15 @@ class TableDistances:
 def _check_listed(cells: np.ndarray, expected: np.ndarray, size: int) -> None:
     """Refuse cells that a table does not have, and expected counts out of range."""
     if any(each.dtype != np.int64 or each.ndim != 1 for each in (cells, expected)) or cells.shape != expected.shape:
-        raise ParameterError("the cells and expected counts of a table must be int64, flat and as many; list them so")
+        raise ParameterError(
+            "the cells and expected counts of a table must be int64, flat and as many; list them so", code="LW641"
+        )
     if not cells.size or cells[0] < 0 or cells[-1] >= size or not (cells[1:] > cells[:-1]).all():
-        raise ParameterError("a table must list at least one of its cells, their numbers increasing; sort them")
+        raise ParameterError(
+            "a table must list at least one of its cells, their numbers increasing; sort them", code="LW641"
+        )
     # A sum of floats first: one of integers could leave int64.
     if expected.min() < 0 or expected.sum(dtype=np.float64) > LARGEST_TOTAL:
-        raise ParameterError("expected counts must be at least 0 and sum to at most 2**47 in a table; use fewer bits")
+        raise ParameterError(
+            "expected counts must be at least 0 and sum to at most 2**47 in a table; use fewer bits", code="LW641"
+        )

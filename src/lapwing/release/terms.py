@@ -45,17 +45,22 @@ class Terms:
         if not isinstance(self.relation, str) or self.relation not in get_args(Relation):
             raise ParameterError(
                 f"neighbours must be one of {', '.join(get_args(Relation))}, got {told(self.relation)}; "
-                "add-remove hides whether a row is there, replace-one what it says"
+                "add-remove hides whether a row is there, replace-one what it says",
+                code="LW303",
             )
         if self.max_rows < 1:
-            raise ParameterError(f"max_rows must be at least 1, got {self.max_rows}; give the rows one unit may own")
+            raise ParameterError(
+                f"max_rows must be at least 1, got {self.max_rows}; give the rows one unit may own", code="LW302"
+            )
         if self.expected_rows is not None and self.expected_rows < 1:
             raise ParameterError(
-                f"expected_rows must be at least 1, got {self.expected_rows}; give a public guess or leave it out"
+                f"expected_rows must be at least 1, got {self.expected_rows}; give a public guess or leave it out",
+                code="LW315",
             )
         if self.rows is not None and (self.relation != "replace-one" or self.max_rows != 1):
             raise ParameterError(
-                "the number of rows is public only under replace-one with one row per unit; leave rows out"
+                "the number of rows is public only under replace-one with one row per unit; leave rows out",
+                code="LW314",
             )
 
     def to_dict(self) -> dict[str, Any]:

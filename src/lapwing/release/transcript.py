@@ -139,12 +139,13 @@ def continue_transcript(path: Path) -> tuple[TranscriptFile, dict[str, Any], tup
         If the file cannot be read, is held by another process, or is no transcript.
     """
     if not path.is_file():
-        raise DataError(f"there is no transcript {path}; give the file that the release wrote")
+        raise DataError(f"there is no transcript {path}; give the file that the release wrote", code="LW610")
     length, lines = _whole_lines(path)
     if length == 0 and path.stat().st_size == 0:
         raise DataError(
             f"the transcript {path} is empty: the run was killed before anything was paid or answered; remove the file "
-            "and repeat the call that made it"
+            "and repeat the call that made it",
+            code="LW610",
         )
     header = _at_home(path, _parse(path, lines)[0])
     hold = _hold_of(path, header)
@@ -156,7 +157,7 @@ def continue_transcript(path: Path) -> tuple[TranscriptFile, dict[str, Any], tup
         return transcript, header, _parse(path, lines)[1]
     except (OSError, DataError):
         transcript.close()
-    raise DataError(f"the transcript {path} changed or cannot be cut to whole lines; check its folder")
+    raise DataError(f"the transcript {path} changed or cannot be cut to whole lines; check its folder", code="LW613")
 
 
 def _whole_lines(path: Path) -> tuple[int, bytes]:
@@ -168,7 +169,7 @@ def _whole_lines(path: Path) -> tuple[int, bytes]:
     else:
         length = text.rfind(b"\n") + 1
         return length, text[:length]
-    raise DataError(f"the transcript {path} cannot be read ({reason}); check the path")
+    raise DataError(f"the transcript {path} cannot be read ({reason}); check the path", code="LW610")
 
 
 def _hold_of(path: Path, header: Mapping[str, Any]) -> Path:
@@ -186,7 +187,9 @@ def _hold_of(path: Path, header: Mapping[str, Any]) -> Path:
         hold = transcripts_of(ledger) / f"{name}.jsonl"
         if header.get("hold") == f"{ledger}.transcripts/{name}.jsonl":
             return hold
-    raise DataError(f"the header of the transcript {path} is damaged; give the file that the release wrote")
+    raise DataError(
+        f"the header of the transcript {path} is damaged; give the file that the release wrote", code="LW610"
+    )
 
 
 def _begun(path: Path, hold: Path, header: Mapping[str, Any], *, is_new: bool) -> Begun:
@@ -209,7 +212,8 @@ def _at_home(path: Path, header: dict[str, Any]) -> dict[str, Any]:
         return {**header, "records": moved, "hold": f"{place}.transcripts/{records['release_id']}.jsonl"}
     raise DataError(
         f"the ledger {records['ledger']} of the transcript {path} is not there, and no ledger beside the transcript "
-        "has its debit; put it back, or put the transcript into the folder LEDGER.transcripts where that ledger is now"
+        "has its debit; put it back, or put the transcript into the folder LEDGER.transcripts where that ledger is now",
+        code="LW614",
     )
 
 
@@ -270,8 +274,8 @@ def _connect(hold: Path) -> sqlite3.Connection:
         else:
             return connection
     if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        raise DataError(f"the release {hold} is in use by another process; wait for it")
-    raise DataError(f"{lock} cannot be locked ({code}); make it and its folder writable, on a local disk")
+        raise DataError(f"the release {hold} is in use by another process; wait for it", code="LW612")
+    raise DataError(f"{lock} cannot be locked ({code}); make it and its folder writable, on a local disk", code="LW612")
 
 
 def _make_lock(lock: Path) -> None:
@@ -285,7 +289,9 @@ def _make_lock(lock: Path) -> None:
         reason = error.strerror
     else:
         return
-    raise DataError(f"{lock} cannot be made ({reason}); make sure that its folder is there and writable, with space")
+    raise DataError(
+        f"{lock} cannot be made ({reason}); make sure that its folder is there and writable, with space", code="LW612"
+    )
 
 
 def _parse(path: Path, text: bytes) -> tuple[dict[str, Any], tuple[Answer, ...]]:
@@ -300,7 +306,9 @@ def _parse(path: Path, text: bytes) -> tuple[dict[str, Any], tuple[Answer, ...]]
     except MALFORMED:
         known = False
     if not known:
-        raise DataError(f"{path} is not a Lapwing transcript of format {FORMAT}; give the file that the release wrote")
+        raise DataError(
+            f"{path} is not a Lapwing transcript of format {FORMAT}; give the file that the release wrote", code="LW610"
+        )
     return header, answers
 
 
@@ -317,7 +325,9 @@ def _append(path: Path, text: str, mode: str) -> None:
         reason = error.strerror
     else:
         return
-    raise DataError(f"the transcript {path} cannot be written ({reason}); give a new file on a disk with space")
+    raise DataError(
+        f"the transcript {path} cannot be written ({reason}); give a new file on a disk with space", code="LW613"
+    )
 
 
 def _owned(path: str, flags: int) -> int:

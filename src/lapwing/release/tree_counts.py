@@ -79,40 +79,51 @@ class TreeCounts:
         if max(counted, released) > MAX_CELLS:
             raise CapacityError(
                 f"a tree over {', '.join(self.columns)} counts {counted} cells and releases {released}, above "
-                f"{MAX_CELLS}; use fewer levels"
+                f"{MAX_CELLS}; use fewer levels",
+                code="LW502",
             )
 
     def _check_columns(self) -> None:
         """Refuse columns, hierarchies and schedules that do not go together."""
         if not self.columns or len(set(self.columns)) != len(self.columns):
-            raise ParameterError(f"TreeCounts needs distinct columns, got {self.columns}; name each column once")
+            raise ParameterError(
+                f"TreeCounts needs distinct columns, got {self.columns}; name each column once", code="LW641"
+            )
         if len(self.columns) != len(self.hierarchies):
             raise ParameterError(
-                f"TreeCounts has {len(self.columns)} columns and {len(self.hierarchies)} hierarchies; give one each"
+                f"TreeCounts has {len(self.columns)} columns and {len(self.hierarchies)} hierarchies; give one each",
+                code="LW641",
             )
         for place, (name, nested) in enumerate(zip(self.columns, self.hierarchies, strict=True)):
             if self.schedule.count(place) != nested.depth:
                 raise ParameterError(
                     f"the schedule splits {name!r} {self.schedule.count(place)} times, its hierarchy has "
-                    f"{nested.depth} levels; schedule each level once"
+                    f"{nested.depth} levels; schedule each level once",
+                    code="LW641",
                 )
         if not all(0 <= place < len(self.columns) for place in self.schedule):
-            raise ParameterError(f"a schedule holds positions of the {len(self.columns)} columns, got {self.schedule}")
+            raise ParameterError(
+                f"a schedule holds positions of the {len(self.columns)} columns, got {self.schedule}", code="LW641"
+            )
 
     def _check_costs(self) -> None:
         """Refuse costs that are not one per level, positive, and of one notion."""
         if len(self.costs) != len(self.schedule) + 1:
             raise ParameterError(
                 f"a tree of {len(self.schedule) + 1} levels needs as many costs, got {len(self.costs)}; "
-                "give None for a level that is not released"
+                "give None for a level that is not released",
+                code="LW641",
             )
         if self.costs[-1] is None:
             raise ParameterError(
-                "the deepest level of a tree must have a cost; drop levels below the last one released"
+                "the deepest level of a tree must have a cost; drop levels below the last one released",
+                code="LW641",
             )
         given = [cost for cost in self.costs if cost is not None]
         if min(cost.amount for cost in given) <= 0 or len({cost.notion for cost in given}) > 1:
-            raise ParameterError("the costs of a tree's levels must be above 0 and of one notion; use None for no cost")
+            raise ParameterError(
+                "the costs of a tree's levels must be above 0 and of one notion; use None for no cost", code="LW641"
+            )
 
     @property
     def cost(self) -> Budget:
@@ -196,16 +207,21 @@ class NoisyTree:
     def __post_init__(self) -> None:
         costs, shapes = self.question.costs, self.question.shapes
         if not len(self.levels) == len(self.noises) == len(costs):
-            raise ParameterError(f"an answer of {len(self.levels)} levels does not fit a tree of {len(costs)} levels")
+            raise ParameterError(
+                f"an answer of {len(self.levels)} levels does not fit a tree of {len(costs)} levels", code="LW643"
+            )
         for place, (counts, law, cost) in enumerate(zip(self.levels, self.noises, costs, strict=True)):
             if (counts is None) != (cost is None) or (law is None) != (cost is None):
-                raise ParameterError(f"level {place} of a tree must have counts and noise exactly where it has a cost")
+                raise ParameterError(
+                    f"level {place} of a tree must have counts and noise exactly where it has a cost", code="LW643"
+                )
             if counts is None:
                 continue
             if counts.dtype != np.int64 or counts.shape != shapes[place]:
                 raise ParameterError(
                     f"level {place} of a tree must be int64 of shape {shapes[place]}, got {counts.dtype} of shape "
-                    f"{counts.shape}"
+                    f"{counts.shape}",
+                    code="LW643",
                 )
         levels = tuple(None if counts is None else read_only(counts) for counts in self.levels)
         object.__setattr__(self, "levels", levels)
@@ -215,7 +231,9 @@ class NoisyTree:
         """Return the answer with these tables for the levels that have a cost, from the root downwards."""
         places = [level for level, cost in enumerate(question.costs) if cost is not None]
         if not len(places) == len(counts) == len(noises):
-            raise ParameterError(f"a tree of {len(places)} released levels does not fit {len(counts)} tables")
+            raise ParameterError(
+                f"a tree of {len(places)} released levels does not fit {len(counts)} tables", code="LW643"
+            )
         found = dict(zip(places, zip(counts, noises, strict=True), strict=True))
         levels = [found.get(level, (None, None)) for level in range(len(question.costs))]
         return cls(question, tuple(each for each, _ in levels), tuple(law for _, law in levels))

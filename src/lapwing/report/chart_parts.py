@@ -120,7 +120,9 @@ def altair() -> Any:  # noqa: ANN401 - a module
     try:
         import altair as found  # noqa: PLC0415
     except ImportError:
-        raise LapwingError('a report needs altair; install it with: pip install "lapwing[report]"') from None
+        raise LapwingError(
+            'a report needs altair; install it with: pip install "lapwing[report]"', code="LW701"
+        ) from None
     return found
 
 

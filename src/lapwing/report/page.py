@@ -99,7 +99,7 @@ def check_installed() -> None:
         import jinja2  # noqa: F401, PLC0415
         import vl_convert  # noqa: F401, PLC0415
     except ImportError as error:
-        raise LapwingError(_MISSING.format(error.name)) from None
+        raise LapwingError(_MISSING.format(error.name), code="LW701") from None
 
 
 def _arranged(page: Page) -> list[dict[str, Any]]:
@@ -149,7 +149,7 @@ def _environment() -> Any:  # noqa: ANN401
     try:
         import jinja2  # noqa: PLC0415
     except ImportError:
-        raise LapwingError(_MISSING.format("jinja2")) from None
+        raise LapwingError(_MISSING.format("jinja2"), code="LW701") from None
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("lapwing.report", "templates"),
         autoescape=True,
@@ -186,7 +186,7 @@ def _vega() -> str:
     try:
         import vl_convert  # noqa: PLC0415
     except ImportError:
-        raise LapwingError(_MISSING.format("vl-convert-python")) from None
+        raise LapwingError(_MISSING.format("vl-convert-python"), code="LW701") from None
     return _escaped_script(str(vl_convert.javascript_bundle(_BUNDLED)))
 
 

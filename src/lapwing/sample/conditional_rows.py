@@ -92,7 +92,9 @@ def rows_given(
     [1, 0, 1]
     """
     if not given or any(name not in model.laws for name in given):
-        raise ParameterError(f"conditions must name modelled columns, at least one, got {', '.join(given) or 'none'}")
+        raise ParameterError(
+            f"conditions must name modelled columns, at least one, got {', '.join(given) or 'none'}", code="LW330"
+        )
     dtypes = {field.name: field.domain.dtype for field in schema.columns}
     n = next(iter(given.values())).size
     if n == 0:

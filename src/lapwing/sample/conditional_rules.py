@@ -59,7 +59,7 @@ def lawful_rows(
     found = dict(codes)
     for component in kept:
         for rows, reason in _changed(model, schema, component, found, rng, given=given):
-            raise ParameterError(f"condition row {called[rows[0]]}{reason}")
+            raise ParameterError(f"condition row {called[rows[0]]}{reason}", code="LW322")
     return found
 
 

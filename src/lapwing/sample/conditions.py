@@ -117,7 +117,7 @@ def conditioned(model: ReleasedModel, schema: Schema, where: Mapping[str, object
             return Conditioned(lawful_starts(starts, model, schema, wanted), is_matched=False)
         hints = "".join(range_hint(schema.field(name), where[name]) for name in wanted)
         rows = f"rows that match where on {', '.join(wanted)}"
-        raise ParameterError(f"the model gives {rows} probability 0; ask for a wider condition{hints}")
+        raise ParameterError(f"the model gives {rows} probability 0; ask for a wider condition{hints}", code="LW322")
     share = float(weights.sum() / model.weights.sum())
     matching = weights[atoms] / weights.max()
     effective = effective_atoms(matching)
@@ -175,12 +175,16 @@ def effective_atoms(weights: np.ndarray) -> float:
 def _wanted(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> dict[str, np.ndarray]:
     """Return the runs of codes that each column must lie in."""
     if not isinstance(where, Mapping):
-        raise ParameterError(f"where must map columns to values, got a {type(where).__name__}; write {{column: value}}")
+        raise ParameterError(
+            f"where must map columns to values, got a {type(where).__name__}; write {{column: value}}", code="LW320"
+        )
     runs: dict[str, np.ndarray] = {}
     for name, value in where.items():
         field = schema.field(name)
         if name not in model.laws:
-            raise ParameterError(f"where names {name!r}, an identifier, which is not modelled; name another column")
+            raise ParameterError(
+                f"where names {name!r}, an identifier, which is not modelled; name another column", code="LW330"
+            )
         runs[name] = wanted_runs(field, value)
     return runs
 
@@ -268,7 +272,9 @@ def _conditioned_part(part: LogLinear, wanted: Mapping[str, np.ndarray]) -> LogL
     base = dict(part.base)
     for name, runs in wanted.items():
         if not _cut_pieces(_pieces(base[name]), runs)[3].any():
-            raise ParameterError(f"the base law of {name!r} has no mass where asks for; ask for a wider condition")
+            raise ParameterError(
+                f"the base law of {name!r} has no mass where asks for; ask for a wider condition", code="LW322"
+            )
         base[name] = _cut_laws(_pieces(base[name]), runs, np.zeros(1, dtype=np.intp))
     return LogLinear(tables=part.tables, groupings=part.groupings, thetas=part.thetas, base=base)
 

@@ -88,7 +88,9 @@ def _refusal(asked: Mapping[str, np.ndarray], rules: Sequence[Rule], *, is_gener
     more = f"; and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
     named = f"the rule{'s' * (len(texts) > 1)} {'; '.join(map(repr, texts[:_NAMED]))}{more}"
     kept = "keeps" if is_general else "was found that keeps the others with what this model has fixed of"
-    return ParameterError(f"no row that matches where on {', '.join(asked)} {kept} {named}; ask for a wider condition")
+    return ParameterError(
+        f"no row that matches where on {', '.join(asked)} {kept} {named}; ask for a wider condition", code="LW322"
+    )
 
 
 def _keep(component: Component, starts: ReleasedModel) -> bool:

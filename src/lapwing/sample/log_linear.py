@@ -162,7 +162,8 @@ def _grouped_column(name: str, base: Laws, groupings: list[Grouping]) -> tuple[G
     if len(distinct) > _MOST_GROUPS:
         raise CapacityError(
             f"the tables of the log-linear part tell {len(distinct)} groups of column {name!r} apart, more than "
-            f"{_MOST_GROUPS}; sample fewer rows than the model has atoms, without where"
+            f"{_MOST_GROUPS}; sample fewer rows than the model has atoms, without where",
+            code="LW507",
         )
     groups = np.full(starts.size, -1, dtype=np.intp)
     groups[present] = which.reshape(-1)

@@ -116,7 +116,8 @@ def marginal(
     products = kept.size * math.prod(shape)
     if min(_TERM_COST * float(terms.sum()), products) > _MAX_WORK:
         raise CapacityError(
-            f"the marginal over {', '.join(columns)} needs more than {_MAX_WORK} multiplications; use coarser groupings"
+            f"the marginal over {', '.join(columns)} needs more than {_MAX_WORK} multiplications; coarsen it",
+            code="LW507",
         )
     if _TERM_COST * float(terms.sum()) <= products:
         return _counted(merged, masses, terms, math.prod(shape)).reshape(shape)
@@ -126,15 +127,20 @@ def marginal(
 def _check_request(model: ReleasedModel, columns: Sequence[str], groupings: Sequence[Grouping], max_cells: int) -> None:
     """Refuse unknown or repeated columns, and tables that are too large."""
     if len(columns) != len(groupings) or len(set(columns)) != len(columns):
-        raise ParameterError(f"a marginal needs distinct columns with one grouping each, got columns {tuple(columns)}")
+        raise ParameterError(
+            f"a marginal needs distinct columns with one grouping each, got columns {tuple(columns)}", code="LW330"
+        )
     unknown = [name for name in columns if name not in model.laws]
     if unknown:
-        raise ParameterError(f"the model has no column {unknown[0]!r}; choose from {', '.join(model.laws)}")
+        raise ParameterError(
+            f"the model has no column {unknown[0]!r}; choose from {', '.join(model.laws)}", code="LW330"
+        )
     cells = math.prod(grouping.groups for grouping in groupings)
     if cells > max_cells:
         raise CapacityError(
             f"the marginal over {', '.join(columns)} has {cells} cells, more than max_cells={max_cells}; "
-            "use fewer columns or coarser groupings"
+            "use fewer columns or coarser groupings",
+            code="LW507",
         )
 
 
@@ -189,7 +195,8 @@ class _Runs:
         """Return the run of each code."""
         if int(codes.max()) >= self.stops[-1]:
             raise ParameterError(
-                f"column {self.name!r} has codes beyond its grouping; take a grouping of its own domain"
+                f"column {self.name!r} has codes beyond its grouping; take a grouping of its own domain",
+                code="LW640",
             )
         return np.searchsorted(self.starts, codes.astype(np.int64), side="right") - 1
 
@@ -206,7 +213,8 @@ class _Runs:
         if int(counts.sum()) > _MAX_ENTRIES:
             raise CapacityError(
                 f"the laws of column {self.name!r} spread over {int(counts.sum())} groups in all, more than "
-                f"{_MAX_ENTRIES}; use a coarser grouping"
+                f"{_MAX_ENTRIES}; use a coarser grouping",
+                code="LW507",
             )
         piece = np.repeat(np.arange(starts.size), counts)
         run = first[piece] + ranks(counts)

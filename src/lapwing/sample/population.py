@@ -53,7 +53,7 @@ def population_codes(model: ReleasedModel, schema: Schema, n: int, rng: np.rando
     [1, 1]
     """
     if n < 1:
-        raise ParameterError(f"a simulated sample has at least 1 row, got {n}")
+        raise ParameterError(f"a simulated sample has at least 1 row, got {n}", code="LW325")
     part = model.log_linear
     if part is not None and effective_atoms(model.weights) < FEW_ATOMS:
         model = warmed(model, grouped(part, tuple(model.laws)), n, rng, kept_components(model, schema))

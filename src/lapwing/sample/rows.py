@@ -243,9 +243,9 @@ def sample_codes(
 def _check(n: int, chunk: int) -> None:
     """Refuse a number of rows or a size of chunks that is none."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 0 <= n <= _MAX_ROWS:
-        raise ParameterError(f"the number of rows must be a whole number from 0 to 2**40, got {n!r}")
+        raise ParameterError(f"the number of rows must be a whole number from 0 to 2**40, got {n!r}", code="LW325")
     if chunk < 1:
-        raise ParameterError(f"a chunk must hold at least 1 row, got {chunk}; 2**18 suits most machines")
+        raise ParameterError(f"a chunk must hold at least 1 row, got {chunk}; 2**18 suits most machines", code="LW302")
 
 
 def _each_codes(

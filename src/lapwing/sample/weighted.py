@@ -58,7 +58,9 @@ def weighted_marginal(
     [5.0, 25.0, 0.0]
     """
     if weight.name in columns:
-        raise ParameterError(f"{quote(weight.name)} is the weight itself; ask for weighted totals of other columns")
+        raise ParameterError(
+            f"{quote(weight.name)} is the weight itself; ask for weighted totals of other columns", code="LW332"
+        )
     means = mean_weights(model.laws[weight.name], weight)
     shares = model.weights / model.weights.sum()
     total = model.rows * float(shares @ means)

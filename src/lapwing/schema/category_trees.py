@@ -79,11 +79,14 @@ def check_tree(name: str, value: object) -> CategoryTree | None:
         return None
     source = tree_to_dict(value) if isinstance(value, Prefixes | Parents) else value
     if isinstance(source, Mapping) and set(source) == {"parents", "fold"}:
-        raise SchemaError(f"field {quote(name)}: hierarchy fold goes with prefixes only, not with parents; remove fold")
+        raise SchemaError(
+            f"field {quote(name)}: hierarchy fold goes with prefixes only, not with parents; remove fold", code="LW215"
+        )
     if not isinstance(source, Mapping) or set(source) not in _TREE_KEYS:
         raise SchemaError(
             f"field {quote(name)}: hierarchy must be an object with one key, prefixes or parents, got {quote(value)}; "
-            'write it as {"prefixes": [1, 3]}, to which "fold": true may be added, or {"parents": {"250.01": "250"}}'
+            'write it as {"prefixes": [1, 3]}, to which "fold": true may be added, or {"parents": {"250.01": "250"}}',
+            code="LW215",
         )
     if "prefixes" in source:
         fold = source.get("fold")
@@ -213,15 +216,19 @@ def _checked_prefixes(name: str, value: object) -> tuple[int, ...]:
     where = f"field {quote(name)}: hierarchy prefixes"
     listed = check_list(name, "hierarchy prefixes", value)
     if not 1 <= len(listed) <= MAX_TIERS:
-        raise SchemaError(f"{where} must be 1 to {MAX_TIERS} lengths, got {len(listed)}; list fewer, or remove it")
+        raise SchemaError(
+            f"{where} must be 1 to {MAX_TIERS} lengths, got {len(listed)}; list fewer, or remove it", code="LW215"
+        )
     lengths = [whole_number(length) for length in listed]
     for length, given in zip(lengths, listed, strict=True):
         if length is None or length < 1:
-            raise SchemaError(f"{where} must be whole numbers of at least 1, got {quote(given)}; correct it")
+            raise SchemaError(
+                f"{where} must be whole numbers of at least 1, got {quote(given)}; correct it", code="LW215"
+            )
     whole = [length for length in lengths if length is not None]
     for one, two in pairwise(whole):
         if one >= two:
-            raise SchemaError(f"{where} must increase, got {quote(one)} before {quote(two)}; sort them")
+            raise SchemaError(f"{where} must increase, got {quote(one)} before {quote(two)}; sort them", code="LW215")
     return tuple(whole)
 
 
@@ -232,13 +239,15 @@ def _checked_parents(name: str, value: object) -> Parents:
     """Return pairs of a category or branch and its parent, sorted."""
     where = f"field {quote(name)}: hierarchy parents"
     if not isinstance(value, Mapping) or not value:
-        raise SchemaError(f'{where} must be an object such as {{"250.01": "250"}}, got {quote(value)}')
+        raise SchemaError(f'{where} must be an object such as {{"250.01": "250"}}, got {quote(value)}', code="LW215")
     for child, parent in value.items():
         for text in (child, parent):
             if not isinstance(text, str):
-                raise SchemaError(f"{where} must be texts, got {quote(text)}; put it in quotes")
+                raise SchemaError(f"{where} must be texts, got {quote(text)}; put it in quotes", code="LW215")
     if not is_encodable("".join(value)) or not is_encodable("".join(value.values())):
-        raise SchemaError(f"{where} hold a text that is not valid Unicode; remove the half surrogate pair")
+        raise SchemaError(
+            f"{where} hold a text that is not valid Unicode; remove the half surrogate pair", code="LW215"
+        )
     return Parents(tuple(sorted(value.items())))
 
 
@@ -255,7 +264,7 @@ def _parent_branches(name: str, tree: Parents, keys: Sequence[str]) -> _IntArray
         way.append(above[way[-1]])
     texts = list(numbers)
     if (way[-1] != _NONE).any():
-        raise SchemaError(_too_deep(name, tree, texts[int(np.argmax(way[-1] != _NONE))]))
+        raise SchemaError(_too_deep(name, tree, texts[int(np.argmax(way[-1] != _NONE))]), code="LW215")
     _check_reached(name, texts, above, way)
 
     tiers = len(way) - 1
@@ -293,5 +302,6 @@ def _check_reached(name: str, texts: list[str], above: _IntArray, ways: list[_In
         lost = texts[int(np.argmax(is_lost))]
         raise SchemaError(
             f"field {quote(name)}: hierarchy gives {quote(lost)} a parent, but it is no category and leads to none; "
-            "add it to the categories or remove it"
+            "add it to the categories or remove it",
+            code="LW215",
         )

@@ -41,9 +41,13 @@ _TYPE_HINTS = {
 def check_name(name: object) -> str:
     """Return a field's name: text, not empty."""
     if not isinstance(name, str) or not name:
-        raise SchemaError(f"every field needs a name that is a text of at least one character, got {quote(name)}")
+        raise SchemaError(
+            f"every field needs a name that is a text of at least one character, got {quote(name)}", code="LW208"
+        )
     if not is_encodable(name):
-        raise SchemaError(f"field {quote(name)}: the name is not valid Unicode; remove the half surrogate pair")
+        raise SchemaError(
+            f"field {quote(name)}: the name is not valid Unicode; remove the half surrogate pair", code="LW208"
+        )
     return name
 
 
@@ -54,19 +58,21 @@ def check_type(name: str, kind: object) -> None:
     hint = _TYPE_HINTS.get(kind.lower()) if isinstance(kind, str) else None
     way_out = f"did you mean {quote(hint)}?" if hint else "choose one of " + ", ".join(TYPES)
     said = "has no type" if kind is None else f"type {quote(kind)} is not known"
-    raise SchemaError(f"field {quote(name)}: {said}; {way_out}")
+    raise SchemaError(f"field {quote(name)}: {said}; {way_out}", code="LW207")
 
 
 def check_one_of(name: str, key: str, value: object, allowed: tuple[str, ...]) -> None:
     """Refuse a value that is not in a short list of texts."""
     if not isinstance(value, str) or value not in allowed:
-        raise SchemaError(f"field {quote(name)}: {key} {quote(value)} is not known; choose one of {', '.join(allowed)}")
+        raise SchemaError(
+            f"field {quote(name)}: {key} {quote(value)} is not known; choose one of {', '.join(allowed)}", code="LW207"
+        )
 
 
 def check_flag(name: str, key: str, value: object) -> None:
     """Refuse a yes/no setting that is neither true nor false."""
     if not isinstance(value, bool):
-        raise SchemaError(f"field {quote(name)}: {key} must be true or false, got {quote(value)}")
+        raise SchemaError(f"field {quote(name)}: {key} must be true or false, got {quote(value)}", code="LW206")
 
 
 def check_bound(name: str, kind: str, key: str, value: object) -> int | float | str | None:
@@ -74,7 +80,7 @@ def check_bound(name: str, kind: str, key: str, value: object) -> int | float | 
     if value is None:
         return None
     if kind not in RANGED_TYPES:
-        raise SchemaError(f"field {quote(name)}: {key} does not apply to type {kind}; remove it")
+        raise SchemaError(f"field {quote(name)}: {key} does not apply to type {kind}; remove it", code="LW212")
     return check_value(name, kind, key, value)
 
 
@@ -92,7 +98,7 @@ def check_value(name: str, kind: str, key: str, value: object) -> int | float | 
         number = parse_datetime(value)
         rule = 'a date and time; write it as "2010-12-31" or "2010-12-31T23:00:00", without time zone'
     if number is None:
-        raise SchemaError(f"field {quote(name)}: {key} {quote(value)} is not {rule}")
+        raise SchemaError(f"field {quote(name)}: {key} {quote(value)} is not {rule}", code="LW211")
     return number if kind in ("integer", "number") else str(value).replace(" ", "T")
 
 
@@ -103,13 +109,16 @@ def check_resolution(name: str, kind: str, value: object) -> str | int | float |
     if kind == "number":
         step = finite_number(value)
         if step is None or step <= 0:
-            raise SchemaError(f"field {quote(name)}: resolution {quote(value)} must be a positive step such as 0.01")
+            raise SchemaError(
+                f"field {quote(name)}: resolution {quote(value)} must be a positive step such as 0.01", code="LW211"
+            )
         return step
     if kind == "integer":
         whole = whole_number(value)
         if whole is None or not 0 < whole < 2**63:
             raise SchemaError(
-                f"field {quote(name)}: resolution {quote(value)} must be a whole positive step such as 100"
+                f"field {quote(name)}: resolution {quote(value)} must be a whole positive step such as 100",
+                code="LW211",
             )
         return whole
     if kind in ("date", "datetime"):
@@ -117,7 +126,8 @@ def check_resolution(name: str, kind: str, value: object) -> str | int | float |
         return str(value)
     raise SchemaError(
         f"field {quote(name)}: resolution {quote(value)} does not apply to type {kind}; "
-        "remove it, or use a type of numbers or dates"
+        "remove it, or use a type of numbers or dates",
+        code="LW211",
     )
 
 
@@ -125,10 +135,14 @@ def check_special(name: str, kind: str, values: object) -> tuple[int | float | s
     """Return the special values in normal form: distinct values of a numeric or date field."""
     listed = check_list(name, "special", values)
     if listed and kind not in RANGED_TYPES:
-        raise SchemaError(f"field {quote(name)}: special does not apply to type {kind}; put the values in categories")
+        raise SchemaError(
+            f"field {quote(name)}: special does not apply to type {kind}; put the values in categories", code="LW212"
+        )
     special = tuple(check_value(name, kind, "special value", value) for value in listed)
     for value in repeated(special, [code_number(kind, value) for value in special]):
-        raise SchemaError(f"field {quote(name)}: special value {quote(value)} is listed twice; remove one")
+        raise SchemaError(
+            f"field {quote(name)}: special value {quote(value)} is listed twice; remove one", code="LW213"
+        )
     return special
 
 
@@ -150,13 +164,13 @@ def check_categories(name: str, kind: str, values: object) -> tuple[Any, ...] | 
         return None
     listed = check_list(name, "categories", values)
     if not listed:
-        raise SchemaError(f"field {quote(name)}: the category list is empty; list every possible value")
+        raise SchemaError(f"field {quote(name)}: the category list is empty; list every possible value", code="LW213")
     categories = _of_one_sort(name, kind, listed)
     # Two ways to write one moment are one category.
     is_time = kind in ("date", "datetime")
     keys = [code_number(kind, value) for value in categories] if is_time else _keys(categories)
     for value in repeated(categories, keys):
-        raise SchemaError(f"field {quote(name)}: category {quote(value)} is listed twice; remove one")
+        raise SchemaError(f"field {quote(name)}: category {quote(value)} is listed twice; remove one", code="LW213")
     return categories
 
 
@@ -174,7 +188,9 @@ def _of_one_sort(name: str, kind: str, listed: tuple[Any, ...]) -> tuple[Any, ..
         return tuple(check_value(name, kind, "category", value) for value in listed)
     if kind == "string" and sorts == {str}:
         if not is_encodable("".join(listed)):
-            raise SchemaError(f"field {quote(name)}: a category is not valid Unicode; remove the half surrogate pair")
+            raise SchemaError(
+                f"field {quote(name)}: a category is not valid Unicode; remove the half surrogate pair", code="LW213"
+            )
         return listed
     if kind != "boolean" and sorts <= {int, float}:
         whole = kind == "integer" or (kind == "string" and sorts == {int})
@@ -183,7 +199,8 @@ def _of_one_sort(name: str, kind: str, listed: tuple[Any, ...]) -> tuple[Any, ..
     odd = next(value for value in listed if kind != "string" or not isinstance(value, str))
     raise SchemaError(
         f"field {quote(name)}: category {quote(odd)} does not fit type {kind} beside the others; "
-        "write all categories as values of one type"
+        "write all categories as values of one type",
+        code="LW213",
     )
 
 
@@ -192,14 +209,17 @@ def check_missing_values(name: str, values: object, categories: tuple[Any, ...] 
     listed = check_list(name, "missingValues", values)
     for value in listed:
         if not isinstance(value, str) or not is_encodable(value):
-            raise SchemaError(f"field {quote(name)}: missing value {quote(value)} is not a text; put it in quotes")
+            raise SchemaError(
+                f"field {quote(name)}: missing value {quote(value)} is not a text; put it in quotes", code="LW206"
+            )
     distinct = tuple(dict.fromkeys(listed))
     # The empty text is no number: the usual case needs no look at 10**6 numbers.
     if categories and (isinstance(categories[0], str) or distinct != ("",)):
         both = set(distinct).intersection(_keys(categories))
         for value in sorted(both):
             raise SchemaError(
-                f"field {quote(name)}: {quote(value)} is both a category and a missing value; remove it from one list"
+                f"field {quote(name)}: {quote(value)} is both a category and a missing value; remove it from one list",
+                code="LW213",
             )
     return distinct
 
@@ -207,14 +227,14 @@ def check_missing_values(name: str, values: object, categories: tuple[Any, ...] 
 def check_list(name: str, key: str, values: object) -> tuple[Any, ...]:
     """Return a list or tuple as a tuple."""
     if not isinstance(values, list | tuple):
-        raise SchemaError(f"field {quote(name)}: {key} must be a list, got {quote(values)}")
+        raise SchemaError(f"field {quote(name)}: {key} must be a list, got {quote(values)}", code="LW206")
     return tuple(values)
 
 
 def check_questions(values: object) -> tuple[str, ...]:
     """Return what the owner has yet to answer: a list of texts."""
     if not isinstance(values, list | tuple) or not all(isinstance(text, str) and is_encodable(text) for text in values):
-        raise SchemaError(f"the schema's questions must be a list of texts, got {quote(values)}")
+        raise SchemaError(f"the schema's questions must be a list of texts, got {quote(values)}", code="LW206")
     return tuple(values)
 
 

@@ -60,14 +60,16 @@ class Domain:
 
     def __post_init__(self) -> None:
         if not 1 <= self.values <= MAX_VALUES:
-            raise SchemaError(f"a domain needs 1 to 2**53 values, got {self.values}; coarsen the field")
+            raise SchemaError(f"a domain needs 1 to 2**53 values, got {self.values}; coarsen the field", code="LW280")
         if self.specials < 0:
-            raise SchemaError(f"a domain cannot have {self.specials} special values; give at least 0")
+            raise SchemaError(f"a domain cannot have {self.specials} special values; give at least 0", code="LW280")
         for tier in self.cuts:
             if not tier or tier[0] < 1 or tier[-1] >= self.values or any(a >= b for a, b in pairwise(tier)):
-                raise SchemaError(f"the cuts of a domain must increase within 1 to {self.values - 1}; sort them")
+                raise SchemaError(
+                    f"the cuts of a domain must increase within 1 to {self.values - 1}; sort them", code="LW280"
+                )
         if len({code for tier in self.cuts for code in tier}) < sum(map(len, self.cuts)):
-            raise SchemaError("the cuts of a domain name a code twice; list each in its coarsest tier")
+            raise SchemaError("the cuts of a domain name a code twice; list each in its coarsest tier", code="LW280")
 
     @property
     def reserved(self) -> int:

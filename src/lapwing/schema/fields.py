@@ -122,7 +122,7 @@ class Field:
         for key, flag in flags.items():
             check_flag(name, key, flag)
         if not isinstance(self.description, str) or not is_encodable(self.description):
-            raise SchemaError(f"field {quote(name)}: the description must be a text")
+            raise SchemaError(f"field {quote(name)}: the description must be a text", code="LW206")
 
         categories = check_categories(name, kind, self.categories)
         normal = {
@@ -172,7 +172,9 @@ class Field:
             For other fields, and for bounds that a draft leaves blank.
         """
         if self.is_categorical or self.type not in RANGED_TYPES:
-            raise SchemaError(f"field {quote(self.name)}: bounds apply to numbers and dates without categories")
+            raise SchemaError(
+                f"field {quote(self.name)}: bounds apply to numbers and dates without categories", code="LW212"
+            )
         return range_of(self.name, self.type, minimum=self.minimum, maximum=self.maximum, resolution=self.resolution)
 
     @property
@@ -185,11 +187,14 @@ class Field:
             For identifiers, which are not modelled, and for a domain that a draft leaves blank.
         """
         if self.identifier:
-            raise SchemaError(f"field {quote(self.name)}: an identifier is not modelled and has no domain")
+            raise SchemaError(
+                f"field {quote(self.name)}: an identifier is not modelled and has no domain", code="LW219"
+            )
         if self.type == "string" and self.blank:
             raise SchemaError(
                 f"field {quote(self.name)}: a string field needs categories; "
-                "list every possible value, or give it the role identifier"
+                "list every possible value, or give it the role identifier",
+                code="LW210",
             )
         if self._domain is None:
             _ = self.range  # asked for its error about what is blank
@@ -229,15 +234,18 @@ def _check_together(field: Field) -> None:
     """Refuse settings that are each fine and do not go together."""
     name = quote(field.name)
     if field.identifier and field.type not in ("integer", "string"):
-        raise SchemaError(f"field {name}: an identifier must have type integer or string, got {field.type}")
+        raise SchemaError(
+            f"field {name}: an identifier must have type integer or string, got {field.type}", code="LW212"
+        )
     if field.special and (field.categories is not None or field.identifier):
         raise SchemaError(
-            f"field {name}: special applies to bounded numbers and dates only; put the values in categories"
+            f"field {name}: special applies to bounded numbers and dates only; put the values in categories",
+            code="LW212",
         )
     if field.ordered and field.categories is None:
-        raise SchemaError(f"field {name}: categoriesOrdered needs categories; list them or remove it")
+        raise SchemaError(f"field {name}: categoriesOrdered needs categories; list them or remove it", code="LW212")
     if field.resolution is not None and field.categories is not None:
-        raise SchemaError(f"field {name}: resolution does not apply to categories; remove it")
+        raise SchemaError(f"field {name}: resolution does not apply to categories; remove it", code="LW211")
     _check_public_cuts(field)
     _check_open(field)
     _check_unlisted(field)
@@ -247,7 +255,8 @@ def _check_together(field: Field) -> None:
     for value in field.special:
         if category_key(value) in field.missing_values:
             raise SchemaError(
-                f"field {name}: {quote(value)} is both a special and a missing value; remove it from one list"
+                f"field {name}: {quote(value)} is both a special and a missing value; remove it from one list",
+                code="LW213",
             )
 
 
@@ -256,17 +265,21 @@ def _check_public_cuts(field: Field) -> None:
     name = quote(field.name)
     is_bounded = field.type in ("integer", "number") and field.categories is None and not field.identifier
     if field.scale == "log" and not is_bounded:
-        raise SchemaError(f"field {name}: scale log applies to bounded integers and numbers only; remove it")
+        raise SchemaError(
+            f"field {name}: scale log applies to bounded integers and numbers only; remove it", code="LW212"
+        )
     if field.hierarchy is None:
         return
     if field.type not in ("string", "integer", "number"):
-        raise SchemaError(f"field {name}: hierarchy does not apply to type {field.type}; remove it")
+        raise SchemaError(f"field {name}: hierarchy does not apply to type {field.type}; remove it", code="LW215")
     # The prefixes of a list that a draft leaves blank are known before the list is.
     is_open_list = field.blank == ("categories",) and isinstance(field.hierarchy, Prefixes)
     if field.identifier or (field.categories is None and not is_open_list):
-        raise SchemaError(f"field {name}: hierarchy needs categories; list them or remove it")
+        raise SchemaError(f"field {name}: hierarchy needs categories; list them or remove it", code="LW215")
     if field.ordered:
-        raise SchemaError(f"field {name}: hierarchy does not go with categoriesOrdered; remove one of them")
+        raise SchemaError(
+            f"field {name}: hierarchy does not go with categoriesOrdered; remove one of them", code="LW215"
+        )
 
 
 def _check_unlisted(field: Field) -> None:
@@ -277,14 +290,19 @@ def _check_unlisted(field: Field) -> None:
         has_texts = has_texts and isinstance(field.categories[0], str)
     for key, is_set in (("unlisted", field.unlisted is not None), ("hierarchy fold", bool(field.folds))):
         if is_set and not has_texts:
-            raise SchemaError(f"field {name}: {key} applies to string fields whose categories are texts; remove it")
+            raise SchemaError(
+                f"field {name}: {key} applies to string fields whose categories are texts; remove it", code="LW216"
+            )
     if field.unlisted is None:
         return
     if not isinstance(field.unlisted, str) or not is_encodable(field.unlisted):
-        raise SchemaError(f"field {name}: unlisted must be the text of a category, got {quote(field.unlisted)}")
+        raise SchemaError(
+            f"field {name}: unlisted must be the text of a category, got {quote(field.unlisted)}", code="LW216"
+        )
     if field.categories is not None and field.unlisted not in field.categories:
         raise SchemaError(
-            f"field {name}: unlisted {quote(field.unlisted)} is not one of the categories; add it to them"
+            f"field {name}: unlisted {quote(field.unlisted)} is not one of the categories; add it to them",
+            code="LW216",
         )
 
 
@@ -294,7 +312,11 @@ def _check_open(field: Field) -> None:
         return
     name = quote(field.name)
     if field.type not in ("integer", "number", "string"):
-        raise SchemaError(f"field {name}: open does not apply to type {field.type}; give it bounds that hold any value")
+        raise SchemaError(
+            f"field {name}: open does not apply to type {field.type}; give it bounds that hold any value", code="LW216"
+        )
     told = (field.minimum, field.maximum, field.categories, field.resolution, field.hierarchy)
     if field.identifier or field.scale != "linear" or any(setting is not None for setting in told):
-        raise SchemaError(f"field {name}: open goes with no bounds, list or other rule for values; remove them")
+        raise SchemaError(
+            f"field {name}: open goes with no bounds, list or other rule for values; remove them", code="LW216"
+        )

@@ -78,7 +78,7 @@ class Grouping:
         _check_whole("values", self.values, 1, MAX_VALUES)
         _check_whole("reserved", self.reserved, 1, MAX_ENTRIES)
         if self.kind not in _KEYS:
-            raise ParameterError(f"a grouping's kind must be shift, cuts or table, got {self.kind!r}")
+            raise ParameterError(f"a grouping's kind must be shift, cuts or table, got {self.kind!r}", code="LW280")
         _check_whole("shift", self.shift, 0, 53 if self.kind == "shift" else 0)
         cuts = _checked_cuts(self.cuts, self.values, self.kind == "cuts")
         whole = _checked_table(self.table, self.values, self.reserved, self.kind == "table")
@@ -158,7 +158,9 @@ class Grouping:
         [[0, 2, 4], [2, 4, 5], [0, 1, 2]]
         """
         if self.regular > MAX_ENTRIES:
-            raise CapacityError(f"a grouping with {self.regular} groups is too fine to list; use at most 2**24")
+            raise CapacityError(
+                f"a grouping with {self.regular} groups is too fine to list; use at most 2**24", code="LW502"
+            )
         if self.kind == "table":
             starts = np.flatnonzero(np.diff(self._whole_table, prepend=-1)).astype(np.int64)
             group = self._whole_table[starts].astype(np.int64)
@@ -192,11 +194,13 @@ class Grouping:
             Where the dict is not a grouping.
         """
         if not isinstance(d, Mapping) or d.get("kind") not in ("shift", "cuts", "table") or set(d) != _KEYS[d["kind"]]:
-            raise ParameterError("a grouping is an object with kind, values, reserved and one of shift, cuts or table")
+            raise ParameterError(
+                "a grouping is an object with kind, values, reserved and one of shift, cuts or table", code="LW280"
+            )
         kind = cast(Kind, d["kind"])
         for name in ("values", "reserved", *(["shift"] if kind == "shift" else [])):
             if type(d[name]) is not int:
-                raise ParameterError(f"a grouping's {name} must be a whole number")
+                raise ParameterError(f"a grouping's {name} must be a whole number", code="LW280")
         if kind == "shift":
             return cls(d["values"], d["reserved"], kind, d["shift"])
         if kind == "cuts":
@@ -309,17 +313,19 @@ def evenly(domain: Domain, groups: int) -> Grouping:
 def _check_whole(name: str, value: object, least: int, most: int) -> None:
     """Refuse what is not a whole number in a range."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ParameterError(f"a grouping's {name} must be a whole number from {least} to {most}, got {value!r:.80}")
+        raise ParameterError(
+            f"a grouping's {name} must be a whole number from {least} to {most}, got {value!r:.80}", code="LW280"
+        )
 
 
 def _from_list(name: str, listed: object, dtype: type[np.int64] | type[np.int32]) -> npt.NDArray[Any]:
     """Return a list of ints as an array, looking at every entry before any array is made."""
     if not isinstance(listed, list) or not len(listed) <= MAX_ENTRIES:
-        raise ParameterError(f"a grouping's {name} must be a list of at most {MAX_ENTRIES} numbers")
+        raise ParameterError(f"a grouping's {name} must be a list of at most {MAX_ENTRIES} numbers", code="LW280")
     if not set(map(type, listed)) <= {int}:
-        raise ParameterError(f"a grouping's {name} must hold whole numbers only")
+        raise ParameterError(f"a grouping's {name} must hold whole numbers only", code="LW280")
     if listed and not 0 <= min(listed) <= max(listed) <= np.iinfo(dtype).max:
-        raise ParameterError(f"a grouping's {name} holds a number out of range")
+        raise ParameterError(f"a grouping's {name} holds a number out of range", code="LW280")
     return np.array(listed, dtype=dtype)
 
 
@@ -327,11 +333,13 @@ def _integers(name: str, entries: object, wanted: bool) -> npt.NDArray[np.int64]
     """Return entries as a fresh array of int64, refusing any where the kind has none."""
     given = np.asarray(entries)
     if not wanted and given.size:
-        raise ParameterError(f"a grouping of another kind has no {name}; leave them out")
+        raise ParameterError(f"a grouping of another kind has no {name}; leave them out", code="LW280")
     if given.ndim != 1 or given.size > MAX_ENTRIES:
-        raise ParameterError(f"a grouping's {name} must be a flat list of at most {MAX_ENTRIES} numbers")
+        raise ParameterError(f"a grouping's {name} must be a flat list of at most {MAX_ENTRIES} numbers", code="LW280")
     if given.size and (given.dtype.kind not in "iu" or int(given.max()) > MAX_VALUES):
-        raise ParameterError(f"a grouping's {name} must be whole numbers up to 2**53, got dtype {given.dtype}")
+        raise ParameterError(
+            f"a grouping's {name} must be whole numbers up to 2**53, got dtype {given.dtype}", code="LW280"
+        )
     return given.astype(np.int64)
 
 
@@ -339,7 +347,9 @@ def _checked_cuts(entries: object, values: int, wanted: bool) -> npt.NDArray[np.
     """Return cuts, read-only, increasing and inside the domain."""
     cuts = _integers("cuts", entries, wanted)
     if len(cuts) and (cuts[0] < 1 or cuts[-1] > values - 1 or not (cuts[1:] > cuts[:-1]).all()):
-        raise ParameterError(f"a grouping's cuts must increase within 1 to {values - 1}; sort them and drop repeats")
+        raise ParameterError(
+            f"a grouping's cuts must increase within 1 to {values - 1}; sort them and drop repeats", code="LW280"
+        )
     cuts.flags.writeable = False
     return cuts
 
@@ -351,10 +361,12 @@ def _checked_table(entries: object, values: int, reserved: int, wanted: bool) ->
         whole = table.astype(np.int32)
     else:
         if len(table) != values:
-            raise ParameterError(f"a grouping's table must list {values} codes, got {len(table)}")
+            raise ParameterError(f"a grouping's table must list {values} codes, got {len(table)}", code="LW280")
         highest = int(table.max())
         if table.min() < 0 or highest >= values or not np.bincount(table, minlength=highest + 1).all():
-            raise ParameterError("a grouping's table must use groups 0 to some highest one, each at least once")
+            raise ParameterError(
+                "a grouping's table must use groups 0 to some highest one, each at least once", code="LW280"
+            )
         whole = np.concatenate((table, np.arange(highest + 1, highest + 1 + reserved))).astype(np.int32)
     whole.flags.writeable = False
     return whole

@@ -131,10 +131,12 @@ class Hierarchy:
             Where the dict is not a hierarchy.
         """
         if not isinstance(d, Mapping) or set(d) != _KEYS:
-            raise ParameterError("a hierarchy is an object with values, reserved, covered, cuts and levels")
+            raise ParameterError(
+                "a hierarchy is an object with values, reserved, covered, cuts and levels", code="LW280"
+            )
         for name in ("values", "reserved", "covered"):
             if type(d[name]) is not int:
-                raise ParameterError(f"a hierarchy's {name} must be a whole number")
+                raise ParameterError(f"a hierarchy's {name} must be a whole number", code="LW280")
         return cls(d["values"], d["reserved"], d["covered"], _listed("cuts", d["cuts"]), _listed("levels", d["levels"]))
 
 
@@ -162,7 +164,9 @@ def hierarchy(domain: Domain, depth: int) -> Hierarchy:
     [[0], [0, 2], [0, 1, 2]]
     """
     if isinstance(depth, bool) or not isinstance(depth, int) or not 0 <= depth <= MAX_LEVELS:
-        raise ParameterError(f"the depth of a hierarchy must be a whole number from 0 to {MAX_LEVELS}, got {depth!r}")
+        raise ParameterError(
+            f"the depth of a hierarchy must be a whole number from 0 to {MAX_LEVELS}, got {depth!r}", code="LW280"
+        )
     covered = domain.size if domain.missing else domain.last
     starts = np.zeros(1, dtype=np.int64)
     born = np.zeros(1, dtype=np.int64)
@@ -260,15 +264,19 @@ def _as_grouping(domain: Domain, cuts: _Array) -> Grouping:
 def _check_whole(name: str, value: object, least: int, most: int) -> None:
     """Refuse what is not a whole number in a range."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ParameterError(f"a hierarchy's {name} must be a whole number from {least} to {most}, got {value!r:.80}")
+        raise ParameterError(
+            f"a hierarchy's {name} must be a whole number from {least} to {most}, got {value!r:.80}", code="LW280"
+        )
 
 
 def _listed(name: str, listed: object) -> _Array:
     """Return a list of ints as an array, looking at every entry before any array is made."""
     if not isinstance(listed, list) or len(listed) > MAX_ENTRIES or not set(map(type, listed)) <= {int}:
-        raise ParameterError(f"a hierarchy's {name} must be a list of at most {MAX_ENTRIES} whole numbers")
+        raise ParameterError(
+            f"a hierarchy's {name} must be a list of at most {MAX_ENTRIES} whole numbers", code="LW280"
+        )
     if listed and not 1 <= min(listed) <= max(listed) <= MAX_VALUES + MAX_ENTRIES:
-        raise ParameterError(f"a hierarchy's {name} holds a number out of range")
+        raise ParameterError(f"a hierarchy's {name} holds a number out of range", code="LW280")
     return np.array(listed, dtype=np.int64)
 
 
@@ -276,7 +284,9 @@ def _checked(name: str, entries: object) -> _Array:
     """Return entries as a fresh, read-only array of int64."""
     given = np.asarray(entries)
     if given.ndim != 1 or given.size > MAX_ENTRIES or (given.size and given.dtype.kind not in "iu"):
-        raise ParameterError(f"a hierarchy's {name} must be a flat list of at most {MAX_ENTRIES} whole numbers")
+        raise ParameterError(
+            f"a hierarchy's {name} must be a flat list of at most {MAX_ENTRIES} whole numbers", code="LW280"
+        )
     array = given.astype(np.int64)
     array.flags.writeable = False
     return array
@@ -285,11 +295,15 @@ def _checked(name: str, entries: object) -> _Array:
 def _check_cuts(cuts: _Array, levels: _Array, covered: int) -> None:
     """Refuse cuts that do not increase within the codes of the tree, or without a level each."""
     if cuts.size != levels.size:
-        raise ParameterError(f"a hierarchy needs one level for each cut, got {cuts.size} cuts and {levels.size} levels")
+        raise ParameterError(
+            f"a hierarchy needs one level for each cut, got {cuts.size} cuts and {levels.size} levels", code="LW280"
+        )
     if cuts.size and (cuts[0] < 1 or cuts[-1] > covered - 1 or not (cuts[1:] > cuts[:-1]).all()):
-        raise ParameterError(f"a hierarchy's cuts must increase within 1 to {covered - 1}; sort them and drop repeats")
+        raise ParameterError(
+            f"a hierarchy's cuts must increase within 1 to {covered - 1}; sort them and drop repeats", code="LW280"
+        )
     if levels.size and not 1 <= levels.min() <= levels.max() <= MAX_LEVELS:
-        raise ParameterError(f"a hierarchy's levels must lie from 1 to {MAX_LEVELS}")
+        raise ParameterError(f"a hierarchy's levels must lie from 1 to {MAX_LEVELS}", code="LW280")
 
 
 def _check_nesting(levels: _Array) -> None:
@@ -298,6 +312,10 @@ def _check_nesting(levels: _Array) -> None:
     for level in range(1, deepest + 1):
         is_new = levels[levels <= level] == level
         if not is_new.any():
-            raise ParameterError(f"a hierarchy's level {level} splits nothing; number its levels without gaps")
+            raise ParameterError(
+                f"a hierarchy's level {level} splits nothing; number its levels without gaps", code="LW280"
+            )
         if (is_new[1:] & is_new[:-1]).any():
-            raise ParameterError(f"a hierarchy's level {level} splits a run in more than two; use more levels")
+            raise ParameterError(
+                f"a hierarchy's level {level} splits a run in more than two; use more levels", code="LW280"
+            )

@@ -48,7 +48,9 @@ def label(grouping: Grouping, field: Field, group: int) -> str:
     """
     _check_fit(grouping, field)
     if not 0 <= group < grouping.groups:
-        raise ParameterError(f"field {quote(field.name)}: group must be from 0 to {grouping.groups - 1}, got {group}")
+        raise ParameterError(
+            f"field {quote(field.name)}: group must be from 0 to {grouping.groups - 1}, got {group}", code="LW280"
+        )
     if group >= grouping.regular:
         return _reserved_labels(field)[group - grouping.regular]
     if grouping.kind == "shift":
@@ -122,7 +124,8 @@ def _check_fit(grouping: Grouping, field: Field) -> None:
     if (grouping.values, grouping.reserved) != (domain.values, domain.reserved):
         raise ParameterError(
             f"field {quote(field.name)}: the grouping is of {grouping.values}+{grouping.reserved} codes, "
-            f"the field has {domain.values}+{domain.reserved}; build the grouping from this field's domain"
+            f"the field has {domain.values}+{domain.reserved}; build the grouping from this field's domain",
+            code="LW280",
         )
 
 

@@ -81,11 +81,14 @@ class LinkedSchema:
         if children is None or not 1 <= children <= _MOST_CHILDREN:
             raise SchemaError(
                 f"maxChildren must be a whole number from 1 to {_MOST_CHILDREN}, got {quote(self.max_children)}; "
-                "it is the number of children of one parent that are used at most"
+                "it is the number of children of one parent that are used at most",
+                code="LW250",
             )
         object.__setattr__(self, "max_children", children)
         if not isinstance(self.count, str) or not self.count:
-            raise SchemaError(f"count must be the name of a column, got {quote(self.count)}; leave it out")
+            raise SchemaError(
+                f"count must be the name of a column, got {quote(self.count)}; leave it out", code="LW250"
+            )
         for what, part in (("parent", self.parent), ("child", self.child)):
             _check_part(what, part, self.key)
         _check_public_tables(self.child)
@@ -94,7 +97,8 @@ class LinkedSchema:
         if self.count in taken:
             raise SchemaError(
                 f"{quote(self.count)} is a column already, and the number of children would be called so too; give "
-                'another name under "count"'
+                'another name under "count"',
+                code="LW250",
             )
         object.__setattr__(self, "rules", rules_from(self.rules))
         self._check_rules()
@@ -181,13 +185,15 @@ class LinkedSchema:
             if _has_own_map(rule) and own.intersection(rule.columns[:-1]) and rule.columns[-1] not in own:
                 raise SchemaError(
                     f"the rule {quote(rule.text)} lets children determine a column of their parent, which is drawn "
-                    "first; list its values, or turn it round"
+                    "first; list its values, or turn it round",
+                    code="LW250",
                 )
             renamed = [name for name, called in self.joined_names.items() if name != called and called in rule.columns]
             if renamed and not self._is_of_child(rule):
                 raise SchemaError(
                     f"the rule {quote(rule.text)} is of parents alone and names {quote(renamed[0])}, which both tables "
-                    "have; give this column another name in one of them"
+                    "have; give this column another name in one of them",
+                    code="LW250",
                 )
 
     @property
@@ -228,10 +234,12 @@ class LinkedSchema:
         found = check_object(value, "the schema of linked tables")
         for key in found:
             if key not in _KEYS:
-                raise SchemaError(f"the schema of linked tables has the unknown key {quote(key)}; keys are {_LISTED}")
+                raise SchemaError(
+                    f"the schema of linked tables has the unknown key {quote(key)}; keys are {_LISTED}", code="LW205"
+                )
         for key in _KEYS[:4]:
             if key not in found:
-                raise SchemaError(f'the schema of linked tables needs "{key}"; write {_LISTED}')
+                raise SchemaError(f'the schema of linked tables needs "{key}"; write {_LISTED}', code="LW250")
         return cls(
             parent=_part_of(found, "parent"),
             child=_part_of(found, "child"),
@@ -263,8 +271,8 @@ def _told(make: Callable[[], T], told: Callable[[str], str]) -> T:
     try:
         return make()
     except SchemaError as error:
-        said = told(str(error))
-    raise SchemaError(said)
+        said, code = told(str(error)), error.code
+    raise SchemaError(said, code=code)
 
 
 def _named(rules: Sequence[Rule], where: str) -> list[_Named]:
@@ -292,15 +300,18 @@ def _has_own_map(rule: Rule) -> bool:
 def _check_part(what: str, part: object, key: object) -> None:
     """Refuse a part that is no schema, that names a privacy unit of its own, or whose key is no identifier."""
     if not isinstance(part, Schema):
-        raise SchemaError(f"{what} must be a Schema, got a {type(part).__name__}")
+        raise SchemaError(f"{what} must be a Schema, got a {type(part).__name__}", code="LW250")
     if not isinstance(key, str):
-        raise SchemaError(f"key must be the name of a column of both tables, got {quote(key)}")
+        raise SchemaError(f"key must be the name of a column of both tables, got {quote(key)}", code="LW250")
     if part.privacy_unit is not None:
         raise SchemaError(
-            f"{what} has a privacyUnit of its own; the key and maxChildren say whose rows are protected, so remove it"
+            f"{what} has a privacyUnit of its own; the key and maxChildren say whose rows are protected, so remove it",
+            code="LW250",
         )
     if not _told(partial(part.field, key), lambda said: f"{what}: the key is in both tables, and {said}").identifier:
-        raise SchemaError(f'{what}: the key {quote(key)} must be an identifier; give it "role": "identifier"')
+        raise SchemaError(
+            f'{what}: the key {quote(key)} must be an identifier; give it "role": "identifier"', code="LW250"
+        )
 
 
 def _check_public_tables(child: Schema) -> None:
@@ -309,7 +320,8 @@ def _check_public_tables(child: Schema) -> None:
     if exact:
         raise SchemaError(
             f"child: the public table of {', '.join(exact[0].columns)} is exact, and children follow their parents; "
-            'declare it "hold": "prior" with an "sd", which the child model starts from, or count parents'
+            'declare it "hold": "prior" with an "sd", which the child model starts from, or count parents',
+            code="LW250",
         )
 
 
@@ -317,5 +329,6 @@ def _check_same_key(parent: Field, child: Field) -> None:
     """Refuse keys whose cells could name one unit in one table and another in the other."""
     if (parent.type, parent.missing_values) != (child.type, child.missing_values):
         raise SchemaError(
-            f"the key {quote(parent.name)} must have the same type and missingValues in both tables; write them alike"
+            f"the key {quote(parent.name)} must have the same type and missingValues in both tables; write them alike",
+            code="LW250",
         )

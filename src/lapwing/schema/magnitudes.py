@@ -86,7 +86,9 @@ def cell_ends(code: int) -> tuple[Fraction, Fraction]:
     [-1e+19, -9.9e+18]
     """
     if not 0 <= code < MAGNITUDE_VALUES:
-        raise ParameterError(f"a code of the grid of magnitudes is from 0 to {MAGNITUDE_VALUES - 1}, got {code}")
+        raise ParameterError(
+            f"a code of the grid of magnitudes is from 0 to {MAGNITUDE_VALUES - 1}, got {code}", code="LW280"
+        )
     place = abs(code - _SIDE) - 1
     if place < 0:
         least = 10 * Fraction(10) ** _LOWEST

@@ -39,9 +39,11 @@ def opened_field(field: Field) -> Field:
     3652059
     """
     if field.identifier:
-        raise SchemaError(f"field {quote(field.name)}: an identifier has no values to learn; leave it out")
+        raise SchemaError(
+            f"field {quote(field.name)}: an identifier has no values to learn; leave it out", code="LW271"
+        )
     if field.type == "boolean":
-        raise SchemaError(f"field {quote(field.name)}: the values of a boolean are known; leave it out")
+        raise SchemaError(f"field {quote(field.name)}: the values of a boolean are known; leave it out", code="LW271")
     is_time = field.type in ("date", "datetime")
     return Field(
         name=field.name,
@@ -97,7 +99,7 @@ def opened_schema(schema: Schema, fields: Sequence[str], dictionaries: Mapping[s
     """
     wanted = {schema.field(name).name for name in fields}
     if not wanted:
-        raise SchemaError("no field is named whose values are to be learned; name at least one")
+        raise SchemaError("no field is named whose values are to be learned; name at least one", code="LW271")
     unit = schema.privacy_unit
     found = []
     for field in schema.fields:

@@ -70,10 +70,10 @@ _FALSE_TEXTS: Final = frozenset({"false", "False", "FALSE", "0"})
 def check_object(value: object, what: str) -> Mapping[str, Any]:
     """Return a value that must be a JSON object with text keys."""
     if not isinstance(value, Mapping):
-        raise SchemaError(f"{what} must be an object with keys, got {quote(value)}")
+        raise SchemaError(f"{what} must be an object with keys, got {quote(value)}", code="LW206")
     for key in value:
         if not isinstance(key, str):
-            raise SchemaError(f"{what} has the key {quote(key)}, which is not a text; put it in quotes")
+            raise SchemaError(f"{what} has the key {quote(key)}, which is not a text; put it in quotes", code="LW206")
     return value
 
 
@@ -90,10 +90,11 @@ def fields_from(table: Mapping[str, Any]) -> tuple[Field, ...]:
     if listed is None and "parent" in table and "child" in table:
         raise SchemaError(
             "the schema describes two linked tables, not one; `lapwing link`, lapwing.synthesize_linked and "
-            "`lapwing schema check` take it"
+            "`lapwing schema check` take it",
+            code="LW252",
         )
     if not isinstance(listed, list | tuple):
-        raise SchemaError('the schema needs a list "fields" with one object per column')
+        raise SchemaError('the schema needs a list "fields" with one object per column', code="LW206")
     missing_values = table.get("missingValues")
     return tuple(field_from(value, missing_values) for value in listed)
 
@@ -181,7 +182,9 @@ def unit_from(value: object) -> tuple[str, int] | None:
     _check_keys(source, _UNIT_KEYS, "privacyUnit")
     for key in ("field", "maxRows"):
         if source.get(key) is None:
-            raise SchemaError(f'privacyUnit needs {key}; write it as {{"field": "person_id", "maxRows": 5}}')
+            raise SchemaError(
+                f'privacyUnit needs {key}; write it as {{"field": "person_id", "maxRows": 5}}', code="LW217"
+            )
     return source["field"], source["maxRows"]
 
 
@@ -191,7 +194,7 @@ def text_from(table: Mapping[str, Any], key: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str) or not is_encodable(value):
-        raise SchemaError(f"the schema's {key} must be a text, got {quote(value)}")
+        raise SchemaError(f"the schema's {key} must be a text, got {quote(value)}", code="LW206")
     return value
 
 
@@ -199,7 +202,7 @@ def flag_from(table: Mapping[str, Any], key: str) -> bool:
     """Return a yes/no setting at the top level, false where it is absent or null."""
     value = table.get(key)
     if value is not None and not isinstance(value, bool):
-        raise SchemaError(f"the schema's {key} must be true or false, got {quote(value)}")
+        raise SchemaError(f"the schema's {key} must be true or false, got {quote(value)}", code="LW206")
     return bool(value)
 
 
@@ -212,7 +215,9 @@ def _is_identifier(name: str, source: Mapping[str, Any]) -> bool:
     """Return whether the field's role is identifier."""
     role = source.get("role")
     if role not in (None, "identifier"):
-        raise SchemaError(f'field {quote(name)}: role {quote(role)} is not known; write "identifier" or remove it')
+        raise SchemaError(
+            f'field {quote(name)}: role {quote(role)} is not known; write "identifier" or remove it', code="LW207"
+        )
     return role == "identifier"
 
 
@@ -224,7 +229,9 @@ def _categories(name: str, source: Mapping[str, Any], constraints: Mapping[str, 
         if given is not None
     ]
     if len(found) == 2 and set(map(category_key, found[0])) != set(map(category_key, found[1])):
-        raise SchemaError(f"field {quote(name)}: categories and enum list different values; remove one of the lists")
+        raise SchemaError(
+            f"field {quote(name)}: categories and enum list different values; remove one of the lists", code="LW213"
+        )
     return found[0] if found else None
 
 
@@ -235,9 +242,13 @@ def _category_values(name: str, listed: tuple[Any, ...]) -> tuple[Any, ...]:
         return values  # a list may hold 10**6 values: no second look at the usual ones
     for value in values:
         if not isinstance(value, str | int | float):
-            raise SchemaError(f"field {quote(name)}: category {quote(value)} must be a text, a number, true or false")
+            raise SchemaError(
+                f"field {quote(name)}: category {quote(value)} must be a text, a number, true or false", code="LW213"
+            )
         if isinstance(value, float) and not math.isfinite(value):
-            raise SchemaError(f"field {quote(name)}: category {quote(value)} is not a finite number; remove it")
+            raise SchemaError(
+                f"field {quote(name)}: category {quote(value)} is not a finite number; remove it", code="LW213"
+            )
     return values
 
 
@@ -255,19 +266,22 @@ def _check_reading_rules(name: str, source: Mapping[str, Any]) -> None:
     if source.get("type") in ("date", "datetime") and form not in (None, "default", "any"):
         raise SchemaError(
             f"field {quote(name)}: format {quote(form)} is not supported; write the dates in the data as "
-            "2010-12-31 or 2010-12-31T23:00:00 and remove format"
+            "2010-12-31 or 2010-12-31T23:00:00 and remove format",
+            code="LW207",
         )
     for key, harmless in _ONLY_DEFAULT.items():
         if source.get(key) is not None and source[key] not in harmless:
             raise SchemaError(
                 f"field {quote(name)}: {key} {quote(source[key])} is not supported; "
-                f"write numbers such as 1234.5 in the data and remove {key}"
+                f"write numbers such as 1234.5 in the data and remove {key}",
+                code="LW207",
             )
     for key, known in (("trueValues", _TRUE_TEXTS), ("falseValues", _FALSE_TEXTS)):
         for value in check_list(name, key, _or_empty(source.get(key), ())):
             if not isinstance(value, str) or value not in known:
                 raise SchemaError(
-                    f"field {quote(name)}: {key} {quote(value)} is not supported; use type string with categories"
+                    f"field {quote(name)}: {key} {quote(value)} is not supported; use type string with categories",
+                    code="LW207",
                 )
 
 
@@ -280,14 +294,14 @@ def _check_keys(
     """Refuse keys that look like a misspelling of a known one, or that belong one level deeper."""
     unknown = [key for key in source if key not in known and key not in _KNOWN_ELSEWHERE]
     if len(unknown) > _MAX_UNKNOWN_KEYS:
-        raise SchemaError(f"{where}: there are more than {_MAX_UNKNOWN_KEYS} unknown keys; remove them")
+        raise SchemaError(f"{where}: there are more than {_MAX_UNKNOWN_KEYS} unknown keys; remove them", code="LW205")
     for key in unknown:
         for place, inside in inner.items():
             if key in inside or key.casefold() in inside or _OTHER_WORDS.get(key.casefold()) in inside:
-                raise SchemaError(f'{where}: {quote(key)} belongs inside "{place}"; move it there')
+                raise SchemaError(f'{where}: {quote(key)} belongs inside "{place}"; move it there', code="LW205")
         close = similar_key(key, known)
         if close is not None:
-            raise SchemaError(f"{where}: unknown key {quote(key)}; did you mean {quote(close)}?")
+            raise SchemaError(f"{where}: unknown key {quote(key)}; did you mean {quote(close)}?", code="LW205")
 
 
 def similar_key(key: str, known: frozenset[str]) -> str | None:

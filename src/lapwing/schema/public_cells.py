@@ -92,12 +92,16 @@ def coded_table(table: PublicTable, fields: Sequence[Field]) -> CodedTable:
     known = {field.name: field for field in fields}
     for name in table.columns:
         if name not in known:
-            raise SchemaError(f"{table.name}: {quote(name)} is no modelled column of the schema; name one that is")
+            raise SchemaError(
+                f"{table.name}: {quote(name)} is no modelled column of the schema; name one that is", code="LW219"
+            )
     own = [known[name] for name in table.columns]
     columns = [_grouped(table, field, [cell[at] for cell in table.cells]) for at, field in enumerate(own)]
     shape = tuple(grouping.groups for grouping, _ in columns)
     if np.prod(np.array(shape, dtype=np.float64)) > MOST_COMBINATIONS:
-        raise SchemaError(f"{table.name} tells more than 2**22 combinations apart; use wider cells or fewer columns")
+        raise SchemaError(
+            f"{table.name} tells more than 2**22 combinations apart; use wider cells or fewer columns", code="LW242"
+        )
     found = np.full(shape, -1, dtype=np.intp)
     for number, cell in enumerate(table.cells):
         where = np.ix_(*(groups[repr(each)] for (_, groups), each in zip(columns, cell[:-1], strict=True)))
@@ -105,7 +109,8 @@ def coded_table(table: PublicTable, fields: Sequence[Field]) -> CodedTable:
         if others.max() >= 0:
             other = int(others.max())
             raise SchemaError(
-                f"{table.name}: the cells {other + 1} and {number + 1} overlap; make them disjoint, or join them"
+                f"{table.name}: the cells {other + 1} and {number + 1} overlap; make them disjoint, or join them",
+                code="LW242",
             )
         found[where] = number
     groupings = tuple(grouping for grouping, _ in columns)
@@ -166,7 +171,8 @@ def _check_together(one: CodedTable, two: CodedTable) -> None:
     if one.table.total != two.table.total:
         raise SchemaError(
             f"{names} have the totals {one.table.total} and {two.table.total}, but both are exact counts of one table; "
-            'correct one, or set "hold": "prior" for what is of another population'
+            'correct one, or set "hold": "prior" for what is of another population',
+            code="LW243",
         )
     shared = tuple(name for name in one.columns if name in two.columns)
     if not shared:
@@ -184,7 +190,8 @@ def _check_together(one: CodedTable, two: CodedTable) -> None:
         at = int(wrong[0])
         raise SchemaError(
             f"{names} disagree about {', '.join(map(quote, shared))}: cells that mean the same rows count "
-            f'{int(sums[0][at])} and {int(sums[1][at])}; correct one, or set "hold": "prior" for one of them'
+            f'{int(sums[0][at])} and {int(sums[1][at])}; correct one, or set "hold": "prior" for one of them',
+            code="LW243",
         )
 
 
@@ -289,13 +296,15 @@ def _runs(table: PublicTable, field: Field, condition: Condition) -> np.ndarray:
     else:
         order = np.argsort(runs[:, 0], kind="stable")
         return _disjoint(table, field, runs[order])
-    raise SchemaError(message)
+    raise SchemaError(message, code="LW242")
 
 
 def _disjoint(table: PublicTable, field: Field, runs: np.ndarray) -> np.ndarray:
     """Return sorted runs, or refuse a list whose entries overlap."""
     if (runs[1:, 0] < runs[:-1, 1]).any():
-        raise SchemaError(f"{table.name}: a list of values of column {quote(field.name)} names some of them twice")
+        raise SchemaError(
+            f"{table.name}: a list of values of column {quote(field.name)} names some of them twice", code="LW242"
+        )
     return runs
 
 
@@ -307,11 +316,11 @@ def _item_runs(asker: str, field: Field, item: object) -> np.ndarray:
     elif isinstance(item, str) and field.ordered and ".." in item and item not in (field.categories or ()):
         item = _range(item)
     if isinstance(item, bool) and not field.is_categorical:
-        raise ParameterError(f"{asked} {quote(item)}; name a value of its type")
+        raise ParameterError(f"{asked} {quote(item)}; name a value of its type", code="LW242")
     if not isinstance(item, Between):
         return wanted_runs(field, item, asker)
     if not field.domain.ordered:
-        raise ParameterError(f"{asked} a range, but it has no order; list values")
+        raise ParameterError(f"{asked} a range, but it has no order; list values", code="LW242")
     categories = field.categories
     ends = (field.minimum, field.maximum) if categories is None else (categories[0], categories[-1])
     low, high = (end if given is None else given for given, end in zip((item.low, item.high), ends, strict=True))
@@ -321,7 +330,7 @@ def _item_runs(asker: str, field: Field, item: object) -> np.ndarray:
     start, stop = (int(wanted_runs(field, end, asker)[0, 0]) for end in (low, high))
     stop = field.domain.values if high == field.maximum else stop
     if start >= stop:
-        raise ParameterError(f"{asked} a range without any value; write the lower end first")
+        raise ParameterError(f"{asked} a range without any value; write the lower end first", code="LW242")
     return np.array([[start, stop]], dtype=np.int64)
 
 
@@ -369,5 +378,6 @@ def _check_covered(coded: CodedTable, fields: Sequence[Field]) -> None:
         )
         raise SchemaError(
             f'{coded.table.name}: no cell holds {example}; list it, or set "complete": true if nobody is outside the '
-            "listed cells"
+            "listed cells",
+            code="LW242",
         )

@@ -140,7 +140,8 @@ def _check_dependency(schema: _Schema, coded: CodedTable, rule: DependencyRule) 
     )
     raise SchemaError(
         f"{coded.table.name}: cells with counts give {named} two values of {rule.column}, but rule "
-        f"{rule.rule.text!r} leaves one; correct the counts, or the rule"
+        f"{rule.rule.text!r} leaves one; correct the counts, or the rule",
+        code="LW243",
     )
 
 
@@ -153,7 +154,8 @@ def _check_cell(
         if is_impossible(schema, fixed, component):
             raise SchemaError(
                 f"{coded.table.name}: cell {cell + 1} counts {int(coded.counts[cell])} rows where the rules on "
-                f"{', '.join(component)} leave none; correct the count, or the rules"
+                f"{', '.join(component)} leave none; correct the count, or the rules",
+                code="LW243",
             )
 
 

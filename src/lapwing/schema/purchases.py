@@ -77,24 +77,31 @@ class Purchase:
 
     def __post_init__(self) -> None:
         if not self.fields or not all(map(_is_name, self.fields)):
-            raise SchemaError('a purchase needs "fields", a list of the names of the fields that it paid for')
+            raise SchemaError(
+                'a purchase needs "fields", a list of the names of the fields that it paid for', code="LW270"
+            )
         for key, value, known in (("notion", self.notion, NOTIONS), ("relation", self.relation, RELATIONS)):
             if value not in known:
-                raise SchemaError(f"a purchase's {key} must be one of {', '.join(known)}, got {quote(value)}")
+                raise SchemaError(
+                    f"a purchase's {key} must be one of {', '.join(known)}, got {quote(value)}", code="LW270"
+                )
         if not 0 < self.amount <= _LARGEST or not 0 <= self.delta < 1:
             raise SchemaError(
                 "a purchase's amount must be above 0 and at most 10^9, and its delta at least 0 and below 1; leave "
-                "purchases as they were written"
+                "purchases as they were written",
+                code="LW270",
             )
         # It holds the name of a field, which may be any text.
         if not _is_name(self.privacy_unit):
             raise SchemaError(
-                f"a purchase's privacyUnit must be a text of at least one character, got {quote(self.privacy_unit)}"
+                f"a purchase's privacyUnit must be a text of at least one character, got {quote(self.privacy_unit)}",
+                code="LW270",
             )
         for key, text in (("release", self.release), ("lapwing", self.lapwing)):
             if not _is_name(text) or len(text) > _LONGEST or not text.isprintable():
                 raise SchemaError(
-                    f"a purchase's {key} must be a printable text of 1 to {_LONGEST} characters, got {quote(text)}"
+                    f"a purchase's {key} must be a printable text of 1 to {_LONGEST} characters, got {quote(text)}",
+                    code="LW270",
                 )
 
     def to_dict(self) -> dict[str, Any]:
@@ -114,10 +121,12 @@ class Purchase:
     def from_dict(cls, value: object) -> "Purchase":
         """Read back what `to_dict` wrote; a SchemaError where it is something else."""
         if not isinstance(value, Mapping):
-            raise SchemaError(f"a purchase must be an object with keys, got {quote(value)}")
+            raise SchemaError(f"a purchase must be an object with keys, got {quote(value)}", code="LW270")
         for key in value:
             if key not in _KEYS:
-                raise SchemaError(f"a purchase has the unknown key {quote(key)}; leave purchases as they were written")
+                raise SchemaError(
+                    f"a purchase has the unknown key {quote(key)}; leave purchases as they were written", code="LW270"
+                )
         fields = value.get("fields")
         return cls(
             fields=tuple(fields) if isinstance(fields, list | tuple) else (),
@@ -136,7 +145,9 @@ def purchases_from(value: object) -> tuple[Purchase, ...]:
     if value is None:
         return ()
     if not isinstance(value, list | tuple) or len(value) > MOST_PURCHASES:
-        raise SchemaError(f'"purchases" must be a list of at most {MOST_PURCHASES} objects; leave it as it was written')
+        raise SchemaError(
+            f'"purchases" must be a list of at most {MOST_PURCHASES} objects; leave it as it was written', code="LW270"
+        )
     return tuple(map(Purchase.from_dict, value))
 
 
@@ -150,6 +161,7 @@ def _exact(key: str, value: object) -> Fraction:
     if not isinstance(value, str) or not _EXACT.fullmatch(value):
         raise SchemaError(
             f'a purchase\'s {key} must be an exact number as text, such as "1/10", with at most 500 digits, got '
-            f"{quote(value)}"
+            f"{quote(value)}",
+            code="LW270",
         )
     return Fraction(value)

@@ -78,7 +78,8 @@ def range_of(
         missing = "minimum" if minimum is None else "maximum"
         raise SchemaError(
             f"field {quote(name)}: {missing} is missing or blank; "
-            "write one that is public knowledge into its constraints, or list categories"
+            "write one that is public knowledge into its constraints, or list categories",
+            code="LW210",
         )
     where = f"field {quote(name)}: bounds {quote(minimum)} and {quote(maximum)}"
     if kind == "number":
@@ -90,9 +91,11 @@ def range_of(
     else:
         found = _datetime_range(minimum, maximum, str(resolution or "second"))
     if found.values < 1:
-        raise SchemaError(f"field {quote(name)}: minimum {quote(minimum)} is above maximum {quote(maximum)}; swap them")
+        raise SchemaError(
+            f"field {quote(name)}: minimum {quote(minimum)} is above maximum {quote(maximum)}; swap them", code="LW211"
+        )
     if found.values > MAX_VALUES:
-        raise SchemaError(f"{where} leave more than 2**53 values; narrow them or use a coarser type")
+        raise SchemaError(f"{where} leave more than 2**53 values; narrow them or use a coarser type", code="LW211")
     return found
 
 
@@ -100,13 +103,13 @@ def _number_range(where: str, minimum: str | float, maximum: str | float, resolu
     """Return the range of a number field, counted in fractions where it has a resolution."""
     lo, hi = float(minimum), float(maximum)
     if hi - lo == float("inf"):
-        raise SchemaError(f"{where} are too far apart for a float; narrow them")
+        raise SchemaError(f"{where} are too far apart for a float; narrow them", code="LW211")
     if resolution is None:
         return Range(lo=lo, hi=hi, top=hi, step=None, values=CONTINUOUS_VALUES if lo < hi else int(lo == hi))
     step = Fraction(str(resolution))
     if step < 4 * Fraction(math.ulp(max(abs(lo), abs(hi)))):
         # Neighbouring multiples would be written as the same float and read back as each other.
-        raise SchemaError(f"{where} are too large for resolution {quote(resolution)}; use a coarser one")
+        raise SchemaError(f"{where} are too large for resolution {quote(resolution)}; use a coarser one", code="LW211")
     count = (Fraction(str(maximum)) - Fraction(str(minimum))) // step + 1
     return Range(lo=lo, hi=hi, top=hi, step=step, values=int(count))
 

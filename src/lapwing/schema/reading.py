@@ -38,12 +38,12 @@ def read_content(path: str | os.PathLike[str], kind: str) -> bytes:
         with Path(path).open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        raise SchemaError(f"{name} does not exist; check the path") from None
+        raise SchemaError(f"{name} does not exist; check the path", code="LW201") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a usable path"
-        raise SchemaError(f"{name} cannot be read: {reason}; check the path") from None
+        raise SchemaError(f"{name} cannot be read: {reason}; check the path", code="LW201") from None
     if len(content) > MAX_BYTES:
-        raise SchemaError(f"{name} is larger than 64 MiB; shorten its category lists")
+        raise SchemaError(f"{name} is larger than 64 MiB; shorten its category lists", code="LW201")
     return content
 
 
@@ -57,16 +57,17 @@ def parse_json(content: bytes, what: str) -> object:
             parse_float=partial(_finite, what),
         )
     except UnicodeDecodeError:
-        raise SchemaError(f"{what} is not UTF-8 text; save it in that encoding") from None
+        raise SchemaError(f"{what} is not UTF-8 text; save it in that encoding", code="LW202") from None
     except json.JSONDecodeError as error:
         raise SchemaError(
-            f"{what} is not JSON: {error.msg.lower()} at line {error.lineno} column {error.colno}; correct it there"
+            f"{what} is not JSON: {error.msg.lower()} at line {error.lineno} column {error.colno}; correct it there",
+            code="LW202",
         ) from None
     except RecursionError:
-        raise SchemaError(f"{what} is nested too deeply; a schema needs five levels") from None
+        raise SchemaError(f"{what} is nested too deeply; a schema needs five levels", code="LW202") from None
     except ValueError:
         # The one that is left: an integer beyond Python's digit limit.
-        raise SchemaError(f"{what} holds a number of thousands of digits; shorten it") from None
+        raise SchemaError(f"{what} holds a number of thousands of digits; shorten it", code="LW202") from None
 
 
 def _distinct(what: str, pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -74,18 +75,22 @@ def _distinct(what: str, pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
         key = repeated([key for key, _ in pairs])[0]
-        raise SchemaError(f"{what} has the key {quote(key)} twice in one object; remove one")
+        raise SchemaError(f"{what} has the key {quote(key)} twice in one object; remove one", code="LW202")
     return found
 
 
 def _refuse(what: str, constant: str) -> NoReturn:
     """Refuse NaN, Infinity and -Infinity."""
-    raise SchemaError(f"{what} holds {constant}, which is not a JSON number; write a finite number or null")
+    raise SchemaError(
+        f"{what} holds {constant}, which is not a JSON number; write a finite number or null", code="LW202"
+    )
 
 
 def _finite(what: str, text: str) -> float:
     """Return a JSON number, refusing one such as 1e999 that no float can hold."""
     number = float(text)
     if math.isinf(number):
-        raise SchemaError(f"{what} holds the number {text:.40}, which is too large for a float; write a finite one")
+        raise SchemaError(
+            f"{what} holds the number {text:.40}, which is too large for a float; write a finite one", code="LW202"
+        )
     return number

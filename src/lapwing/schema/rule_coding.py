@@ -135,7 +135,9 @@ def _determined(rule: Determines, fields: Sequence[Field], where: str) -> list[C
     for *causes, effect in zip(*(places for _, places in columns), strict=True):
         groups = [part.groups[place] for part, place in zip(parts, causes, strict=False)]
         if is_listed[np.ix_(*groups)].any():
-            raise SchemaError(f"{where}: two of its values have the same codes on the left; list each once")
+            raise SchemaError(
+                f"{where}: two of its values have the same codes on the left; list each once", code="LW231"
+            )
         is_listed[np.ix_(*groups)] = True
         _imply(alive, groups, parts[-1].groups[effect])
     return [_on_codes(rule, parts, alive)]
@@ -146,7 +148,9 @@ def _joined(rule: Determines, where: str) -> list[tuple[Condition, ...]]:
     by_cause = dict(rule.values)
     for cause, value in rule.values:
         if by_cause[cause] != value:
-            raise SchemaError(f"{where}: its values list {quote(cause[0])} twice, with different values; remove one")
+            raise SchemaError(
+                f"{where}: its values list {quote(cause[0])} twice, with different values; remove one", code="LW231"
+            )
     if len(rule.of) > 1:
         return [(*((item,) for item in cause), (value,)) for cause, value in by_cause.items()]
     by_value: dict[Item, list[Item]] = {}
@@ -171,7 +175,8 @@ def _cells(parts: Sequence[_Parts], where: str) -> npt.NDArray[np.bool_]:
     if cells > MOST_CELLS:
         raise SchemaError(
             f"{where}: tells {cells} combinations apart, more than 2**24; name fewer columns or values, or write it as "
-            "several rules"
+            "several rules",
+            code="LW231",
         )
     return np.ones(shape, dtype=bool)
 
@@ -258,7 +263,7 @@ def _reader(field: Field, where: str, *, outer: bool) -> _Reader:
         else:
             touching = [_touching(field, item) for item in items if isinstance(item, Between)] if is_cells else []
             return _merged(np.concatenate([found, *touching])) if touching else found
-        raise SchemaError(message)
+        raise SchemaError(message, code="LW231")
 
     return runs
 

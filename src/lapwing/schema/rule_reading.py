@@ -62,7 +62,7 @@ def rules_from(value: object) -> tuple[Rule, ...]:
     if value is None:
         return ()
     if not isinstance(value, list | tuple) or len(value) > MOST_RULES:
-        raise SchemaError(f'"rules" must be a list of at most {MOST_RULES} objects, got {quote(value)}')
+        raise SchemaError(f'"rules" must be a list of at most {MOST_RULES} objects, got {quote(value)}', code="LW230")
     return tuple(
         item if isinstance(item, Rule) else _rule_from(item, f"rule {number}") for number, item in enumerate(value, 1)
     )
@@ -75,12 +75,14 @@ def _rule_from(value: object, where: str) -> Rule:
     _check_keys(source, (*(kinds or _KINDS), *(key for kind in kinds or _KINDS for key in _BESIDE[kind])), where)
     if len(kinds) != 1:
         had = f"has {' and '.join(kinds)}" if kinds else "says nothing"
-        raise SchemaError(f"{where} {had}; write exactly one of the keys {', '.join(_KINDS)}")
+        raise SchemaError(f"{where} {had}; write exactly one of the keys {', '.join(_KINDS)}", code="LW230")
     description, provenance = source.get("description"), source.get("provenance")
     if description is not None and not (isinstance(description, str) and is_encodable(description)):
-        raise SchemaError(f"{where}: the description must be a text")
+        raise SchemaError(f"{where}: the description must be a text", code="LW230")
     if provenance not in (None, "public", "assumed"):
-        raise SchemaError(f"{where}: provenance {quote(provenance)} is not known; choose one of public, assumed")
+        raise SchemaError(
+            f"{where}: provenance {quote(provenance)} is not known; choose one of public, assumed", code="LW230"
+        )
     rule = _READERS[kinds[0]](source, where)
     return rule(description=description or "", provenance=provenance or "public")
 
@@ -92,7 +94,7 @@ def _check_keys(source: Mapping[str, Any], known: Sequence[str], where: str, of_
         if key not in allowed:
             close = similar_key(key, allowed)
             way_out = f"did you mean {quote(close)}?" if close else f"known are {', '.join(sorted(allowed))}"
-            raise SchemaError(f"{where}: unknown key {quote(key)}; {way_out}")
+            raise SchemaError(f"{where}: unknown key {quote(key)}; {way_out}", code="LW205")
 
 
 _Maker = Callable[..., Rule]
@@ -102,7 +104,7 @@ def _order_from(source: Mapping[str, Any], where: str) -> _Maker:
     columns = _names(source["order"], f"{where}: order", least=2)
     strict = source.get("strict")
     if strict is not None and not isinstance(strict, bool):
-        raise SchemaError(f"{where}: strict must be true or false, got {quote(strict)}")
+        raise SchemaError(f"{where}: strict must be true or false, got {quote(strict)}", code="LW230")
     return lambda **beside: Order(columns=columns, strict=bool(strict), **beside)
 
 
@@ -119,7 +121,8 @@ def _sum_from(source: Mapping[str, Any], where: str) -> _Maker:
         if not factor or abs(factor) >= 2**53:
             raise SchemaError(
                 f"{where}: the coefficient of {quote(name)} must be a whole number other than 0, got "
-                f"{quote(given[name])}"
+                f"{quote(given[name])}",
+                code="LW230",
             )
         times.append(factor)
     equals = _name(source.get("equals"), f"{where}: equals")
@@ -137,7 +140,8 @@ def _determines_from(source: Mapping[str, Any], where: str) -> _Maker:
         if not isinstance(row, list | tuple) or len(row) != len(of) + 1:
             raise SchemaError(
                 f"{where}: each of its values must be a list of {len(of) + 1}: a value of each of "
-                f"{', '.join(map(quote, of))}, then that of {quote(column)}"
+                f"{', '.join(map(quote, of))}, then that of {quote(column)}",
+                code="LW230",
             )
         *left, right = [_value(item, f"{where}: values") for item in row]
         values.append((tuple(left), right))
@@ -160,7 +164,9 @@ def _allowed_from(source: Mapping[str, Any], where: str) -> _Maker:
     rows = []
     for row in _list(source.get("rows"), f"{where}: rows"):
         if not isinstance(row, list | tuple) or len(row) != len(columns):
-            raise SchemaError(f"{where}: each of its rows must be a list of {len(columns)}, one entry per column")
+            raise SchemaError(
+                f"{where}: each of its rows must be a list of {len(columns)}, one entry per column", code="LW230"
+            )
         rows.append(tuple(_condition(item, f"{where}: rows") for item in row))
     return lambda **beside: Allowed(columns=columns, rows=tuple(rows), **beside)
 
@@ -181,7 +187,7 @@ _READERS: Final[dict[str, Callable[[Mapping[str, Any], str], _Maker]]] = {
 def _list(value: object, where: str) -> Sequence[Any]:
     """Return a list that is not empty."""
     if not isinstance(value, list | tuple) or not value:
-        raise SchemaError(f"{where} must be a list of at least one entry, got {_got(value)}")
+        raise SchemaError(f"{where} must be a list of at least one entry, got {_got(value)}", code="LW230")
     return value
 
 
@@ -195,7 +201,7 @@ def _got(value: object) -> str:
 def _name(value: object, where: str) -> str:
     """Return the name of a column."""
     if not isinstance(value, str) or not value:
-        raise SchemaError(f"{where} must be the name of a column, got {quote(value)}")
+        raise SchemaError(f"{where} must be the name of a column, got {quote(value)}", code="LW230")
     return value
 
 
@@ -203,7 +209,9 @@ def _names(value: object, where: str, least: int = 1) -> tuple[str, ...]:
     """Return distinct names of columns."""
     listed = [value] if isinstance(value, str) and least == 1 else value
     if not isinstance(listed, list | tuple) or len(listed) < least:
-        raise SchemaError(f"{where} must be a list of at least {least} column{'s' * (least > 1)}, got {_got(value)}")
+        raise SchemaError(
+            f"{where} must be a list of at least {least} column{'s' * (least > 1)}, got {_got(value)}", code="LW230"
+        )
     names = tuple(_name(name, where) for name in listed)
     _check_distinct(names, where)
     return names
@@ -212,14 +220,14 @@ def _names(value: object, where: str, least: int = 1) -> tuple[str, ...]:
 def _check_distinct(names: Sequence[str], where: str) -> None:
     """Refuse a column that stands twice in one rule."""
     for name in repeated(names):
-        raise SchemaError(f"{where}: column {quote(name)} stands twice; name each column of a rule once")
+        raise SchemaError(f"{where}: column {quote(name)} stands twice; name each column of a rule once", code="LW230")
 
 
 def _conditions(value: object, where: str) -> Conditions:
     """Return columns and what each must be."""
     source = check_object(value, where)
     if not source:
-        raise SchemaError(f"{where} names no column; name at least one and what it must be")
+        raise SchemaError(f"{where} names no column; name at least one and what it must be", code="LW230")
     return tuple((name, _condition(wanted, f"{where}: {quote(name)}")) for name, wanted in source.items())
 
 
@@ -235,7 +243,7 @@ def _item(value: object, where: str) -> Item:
     _check_keys(value, _RANGE_KEYS, where, ())
     ends = {key: value.get(key) for key in _RANGE_KEYS}
     if all(end is None for end in ends.values()):
-        raise SchemaError(f'{where}: a range needs "minimum" or "maximum"; write null itself for missing')
+        raise SchemaError(f'{where}: a range needs "minimum" or "maximum"; write null itself for missing', code="LW230")
     low, high = (None if end is None else _value(end, where) for end in ends.values())
     return Within(low, high)
 
@@ -246,5 +254,7 @@ def _value(value: object, where: str) -> Scalar | None:
         return value
     number = finite_number(value)
     if number is None:
-        raise SchemaError(f"{where} must hold texts, finite numbers, true, false or null, got {quote(value)}")
+        raise SchemaError(
+            f"{where} must hold texts, finite numbers, true, false or null, got {quote(value)}", code="LW230"
+        )
     return number

@@ -65,7 +65,8 @@ def checked_rules(fields: tuple[Field, ...], rules: tuple[Rule, ...]) -> tuple[C
             numbers = sorted({rules.index(rule.rule) + 1 for rule in own})
             raise SchemaError(
                 f"rules {_numbers(numbers)}: no row was found that keeps them all, nor that there is none; "
-                "make them simpler, or list the allowed combinations"
+                "make them simpler, or list the allowed combinations",
+                code="LW232",
             )
     return found
 
@@ -182,12 +183,15 @@ def _refuse(own: Sequence[CodedRule], rules: Sequence[Rule], domains: Domains) -
     left = _fewest(own, domains)
     named = [f"{rules.index(rule) + 1} ({rule.text})" for rule in left]
     if len(left) == 1:
-        raise SchemaError(f"rule {named[0]}: no row of the declared values keeps it; change the rule or the columns")
+        raise SchemaError(
+            f"rule {named[0]}: no row of the declared values keeps it; change the rule or the columns", code="LW232"
+        )
     if len(named) > _NAMED:
         named[_NAMED - 1 :] = [f"{len(named) - _NAMED + 1} more"]
     raise SchemaError(
         f"rules {', '.join(named[:-1])} and {named[-1]} contradict each other: no row of the declared values keeps "
-        "them all; change one of them"
+        "them all; change one of them",
+        code="LW232",
     )
 
 

@@ -115,10 +115,11 @@ def path_text(setting: str, value: object) -> str:
     >>> path_text("ledger", ["budget.db"])
     Traceback (most recent call last):
     lapwing.errors.ParameterError: ledger must be the path of a file, got ['budget.db']; give it as text
+    `lapwing explain LW304` says why, and what to do
     """
     if isinstance(value, str | os.PathLike) and isinstance(text := os.fspath(value), str):
         return text
-    raise ParameterError(f"{setting} must be the path of a file, got {told(value)}; give it as text")
+    raise ParameterError(f"{setting} must be the path of a file, got {told(value)}; give it as text", code="LW304")
 
 
 def _is_single(value: object) -> bool:

@@ -55,10 +55,12 @@ class PrivacyUnit:
 
     def __post_init__(self) -> None:
         if not isinstance(self.field, str):
-            raise SchemaError(f"privacyUnit: field must be the name of a field, got {quote(self.field)}")
+            raise SchemaError(f"privacyUnit: field must be the name of a field, got {quote(self.field)}", code="LW217")
         max_rows = whole_number(self.max_rows)
         if max_rows is None or not 1 <= max_rows <= _MAX_ROWS:
-            raise SchemaError(f"privacyUnit: maxRows must be a whole number of at least 1, got {quote(self.max_rows)}")
+            raise SchemaError(
+                f"privacyUnit: maxRows must be a whole number of at least 1, got {quote(self.max_rows)}", code="LW217"
+            )
         object.__setattr__(self, "max_rows", max_rows)
 
 
@@ -132,11 +134,13 @@ class Schema:
         object.__setattr__(self, "purchases", tuple(self.purchases))
         object.__setattr__(self, "public_tables", public_tables_from(self.public_tables))
         if len(self.fields) > _MAX_FIELDS:
-            raise SchemaError(f"the schema has more than {_MAX_FIELDS} fields; remove columns")
+            raise SchemaError(f"the schema has more than {_MAX_FIELDS} fields; remove columns", code="LW209")
         for name in repeated([field.name for field in self.fields]):
-            raise SchemaError(f"field {quote(name)}: the name stands twice; rename one of the columns")
+            raise SchemaError(f"field {quote(name)}: the name stands twice; rename one of the columns", code="LW208")
         if all(field.identifier for field in self.fields):
-            raise SchemaError("the schema has no field to model; list at least one that is not an identifier")
+            raise SchemaError(
+                "the schema has no field to model; list at least one that is not an identifier", code="LW209"
+            )
         if self.privacy_unit is not None:
             _find(self.fields, self.privacy_unit.field, "privacyUnit")
         if self.weight is not None:
@@ -145,7 +149,9 @@ class Schema:
         object.__setattr__(self, "rules", rules_from(self.rules))
         for name, what in named_columns(self.rules):
             if _find(self.fields, name, what).identifier:
-                raise SchemaError(f"{what}: column {quote(name)} is an identifier, which is not modelled; leave it out")
+                raise SchemaError(
+                    f"{what}: column {quote(name)} is an identifier, which is not modelled; leave it out", code="LW219"
+                )
         if not self.is_draft:
             self.check_complete()
 
@@ -203,14 +209,16 @@ class Schema:
             raise SchemaError(
                 f"{what} is a draft; still open: {', '.join(still_open[:_LISTED])}{more}; "
                 'fill them in from public knowledge and remove "draft": true (`lapwing schema learn` buys what you '
-                "do not know)"
+                "do not know)",
+                code="LW203",
             )
         self.check_answered(what)
         for field in self.columns:
             if field.provenance == "drafted":
                 raise SchemaError(
                     f"field {quote(field.name)}: its provenance is still drafted; check its type and values, and say "
-                    "where they are known from: public, assumed, or dp"
+                    "where they are known from: public, assumed, or dp",
+                    code="LW203",
                 )
             _ = field.domain
         if self._coded_rules is None:
@@ -224,7 +232,8 @@ class Schema:
             more = f" (and {len(self.questions) - 1} more)" if len(self.questions) > 1 else ""
             raise SchemaError(
                 f"{what} has an open question: {visible(self.questions[0])}{more}; answer it in the schema and take it "
-                'out of "questions"'
+                'out of "questions"',
+                code="LW204",
             )
 
     @classmethod
@@ -266,7 +275,7 @@ class Schema:
             return cls._read(source, may_be_open=may_be_open), "the schema"
         if isinstance(source, str | os.PathLike):
             return cls._read(read_json(source), may_be_open=may_be_open), f"schema file {quote(Path(source).name)}"
-        raise SchemaError(f"a schema is a path, a mapping or a Schema, got a {type(source).__name__}")
+        raise SchemaError(f"a schema is a path, a mapping or a Schema, got a {type(source).__name__}", code="LW206")
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Self:
@@ -355,10 +364,10 @@ def _check_types(schema: Schema) -> None:
     for key, kind in (("fields", Field), ("purchases", Purchase)):
         listed = getattr(schema, key)
         if not isinstance(listed, list | tuple) or not all(isinstance(each, kind) for each in listed):
-            raise SchemaError(f"{key} of a schema must be a list of {kind.__name__}, got {quote(listed)}")
+            raise SchemaError(f"{key} of a schema must be a list of {kind.__name__}, got {quote(listed)}", code="LW206")
     for key, kinds in (("privacy_unit", PrivacyUnit | None), ("is_draft", bool), ("name", str)):
         if not isinstance(getattr(schema, key), kinds):
-            raise SchemaError(f"{key} of a schema is of a wrong type, got {quote(getattr(schema, key))}")
+            raise SchemaError(f"{key} of a schema is of a wrong type, got {quote(getattr(schema, key))}", code="LW206")
 
 
 def _find(fields: tuple[Field, ...], name: str, where: str) -> Field:
@@ -369,4 +378,6 @@ def _find(fields: tuple[Field, ...], name: str, where: str) -> Field:
     names = [field.name for field in fields]
     close = (isinstance(name, str) and difflib.get_close_matches(name, names, n=3)) or names[:3]
     listed = ", ".join(map(quote, close))
-    raise SchemaError(f"{where}: no field is called {quote(name)}; close matches or first names are {listed}")
+    raise SchemaError(
+        f"{where}: no field is called {quote(name)}; close matches or first names are {listed}", code="LW219"
+    )

@@ -70,7 +70,7 @@ def category_positions(field: Field) -> dict[str, int]:
     {'1': 0, '2.5': 1}
     """
     if field.categories is None:
-        raise SchemaError(f"field {quote(field.name)}: has no categories")
+        raise SchemaError(f"field {quote(field.name)}: has no categories", code="LW210")
     return {category_key(value): code for code, value in enumerate(field.categories)}
 
 

@@ -96,12 +96,14 @@ def wanted_reader(field: Field, asker: str = "where") -> Callable[[object], np.n
         listed = wanted.tolist() if isinstance(wanted, np.ndarray) and wanted.ndim == 1 else wanted
         items = list(listed) if isinstance(listed, list | tuple | set | frozenset | range) else [listed]
         if not items:
-            raise ParameterError(f"{asker} asks column {quote(field.name)} for no value at all; list at least one")
+            raise ParameterError(
+                f"{asker} asks column {quote(field.name)} for no value at all; list at least one", code="LW320"
+            )
         try:
             return _merged(_run(codes, domain, item) for item in items)
         except ParameterError as error:
-            message = str(error).removeprefix("where")
-        raise ParameterError(asker + message + range_hint(field, wanted))
+            message, code = str(error).removeprefix("where"), error.code
+        raise ParameterError(asker + message + range_hint(field, wanted), code=code)
 
     return runs
 
@@ -130,14 +132,18 @@ def _run(codes: "_Listed | _Axis", domain: Domain, item: object) -> tuple[int, i
     if isinstance(item, Mapping):
         low, high = item.get("minimum", "low"), item.get("maximum", "high")
         hint = f", or for a range write lw.between({low}, {high})" if domain.ordered else ""
-        raise ParameterError(f"where asks column {name} for an object; name a value{hint}")
+        raise ParameterError(f"where asks column {name} for an object; name a value{hint}", code="LW320")
     if isinstance(item, Between):
         if not domain.ordered:
-            raise ParameterError(f"where asks column {name} for a range, but it has no order; list values")
+            raise ParameterError(
+                f"where asks column {name} for a range, but it has no order; list values", code="LW320"
+            )
         return _listed_range(codes, item) if isinstance(codes, _Listed) else _range(codes, item)
     if _is_missing(item):
         if not domain.missing:
-            raise ParameterError(f"where asks column {name} for missing, but it is required; name a value")
+            raise ParameterError(
+                f"where asks column {name} for missing, but it is required; name a value", code="LW323"
+            )
         return domain.last, domain.size
     code = _listed(codes, item) if isinstance(codes, _Listed) else _code(codes, item)
     return code, code + 1
@@ -190,7 +196,9 @@ def _listed(codes: _Listed, value: object) -> int:
         kind = "true or false" if field.categories is None else "one of its categories"
         shown_as = None if key is None else stand_in(field, str(key))
         way_out = _meant(codes, key) if shown_as is None else f"it is counted under {quote(shown_as)}: ask for that"
-        raise ParameterError(f"where: column {quote(field.name)} must be {kind}, got {_shown(value)}; {way_out}")
+        raise ParameterError(
+            f"where: column {quote(field.name)} must be {kind}, got {_shown(value)}; {way_out}", code="LW323"
+        )
     return codes.positions[key]
 
 
@@ -289,7 +297,8 @@ def _code(axis: _Axis, value: object) -> int:
         way_out = f"write {_FORMS[field.type]}" if is_misspelt else "name a value in its domain"
         raise ParameterError(
             f"where: column {quote(field.name)} holds {field.type} values from {field.minimum} to {field.maximum}, "
-            f"got {_shown(value)}; {way_out}"
+            f"got {_shown(value)}; {way_out}",
+            code="LW323",
         )
     if axis.is_continuous:
         return axis.found.cell(float(number))
@@ -313,7 +322,8 @@ def _range(axis: _Axis, item: Between) -> tuple[int, int]:
             way_out = "name both ends" if end is None else f"write {_FORMS[field.type]}"
             raise ParameterError(
                 f"where: column {quote(field.name)} holds {field.type} values, got {_shown(end)} as the {which} end of "
-                f"a range; {way_out}"
+                f"a range; {way_out}",
+                code="LW323",
             )
     assert low is not None
     assert high is not None
@@ -328,7 +338,8 @@ def _range(axis: _Axis, item: Between) -> tuple[int, int]:
     if start >= stop:
         raise ParameterError(
             f"where: column {quote(field.name)} has no value from {_shown(item.low)} to {_shown(item.high)}; "
-            f"its domain goes from {field.minimum} to {field.maximum}"
+            f"its domain goes from {field.minimum} to {field.maximum}",
+            code="LW323",
         )
     return start, stop
 
@@ -355,7 +366,8 @@ def _check_order(field: Field, item: Between, low: float, high: float) -> None:
     if low > high:
         raise ParameterError(
             f"where asks column {quote(field.name)} for a range from {_shown(item.low)} to {_shown(item.high)}; "
-            "write the lower end first"
+            "write the lower end first",
+            code="LW320",
         )
 
 

@@ -32,22 +32,29 @@ def check_weight(weight: object, fields: Sequence[Field]) -> None:
     >>> check_weight("w", [Field(name="w", type="number", minimum=-1, maximum=9)])
     Traceback (most recent call last):
     lapwing.errors.SchemaError: weight: field "w" has the minimum -1, and a weight is at least 0; raise it
+    `lapwing explain LW218` says why, and what to do
     """
     if not isinstance(weight, str):
-        raise SchemaError(f"weight must be the name of a field, got {quote(weight)}; name the column of weights")
+        raise SchemaError(
+            f"weight must be the name of a field, got {quote(weight)}; name the column of weights", code="LW218"
+        )
     field = next((each for each in fields if each.name == weight), None)
     if field is None:
-        raise SchemaError(f"weight: no field is called {quote(weight)}; name the column of weights")
+        raise SchemaError(f"weight: no field is called {quote(weight)}; name the column of weights", code="LW219")
     name = quote(weight)
     if field.identifier:
-        raise SchemaError(f"weight: field {name} is an identifier, which is not modelled; take its role away")
+        raise SchemaError(
+            f"weight: field {name} is an identifier, which is not modelled; take its role away", code="LW218"
+        )
     if field.type not in _TYPES or field.is_categorical:
         raise SchemaError(
-            f"weight: field {name} must be an integer or a number with a minimum and a maximum, without categories"
+            f"weight: field {name} must be an integer or a number with a minimum and a maximum, without categories",
+            code="LW218",
         )
     if field.minimum is not None and float(field.minimum) < 0:
         raise SchemaError(
-            f"weight: field {name} has the minimum {quote(field.minimum)}, and a weight is at least 0; raise it"
+            f"weight: field {name} has the minimum {quote(field.minimum)}, and a weight is at least 0; raise it",
+            code="LW218",
         )
 
 

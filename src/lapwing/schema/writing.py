@@ -45,4 +45,6 @@ def write_whole(path: Path, text: str) -> None:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         reason = error.strerror or "the disk refused it"
-        raise SchemaError(f"schema file {quote(str(path))} cannot be written: {reason}; choose another place") from None
+        raise SchemaError(
+            f"schema file {quote(str(path))} cannot be written: {reason}; choose another place", code="LW112"
+        ) from None

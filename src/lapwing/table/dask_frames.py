@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from lapwing.errors import DataError
 from lapwing.table.cells import RawColumn
-from lapwing.table.distributed import STOPPED, check_installed, installed
+from lapwing.table.distributed import STOPPED, check_installed, fault_of, fault_text, installed
 from lapwing.table.guard import guarded
 from lapwing.table.pandas_frames import PandasReader, is_nested_pandas
 from lapwing.table.threads import workers
@@ -61,7 +61,7 @@ class DaskReader:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What went wrong on a worker, in the sentence of an error of ours."""
+    """What went wrong on a worker: the code and the sentence of an error of ours."""
 
     sentence: str
 
@@ -139,7 +139,7 @@ def _dask() -> Any:  # noqa: ANN401 - a module, of which half has types
 def _checked(values: list[Any]) -> list[Any]:
     faults = sorted(value.sentence for value in values if isinstance(value, Fault))
     if faults:
-        raise DataError(faults[0])
+        raise fault_of(faults[0])
     return values
 
 
@@ -155,7 +155,7 @@ def on_worker(step: Callable[..., T], part: Any, sent: tuple[Any, ...]) -> T | F
         check_installed(expected)
         return guarded(STOPPED, lambda: step(part, *told))
     except DataError as error:
-        fault = Fault(str(error))
+        fault = Fault(fault_text(error))
     return fault
 
 

@@ -21,6 +21,8 @@ from lapwing.table.distributed import (
     RowCoder,
     UnitRows,
     cells_counted,
+    fault_of,
+    fault_text,
     joined,
     keys_of_parts,
     packed,
@@ -138,7 +140,7 @@ def coded_by_unit(part: "pd.DataFrame", schema: Schema, rows: int) -> "pd.DataFr
     try:
         return guarded(STOPPED, lambda: _coded_frame(schema, *_units_cut(part, schema, rows)))
     except DataError as error:
-        fault = f"{_FAULT}{error}"
+        fault = f"{_FAULT}{fault_text(error)}"
     nothing = {field.name: np.zeros(1, field.domain.dtype) for field in schema.columns}
     return _coded_frame(schema, UnitRows(pl.Series([fault]), nothing))
 
@@ -180,7 +182,7 @@ def _cut(part: "pd.DataFrame", schema: Schema) -> UnitRows:
     units = pl.Series(part[_UNIT].to_list(), dtype=pl.String)
     fault = units.filter(units.str.starts_with(_FAULT))
     if len(fault):
-        raise DataError(fault[0].removeprefix(_FAULT))
+        raise fault_of(fault[0].removeprefix(_FAULT))
     codes = {
         field.name: part[str(at)].to_numpy().astype(field.domain.dtype, copy=False)
         for at, field in enumerate(schema.columns)

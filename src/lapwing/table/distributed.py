@@ -59,8 +59,43 @@ def check_installed(expected: str) -> None:
     """
     if installed() != expected:
         raise DataError(
-            "a worker runs another version of Lapwing, Polars or NumPy than this process; install the same on all"
+            "a worker runs another version of Lapwing, Polars or NumPy than this process; install the same on all",
+            code="LW703",
         )
+
+
+def fault_text(error: DataError) -> str:
+    """Return an error of a worker as a text that passes through tables.
+
+    Parameters
+    ----------
+    error : DataError
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> fault_text(fault_of("LW703 a worker runs another version"))
+    'LW703 a worker runs another version'
+    """
+    return f"{error.code} {error}"
+
+
+def fault_of(text: str) -> DataError:
+    """Return the error that `fault_text` wrote.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    DataError
+    """
+    code, sentence = text.split(" ", 1)
+    return DataError(sentence, code=code)
 
 
 def refuse_texts_by_unit(schema: Schema, engine: str) -> None:
@@ -82,7 +117,8 @@ def refuse_texts_by_unit(schema: Schema, engine: str) -> None:
     if schema.privacy_unit is not None and opened:
         raise DataError(
             f"column {quote(opened[0])}: texts of a table with a privacy unit cannot be learned on {engine}; "
-            "write the table to Parquet and give the path, or list the categories in the schema"
+            "write the table to Parquet and give the path, or list the categories in the schema",
+            code="LW704",
         )
 
 

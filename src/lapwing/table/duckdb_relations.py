@@ -45,7 +45,9 @@ class RelationReader:
 
     def __init__(self, relation: "duckdb.DuckDBPyRelation") -> None:
         if not _has_arrow():
-            raise DataError("DuckDB hands rows over by PyArrow, which is not installed; install lapwing[duckdb]")
+            raise DataError(
+                "DuckDB hands rows over by PyArrow, which is not installed; install lapwing[duckdb]", code="LW701"
+            )
         self._relation = relation
         self.kind: Literal["duckdb"] = "duckdb"
         self.known_rows: int | None = None
@@ -70,7 +72,8 @@ class RelationReader:
         for name in wanted:
             if folded[name.lower()] > 1:
                 raise DataError(
-                    f"the relation has a column that differs from {quote(name)} in case alone; rename or drop it"
+                    f"the relation has a column that differs from {quote(name)} in case alone; rename or drop it",
+                    code="LW105",
                 )
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
@@ -86,7 +89,10 @@ class RelationReader:
     def _stream(self, columns: Sequence[str], rows: int) -> "pa.RecordBatchReader":
         selected: Any = self._relation.project(", ".join(self._expression(name) for name in columns))
         if list(selected.columns) != list(columns):
-            raise DataError("the DuckDB relation's columns changed or have names that SQL reads otherwise; rename them")
+            raise DataError(
+                "the DuckDB relation's columns changed or have names that SQL reads otherwise; rename them",
+                code="LW105",
+            )
         open_stream = getattr(selected, "to_arrow_reader", None) or selected.fetch_record_batch  # the latter before 1.5
         stream: pa.RecordBatchReader = open_stream(rows)
         return stream

@@ -121,7 +121,9 @@ class ExactTables:
 
     def __reduce__(self) -> NoReturn:
         """Refuse pickling and copying: exact counts stay where they are."""
-        raise ParameterError("exact tables can be neither pickled nor copied; count them where the rows are")
+        raise ParameterError(
+            "exact tables can be neither pickled nor copied; count them where the rows are", code="LW706"
+        )
 
 
 _Merges = tuple[tuple[int, np.ndarray], ...]

@@ -118,7 +118,7 @@ def _files_of_folder(folder: Path) -> list[Path]:
 
 
 def _no_file(what: str) -> list[Path]:
-    raise DataError(f"{what}; give the path of a .parquet or .csv file, or of a folder of such files")
+    raise DataError(f"{what}; give the path of a .parquet or .csv file, or of a folder of such files", code="LW101")
 
 
 def _suffix(path: Path) -> str | None:
@@ -130,7 +130,9 @@ def _suffix(path: Path) -> str | None:
 def _known(path: Path) -> Path:
     if _suffix(path) is None:
         known = ", ".join((*_PARQUET, *_CSV_SEPARATORS))
-        raise DataError(f"file {quote(str(path))} is of no known kind; its name must end in one of {known}")
+        raise DataError(
+            f"file {quote(str(path))} is of no known kind; its name must end in one of {known}", code="LW102"
+        )
     return path
 
 

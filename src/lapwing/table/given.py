@@ -93,7 +93,7 @@ def given_rows(
         is_identifier = any(field.name in unknown for field in schema.fields)
         what = "an identifier, which is not modelled" if is_identifier else "no modelled column"
         found = f"{quote(unknown[0])}, {what}" if unknown else "no column at all"
-        raise ParameterError(f"the table of conditions names {found}; give modelled columns only")
+        raise ParameterError(f"the table of conditions names {found}; give modelled columns only", code="LW320")
     reader = open_table(data, Schema(fields=tuple(known[name] for name in names)))
     parts = list(reader.chunks(names, _ROWS))
     called = np.arange(1, 1 + sum(len(part[names[0]]) for part in parts)) if numbers is None else np.array(numbers)
@@ -135,12 +135,15 @@ def listed_rows(rows: Sequence[Mapping[str, object]], schema: Schema) -> list[tu
     kinds: dict[tuple[str, ...], list[int]] = {}
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise ParameterError(f"condition row {number + 1} must map columns to values, got a {type(row).__name__}")
+            raise ParameterError(
+                f"condition row {number + 1} must map columns to values, got a {type(row).__name__}", code="LW320"
+            )
         for name, value in row.items():
             if isinstance(value, list | tuple | set | frozenset | range | dict) or type(value).__name__ == "Between":
                 raise ParameterError(
                     f"condition row {number + 1}: column {quote(name)} must be one value; for lists and ranges give "
-                    "where as one mapping"
+                    "where as one mapping",
+                    code="LW320",
                 )
         kinds.setdefault(tuple(sorted(row, key=str)), []).append(number)
     found: list[tuple[np.ndarray, GivenRows | None]] = []
@@ -162,7 +165,9 @@ def _names(data: Any) -> list[str]:  # noqa: ANN401 - see `given_rows`
         return list(map(str, data.schema.names))
     if hasattr(data, "columns"):
         return list(map(str, data.columns))
-    raise DataError(f"where is of type {type(data).__name__}: neither a mapping, nor a list of them, nor a table")
+    raise DataError(
+        f"where is of type {type(data).__name__}: neither a mapping, nor a list of them, nor a table", code="LW320"
+    )
 
 
 def _given(field: Field, cells: RawColumn, called: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -179,7 +184,8 @@ def _given(field: Field, cells: RawColumn, called: np.ndarray) -> tuple[np.ndarr
     if is_bad.any():
         bad = int(np.flatnonzero(is_bad)[0])
         raise ParameterError(
-            f"condition row {called[bad]}: {_rule(field)}, got {_shown(field, cells, bad)}; {_WAY_OUT}"
+            f"condition row {called[bad]}: {_rule(field)}, got {_shown(field, cells, bad)}; {_WAY_OUT}",
+            code="LW320",
         )
     return codes, numbers
 

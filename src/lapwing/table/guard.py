@@ -56,6 +56,7 @@ def guarded(what: str, work: Callable[[], T]) -> T:
     >>> guarded("the table cannot be read", lambda: int("secret"))
     Traceback (most recent call last):
     lapwing.errors.DataError: the table cannot be read (ValueError)
+    `lapwing explain LW103` says why, and what to do
     """
     with _no_warnings(), native_silence():
         outcome = _attempt(work)
@@ -63,7 +64,7 @@ def guarded(what: str, work: Callable[[], T]) -> T:
     if not isinstance(outcome, _Failure):
         return outcome
     own = outcome.own
-    _raise(DataError(f"{what} ({outcome.words})") if own is None else own)
+    _raise(DataError(f"{what} ({outcome.words})", code="LW103") if own is None else own)
 
 
 @contextlib.contextmanager
@@ -246,13 +247,13 @@ def private_boundary(function: Callable[P, T]) -> Callable[P, T]:
         mistake = _mistake(signature, args, kwargs)
         if mistake:
             del args, kwargs
-            _raise(ParameterError(f"{function.__name__}(): {mistake}"))
+            _raise(ParameterError(f"{function.__name__}(): {mistake}", code="LW308"))
         outcome = _attempt(functools.partial(function, *args, **kwargs))
         del args, kwargs
         if not isinstance(outcome, _Failure):
             return outcome
         own = outcome.own
-        _raise(LapwingError(_report(outcome)) if own is None else own)
+        _raise(LapwingError(_report(outcome), code="LW901") if own is None else own)
 
     return call
 

@@ -160,8 +160,8 @@ def _told(what: str, data: object, schema: Schema, units: UnitNumbers) -> _Read:
     try:
         return _Read.of(data, schema, units)
     except DataError as error:
-        said = f"{what}: {error}"
-    raise DataError(said)
+        said, code = f"{what}: {error}", error.code
+    raise DataError(said, code=code)
 
 
 def _with_key(schema: Schema, key: str) -> Schema:
@@ -205,4 +205,6 @@ class _Joined:
 
     def texts(self, column: str) -> Iterator[pl.Series]:
         """Refuse: the lists of linked tables are known."""
-        raise ParameterError(f"column {quote(column)}: linked tables give no texts; learn lists from each table")
+        raise ParameterError(
+            f"column {quote(column)}: linked tables give no texts; learn lists from each table", code="LW704"
+        )

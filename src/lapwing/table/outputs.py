@@ -122,7 +122,7 @@ def write_whole(path: object, text: str) -> None:
         If the file cannot be written.
     """
     if not isinstance(path, str | Path):
-        raise ParameterError(f"path must be a path to write to, got {type(path).__name__}")
+        raise ParameterError(f"path must be a path to write to, got {type(path).__name__}", code="LW304")
     with whole_files([Path(path)]) as (place,):
         place.write_text(text, encoding="utf-8", newline="\n")
 
@@ -151,7 +151,7 @@ def whole_folder(target: Path) -> Iterator[Path]:
     _check_folder(target)
     real = Path(os.path.realpath(target))
     if os.path.lexists(real) and not (real.is_dir() and not any(real.iterdir())):
-        raise ParameterError(f"{target} is there already; give a folder that does not exist yet")
+        raise ParameterError(f"{target} is there already; give a folder that does not exist yet", code="LW113")
     failure = None
     try:
         with staged(real.parent) as hidden:
@@ -175,7 +175,7 @@ def whole_folder(target: Path) -> Iterator[Path]:
 def _check_folder(target: Path) -> None:
     """Refuse a target whose folder has yet to be made."""
     if not os.path.lexists(os.path.realpath(target.parent)):
-        raise DataError(f"the folder {target.parent} does not exist; make it first")
+        raise DataError(f"the folder {target.parent} does not exist; make it first", code="LW115")
 
 
 def _distinct(targets: Sequence[Path], inputs: Sequence[Path]) -> list[Path]:
@@ -186,7 +186,8 @@ def _distinct(targets: Sequence[Path], inputs: Sequence[Path]) -> list[Path]:
         if _identity(target) in seen:
             other = "read" if seen[_identity(target)] in inputs else "written"
             raise ParameterError(
-                f"{target} is {other} by the same command already; give every output a file of its own"
+                f"{target} is {other} by the same command already; give every output a file of its own",
+                code="LW113",
             )
         seen[_identity(target)] = target
         real.append(Path(os.path.realpath(target)))
@@ -207,11 +208,14 @@ def _check_parts(folders: Sequence[Path], files: Sequence[Path]) -> None:
     for folder in folders:
         for file in files:
             if folder in Path(os.path.realpath(file)).parents:
-                raise ParameterError(f"{file} is in the folder {folder}, which is written as a whole; move one of them")
+                raise ParameterError(
+                    f"{file} is in the folder {folder}, which is written as a whole; move one of them", code="LW113"
+                )
         if folder.is_dir() and not all(map(is_part, folder.iterdir())):
             raise ParameterError(
                 f"{folder} is there already and holds other files than parts of rows; give a folder that does not "
-                "exist yet"
+                "exist yet",
+                code="LW113",
             )
 
 
@@ -348,4 +352,6 @@ def _umask() -> int:
 
 def _refuse(target: Path, reason: str) -> NoReturn:
     """Say in one sentence that a target cannot be written."""
-    raise DataError(f"{target} cannot be written ({reason}); give a place with free space that you may write to")
+    raise DataError(
+        f"{target} cannot be written ({reason}); give a place with free space that you may write to", code="LW112"
+    )

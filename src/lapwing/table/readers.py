@@ -56,7 +56,8 @@ def check_kind(kind: object) -> None:
     """
     if not isinstance(kind, str) or kind not in get_args(Kind):
         raise ParameterError(
-            f"kind must be one of {', '.join(get_args(Kind))}, got {told(kind)}; name the frames you want"
+            f"kind must be one of {', '.join(get_args(Kind))}, got {told(kind)}; name the frames you want",
+            code="LW303",
         )
 
 
@@ -87,6 +88,7 @@ def open_table(data: object, schema: Schema) -> RowReader:
     >>> open_table(pl.DataFrame({"age": [3]}), schema)
     Traceback (most recent call last):
     lapwing.errors.DataError: the table has no column "sex"; rename its columns or take the field out of the schema
+    `lapwing explain LW104` says why, and what to do
     """
     wanted = [field.name for field in schema.columns]
     if schema.privacy_unit is not None and schema.privacy_unit.field not in wanted:
@@ -106,7 +108,7 @@ def _open_files(source: Any, wanted: list[str]) -> RowReader:  # noqa: ANN401 - 
         name = f"file {quote(str(file.path))}"
         fault = None if set(wanted) <= set(file.names) else header_fault(file)
         if fault is not None:
-            raise DataError(f"{name} {fault}")
+            raise DataError(f"{name} {fault}", code="LW116")
         _check_names(file.names, wanted, name)
         _check_nested(file.nested, wanted)
     return FilesReader(files)
@@ -134,7 +136,7 @@ def _open_frame(data: Any, wanted: list[str]) -> RowReader:  # noqa: ANN401 - th
         _check_names(list(data.schema.names), wanted, "the table")
         _check_nested({name for name in wanted if is_nested_arrow(data.schema.field(name).type)}, wanted)
         return ArrowReader(data)
-    raise DataError(_no_table(data))
+    raise DataError(_no_table(data), code="LW108")
 
 
 def _open_polars(data: pl.DataFrame | pl.LazyFrame, wanted: list[str]) -> RowReader:
@@ -196,22 +198,25 @@ def without_batches(data: Any) -> Any:  # noqa: ANN401 - any object, and a pyarr
 def _check_names(names: Sequence[object], wanted: Sequence[str], where: str) -> None:
     """Refuse a table without the schema's columns. Names of other columns are never shown: they may be a row."""
     if not all(isinstance(name, str) for name in names):
-        raise DataError(f"{where} has column names that are not text; rename its columns")
+        raise DataError(f"{where} has column names that are not text; rename its columns", code="LW105")
     present = Counter(names)
     absent = [name for name in wanted if name not in present]
     if absent:
         raise DataError(
-            f"{where} has no column {_listed(absent)}; rename its columns or take the field out of the schema"
+            f"{where} has no column {_listed(absent)}; rename its columns or take the field out of the schema",
+            code="LW104",
         )
     twice = [name for name in wanted if present[name] > 1]
     if twice:
-        raise DataError(f"{where} has more than one column {_listed(twice)}; rename or drop all but one")
+        raise DataError(f"{where} has more than one column {_listed(twice)}; rename or drop all but one", code="LW105")
 
 
 def _check_nested(nested: frozenset[str] | set[str], wanted: Sequence[str]) -> None:
     found = [name for name in wanted if name in nested]
     if found:
-        raise DataError(f"column {_listed(found)} holds several values per cell; unnest it into plain columns")
+        raise DataError(
+            f"column {_listed(found)} holds several values per cell; unnest it into plain columns", code="LW107"
+        )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -33,7 +33,9 @@ def rows_format(file: Path) -> Format:
     """
     found = _FORMATS.get(file.suffix.lower())
     if found is None:
-        raise ParameterError(f"the name of the rows' file must end in .parquet or .csv, got {file.name!r}; rename it")
+        raise ParameterError(
+            f"the name of the rows' file must end in .parquet or .csv, got {file.name!r}; rename it", code="LW114"
+        )
     return found
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from lapwing.errors import DataError
 from lapwing.table.cells import UNREADABLE, RawColumn
-from lapwing.table.distributed import STOPPED, check_installed, installed
+from lapwing.table.distributed import STOPPED, check_installed, fault_of, fault_text, installed
 from lapwing.table.frames import ArrowReader
 from lapwing.table.guard import guarded
 
@@ -63,7 +63,7 @@ class SparkReader:
         self._types = guarded(_UNUSABLE, lambda: [(field.name, field.dataType) for field in frame.schema.fields])
         self.jobs = SparkJobs(guarded(_UNUSABLE, lambda: frame.sparkSession))
         if guarded(_UNUSABLE, lambda: frame.isStreaming):
-            raise DataError("the Spark frame is a stream, which has no last row; give a frame of a batch")
+            raise DataError("the Spark frame is a stream, which has no last row; give a frame of a batch", code="LW702")
 
     @property
     def names(self) -> list[str]:
@@ -213,7 +213,7 @@ def _first(frame: "DataFrame") -> None:
 def _check_faults(faults: Iterable[str | None]) -> None:
     found = sorted(fault for fault in faults if fault is not None)
     if found:
-        raise DataError(found[0])
+        raise fault_of(found[0])
 
 
 def _is_nested(kind: Any) -> bool:  # noqa: ANN401 - a Spark type
@@ -252,7 +252,7 @@ def on_worker(
             found = [pa.array(columns[name], kind) for name, kind in fields]
             yield pa.RecordBatch.from_arrays([*found, pa.nulls(len(found[0]), pa.string())], schema=whole)
     except DataError as error:
-        fault = str(error)
+        fault = fault_text(error)
     if fault is not None:
         nulls = [pa.nulls(1, kind) for _, kind in fields]
         yield pa.RecordBatch.from_arrays([*nulls, pa.array([fault], pa.string())], schema=whole)

@@ -20,6 +20,7 @@ from lapwing.table.distributed import (
     UnitRows,
     cells_counted,
     cut_sorted,
+    fault_of,
     keys_of_parts,
     packed,
     part_rows,
@@ -203,7 +204,7 @@ def _check_faults_of(part: "pa.Table | pa.RecordBatch") -> None:
     """Raise what an earlier step says, so that the next one says it again."""
     found = part.column("fault").drop_null()
     if len(found):
-        raise DataError(found[0].as_py())
+        raise fault_of(found[0].as_py())
 
 
 def _chunk(rows: np.ndarray, units: int | None = None) -> dict[str, Any]:

@@ -206,5 +206,6 @@ def with_kept(parts: Iterable[tuple[T, dict[str, np.ndarray]]], kept: Kept) -> I
 def changed() -> DataError:
     """Return what is raised where rows are not those of an earlier pass."""
     return DataError(
-        "the table's rows changed between two passes over them; collect a lazy frame, or order a query, before use"
+        "the table's rows changed between two passes over them; collect a lazy frame, or order a query, before use",
+        code="LW109",
     )

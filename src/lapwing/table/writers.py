@@ -70,7 +70,8 @@ def library_of(kind: "Kind") -> Iterator[None]:
     if missing is not None:
         raise LapwingError(
             f"frames of kind {kind!r} need {missing}, which is not installed; install it, or load "
-            "the release with kind='polars'"
+            "the release with kind='polars'",
+            code="LW701",
         )
 
 
@@ -105,7 +106,9 @@ def write_rows(
         reason = _reason(error)
     else:
         return
-    raise DataError(f"file {quote(str(path))} cannot be written ({reason}); choose a place with free space")
+    raise DataError(
+        f"file {quote(str(path))} cannot be written ({reason}); choose a place with free space", code="LW112"
+    )
 
 
 def write_parts(

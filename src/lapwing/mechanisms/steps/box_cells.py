@@ -157,7 +157,8 @@ def box_cells(schema: Schema, wanted: int, max_cells: int) -> BoxCells:
         names = ", ".join(schema.columns[place].name for place in axes)
         raise ParameterError(
             f"PSMM takes at most {MOST_AXES} ordered columns, got {len(axes)} ({names}); leave columns out, make them "
-            "categories, or use Adaptive"
+            "categories, or use Adaptive",
+            code="LW355",
         )
 
     def coordinates(runs: int) -> list[int]:
@@ -171,7 +172,8 @@ def box_cells(schema: Schema, wanted: int, max_cells: int) -> BoxCells:
     if least > max_cells or counted > COUNTED:
         raise CapacityError(
             f"PSMM needs a cell for each combination of categories, special values and missing, here {least}, "
-            f"above {max_cells}; leave columns out, or use Adaptive"
+            f"above {max_cells}; leave columns out, or use Adaptive",
+            code="LW502",
         )
     most = max([domains[place].values for place in axes], default=1)
     limit = min(wanted, max_cells)

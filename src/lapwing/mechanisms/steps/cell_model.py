@@ -168,7 +168,9 @@ def released_rows(noisy: NoisyCells, public_rows: int | None) -> int:
 def check_edge(name: str, edge: object) -> None:
     """Refuse an edge that is no number above 0 and up to 1."""
     if isinstance(edge, bool) or not isinstance(edge, float | int) or not 0 < edge <= 1:
-        raise ParameterError(f"{name} must lie above 0 and up to 1, the length of a column, got {told(edge)}")
+        raise ParameterError(
+            f"{name} must lie above 0 and up to 1, the length of a column, got {told(edge)}", code="LW301"
+        )
 
 
 def check_listable(tree: CellTree) -> None:
@@ -176,7 +178,8 @@ def check_listable(tree: CellTree) -> None:
     if tree.cells > MAX_FITTED:
         raise CapacityError(
             f"fit='least_squares' lists all 2**{math.log2(tree.cells):.1f} cells that exist without any split, above "
-            f"{MAX_FITTED}; use fit='threshold' or longer edges"
+            f"{MAX_FITTED}; use fit='threshold' or longer edges",
+            code="LW502",
         )
 
 
@@ -186,17 +189,20 @@ def check_threshold(threshold: object) -> None:
         return
     if isinstance(threshold, bool) or not isinstance(threshold, int) or not 1 <= threshold <= 2**60:
         raise ParameterError(
-            f"threshold must be a whole number from 1 to 2**60, got {told(threshold)}; leave it out to choose"
+            f"threshold must be a whole number from 1 to 2**60, got {told(threshold)}; leave it out to choose",
+            code="LW302",
         )
 
 
 def check_fit(fit: object) -> None:
     """Refuse a fit that is not one of the two."""
     if not is_among(fit, get_args(Fit)):
-        raise ParameterError(f"fit must be one of {', '.join(get_args(Fit))}, got {told(fit)}")
+        raise ParameterError(f"fit must be one of {', '.join(get_args(Fit))}, got {told(fit)}", code="LW303")
 
 
 def check_placement(placement: object) -> None:
     """Refuse a placement that is not one of the two; None chooses one."""
     if placement is not None and not is_among(placement, get_args(Placement)):
-        raise ParameterError(f"placement must be one of {', '.join(get_args(Placement))}, got {told(placement)}")
+        raise ParameterError(
+            f"placement must be one of {', '.join(get_args(Placement))}, got {told(placement)}", code="LW303"
+        )

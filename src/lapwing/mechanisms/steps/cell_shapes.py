@@ -59,11 +59,13 @@ def halved_cells(schema: Schema, fine: float, coarse: float) -> CellTree:
         if depth > MAX_RUN_LEVELS:
             raise CapacityError(
                 f"column {column.name!r} would be cut {depth} times to reach an edge of {fine:g}, above "
-                f"{MAX_RUN_LEVELS}; use a longer edge"
+                f"{MAX_RUN_LEVELS}; use a longer edge",
+                code="LW503",
             )
     if sum(depths) > MAX_DEPTH:
         raise CapacityError(
-            f"a tree over {len(depths)} columns would have {sum(depths)} levels, above {MAX_DEPTH}; use a longer edge"
+            f"a tree over {len(depths)} columns would have {sum(depths)} levels, above {MAX_DEPTH}; use a longer edge",
+            code="LW503",
         )
     turns = sorted((turn, place) for place, depth in enumerate(depths) for turn in range(depth))
     schedule = [place for _, place in turns]

@@ -225,12 +225,15 @@ def make_workload(
     names = [field.name for field in schema.columns]
     degree = min(degree, len(names))
     if degree == 0 and not statistics:
-        raise ParameterError("degree=0 asks for no table, and there are no statistics; give one of the two")
+        raise ParameterError(
+            "degree=0 asks for no table, and there are no statistics; give one of the two", code="LW316"
+        )
     count = math.comb(len(names), degree) if degree else 0
     if count > MOST_TABLES:
         raise CapacityError(
             f"degree={degree} over {len(names)} columns is {count} tables, above {MOST_TABLES}; use a smaller degree, "
-            "fewer columns or another mechanism"
+            "fewer columns or another mechanism",
+            code="LW504",
         )
     tables = tuple(itertools.combinations(names, degree)) if degree else ()
     found = Workload(one_way_groupings(schema, bins), tables, tuple(compiled(each, schema) for each in statistics))
@@ -238,7 +241,8 @@ def make_workload(
     if found.size > MAX_CELLS or entries > MOST_ENTRIES:
         raise CapacityError(
             f"the workload has {found.size} statistics and {entries} entries on its points, above {MAX_CELLS} and "
-            f"{MOST_ENTRIES}; use fewer bins, points or columns, or a smaller degree"
+            f"{MOST_ENTRIES}; use fewer bins, points or columns, or a smaller degree",
+            code="LW504",
         )
     return found
 

@@ -59,7 +59,9 @@ class PublicPoints:
     def __post_init__(self) -> None:
         object.__setattr__(self, "codes", {name: read_only(codes) for name, codes in self.codes.items()})
         if self.rows == 0:
-            raise ParameterError("mu has no row that fits the schema; give public rows of the schema's columns")
+            raise ParameterError(
+                "mu has no row that fits the schema; give public rows of the schema's columns", code="LW353"
+            )
 
     @property
     def rows(self) -> int:

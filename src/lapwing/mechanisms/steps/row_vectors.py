@@ -93,7 +93,8 @@ def _is_line(field: Field, numbers: Numbers, convex_set: ConvexSet) -> bool:
     if convex_set == "ball" and domain.values == 2:
         raise ParameterError(
             f'column "{field.name}" has two values, which lie at -1 and 1: no row of several columns is in a ball '
-            "then; use convex_set='box'"
+            "then; use convex_set='box'",
+            code="LW355",
         )
     if domain.values == 2 and domain.specials == 0 and not domain.missing:
         return True
@@ -102,7 +103,8 @@ def _is_line(field: Field, numbers: Numbers, convex_set: ConvexSet) -> bool:
     if convex_set != "box" and domain.reserved - (not domain.missing):
         raise ParameterError(
             f'column "{field.name}" has missing or special values, which no {convex_set} has; require it in the schema '
-            "or use convex_set='box'"
+            "or use convex_set='box'",
+            code="LW355",
         )
     return convex_set != "box" or numbers == "means"
 
@@ -149,14 +151,18 @@ def checked_projection(own: Projector, points: np.ndarray, box: Projector) -> np
     found = _as_numbers(own(points.copy()))
     if found.shape != points.shape or not np.isfinite(found).all():
         raise ParameterError(
-            f"convex_set must return an array of finite numbers of shape {points.shape}; check the callable"
+            f"convex_set must return an array of finite numbers of shape {points.shape}; check the callable",
+            code="LW344",
         )
     if np.abs(box(found) - found).max(initial=0.0) > 1e-9:
-        raise ParameterError("convex_set returned points outside the box of the schema; intersect its set with the box")
+        raise ParameterError(
+            "convex_set returned points outside the box of the schema; intersect its set with the box", code="LW344"
+        )
     again = _as_numbers(own(found.copy()))
     if again.shape != found.shape or not np.abs(again - found).max(initial=0.0) <= 1e-6:
         raise ParameterError(
-            "convex_set moved points that it returned itself, so it is no projection; check the callable"
+            "convex_set moved points that it returned itself, so it is no projection; check the callable",
+            code="LW344",
         )
     return found
 

@@ -95,7 +95,9 @@ def ordered_ends(field: Field, order: type[ast.cmpop], constant: object) -> Ends
     ((65, 100), (0, 66))
     """
     if field.type == "boolean":
-        raise ParameterError(f"column {quote(field.name)} is true or false; write it as it is, or after not")
+        raise ParameterError(
+            f"column {quote(field.name)} is true or false; write it as it is, or after not", code="LW340"
+        )
     if field.categories is not None:
         return _checked(field, _listed_ends(field, order, constant))
     cut = _cut(field, _number(field, order, constant), order in _AFTER)
@@ -140,11 +142,12 @@ def _checked(field: Field, ends: Ends) -> Ends:
     """Refuse comparisons that can never hold, which are mistakes, and very long ones."""
     if not ends:
         domain = "" if field.is_categorical else f"; its domain goes from {field.minimum} to {field.maximum}"
-        raise ParameterError(f"a comparison of column {quote(field.name)} can never be true{domain}")
+        raise ParameterError(f"a comparison of column {quote(field.name)} can never be true{domain}", code="LW340")
     if len(ends) > MOST_LISTED:
         raise ParameterError(
             f"a comparison of column {quote(field.name)} asks for more than {MOST_LISTED // 2} runs of codes; "
-            "ask for a range"
+            "ask for a range",
+            code="LW340",
         )
     return ends
 
@@ -164,7 +167,8 @@ def _number(field: Field, order: type[ast.cmpop], constant: object) -> Any:  # n
     if number is None:
         raise ParameterError(
             f"column {quote(field.name)} holds {field.type} values, but is compared with {quote(plain(constant))}; "
-            "use a constant of its type"
+            "use a constant of its type",
+            code="LW340",
         )
     return number
 
@@ -199,7 +203,8 @@ def _listed_ends(field: Field, order: type[ast.cmpop], constant: object) -> Ends
     if field.type == "string":
         if not field.ordered:
             raise ParameterError(
-                f"column {quote(field.name)} has no order; list values with in (...), or declare categoriesOrdered"
+                f"column {quote(field.name)} has no order; list values with in (...), or declare categoriesOrdered",
+                code="LW340",
             )
         numbers: list[Any] = list(range(len(categories)))
         number = int(wanted_runs(field, plain(constant))[0, 0])

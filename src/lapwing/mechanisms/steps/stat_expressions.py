@@ -84,14 +84,16 @@ class RowFunction:
         if not callable(self.function):
             raise ParameterError(
                 f"row_function takes a function of one record, got a {type(self.function).__name__}; "
-                "write expressions as lw.stat"
+                "write expressions as lw.stat",
+                code="LW342",
             )
         ends = tuple(self.bounds) if isinstance(self.bounds, tuple | list) else ()
         known = [each for each in ends if finite_number(each) is not None]
         if len(ends) != 2 or len(known) != 2 or not -1 <= known[0] < known[1] <= 1:
             raise ParameterError(
                 f"the bounds of a row function must be two numbers -1 <= lower < upper <= 1, got {_shown(ends)}; "
-                "divide the function's result"
+                "divide the function's result",
+                code="LW342",
             )
         object.__setattr__(self, "bounds", (known[0], known[1]))
         name = getattr(self.function, "__name__", type(self.function).__name__)
@@ -150,6 +152,7 @@ def stat(text: str) -> Stat:
     >>> stat("open('/etc/passwd')")
     Traceback (most recent call last):
     lapwing.errors.ParameterError: stat "open('/etc/passwd')": the functions are abs, min, max
+    `lapwing explain LW340` says why, and what to do
     """
     return Stat(text)
 
@@ -217,7 +220,8 @@ def compiled(each: Stat | RowFunction | str, schema: Schema) -> Statistic | RowS
         return _row_statistic(each, schema)
     if not isinstance(each, Stat | str):
         raise ParameterError(
-            f"a statistic is a text, lw.stat(...) or lw.row_function(...), got a {type(each).__name__}; write one"
+            f"a statistic is a text, lw.stat(...) or lw.row_function(...), got a {type(each).__name__}; write one",
+            code="LW340",
         )
     text = each.text if isinstance(each, Stat) else each
     tree = _tree(text)
@@ -245,9 +249,11 @@ def _row_statistic(each: RowFunction, schema: Schema) -> RowStatistic:
 def _tree(text: object) -> ast.expr:
     """Return the syntax tree of a text in the language, with the columns' own names in it."""
     if type(text) is not str:
-        raise ParameterError(f"a statistic must be a text, got {type(text).__name__}; write one such as 'age >= 65'")
+        raise ParameterError(
+            f"a statistic must be a text, got {type(text).__name__}; write one such as 'age >= 65'", code="LW340"
+        )
     if len(text) > MOST_TEXT:
-        raise ParameterError(f"a statistic is a text of at most {MOST_TEXT} characters; shorten it")
+        raise ParameterError(f"a statistic is a text of at most {MOST_TEXT} characters; shorten it", code="LW340")
     names: dict[str, str] = {}
     try:
         with warnings.catch_warnings():
@@ -354,7 +360,7 @@ def _too_large() -> str:
 
 
 def _refused(text: str, problem: str) -> ParameterError:
-    return ParameterError(f"stat {quote(text)}: {problem}")
+    return ParameterError(f"stat {quote(text)}: {problem}", code="LW340")
 
 
 def _shown(ends: tuple[object, ...]) -> str:

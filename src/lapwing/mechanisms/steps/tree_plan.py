@@ -85,7 +85,8 @@ def tree_shapes(schema: Schema, depth: int | None, max_nodes: int, *, is_paper: 
         fits = max(len(shape.schedule) for shape in shapes)
         raise CapacityError(
             f"a tree of depth={depth} over {len(domains)} columns has more than max_nodes={max_nodes} nodes; "
-            f"depth={fits} fits"
+            f"depth={fits} fits",
+            code="LW503",
         )
     return fitting
 

@@ -155,7 +155,7 @@ def chosen_table(tables: Sequence[str], wanted: str | None, what: str) -> str:
         Where there is no table, no such table, or several and none was asked for; the sentence lists them.
     """
     if not tables:
-        raise SchemaError(f"{what} describes no table; give a file with columns")
+        raise SchemaError(f"{what} describes no table; give a file with columns", code="LW262")
     if wanted is None and len(tables) == 1:
         return tables[0]
     if wanted in tables:
@@ -163,8 +163,8 @@ def chosen_table(tables: Sequence[str], wanted: str | None, what: str) -> str:
     more = f" and {len(tables) - 20} more" if len(tables) > 20 else ""
     listed = ", ".join(map(quote, tables[:20])) + more
     if wanted is None:
-        raise SchemaError(f"{what} describes several tables; choose one with table= or --table: {listed}")
-    raise SchemaError(f"{what} has no table {quote(wanted)}; choose one of {listed}")
+        raise SchemaError(f"{what} describes several tables; choose one with table= or --table: {listed}", code="LW262")
+    raise SchemaError(f"{what} has no table {quote(wanted)}; choose one of {listed}", code="LW262")
 
 
 def names_in_short(names: Sequence[str]) -> str:
@@ -184,5 +184,5 @@ def flag(source: Mapping[str, Any], key: str, where: str, *, default: bool) -> b
     if value is None:
         return default
     if not isinstance(value, bool):
-        raise SchemaError(f"{where}: {key} must be true or false, got {quote(value)}")
+        raise SchemaError(f"{where}: {key} must be true or false, got {quote(value)}", code="LW206")
     return value

@@ -101,7 +101,9 @@ def read_croissant(value: object, name: str, table: str | None = None) -> Conver
     reading = _Reading(name, holders, Remarks())
     fields = reading.fields(chosen)
     if not fields:
-        raise SchemaError(f"{name}: record set {quote(chosen.called)} has no field that a table can hold; give another")
+        raise SchemaError(
+            f"{name}: record set {quote(chosen.called)} has no field that a table can hold; give another", code="LW261"
+        )
     title = _text(top.get("name")) or chosen.called
     statement = _json(top.get("differentialPrivacy"), f"{name}: differentialPrivacy")
     unit, lacks = _unit(statement.get("privacy_unit"), {field.name for field in fields})
@@ -214,9 +216,11 @@ class _RecordSet:
                 continue
             key = text_or_empty(field.get("@id")) or _text(field.get("name"))
             if not key:
-                raise SchemaError(f"{where}: field {len(fields) + 1} has neither @id nor name; give it one")
+                raise SchemaError(
+                    f"{where}: field {len(fields) + 1} has neither @id nor name; give it one", code="LW261"
+                )
             if key in fields:
-                raise SchemaError(f"{where}: field {quote(key)} stands twice; remove one")
+                raise SchemaError(f"{where}: field {quote(key)} stands twice; remove one", code="LW261")
             fields[key] = field
         data = found.get("data")
         is_list = data is not None or bool(_ENUMERATIONS.intersection(_names(_many(found.get("dataType")))))
@@ -354,4 +358,4 @@ def _record_value(record: object, keys: tuple[str, ...], where: str) -> object:
     for key in keys:
         if key in found:
             return found[key]
-    raise SchemaError(f"{where}: a record has no value for {quote(keys[0])}; give each record one")
+    raise SchemaError(f"{where}: a record has no value for {quote(keys[0])}; give each record one", code="LW261")

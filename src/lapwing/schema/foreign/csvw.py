@@ -102,12 +102,15 @@ def read_csvw(value: object, name: str, table: str | None = None) -> Converted:
     inner = chosen.get("tableSchema", group.get("tableSchema"))
     if isinstance(inner, str):
         raise SchemaError(
-            f"{name}: tableSchema is the address {quote(inner)}, which is not fetched; write it into the file"
+            f"{name}: tableSchema is the address {quote(inner)}, which is not fetched; write it into the file",
+            code="LW261",
         )
     schema = check_object(inner, f"{name}: tableSchema")
     columns = schema.get("columns")
     if not isinstance(columns, list):
-        raise SchemaError(f"{name}: tableSchema needs a list columns with one object per column; write one")
+        raise SchemaError(
+            f"{name}: tableSchema needs a list columns with one object per column; write one", code="LW261"
+        )
     remarks = Remarks()
     outer = [schema, chosen, group]
     keys = _key_columns(schema, name)
@@ -126,7 +129,7 @@ def _table(group: Mapping[str, Any], name: str, wanted: str | None) -> tuple[Map
     if tables is None:
         return group, _last_part(text_or_empty(group.get("url")))
     if not isinstance(tables, list):
-        raise SchemaError(f"{name}: tables must be a list, got {quote(tables)}; correct it")
+        raise SchemaError(f"{name}: tables must be a list, got {quote(tables)}; correct it", code="LW261")
     objects = [check_object(each, f"{name}: table {place}") for place, each in enumerate(tables, 1)]
     urls = [text_or_empty(each.get("url")) or f"table {place}" for place, each in enumerate(objects, 1)]
     short = [_last_part(url) for url in urls]
@@ -146,7 +149,9 @@ def _key_columns(schema: Mapping[str, Any], name: str) -> tuple[str, ...]:
     key = schema.get("primaryKey")
     listed = [key] if isinstance(key, str) else ([] if key is None else key)
     if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
-        raise SchemaError(f"{name}: primaryKey must be the name of a column or a list of names, got {quote(key)}")
+        raise SchemaError(
+            f"{name}: primaryKey must be the name of a column or a list of names, got {quote(key)}", code="LW261"
+        )
     return tuple(listed)
 
 
@@ -201,10 +206,10 @@ def _names(column: Mapping[str, Any], where: str, remarks: Remarks) -> tuple[str
     listed = [each for each in (titles if isinstance(titles, list) else [titles]) if isinstance(each, str) and each]
     key = column.get("name")
     if key is not None and not isinstance(key, str):
-        raise SchemaError(f"{where}: name must be a text, got {quote(key)}; correct it")
+        raise SchemaError(f"{where}: name must be a text, got {quote(key)}; correct it", code="LW261")
     if not listed:
         if not key:
-            raise SchemaError(f"{where} has neither name nor titles; give it the name that the data use")
+            raise SchemaError(f"{where} has neither name nor titles; give it the name that the data use", code="LW261")
         return key, key
     if key and key not in listed:
         remarks.add("columns with a title and another name go by the title, which is what stands above them", listed[0])
@@ -217,7 +222,9 @@ def _nulls(null: object, where: str) -> list[str]:
     """Return the texts that stand for missing."""
     listed = [""] if null is None else ([null] if isinstance(null, str) else null)
     if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
-        raise SchemaError(f"{where}: null must be a text or a list of texts, got {quote(null)}; correct it")
+        raise SchemaError(
+            f"{where}: null must be a text or a list of texts, got {quote(null)}; correct it", code="LW261"
+        )
     return listed
 
 
@@ -248,7 +255,9 @@ def _datatype(value: object, where: str) -> _Datatype:
         about = check_object(value, f"{where}: datatype")
     base = "string" if about.get("base") is None else about["base"]
     if not isinstance(base, str):
-        raise SchemaError(f"{where}: the base of a datatype must be a text, got {quote(base)}; correct it")
+        raise SchemaError(
+            f"{where}: the base of a datatype must be a text, got {quote(base)}; correct it", code="LW261"
+        )
     base = re.split("[:#]", base)[-1]
     kind = "integer" if base in _WHOLE else _TYPES.get(base, "string")
     form = about.get("format")

@@ -62,7 +62,9 @@ def read_mbi(value: object, name: str) -> Converted:
     sizes = check_object(value, name)
     for column, size in sizes.items():
         if size < 1:
-            raise SchemaError(f"{name}: column {quote(column)} has size {quote(size)}; a domain has at least one code")
+            raise SchemaError(
+                f"{name}: column {quote(column)} has size {quote(size)}; a domain has at least one code", code="LW261"
+            )
     # A column of k codes has none for missing cells: with one it would have k + 1.
     fields = [
         Field(name=column, type="integer", minimum=0, maximum=size - 1, required=True) for column, size in sizes.items()

@@ -171,7 +171,7 @@ def _typed(feature: str, about: Mapping[str, Any], where: str, remarks: Remarks)
     kind = _kind(about.get("dtype"), where)
     has_null = about.get("has_null")
     if has_null is not None and not isinstance(has_null, bool):
-        raise SchemaError(f"{where}: has_null must be true or false, got {quote(has_null)}; correct it")
+        raise SchemaError(f"{where}: has_null must be true or false, got {quote(has_null)}; correct it", code="LW261")
     null = about.get("null_value")
     nulls = [] if null is None else [category_key(each) for each in scalars([null], where)]
     description = text_or_empty(about.get("description"))
@@ -181,7 +181,7 @@ def _typed(feature: str, about: Mapping[str, Any], where: str, remarks: Remarks)
     required = has_null is False
     if values is not None and kind != "boolean":
         if not isinstance(values, list):
-            raise SchemaError(f"{where}: values must be a list, got {quote(values)}; correct it")
+            raise SchemaError(f"{where}: values must be a list, got {quote(values)}; correct it", code="LW261")
         kept = [each for each in scalars(values, where) if category_key(each) not in nulls]
         sort, kept = _of_one_sort(kind, kept)
         return _listed(feature, sort, kept, ("", *nulls), required=required, description=description)
@@ -205,7 +205,7 @@ def _typed(feature: str, about: Mapping[str, Any], where: str, remarks: Remarks)
 def _kind(dtype: object, where: str) -> FieldType:
     """Return the type that a dtype of pandas stands for."""
     if dtype is not None and not isinstance(dtype, str):
-        raise SchemaError(f"{where}: dtype must be a text such as int64, got {quote(dtype)}; correct it")
+        raise SchemaError(f"{where}: dtype must be a text such as int64, got {quote(dtype)}; correct it", code="LW261")
     folded = (dtype or "").casefold()
     if folded.startswith(("int", "uint")):
         return "integer"

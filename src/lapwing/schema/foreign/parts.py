@@ -107,7 +107,9 @@ def scalars(values: Iterable[object], where: str) -> list[str | int | float]:
     found = []
     for value in values:
         if not isinstance(value, str) and (isinstance(value, bool) or finite_number(value) is None):
-            raise SchemaError(f"{where}: the value {quote(value)} must be a text or a finite number; correct it")
+            raise SchemaError(
+                f"{where}: the value {quote(value)} must be a text or a finite number; correct it", code="LW261"
+            )
         assert isinstance(value, str | int | float)
         found.append(value)
     return found

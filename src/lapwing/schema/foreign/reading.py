@@ -43,7 +43,9 @@ def no_tables(read: Callable[[object, str], Converted]) -> Callable[[object, str
 
     def read_one(value: object, name: str, table: str | None) -> Converted:
         if table is not None:
-            raise SchemaError(f"{name} describes one table and does not name it; leave out the table {quote(table)}")
+            raise SchemaError(
+                f"{name} describes one table and does not name it; leave out the table {quote(table)}", code="LW262"
+            )
         return read(value, name)
 
     return read_one
@@ -94,13 +96,13 @@ def read_foreign(source: str | os.PathLike[str] | Mapping[str, Any], *, table: s
         name = f"metadata file {quote(Path(source).name)}"
         value = _value_in(Path(source), name)
     else:
-        raise SchemaError(f"metadata is a path or a mapping, got a {type(source).__name__}")
+        raise SchemaError(f"metadata is a path or a mapping, got a {type(source).__name__}", code="LW260")
     for form in _FORMATS:
         if form.recognises(value):
             return form.read(value, name, table)
     if not isinstance(source, Mapping):
         _refuse_table(Path(source), name)
-    raise SchemaError(_unrecognised(value, name))
+    raise SchemaError(_unrecognised(value, name), code="LW260")
 
 
 def _unrecognised(value: object, name: str) -> str:
@@ -135,7 +137,8 @@ def _refuse_table(path: Path, name: str) -> None:
     """Refuse a file that holds rows by its name, as what it holds is no metadata."""
     if path.suffix.lower() in _TABLES:
         raise SchemaError(
-            f"{name} is no metadata, and a table by its name; `lapwing schema draft` makes a schema of a table"
+            f"{name} is no metadata, and a table by its name; `lapwing schema draft` makes a schema of a table",
+            code="LW260",
         ) from None
 
 
@@ -143,7 +146,7 @@ def _parse(content: bytes, name: str) -> object:
     """Return the value in a file: JSON where it begins as an object or a list does, YAML otherwise."""
     begins = content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
     if not begins:
-        raise SchemaError(f"{name} is empty; give the file that your tool wrote")
+        raise SchemaError(f"{name} is empty; give the file that your tool wrote", code="LW260")
     return parse_json(content, name) if begins in (b"{", b"[") else parse_yaml(content, name)
 
 
@@ -158,7 +161,7 @@ def _plain(value: Mapping[str, Any], name: str) -> object:
         pass
     else:
         return parse_json(text.encode(), name)
-    raise SchemaError(f"{name} {reason}; give what the file of your tool holds, or the file")
+    raise SchemaError(f"{name} {reason}; give what the file of your tool holds, or the file", code="LW260")
 
 
 def _plain_part(value: object) -> object:

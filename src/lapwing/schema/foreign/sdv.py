@@ -70,11 +70,14 @@ def _table(whole: Mapping[str, Any], name: str, wanted: str | None) -> tuple[str
     if version is not None and version not in known:
         raise SchemaError(
             f"{name}: {_VERSION} {quote(version)} is not known; known are {', '.join(known)}. "
-            "SDV's Metadata.upgrade_metadata makes new files of old ones"
+            "SDV's Metadata.upgrade_metadata makes new files of old ones",
+            code="LW261",
         )
     if version in _SINGLE or (version is None and "tables" not in whole):
         if wanted is not None:
-            raise SchemaError(f"{name} describes one table and does not name it; leave out the table {quote(wanted)}")
+            raise SchemaError(
+                f"{name} describes one table and does not name it; leave out the table {quote(wanted)}", code="LW262"
+            )
         return "", whole, name
     tables = check_object(whole.get("tables"), f"{name}: tables")
     chosen = chosen_table(list(tables), wanted, name)
@@ -89,7 +92,7 @@ def _names(value: object, where: str) -> list[list[str]]:
     for key in keys:
         for column in key:
             if not isinstance(column, str):
-                raise SchemaError(f"{where} must hold names of columns, got {quote(column)}")
+                raise SchemaError(f"{where} must hold names of columns, got {quote(column)}", code="LW261")
     is_composite = where.endswith("primary_key") and isinstance(value, list)
     return [[column for key in keys for column in key]] if is_composite else keys
 
@@ -100,7 +103,7 @@ def _unit_lacks(whole: Mapping[str, Any], chosen: str, described: Mapping[str, A
     parents = [f"sequence_key {quote(column)}" for column in sequence]
     relations = whole.get("relationships") if chosen else None
     if not isinstance(relations, list | None):
-        raise SchemaError(f"{where}: relationships must be a list, got {quote(relations)}")
+        raise SchemaError(f"{where}: relationships must be a list, got {quote(relations)}", code="LW261")
     for relation in relations or ():
         link = check_object(relation, f"{where}: a relationship")
         if link.get("child_table_name") == chosen:

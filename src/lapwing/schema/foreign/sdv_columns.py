@@ -44,7 +44,9 @@ class Columns:
         for key in keys:
             for column in key:
                 if column not in self.source:
-                    raise SchemaError(f"{self.where}: {which} names {quote(column)}, which is no column; correct it")
+                    raise SchemaError(
+                        f"{self.where}: {which} names {quote(column)}, which is no column; correct it", code="LW261"
+                    )
             if len(key) == 1:
                 self.keys.add(key[0])
             else:
@@ -56,7 +58,7 @@ class Columns:
         source = check_object(self.source[column], where)
         sdtype = source.get("sdtype")
         if not isinstance(sdtype, str):
-            raise SchemaError(f"{where}: sdtype must be a text such as numerical, got {quote(sdtype)}")
+            raise SchemaError(f"{where}: sdtype must be a text such as numerical, got {quote(sdtype)}", code="LW261")
         if not _KEYS.issuperset(source):
             self._note("unknown settings were read past", column)
         if self._is_identifier(column, sdtype, source, where):
@@ -109,16 +111,20 @@ class Columns:
         bounds = {key: source.get(theirs) for key, theirs in (("minimum", "range_min"), ("maximum", "range_max"))}
         for key, bound in bounds.items():
             if bound is not None and finite_number(bound) is None:
-                raise SchemaError(f"{where}: range for the {key} must be a finite number, got {quote(bound)}")
+                raise SchemaError(
+                    f"{where}: range for the {key} must be a finite number, got {quote(bound)}", code="LW261"
+                )
         stored, places = source.get("computer_representation"), source.get("decimal_places")
         if stored is None and places is None:
             self.lacks.append(Lack(column, "whether the numbers are whole", 'choose type "integer" or "number"'))
             return {"type": "number", **bounds}
         if stored is not None and not isinstance(stored, str):
-            raise SchemaError(f"{where}: computer_representation must be a text, got {quote(stored)}")
+            raise SchemaError(f"{where}: computer_representation must be a text, got {quote(stored)}", code="LW261")
         whole_places = None if places is None else whole_number(places)
         if places is not None and (whole_places is None or whole_places < 0):
-            raise SchemaError(f"{where}: decimal_places must be a whole number of at least 0, got {quote(places)}")
+            raise SchemaError(
+                f"{where}: decimal_places must be a whole number of at least 0, got {quote(places)}", code="LW261"
+            )
         if whole_places == 0 or (stored or "").lower().startswith(("int", "uint")):
             return {"type": "integer", **bounds}
         return {"type": "number", "resolution": _step(whole_places, bounds), **bounds}
@@ -127,7 +133,9 @@ class Columns:
         """Return type and bounds of a datetime column."""
         form = source.get("datetime_format")
         if form is not None and (not isinstance(form, str) or len(form) > _LONGEST_FORMAT):
-            raise SchemaError(f"{where}: datetime_format must be a text of at most {_LONGEST_FORMAT} characters")
+            raise SchemaError(
+                f"{where}: datetime_format must be a text of at most {_LONGEST_FORMAT} characters", code="LW261"
+            )
         kind: FieldType = "date" if form is not None and not _TIME_OF_DAY.search(form) else "datetime"
         if form not in _ISO_FORMATS:
             wanted = "2010-12-31" if kind == "date" else "2010-12-31T23:00:00"
@@ -146,10 +154,12 @@ class Columns:
         if listed is None:
             return {"type": "string"}
         if not isinstance(listed, list) or not listed:
-            raise SchemaError(f"{where}: range_values and order must be lists of at least one value")
+            raise SchemaError(f"{where}: range_values and order must be lists of at least one value", code="LW261")
         sorts = set(map(type, listed))
         if not sorts <= {str, int, float, bool}:
-            raise SchemaError(f"{where}: range_values and order must hold texts, numbers, true or false, nothing else")
+            raise SchemaError(
+                f"{where}: range_values and order must hold texts, numbers, true or false, nothing else", code="LW261"
+            )
         kind: FieldType = "string"
         if sorts <= {int, float}:
             kind = "integer" if sorts == {int} else "number"
@@ -187,4 +197,4 @@ def _iso(value: object, form: str | None, kind: str, where: str) -> str:
             found = None
         if found is not None and found.tzinfo is None:
             return found.date().isoformat() if kind == "date" else found.isoformat()
-    raise SchemaError(f"{where} {quote(value)} is not of the form {quote(form)}; correct one of them")
+    raise SchemaError(f"{where} {quote(value)} is not of the form {quote(form)}; correct one of them", code="LW261")

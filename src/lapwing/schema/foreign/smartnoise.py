@@ -124,7 +124,9 @@ class _Table:
         source = check_object(self.source[column], where)
         kind = source.get("type")
         if not isinstance(kind, str) or kind not in (*_TYPES, _UNKNOWN):
-            raise SchemaError(f"{where}: type {quote(kind)} is not known; SmartNoise has {', '.join(_TYPES)}, unknown")
+            raise SchemaError(
+                f"{where}: type {quote(kind)} is not known; SmartNoise has {', '.join(_TYPES)}, unknown", code="LW261"
+            )
         self._note_column(column, source)
         if flag(source, "private_id", where, default=False):
             self.ids.append(column)
@@ -197,7 +199,7 @@ def _tables(value: Mapping[str, Any], name: str) -> dict[str, object]:
     """Return the tables of the one database in a file, by schema and name."""
     databases = [key for key in value if key != "engine"]
     if len(databases) != 1:
-        raise SchemaError(f"{name} describes several databases; keep one of {names_in_short(databases)}")
+        raise SchemaError(f"{name} describes several databases; keep one of {names_in_short(databases)}", code="LW262")
     found: dict[str, object] = {}
     for schema, tables in check_object(value[databases[0]], f"{name}: the database").items():
         for table, described in check_object(tables, f"{name}: schema {quote(schema)}").items():
@@ -224,5 +226,5 @@ def _bound(value: object, where: str) -> int | float | None:
         except ValueError:
             number = None
     if number is None:
-        raise SchemaError(f"{where} must be a finite number, got {quote(value)}")
+        raise SchemaError(f"{where} must be a finite number, got {quote(value)}", code="LW261")
     return number

@@ -34,19 +34,23 @@ def parse_yaml(content: bytes, what: str) -> Any:  # noqa: ANN401
     """
     yaml = _library(what)
     if len(content) > MAX_YAML_BYTES:
-        raise SchemaError(f"{what} is larger than 8 MiB, the most that is read of YAML; write it as JSON")
+        raise SchemaError(f"{what} is larger than 8 MiB, the most that is read of YAML; write it as JSON", code="LW202")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise SchemaError(f"{what} is not UTF-8 text; save it in that encoding") from None
+        raise SchemaError(f"{what} is not UTF-8 text; save it in that encoding", code="LW202") from None
     try:
         _check_shape(yaml, text, what)
         return yaml.load(text, Loader=_loader(yaml, what))
     except yaml.YAMLError as error:
-        raise SchemaError(f"{what} is neither JSON nor YAML: {_reason(error)}; correct it there") from None
+        raise SchemaError(
+            f"{what} is neither JSON nor YAML: {_reason(error)}; correct it there", code="LW202"
+        ) from None
     except (ValueError, OverflowError):
         # Scalars that look like numbers and dates and are none: 2020-02-31, an integer of thousands of digits.
-        raise SchemaError(f"{what} holds a number or date that does not exist; put it in quotes") from None
+        raise SchemaError(
+            f"{what} holds a number or date that does not exist; put it in quotes", code="LW202"
+        ) from None
 
 
 def _library(what: str) -> Any:  # noqa: ANN401
@@ -54,7 +58,7 @@ def _library(what: str) -> Any:  # noqa: ANN401
     try:
         import yaml  # noqa: PLC0415
     except ImportError:
-        raise SchemaError(f"{what} is not JSON; to read YAML, run pip install 'lapwing[yaml]'") from None
+        raise SchemaError(f"{what} is not JSON; to read YAML, run pip install 'lapwing[yaml]'", code="LW701") from None
     return yaml
 
 
@@ -66,11 +70,12 @@ def _check_shape(yaml: Any, text: str, what: str) -> None:  # noqa: ANN401
     depth = 0
     for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
         if isinstance(event, yaml.AliasEvent):
-            raise SchemaError(f"{what} repeats parts by anchors and aliases (& and *); write them out")
+            raise SchemaError(f"{what} repeats parts by anchors and aliases (& and *); write them out", code="LW202")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _MAX_DEPTH:
             raise SchemaError(
-                f"{what} is nested more than {_MAX_DEPTH} deep; a description of tables needs five levels"
+                f"{what} is nested more than {_MAX_DEPTH} deep; a description of tables needs five levels",
+                code="LW202",
             )
 
 
@@ -85,7 +90,7 @@ def _loader(yaml: Any, what: str) -> Any:  # noqa: ANN401
             if isinstance(node, yaml.MappingNode):
                 keys = [(key.tag, key.value) for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
                 for _, key in repeated(keys):
-                    raise SchemaError(f"{what} has the key {quote(key)} twice in one object; remove one")
+                    raise SchemaError(f"{what} has the key {quote(key)} twice in one object; remove one", code="LW202")
             return super().construct_mapping(node, deep=deep)
 
     return Loader
