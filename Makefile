@@ -76,8 +76,9 @@ dead-code: .venv-dev  ## Look for code that nothing uses.
 doctest: .venv-dev  ## Run the examples in the code.
 	$(in_dev) pytest --doctest-modules src -q
 
-docs: .venv-dev  ## Build the docs into site/.
-	$(in_dev) mkdocs build --strict --quiet
+docs: .venv-dev  ## Build the docs into site/, and check every link in them and that nothing is fetched.
+	NO_MKDOCS_2_WARNING=1 $(in_dev) mkdocs build --strict --quiet
+	@.venv-dev/bin/python tools/check_site.py site
 
 man: .venv-dev  ## Write the manual page man/lapwing.1 from the commands.
 	.venv-dev/bin/python tools/man_page.py
