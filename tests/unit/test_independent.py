@@ -132,3 +132,18 @@ def test_the_error_of_a_column_is_within_its_documented_bound():
         errors.append(np.abs(table["share"].to_numpy() - exact).sum() / 2)
 
     assert np.mean(errors) <= 65 * 1 / (1 * 2000)
+
+
+def test_the_certificate_counts_noisy_tables_of_one_noise_in_words_that_agree():
+    table = pl.DataFrame({"a": [True, False], "b": [False, True]})
+    fields = [{"name": name, "type": "boolean"} for name in table.columns]
+
+    texts = [
+        lw.synthesize(table.select(names), {"fields": chosen}, epsilon=1, mechanism="Independent")
+        .certificate.accuracy[0]
+        .text
+        for names, chosen in ((["a"], fields[:1]), (["a", "b"], fields))
+    ]
+
+    assert texts[0].startswith("each count of 1 noisy table carries discrete laplace noise with mean 0 and this ")
+    assert texts[1].startswith("each count of 2 noisy tables carries discrete laplace noise with mean 0 and this ")

@@ -183,8 +183,8 @@ def _noise_statements(answers: Sequence[Answer]) -> tuple[Statement, ...]:
     return tuple(
         Statement(
             kind="noise on each count",
-            text=f"each count of {tables} noisy tables carries discrete {law.kind} noise with mean 0 and this standard "
-            "deviation, in records"
+            text=f"each count of {tables} noisy table{'s' * (tables > 1)} carries discrete {law.kind} noise with "
+            "mean 0 and this standard deviation, in records"
             + ("; small noisy counts were left out afterwards, so those shown are too large on average" * is_cut),
             value=sd,
         )
