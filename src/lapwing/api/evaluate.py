@@ -116,7 +116,7 @@ def evaluate(
     epsilon, delta, rho : number, optional
         The budget, as for `lapwing.synthesize`: it is spent in equal parts on the mean total variation of 1-way, 2-way
         and 3-way tables, and on the number of rows where that is neither public nor expected.
-    neighbours : {"add-remove", "replace-one"}, default "add-remove"
+    neighbours : add-remove or replace-one, default "add-remove"
         The neighbour relation of the promise.
     expected_rows : int, optional
         A public number of rows to compare the table as, such as the noisy one that a release told. A wrong one makes

@@ -60,7 +60,7 @@ def learn(
         For string fields, public texts among which those that occur are found, without a delta. A file has one a line.
     quantile : number in [0, 1/4), default 0
         The part of the rows that may be left out beyond each bound.
-    neighbours : {"add-remove", "replace-one"}, default "add-remove"
+    neighbours : add-remove or replace-one, default "add-remove"
         The neighbour relation of the promise.
     ledger : path, optional
         Debited before the first noise is drawn; its allowance for selections with ``delta``.

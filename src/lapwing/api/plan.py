@@ -67,7 +67,7 @@ class Plan:
         What was asked for.
     lines : tuple of CostLine
         What the certificate's cost lines would be.
-    relation : {"add-remove", "replace-one"}
+    relation : add-remove or replace-one
         The neighbour relation.
     privacy_unit : str
         ``row``, or ``FIELD:MAXROWS``.

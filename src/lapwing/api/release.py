@@ -88,7 +88,7 @@ class Release:
             Number of rows; by default the released number of rows, or of those expected to match ``where``.
         seed : int, optional
             Of the public generator; by default the release's own seed, else a fresh one.
-        where : mapping of column to value, list of values or `lw.between`; or frame; or list of mappings; optional
+        where : mapping of column to value, list of values or lw.between; or frame; or list of mappings; optional
             Only rows that match, drawn from the model given the condition, which must be public. With a frame or a
             list, one row for each row of it, in its order and under its pandas index, whose values leave as given; null
             is missing, and a column with a resolution shows the step that a value is counted as.
@@ -273,7 +273,7 @@ class Release:
             For the accuracy of the table of these columns, whether it was measured or not.
         confidence : number above 0 and below 1, default 0.95
             Of each bound. The certificate's bounds keep their own.
-        where : mapping of column to value, list of values or `lw.between`; or str or `lw.stat`, optional
+        where : mapping of column to value, list of values or lw.between; or str or lw.stat, optional
             For the accuracy of the number of rows that meet this condition.
         groups : int of at least 2, or "measured", optional
             As for `query`; by default the groups in which just these columns were first counted, or 20.

@@ -61,7 +61,7 @@ def synthesize(
         zCDP budget; exactly one of ``epsilon`` and ``rho`` is given.
     mechanism : mechanism settings or name, optional
         Such as ``lw.Independent()``. The default depends on the schema alone.
-    neighbours : {"add-remove", "replace-one"}, default "add-remove"
+    neighbours : add-remove or replace-one, default "add-remove"
         The neighbour relation of the promise.
     expected_rows : int, optional
         A public guess of the number of rows, made without the data.

@@ -103,7 +103,7 @@ class Ledger:
             to; from 10^-18 to below 1, rounded down to a multiple of 10^-18. By default 0: releases with selections
             are refused. Only with "zcdp". With ``delta`` it is a part of it and must be below it: the limit is then
             converted at what is left of ``delta``, so that everything together is (limit, delta)-DP.
-        relation : {"add-remove", "replace-one"}
+        relation : add-remove or replace-one
             The neighbour relation of every release.
         privacy_unit : str
             "row" or "FIELD:MAXROWS", of every release.

@@ -72,7 +72,7 @@ class LinearStatistics:
         Part of the points that is uniform, from 0 to 1.
     points : int, default 4000
         Points of the reduced space, 1 to 262144.
-    solver : {"max-entropy", "interior-point"}, default "max-entropy"
+    solver : max-entropy or interior-point, default "max-entropy"
         ``max-entropy``: the density nearest to ``mu`` in relative entropy, statistics weighed by their noise; its
         errors are about half as large. ``interior-point``: the paper's linear program, which makes the largest distance
         from a noisy statistic smallest.

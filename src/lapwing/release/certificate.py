@@ -107,7 +107,7 @@ class Certificate:
     delta : Fraction, default 0
         The sum of the deltas of selections, with which the lists that they learned may lose more than ``total``; part
         of every δ in ``epsilons``.
-    relation : {"add-remove", "replace-one"}
+    relation : add-remove or replace-one
         The neighbour relation of the promise.
     privacy_unit : str
         ``row``, or ``FIELD:MAXROWS``.
