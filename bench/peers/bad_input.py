@@ -1,9 +1,9 @@
 """Put a fixed list of awkward inputs to every tool, each in its own environment, and record what it does.
 
-    python bench/peers/bad_input.py [--only TOOL]
+    python bench/peers/bad_input.py [--only TOOL] [--case CASE]
 
-Cases: bad_cases.py. Results: bench/results/peers_bad_input.csv; a tool that is there at its version is not asked again.
-A case gets 120 CPU seconds and 4 GB. The rows are invented, so the results may be shown to anyone.
+Cases: bad_cases.py. Results: bench/results/peers_bad_input.csv; a case that is there at the tool's version is not asked
+again. A case gets 120 CPU seconds and 4 GB. The rows are invented, so the results may be shown to anyone.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -29,33 +29,31 @@ COLUMNS += ["same_again", "kind", "raised_in", "message", "said", "date", "commi
 MEMORY_LIMIT = 4_000
 
 
-def run_missing(path: Path, tools: tuple[str, ...] = TOOLS) -> None:
-    """Ask every tool that the results lack at its version, and write the results anew."""
-    lines = lines_of(path)
+def run_missing(path: Path, tools: Sequence[str] = TOOLS, cases: Sequence[str] = tuple(CASES)) -> None:
+    """Ask every tool about the cases that the results lack at its version, and write the results anew."""
     for tool in tools:
         version = locked_version(tool)
-        asked = {line["case"] for line in lines if (line["tool"], line["version"]) == (tool, version)}
-        if asked >= set(CASES):
-            continue
+        # Answers of another version go.
+        lines = [line for line in lines_of(path) if line["tool"] != tool or line["version"] == version]
+        asked = {line["case"] for line in lines if line["tool"] == tool}
+        answers = answers_of(tool, [case for case in cases if case not in asked])
         stamp = {"tool": tool, "version": version, "date": time.strftime("%Y-%m-%d", time.gmtime()), "commit": commit()}
-        lines = [line for line in lines if line["tool"] != tool]
-        lines += [stamp | {key: str(value) for key, value in answer.items()} for answer in answers_of(tool)]
-        write(path, lines)
+        write(path, [*lines, *(stamp | {key: str(value) for key, value in answer.items()} for answer in answers)])
 
 
-def answers_of(tool: str) -> list[Mapping[str, object]]:
+def answers_of(tool: str, cases: Sequence[str]) -> list[Mapping[str, object]]:
     """Return what a tool does with each case; a process that dies has its case named and the rest asked again."""
     found: dict[str, Mapping[str, object]] = {}
     with TemporaryDirectory() as scratch:
         answers = Path(scratch) / "answers.jsonl"
-        while left := [case for case in CASES if case not in found]:
+        while left := [case for case in cases if case not in found]:
             ending = ended(tool, answers, left)
             lines = answers.read_text().splitlines() if answers.exists() else []
             found |= {answer["case"]: answer for answer in map(json.loads, lines)}
             unanswered = [case for case in left if case not in found]
             if unanswered:
                 found[unanswered[0]] = {"case": unanswered[0], "outcome": ending}
-    return [found[case] for case in CASES]
+    return [found[case] for case in cases]
 
 
 def ended(tool: str, answers: Path, cases: list[str]) -> str:
@@ -84,9 +82,10 @@ def main() -> None:
     """Ask the tools."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=TOOLS, action="append")
+    parser.add_argument("--case", choices=list(CASES), action="append")
     parser.add_argument("-o", "--output", type=Path, default=RESULTS)
     options = parser.parse_args()
-    run_missing(options.output, tuple(options.only or TOOLS))
+    run_missing(options.output, options.only or TOOLS, options.case or tuple(CASES))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from bad_cases import Case
 from snsynth import Synthesizer
-from snsynth.transform import BinTransformer, ChainTransformer, DateTimeTransformer, LabelTransformer, TableTransformer
+from snsynth.transform import BinTransformer, ChainTransformer, LabelTransformer, TableTransformer
+from snsynth.transform.datetime import DateTimeTransformer
 
 BINS = 20
 

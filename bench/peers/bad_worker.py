@@ -79,10 +79,12 @@ def failed(error: BaseException, said: str, tool: str) -> dict[str, Any]:
     """Return how a case failed: whether the tool itself raised, or something below it, and what it quotes."""
     frames = traceback.extract_tb(error.__traceback__)
     message = " ".join(str(error).split())
-    own = f"/{PACKAGES[tool]}/" in frames[-1].filename
+    # The environments are named after tools, so the name of a folder alone would not do.
+    is_own = f"/{'src' if tool == 'lapwing' else 'site-packages'}/{PACKAGES[tool]}/" in frames[-1].filename
+    is_own = is_own and (frames[-1].line or "").startswith(("raise", "assert"))
     accident = isinstance(error, (KeyError, IndexError, AttributeError, TypeError, ZeroDivisionError, NameError))
     return {
-        "outcome": "refuses" if own and not accident else "error from below",
+        "outcome": "refuses" if is_own and not accident else "error from below",
         "kind": type(error).__name__,
         "raised_in": Path(frames[-1].filename).name,
         "message": message[:300],
