@@ -11,7 +11,7 @@ PYTEST_ARGS ?= -n 2 --dist worksteal
 MAKEFLAGS += --no-print-directory
 unexport PYTHONPATH
 
-.PHONY: demo test help check check-full oracle lowest latest pythons lint types contracts dead-code doctest docs man format lock clean
+.PHONY: demo test help check check-full oracle lowest latest pythons lint types contracts dead-code doctest docs man package changelog format lock clean
 
 demo:  ## Make data from the bundled sample, and say what was spent and where the files are.
 	@$(bootstrap) run
@@ -22,7 +22,7 @@ test:  ## Run the tests.
 	@.venv-test/bin/python -m pytest $(PYTEST_ARGS)
 
 help:  ## List these targets.
-	@awk -F ':.*  ## ' '/^[a-z][a-z-]*:.*  ## / {printf "make %-12s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*  ## ' '/^[a-z][a-z-]*:.*  ## / {printf "make %-20s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 check: lint types contracts dead-code doctest docs  ## Run everything that CI runs, but the tests.
 
@@ -31,7 +31,7 @@ check-full:  ## Run the slow statistical suites too.
 	@.venv-test/bin/python -m pytest $(PYTEST_ARGS) -m "full or not full"
 
 oracle:  ## Compare with other libraries, each in an environment of its own.
-	@set -e; for name in dp-accounting pot sdmetrics anonymeter mlcroissant sdv sdv1 smartnoise mbi; do \
+	@set -e; for name in dp-accounting pot sdmetrics anonymeter mlcroissant sdv sdv1 smartnoise mbi pip-audit; do \
 		$(bootstrap) oracle-$$name; .venv-oracle-$$name/bin/python -m pytest tests/oracle; done
 
 # Where another Python or another version of a library would show first; VERSIONS="tests" for all of them.
@@ -83,6 +83,12 @@ docs: .venv-dev  ## Build the docs into site/, and check every link in them and 
 man: .venv-dev  ## Write the manual page man/lapwing.1 from the commands.
 	.venv-dev/bin/python tools/man_page.py
 
+package: .venv-dev  ## Build the wheel and the source archive into dist/.
+	$(in_dev) build --quiet --outdir dist
+
+changelog:  ## Fold the fragments into CHANGELOG.md: make changelog VERSION=0.2.0.
+	@$(or $(PYTHON),python3) tools/changelog.py "$(VERSION)" "$$(date +%Y-%m-%d)"
+
 format: .venv-dev  ## Format the code and mend what ruff can mend.
 	$(in_dev) ruff check --fix
 	$(in_dev) ruff format
@@ -95,6 +101,22 @@ lock:  ## Lock the dependencies again (needs uv), and export the lock for pip.
 	$(export_lock) --group dev -o requirements/dev.txt
 	$(export_lock) --only-group build -o requirements/build.txt
 	$(export_lock) --only-group pip -o requirements/pip.txt
+	$(export_lock) $(addprefix --extra ,dask duckdb lp report yaml) -o requirements/extras.txt
+	@$(MAKE) sbom
+
+sbom:  ## Write the bill of materials and the page on dependencies, from the lock.
+	@$(bootstrap) run
+	@.venv-run/bin/python tools/sbom.py
+
+audit-dependencies:  ## Ask PyPI for known faults of what is locked; a package that it does not know fails, too.
+	@$(bootstrap) oracle-pip-audit
+	@.venv-oracle-pip-audit/bin/pip-audit --strict --require-hashes --disable-pip --progress-spinner off \
+		-r requirements/run.txt -r requirements/extras.txt
+
+WHEELHOUSE_ARGS ?=
+wheelhouse:  ## Collect in dist/wheelhouse what an installation without a network needs.
+	@$(bootstrap) run
+	@.venv-run/bin/python tools/wheelhouse.py $(WHEELHOUSE_ARGS)
 	uv pip compile --quiet --resolution lowest-direct --python-version 3.11 --all-extras --group test \
 		--no-emit-package lapwing --generate-hashes --no-annotate --no-header pyproject.toml -o requirements/lowest.txt
 

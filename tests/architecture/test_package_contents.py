@@ -98,3 +98,9 @@ def test_the_extra_all_is_every_other_one(extra: str) -> None:
     (whole,) = extras["all"]
     assert extra in extras
     assert whole == f"lapwing[{','.join(sorted(set(extras) - {'all'}))}]"
+
+
+def test_the_citation_names_this_version() -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+    assert f"\nversion: {PYPROJECT['project']['version']}\n" in citation
