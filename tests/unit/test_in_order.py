@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -71,6 +73,75 @@ def test_a_lone_item_or_thread_is_the_callers(items, threads):
     found = list(in_order(lambda _: threading.get_ident(), range(items), threads=threads))
 
     assert found == [threading.get_ident()] * items
+
+
+SURPRISED = """
+import gc, sys, time
+from lapwing.table import threads
+
+threads._LONGEST_WAIT = 0.01
+gc.disable()
+
+def left():
+    cycle = [threads.in_order(abs, range(9), threads=2)]
+    next(cycle[0])
+    cycle.append(cycle)
+
+def work(item):
+    time.sleep(0.001)
+    return item
+
+def run(at):
+    events = 0
+    def surprise(frame, event, _):
+        nonlocal events
+        events += event in ("call", "c_return")  # where Python itself looks for signals
+        if events == at:
+            events += 1
+            SURPRISE
+    sys.setprofile(surprise)
+    try:
+        assert list(threads.in_order(work, range(4), threads=2)) == [0, 1, 2, 3]
+    except KeyboardInterrupt:
+        return True
+    except RuntimeError as error:
+        assert "release unlocked lock" in str(error)  # Python's own threads, interrupted while they start
+        return True
+    finally:
+        sys.setprofile(None)
+    return events > at
+
+at = 1
+while left() or run(at):
+    at += 1
+print(at)
+"""
+
+
+@pytest.mark.parametrize("surprise", ["raise KeyboardInterrupt", "gc.collect()"], ids=["interrupt", "garbage"])
+def test_neither_an_interrupt_nor_a_left_iterator_in_garbage_leaves_threads_that_wait_for_ever(surprise):
+    command = [sys.executable, "-c", SURPRISED.replace("SURPRISE", surprise)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 50
+
+
+def test_an_iterator_that_ends_in_one_of_its_own_threads_as_garbage_may_waits_for_nobody():
+    is_left, is_closed, found = threading.Event(), threading.Event(), []
+
+    def work(item):
+        if item == 1:
+            is_left.wait(20)
+            found[0].close()
+            is_closed.set()
+        return item
+
+    found.append(in_order(work, range(9), threads=2))
+    assert next(found[0]) == 0
+    is_left.set()
+
+    assert is_closed.wait(20)
 
 
 def test_there_is_always_a_thread_to_use():

@@ -9,8 +9,8 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Final, TypeVar
+from queue import SimpleQueue
+from typing import Final, Generic, TypeVar
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -76,26 +76,117 @@ def in_order(
     if len(first) < 2 or most < 2:
         yield from map(work, itertools.chain(first, each))
         return
-    pool = ThreadPoolExecutor(most)
+    crew = _Crew(work, most)
     try:
-        begun: deque[Future[T]] = deque()
+        begun: deque[_Call[S, T]] = deque()
         for item in itertools.chain(first, each):
-            begun.append(pool.submit(work, item))
+            begun.append(crew.begin(item))
             if len(begun) > most:
-                yield _result(begun.popleft())
+                yield begun.popleft().result()
         while begun:
-            yield _result(begun.popleft())
+            yield begun.popleft().result()
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)  # first, so that a thread that ends early begins no other call
+        crew.stop()  # first, so that a thread that ends early begins no other call
         if is_over is not None:
             is_over.set()
-        pool.shutdown()
+        crew.wait()
 
 
-def _result(future: Future[T]) -> T:
-    while not future.done():
-        wait([future], timeout=_LONGEST_WAIT)
-    return future.result()
+class _Call(Generic[S, T]):
+    """One item, and what became of it.
+
+    Here and in `_Crew` threads wait for plain locks and queues alone. Those of `threading` and `concurrent.futures`
+    are made of several steps: an interrupt between two of them leaves a lock that nobody ever releases, and so may
+    garbage that is collected there and holds an iterator that was left, whose end waits for other threads.
+    """
+
+    __slots__ = ("_error", "_is_done", "_item", "_result", "_work")
+
+    def __init__(self, work: Callable[[S], T], item: S) -> None:
+        self._work, self._item = work, item
+        self._error: BaseException | None = None
+        self._is_done = threading.Lock()
+        self._is_done.acquire()
+
+    def run(self) -> None:
+        """Work on the item, in whatever thread."""
+        with self:
+            self._result = self._work(self._item)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        self._error = error
+        self._is_done.release()
+        return True
+
+    def is_open(self) -> bool:
+        """Return whether it has not ended yet."""
+        return self._is_done.locked()
+
+    def result(self) -> T:
+        """Wait, and return what the work returned, or raise what it raised."""
+        while not self._is_done.acquire(timeout=_LONGEST_WAIT):
+            pass
+        error, self._error = self._error, None
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error  # whose frames lead to it
+        return self._result
+
+
+class _Crew(Generic[S, T]):
+    """Threads that make calls in the order in which they are begun."""
+
+    __slots__ = ("_calls", "_is_stopped", "_last", "_members", "_most", "_work")
+
+    def __init__(self, work: Callable[[S], T], most: int) -> None:
+        self._work, self._most = work, most
+        self._calls: SimpleQueue[_Call[S, T] | None] = SimpleQueue()
+        self._members: list[tuple[threading.Thread, threading.Lock]] = []
+        self._is_stopped = False
+        self._last: _Call[S, T] | None = None
+
+    def begin(self, item: S) -> _Call[S, T]:
+        """Have a call made; another thread is started while there are fewer than allowed and the last call is open."""
+        call = _Call(self._work, item)
+        self._calls.put(call)
+        if len(self._members) < self._most and (self._last is None or self._last.is_open()):
+            is_gone = threading.Lock()
+            is_gone.acquire()
+            # No process waits at its end for a thread whose iterator was left: one that works on nothing else matters.
+            thread = threading.Thread(target=self._serve, args=(is_gone,), name="lapwing-in-order", daemon=True)
+            thread.start()
+            self._members.append((thread, is_gone))
+        self._last = call
+        return call
+
+    def _serve(self, is_gone: threading.Lock) -> None:
+        try:
+            while (call := self._calls.get()) is not None:
+                if not self._is_stopped:
+                    call.run()
+                del call  # or its rows would stay while the next one is waited for
+        finally:
+            is_gone.release()
+
+    def stop(self) -> None:
+        """Begin no other call."""
+        self._is_stopped = True
+        for _ in range(self._most):
+            self._calls.put(None)
+
+    def wait(self) -> None:
+        """Wait until the calls that are being made have ended; a thread that stops itself waits for nobody."""
+        if any(thread.ident == threading.get_ident() for thread, _ in self._members):
+            return
+        for thread, is_gone in self._members:
+            # In a process that was forked there are no other threads, whatever they held before.
+            while thread.is_alive() and not is_gone.acquire(timeout=_LONGEST_WAIT):
+                pass
 
 
 def each_done(work: Callable[[S], None], items: Iterable[S]) -> None:
