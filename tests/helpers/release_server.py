@@ -27,6 +27,8 @@ from lapwing.cli.main import execute
 
 PAUSE_SECONDS = 0.4
 """How long the others may take while one process is paused; one that waits for it goes on afterwards."""
+PLANTED_PAUSE_SECONDS = 20
+"""The same where it is planted that nobody waits: the others end by themselves, also on a busy machine."""
 
 
 def worker(arguments: list[str], plant: str | None, says: int) -> Callable[[], int]:
@@ -78,7 +80,7 @@ def observed(job: dict[str, Any], work: Callable[[], int], says: int) -> dict[st
 
     def meanwhile() -> None:
         other.append(spawn(worker(job["meanwhile"], job.get("plant"), says)))
-        status = ended(other[0], PAUSE_SECONDS)
+        status = ended(other[0], PAUSE_SECONDS if job.get("plant") is None else PLANTED_PAUSE_SECONDS)
         if status is not None:
             statuses.append(status)
 
