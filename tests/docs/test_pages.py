@@ -44,6 +44,7 @@ RUN = [
     "foreign.md",
     "learn.md",
     "ledger.md",
+    "procurement/repeated-releases.md",
     "evaluate.md",
     "report.md",
     "bought-evaluation.md",

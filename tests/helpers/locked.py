@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# requirements/<name>.txt holds what the project needs, then these groups of pyproject.toml.
+# requirements/<name>.txt holds what the project needs, then these groups or extras of pyproject.toml.
 EXPORTS = {
     "run": ("", ()),
     "test": ("", ("test",)),
     "dev": ("", ("dev",)),
     "build": (None, ("build",)),
     "pip": (None, ("pip",)),
+    "extras": ("", ("dask", "duckdb", "lp", "report", "yaml")),
 }
 
 
@@ -48,7 +49,8 @@ def locked(lock: dict[str, Any], name: str) -> set[Requirement]:
 
     base, groups = EXPORTS[name]
     wanted = [] if base is None else list(project["dependencies"])
-    wanted += [need for group in groups for need in project["dev-dependencies"][group]]
+    named = project["optional-dependencies"] | project["dev-dependencies"]
+    wanted += [need for group in groups for need in named[group]]
     seen: dict[tuple[str, str], Requirement] = {}
     while wanted:
         need = wanted.pop()
