@@ -298,7 +298,7 @@ def test_a_full_disk_is_one_line_and_leaves_the_earlier_folder(model):
 
     assert said.returncode == 1
     assert said.stderr.splitlines()[-1].endswith(
-        "parts cannot be written (File too large); give a place with free space that you may write to"
+        "parts cannot be written (File too large); give a place with free space that you may write to [LW112]"
     )
     assert len(said.stderr.splitlines()) == 1
     assert {path: path.read_bytes() for path in Path("parts").iterdir()} == before

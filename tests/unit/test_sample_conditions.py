@@ -298,7 +298,7 @@ def test_a_pair_of_numbers_that_finds_nothing_is_told_how_to_write_a_range():
     schema, model = _points(10, np.ones(10))
     hint = r"; for a range write lw\.between\(60, 80\)$"
 
-    with pytest.raises(ParameterError, match="probability 0; ask for a wider condition" + hint):
+    with pytest.raises(ParameterError, match="(?m)probability 0; ask for a wider condition" + hint):
         condition(model, schema, {"x": (60, 80)})
     with pytest.raises(ParameterError, match="name a value in its domain; for a range write"):
         condition(model, schema, {"x": (-1, 2000)})
