@@ -34,7 +34,7 @@ SCHEMA = Schema.from_dict(
         "privacyUnit": {"field": "name", "maxRows": 5},
     }
 )
-FAILED = r"^a Spark job over the rows failed; Spark's own log says why \(\w+\)$"
+FAILED = r"(?m)^a Spark job over the rows failed; Spark's own log says why \(\w+\)$"
 
 
 @pytest.fixture(params=SESSIONS)

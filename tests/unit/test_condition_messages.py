@@ -38,5 +38,5 @@ MISSPELT = {
 def test_what_is_misspelt_is_said_and_how_to_write_it(case):
     field, wanted, message = MISSPELT[case]
 
-    with pytest.raises(ParameterError, match=message):
+    with pytest.raises(ParameterError, match=f"(?m){message}"):
         wanted_runs(field, wanted)

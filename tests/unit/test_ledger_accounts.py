@@ -145,7 +145,7 @@ def test_a_zcdp_release_cannot_be_paid_in_pure_epsilon(pure: Ledger) -> None:
     ],
 )
 def test_a_release_under_other_terms_is_refused(pure: Ledger, terms: dict[str, str], sentence: str) -> None:
-    with pytest.raises(BudgetError, match=sentence):
+    with pytest.raises(BudgetError, match=f"(?m){sentence}"):
         pure.debit("adult", "release", Budget.pure("0.1"), **(RELEASE | terms))
 
     assert pure.balance("adult").spent == 0
