@@ -7,7 +7,7 @@
 
 import sys
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lapwing.errors import (
     BudgetError,
@@ -19,6 +19,38 @@ from lapwing.errors import (
     SchemaError,
 )
 from lapwing.release.version import VERSION
+
+if TYPE_CHECKING:  # what `__getattr__` finds, for checkers of types and for editors
+    from lapwing.api.front import (
+        PMM,
+        PSMM,
+        Adaptive,
+        AnonymousTable,
+        Grid,
+        Independent,
+        KDTree,
+        LinearStatistics,
+        LinkedRelease,
+        LinkedSchema,
+        Microaggregation,
+        Plan,
+        PrivateSampling,
+        PublicTable,
+        Release,
+        Schema,
+        Synthesizer,
+        anonymize,
+        between,
+        evaluate,
+        load,
+        load_linked,
+        plan,
+        resume,
+        row_function,
+        stat,
+        synthesize,
+        synthesize_linked,
+    )
 
 __all__ = [  # noqa: RUF022 - sorted as Python sorts
     "Adaptive",
@@ -60,14 +92,15 @@ __all__ = [  # noqa: RUF022 - sorted as Python sorts
 
 __version__ = VERSION
 
+if not TYPE_CHECKING:  # a checker would take every name that is misspelt for one that is found here
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401
-    """Load the front door when it is first used, so that ``import lapwing`` takes no time."""
-    if name not in __all__:
-        raise AttributeError(f"module 'lapwing' has no attribute {name!r}")
-    from lapwing.api import front  # noqa: PLC0415
+    def __getattr__(name: str) -> Any:  # noqa: ANN401
+        """Load the front door when it is first used, so that ``import lapwing`` takes no time."""
+        if name not in __all__:
+            raise AttributeError(f"module 'lapwing' has no attribute {name!r}")
+        from lapwing.api import front  # noqa: PLC0415
 
-    return getattr(front, name)
+        return getattr(front, name)
 
 
 class _Root(types.ModuleType):
@@ -80,7 +113,9 @@ class _Root(types.ModuleType):
     @property
     def evaluate(self) -> Any:  # noqa: ANN401
         """Return the function."""
-        return __getattr__("evaluate")
+        from lapwing.api import front  # noqa: PLC0415
+
+        return front.evaluate
 
     @evaluate.setter
     def evaluate(self, _: object) -> None:

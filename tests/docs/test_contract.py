@@ -1,13 +1,17 @@
 """The public names and the command line, compared with what DESIGN 5 and 6 promise as built so far."""
 
+import ast
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import lapwing as lw
 from helpers.command import lapwing
+from lapwing.api import front
 
 DESIGN = Path(__file__).resolve().parents[2].parent / "shared" / "DESIGN.md"
 
@@ -225,6 +229,29 @@ def test_the_public_names_are_those_of_the_design_as_built():
     assert set(lw.__all__) == NAMES
     assert lw.__all__ == sorted(lw.__all__)
     assert all(getattr(lw, name) is not None for name in NAMES)
+
+
+def test_checkers_of_types_see_the_names_that_are_loaded_when_they_are_used():
+    root = ast.parse(Path(lw.__file__).read_text(encoding="utf-8"))
+    shown = [
+        alias.name
+        for block in root.body
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for line in block.body
+        if isinstance(line, ast.ImportFrom) and line.module == "lapwing.api.front"
+        for alias in line.names
+    ]
+
+    assert sorted(shown) == sorted(front.__all__)
+    assert set(shown) == {name for name in NAMES if not name.endswith(("Error", "Warning"))}
+
+
+def test_the_import_loads_no_library_of_numbers_or_frames():
+    program = "import sys, lapwing; print(sorted({'numpy', 'polars', 'scipy', 'narwhals'} & set(sys.modules)))"
+
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+
+    assert said.stdout == "[]\n"
 
 
 def test_evaluate_takes_the_settings_of_the_design_and_few_more():
