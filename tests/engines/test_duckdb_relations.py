@@ -269,10 +269,13 @@ def test_people_in_another_order_each_time_are_refused_before_a_question(connect
 @pytest.mark.parametrize("query", ["sum(a.range * b.range % 7) > 3", "a.range * b.range % 7 > 3"])
 def test_ctrl_c_ends_a_query_and_is_what_it_is(query):
     with subprocess.Popen([sys.executable, "-c", STOPPED, query], stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout.readline() == "begins\n"
-        time.sleep(0.5)
-        child.send_signal(signal.SIGINT)
-        said, _ = child.communicate(timeout=60)
+        try:
+            assert child.stdout.readline() == "begins\n"
+            time.sleep(0.5)
+            child.send_signal(signal.SIGINT)
+            said, _ = child.communicate(timeout=60)
+        finally:
+            child.kill()  # or the end of the block would wait for a child that hangs
 
     assert said == "KeyboardInterrupt  [(1,)]\n"
 
