@@ -47,4 +47,4 @@ def fold(version: str, date: str, root: Path = ROOT) -> int:
 
 
 if __name__ == "__main__":
-    print(f"{fold(*sys.argv[1:3])} fragments are in CHANGELOG.md now")
+    print(f"{fold(sys.argv[1], sys.argv[2])} fragments are in CHANGELOG.md now")
