@@ -31,7 +31,7 @@ check-full:  ## Run the slow statistical suites too.
 	@.venv-test/bin/python -m pytest $(PYTEST_ARGS) -m "full or not full"
 
 oracle:  ## Compare with other libraries, each in an environment of its own.
-	@set -e; for name in dp-accounting pot sdmetrics anonymeter mlcroissant sdv sdv1 smartnoise mbi pip-audit; do \
+	@set -e; for name in dp-accounting pot sdmetrics anonymeter mlcroissant sdv sdv1 smartnoise mbi; do \
 		$(bootstrap) oracle-$$name; .venv-oracle-$$name/bin/python -m pytest tests/oracle; done
 
 # Where another Python or another version of a library would show first; VERSIONS="tests" for all of them.
@@ -108,8 +108,9 @@ sbom:  ## Write the bill of materials and the page on dependencies, from the loc
 	@$(bootstrap) run
 	@.venv-run/bin/python tools/sbom.py
 
-audit-dependencies:  ## Ask PyPI for known faults of what is locked; a package that it does not know fails, too.
+audit-dependencies:  ## Check the bill of materials, and ask PyPI for known faults of what is locked.
 	@$(bootstrap) oracle-pip-audit
+	@.venv-oracle-pip-audit/bin/python -m pytest -q tests/oracle/test_sbom_against_cyclonedx.py
 	@.venv-oracle-pip-audit/bin/pip-audit --strict --require-hashes --disable-pip --progress-spinner off \
 		-r requirements/run.txt -r requirements/extras.txt
 
