@@ -17,7 +17,7 @@ from lapwing.mechanisms.registry import MECHANISMS
 from mechanism_checks import settings_for
 
 PAIRS = 75
-"""In CI, for each relation and number of rows; planted bugs are all found among twice as many (`helpers.audits.flags_of`)."""
+"""In CI, for each relation and number of rows; all planted bugs are found among twice as many (see `flags_of`)."""
 
 MANY_PAIRS = 400
 PAIRS_OF_EACH_FORM = 40
