@@ -3,7 +3,7 @@
     python bench/peers/bad_input.py [--only TOOL] [--case CASE]
 
 Cases: bad_cases.py. Results: bench/results/peers_bad_input.csv; a case that is there at the tool's version is not asked
-again. A case gets 120 CPU seconds and 4 GB. The rows are invented, so the results may be shown to anyone.
+again. A case gets 60 CPU seconds and 4 GB. The rows are invented, so the results may be shown to anyone.
 """
 
 import argparse
@@ -31,25 +31,32 @@ MEMORY_LIMIT = 4_000
 
 def run_missing(path: Path, tools: Sequence[str] = TOOLS, cases: Sequence[str] = tuple(CASES)) -> None:
     """Ask every tool about the cases that the results lack at its version, and write the results anew."""
+    # Once: others may commit while the tools are asked.
+    asked_at = commit()
     for tool in tools:
         version = locked_version(tool)
         # Answers of another version go.
         lines = [line for line in lines_of(path) if line["tool"] != tool or line["version"] == version]
         asked = {line["case"] for line in lines if line["tool"] == tool}
         answers = answers_of(tool, [case for case in cases if case not in asked])
-        stamp = {"tool": tool, "version": version, "date": time.strftime("%Y-%m-%d", time.gmtime()), "commit": commit()}
+        stamp = {"tool": tool, "version": version, "date": time.strftime("%Y-%m-%d", time.gmtime()), "commit": asked_at}
         write(path, [*lines, *(stamp | {key: str(value) for key, value in answer.items()} for answer in answers)])
 
 
 def answers_of(tool: str, cases: Sequence[str]) -> list[Mapping[str, object]]:
-    """Return what a tool does with each case; a process that dies has its case named and the rest asked again."""
+    """Return what a tool does with each case; a process that dies has its case named and the rest asked again.
+
+    A process that dies before it is ready to be asked is no answer to any case: then all stops with an error.
+    """
     found: dict[str, Mapping[str, object]] = {}
     with TemporaryDirectory() as scratch:
         answers = Path(scratch) / "answers.jsonl"
         while left := [case for case in cases if case not in found]:
+            answers.unlink(missing_ok=True)
             ending = ended(tool, answers, left)
-            lines = answers.read_text().splitlines() if answers.exists() else []
-            found |= {answer["case"]: answer for answer in map(json.loads, lines)}
+            if not answers.exists():
+                raise SystemExit(f"{tool}: its worker {ending} before the first case; see what it wrote above")
+            found |= {answer["case"]: answer for answer in map(json.loads, answers.read_text().splitlines())}
             unanswered = [case for case in left if case not in found]
             if unanswered:
                 found[unanswered[0]] = {"case": unanswered[0], "outcome": ending}

@@ -1,6 +1,6 @@
 """Put awkward inputs to one tool inside its environment: ``python bad_worker.py TOOL ANSWERS CASE...``.
 
-ANSWERS gets one JSON line for each case. Started by bad_input.py.
+ANSWERS is made when the tool is imported, and gets one JSON line for each case. Started by bad_input.py.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from bad_cases import CANARY, CANARY_NUMBER, Case
 Release = Callable[[Case], dict[str, list[Any]]]
 DIGITS = f"{CANARY_NUMBER:.1f}"
 """What is looked for of the number that no other row has."""
-CPU_LIMIT = 120
+CPU_LIMIT = 60
 """Seconds for one case, set by the operating system."""
 
 
@@ -31,6 +31,8 @@ def main() -> None:
     """Answer the cases that the command line names."""
     tool, answers, *cases = sys.argv[1:]
     release: Release = importlib.import_module(f"bad_{tool}").release
+    # Without this file bad_input.py knows that the tool never came up.
+    Path(answers).touch()
     for name in cases:
         resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + CPU_LIMIT, resource.RLIM_INFINITY))
         answer = {"case": name} | answered(release, name, tool)
