@@ -214,7 +214,7 @@ def test_a_partition_without_a_column_is_the_fault_of_that_column(schema):
 def test_a_fault_found_while_units_are_brought_together_is_told():
     part = coded_by_unit(people().drop(columns="kind"), PEOPLE, 50)
 
-    assert part["unit"].tolist() == ['!column "kind" cannot be read; convert it to plain numbers or text (KeyError)']
+    assert part["unit"].tolist() == ['!LW103 column "kind" cannot be read; convert it to plain numbers or text (KeyError)']
 
 
 def test_faults_pass_through_later_steps():
@@ -231,7 +231,7 @@ def test_a_step_that_fails_unforeseen_is_no_failed_task_and_quotes_no_row(monkey
     found = on_worker(failing_step, "secret-4711", (distributed.installed(),))
 
     assert found == Fault("LW103 a worker stopped in the middle of its rows (ValueError)")
-    assert units == ["!a worker stopped in the middle of its rows (ValueError)"]
+    assert units == ["!LW103 a worker stopped in the middle of its rows (ValueError)"]
     assert capfd.readouterr().err == ""
 
 
