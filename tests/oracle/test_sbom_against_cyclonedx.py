@@ -23,6 +23,6 @@ def test_the_bill_is_valid() -> None:
 
 def test_a_broken_bill_is_noticed() -> None:
     bill = json.loads(TEXT)
-    bill["components"][0]["scope"] = "perhaps"
+    bill["components"] = [bill["components"][0] | {"scope": "perhaps"}]  # of a thousand addresses each costs 0.1 s
 
     assert faults(json.dumps(bill)) is not None
