@@ -102,6 +102,8 @@ lock:  ## Lock the dependencies again (needs uv), and export the lock for pip.
 	$(export_lock) --only-group build -o requirements/build.txt
 	$(export_lock) --only-group pip -o requirements/pip.txt
 	$(export_lock) $(addprefix --extra ,dask duckdb lp report yaml) -o requirements/extras.txt
+	uv pip compile --quiet --resolution lowest-direct --python-version 3.11 --all-extras --group test \
+		--no-emit-package lapwing --generate-hashes --no-annotate --no-header pyproject.toml -o requirements/lowest.txt
 	@$(MAKE) sbom
 
 sbom:  ## Write the bill of materials and the page on dependencies, from the lock.
@@ -118,8 +120,6 @@ WHEELHOUSE_ARGS ?=
 wheelhouse:  ## Collect in dist/wheelhouse what an installation without a network needs.
 	@$(bootstrap) run
 	@.venv-run/bin/python tools/wheelhouse.py $(WHEELHOUSE_ARGS)
-	uv pip compile --quiet --resolution lowest-direct --python-version 3.11 --all-extras --group test \
-		--no-emit-package lapwing --generate-hashes --no-annotate --no-header pyproject.toml -o requirements/lowest.txt
 
 clean:  ## Remove the environments and everything that was built.
 	rm -rf .venv-run .venv-test .venv-dev .venv-oracle-* .venv-lowest .venv-latest .venv-python-* site dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
