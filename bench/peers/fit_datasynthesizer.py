@@ -19,13 +19,14 @@ THRESHOLD = 20
 """The package's default ``category_threshold``: numbers of more values than that are put in 20 bins."""
 
 
-def fit(codes: np.ndarray, sizes: Sequence[int], job: dict) -> Callable[[], np.ndarray]:
+def fit(codes: np.ndarray, sizes: Sequence[int], job: dict, *, degree: int) -> Callable[[], np.ndarray]:
     """Describe the rows with public lists and ranges, which spares the package from reading them off the rows."""
     # In one process, so that its time can be measured; and with mutual information from counts instead of text, which
     # is the same number many times sooner (compared with the package's own for one, two and three parents).
     PrivBayes.Pool = lambda: ThreadPool(1)
     build = PrivBayes.greedy_bayes
     DataDescriber_module.greedy_bayes = partial(build_counted, build)
+    job = job | {"degree": degree}
     names = [f"c{j:03}" for j in range(len(sizes))]
     as_number = [number and size > THRESHOLD for number, size in zip(job["is_number"], sizes, strict=True)]
     with TemporaryDirectory() as scratch:
@@ -60,6 +61,7 @@ def described(
     with warnings.catch_warnings():
         describer.describe_dataset_in_correlated_attribute_mode(
             dataset_file=str(folder / "rows.csv"),
+            k=job["degree"],
             epsilon=float(job["epsilon"]),
             attribute_to_datatype=dict.fromkeys(as_number, "Integer"),
             attribute_to_is_categorical={name: not number for name, number in as_number.items()},
@@ -121,4 +123,5 @@ def entropy(counts: np.ndarray) -> float:
     return float(-(share * np.log(share)).sum())
 
 
-FITS = {"privbayes": fit}
+FITS = {"privbayes": partial(fit, degree=0), "k2": partial(fit, degree=2), "k1": partial(fit, degree=1)}
+"""The default, which chooses the number of parents itself; two, as in the package's notebook; and one."""

@@ -20,6 +20,8 @@ PEERS = (
     ("mbi-mst", DELTA),
     ("dpmm-mst", DELTA),
     ("smartnoise-mst", DELTA),
+    ("datasynthesizer-k1", PURE),
+    ("datasynthesizer-k2", PURE),
     ("datasynthesizer-privbayes", PURE),
     ("mbi-aim", DELTA),
     ("dpmm-aim", DELTA),

@@ -43,7 +43,7 @@ DISTRIBUTIONS = {
 }
 """Package on the index of each environment."""
 MECHANISMS = dict.fromkeys(DISTRIBUTIONS, ("aim", "mst"))
-MECHANISMS |= {"datasynthesizer": ("privbayes",), "lapwing": ("adaptive", "independent")}
+MECHANISMS |= {"datasynthesizer": ("privbayes", "k2", "k1"), "lapwing": ("adaptive", "independent")}
 PEERS = [f"{package}-{mechanism}" for package, mechanisms in MECHANISMS.items() for mechanism in mechanisms]
 NAMED_CODES = {"adult-pgm": ("native-country",)}
 """Columns of many codes that stand for names, in tables whose schema calls every column a number."""
