@@ -63,9 +63,10 @@ lint: .venv-dev  ## Look for faults of style and form.
 	$(in_dev) ruff check
 	$(in_dev) ruff format --check
 
-types: .venv-dev  ## Check the types, twice.
+types: .venv-dev  ## Check the types, twice, and those of the examples in the docs.
 	$(in_dev) mypy
 	.venv-dev/bin/pyrefly check --summary=none --python-interpreter-path .venv-dev/bin/python
+	@PYTHONPATH=tests .venv-dev/bin/python -m helpers.typed_examples
 
 contracts: .venv-dev  ## Check that modules import from earlier layers only.
 	.venv-dev/bin/lint-imports --no-cache --no-logo

@@ -113,7 +113,7 @@ class LinearStatistics:
         "rows are copies of few points: statistics outside the workload are kept as far as the points tell them"
     )
 
-    statistics: tuple[str | RowFunction, ...] = ()
+    statistics: tuple[str | Stat | RowFunction, ...] = ()
     degree: int = 2
     bins: int = 32
     mu: str | PublicPoints | Callable[[int, np.random.Generator], Any] | object = "microaggregation"
@@ -318,7 +318,7 @@ class LinearStatistics:
 
     def _workload(self, schema: Schema) -> Workload:
         """Return what is asked."""
-        return make_workload(schema, self.degree, self.bins, self.statistics, self.points)
+        return make_workload(schema, self.degree, self.bins, _texts(self.statistics), self.points)
 
     def _costs(self, budget: Budget) -> tuple[Budget | None, Budget]:
         """Return what mu costs, if it does, and what the statistics cost."""

@@ -1,0 +1,115 @@
+"""Check the types of the examples in README and docs, as a user's editor would: ``make types``.
+
+The Python blocks of a page that are run, joined as they are run, are checked by ``mypy --strict`` and by Pyrefly's
+preset ``strict``, each with the installed package and without this project's settings. Beside the pages is one with
+nothing but wrong calls: a checker that lets one of them pass sees no types.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from helpers.documents import marked_blocks
+from helpers.source_tree import ROOT
+
+PLANTED: Final = "planted"
+WRONG: Final = (
+    'lw.synthesize("rows.csv", "rows.schema.json", epsilon=[1])',
+    'lw.load("adult.lapwing").sample("many")',
+    'lw.plan("rows.schema.json", expected_rows=100, epsilon=1, mechanism=lw.Adaptiv())',
+    "lw.PMM(levels=())",
+    'lw.Schema.load("rows.schema.json").field(1)',
+)
+_FOUND: Final = re.compile(r"^(?:ERROR )?(?:\S*/)?(\w+)\.py:(\d+):(?! note:).*\[([a-z-]+)\]$", re.MULTILINE)
+
+_NONE: Final = "has a value for some kinds alone; the example knows which kind it has"
+KNOWN: Final = {
+    "after-the-release": ({"import-untyped"}, "pandas ships no types"),
+    "accuracy": ({"operator", "unsupported-operation"}, f"a bound of an answer {_NONE}"),
+    "howto/choosing-epsilon": ({"operator", "unsupported-operation"}, f"the accuracy of a plan {_NONE}"),
+    "concepts/neighbours": ({"union-attr", "missing-attribute"}, f"the noise of a line of a plan {_NONE}"),
+}
+"""What stays in the examples: for each page the kinds of error, as mypy and Pyrefly call them, and why."""
+
+
+class Fault(NamedTuple):
+    """What a checker says of one line of a page."""
+
+    page: str
+    line: int
+    code: str
+
+
+def examples(root: Path = ROOT) -> dict[str, str]:
+    """Return the Python of each page that shows some; README's is checked though it is not run."""
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    pages = {"README": re.findall(r"^```python\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)}
+    for path in sorted((root / "docs").rglob("*.md")):
+        marked = marked_blocks(path.read_text(encoding="utf-8"))
+        name = path.relative_to(root / "docs").with_suffix("").as_posix()
+        pages[name] = [code for language, code in marked if language == "python"]
+    return {page: "\n".join(parts) for page, parts in pages.items() if parts}
+
+
+def faults(said: str, names: dict[str, str]) -> set[Fault]:
+    """Return what a checker printed, by page; ``names`` says which page a file is of."""
+    return {Fault(names[stem], int(line), code) for stem, line, code in _FOUND.findall(said)}
+
+
+def checked(folder: Path) -> dict[str, str]:
+    """Return what each checker prints about the files of a folder."""
+    settings = folder / "pyrefly.toml"
+    settings.write_text(
+        f"preset = 'strict'\nproject-includes = ['*.py']\npython-interpreter-path = '{sys.executable}'\n"
+    )
+    files = sorted(path.name for path in folder.glob("*.py"))
+    cache = ["--config-file", os.devnull, "--cache-dir", str(ROOT / ".mypy_cache" / "examples")]
+    commands = {
+        "mypy": [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--no-pretty", *cache, *files],
+        "pyrefly": [
+            *(str(Path(sys.executable).with_name("pyrefly")), "check", "--config", str(settings)),
+            *("--output-format", "min-text", "--summary=none", "--color=never"),
+        ],
+    }
+    done = {
+        name: subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=600)
+        for name, command in commands.items()
+    }
+    return {name: each.stdout + each.stderr for name, each in done.items()}
+
+
+def verdict(said: dict[str, str], names: dict[str, str], pages: dict[str, str]) -> list[str]:
+    """Return what is wrong: errors in examples, planted ones that nobody saw, and exceptions that nothing needs."""
+    found = {checker: faults(text, names) for checker, text in said.items()}
+    wrong = []
+    for checker, each in found.items():
+        seen = {fault.line for fault in each if fault.page == PLANTED}
+        wrong += [f"{checker} lets pass: {call}" for line, call in enumerate(WRONG, 2) if line not in seen]
+    told = {fault for each in found.values() for fault in each if fault.page != PLANTED}
+    for page, line, code in sorted(told):
+        if code not in KNOWN.get(page, (set(), ""))[0]:
+            wrong.append(f"{page}: {code}: {pages[page].splitlines()[line - 1].strip()}")
+    needed = {(fault.page, fault.code) for fault in told}
+    excepted = {(page, code) for page, (codes, _) in KNOWN.items() for code in codes}
+    return wrong + [f"{page}: no checker says {code}; take it out of KNOWN" for page, code in sorted(excepted - needed)]
+
+
+def main() -> int:
+    """Check all pages, and say what is wrong."""
+    pages = {**examples(), PLANTED: "\n".join(("import lapwing as lw", *WRONG))}
+    names = {re.sub(r"\W", "_", page): page for page in pages}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, page in names.items():
+            (Path(folder) / f"{name}.py").write_text(pages[page], encoding="utf-8")
+        said = checked(Path(folder))
+    wrong = verdict(said, names, pages)
+    print("\n".join(wrong) or f"The examples of {len(pages) - 1} pages have the types that they should.")
+    return len(wrong) > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
