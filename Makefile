@@ -8,6 +8,8 @@ in_dev = .venv-dev/bin/python -m
 # Two workers, because the machines that this is meant for have two cores; one that is done takes half of what the other
 # one has left.
 PYTEST_ARGS ?= -n 2 --dist worksteal
+# Each worker has a core: libraries that start a thread for every core would wait for each other, busily.
+test check-full doctest: export OMP_NUM_THREADS := 1
 MAKEFLAGS += --no-print-directory
 unexport PYTHONPATH
 
