@@ -86,8 +86,13 @@ docs: .venv-dev  ## Build the docs into site/, and check every link in them and 
 man: .venv-dev  ## Write the manual page man/lapwing.1 from the commands.
 	.venv-dev/bin/python tools/man_page.py
 
-package: .venv-dev  ## Build the wheel and the source archive into dist/.
-	$(in_dev) build --quiet --outdir dist
+package: .venv-dev  ## Build the wheel and the source archive into dist/, and compare them with git.
+	@rm -rf dist/*.whl dist/*.tar.gz dist/.tools
+	@$(in_dev) pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
+		-r requirements/build.txt --target dist/.tools
+	PYTHONPATH=$(CURDIR)/dist/.tools $(in_dev) build --quiet --no-isolation --outdir dist
+	@rm -rf dist/.tools
+	@PYTHONPATH=tests .venv-dev/bin/python -m helpers.built_package dist
 
 changelog:  ## Fold the fragments into CHANGELOG.md: make changelog VERSION=0.2.0.
 	@$(or $(PYTHON),python3) tools/changelog.py "$(VERSION)" "$$(date +%Y-%m-%d)"

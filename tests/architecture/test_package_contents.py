@@ -1,6 +1,7 @@
 """The wheel holds what the code opens and nothing else; the source archive holds all that the tests read.
 
-The build backend is not in the environment of the tests: `make package` builds both and compares their lists of files.
+The build backend is not in the environment of the tests: `make package` builds both and compares their lists of files
+with git's (`helpers.built_package`).
 """
 
 import fnmatch

@@ -67,7 +67,7 @@ def checked(folder: Path) -> dict[str, str]:
         f"preset = 'strict'\nproject-includes = ['*.py']\npython-interpreter-path = '{sys.executable}'\n"
     )
     files = sorted(path.name for path in folder.glob("*.py"))
-    cache = ["--config-file", os.devnull, "--cache-dir", str(ROOT / ".mypy_cache" / "examples")]
+    cache = ["--config-file", os.devnull, "--cache-dir", str(ROOT.joinpath(".mypy_cache", "examples"))]
     commands = {
         "mypy": [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--no-pretty", *cache, *files],
         "pyrefly": [
