@@ -248,7 +248,7 @@ def test_sources_that_are_gone_are_one_sentence(tmp_path):
 @pytest.mark.parametrize("missing", ["x", "who"])
 def test_absent_columns_are_named(missing):
     assert refusal(lambda: code_table(framed(people().drop(columns=missing)), PEOPLE)) == (
-        f'the table has no column "{missing}"; rename its columns or take the field out of the schema'
+        f'the table has no column "{missing}"; rename its columns, or rename or drop the field'
     )
 
 

@@ -97,7 +97,7 @@ def test_columns_that_the_schema_does_not_name_are_never_read():
 
 def test_absent_columns_are_named_by_their_fields():
     assert refusal(pl.DataFrame({"sex": ["f"], "secret": [1]})) == (
-        'the table has no column "age"; rename its columns or take the field out of the schema'
+        'the table has no column "age"; rename its columns, or rename or drop the field'
     )
 
 

@@ -87,7 +87,7 @@ def open_table(data: object, schema: Schema) -> RowReader:
     >>> schema = Schema.from_dict({"fields": [{"name": "sex", "type": "string", "categories": ["f", "m"]}]})
     >>> open_table(pl.DataFrame({"age": [3]}), schema)
     Traceback (most recent call last):
-    lapwing.errors.DataError: the table has no column "sex"; rename its columns or take the field out of the schema
+    lapwing.errors.DataError: the table has no column "sex"; rename its columns, or rename or drop the field
     `lapwing explain LW104` says why, and what to do
     """
     wanted = [field.name for field in schema.columns]
@@ -203,7 +203,7 @@ def _check_names(names: Sequence[object], wanted: Sequence[str], where: str) -> 
     absent = [name for name in wanted if name not in present]
     if absent:
         raise DataError(
-            f"{where} has no column {_listed(absent)}; rename its columns or take the field out of the schema",
+            f"{where} has no column {_listed(absent)}; rename its columns, or rename or drop the field",
             code="LW104",
         )
     twice = [name for name in wanted if present[name] > 1]
