@@ -308,7 +308,7 @@ from lapwing.schema.schemas import Schema
 from lapwing.table.source import code_table
 fields = tuple(Field(name=name, type="number", minimum=0, maximum=1) for name in ("a", "b"))
 connection = duckdb.connect()
-connection.execute("SET threads = 1")
+connection.execute("SET threads = 1; SET enable_progress_bar = false")  # the bar of a slow machine is printed
 relation = connection.sql(
     f"SELECT random() AS a, random() AS b, repeat('x', 100) AS never FROM range({int(sys.argv[1])})"
 )

@@ -56,7 +56,11 @@ def test_pyarrow_and_polars_get_their_own():
 def test_pandas_needs_no_pyarrow_and_nothing_imports_pandas_by_itself():
     program = """
 import sys
-sys.modules["pyarrow"] = None
+class Missing:  # None in sys.modules would be taken for PyArrow by pandas 2.3.0
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] == "pyarrow":
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Missing)
 import polars as pl
 import lapwing.table.source, lapwing.table.writers, lapwing.table.decode
 assert "pandas" not in sys.modules and "scipy" not in sys.modules
