@@ -149,9 +149,7 @@ def _what(output: Path) -> str:
 def check_rows(rows: int | None) -> None:
     """Refuse a number of rows below 1."""
     if rows is not None and rows < 1:
-        raise ParameterError(
-            f"rows must be at least 1, got {rows}; leave --rows out for the released number of rows", code="LW325"
-        )
+        raise ParameterError(f"rows must be at least 1, got {rows}; give a number such as 1000", code="LW325")
 
 
 @contextlib.contextmanager
