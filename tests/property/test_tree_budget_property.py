@@ -35,4 +35,4 @@ def test_shares_do_not_depend_on_the_unit_of_length(deltas: list[float], notion:
     here, there = optimal_shares(deltas, notion), optimal_shares([unit * delta for delta in deltas], notion)
 
     ratio = bound_factor(deltas, here, notion) / bound_factor(deltas, there, notion)
-    assert abs(ratio - 1) < 1e-4
+    assert abs(ratio - 1) < 2e-4  # each is within 1e-4 of its optimum, as above

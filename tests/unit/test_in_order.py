@@ -59,11 +59,13 @@ def test_an_interrupt_ends_it_without_the_calls_that_have_not_begun():
         begun.append(number)
         is_over.wait(30)
 
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored in the background of a shell
     stop = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     stop.start()
     with pytest.raises(KeyboardInterrupt):
         list(in_order(work, range(3), threads=2, is_over=is_over))
     stop.join()
+    signal.signal(signal.SIGINT, before)
 
     assert sorted(begun) == [0, 1]
 
