@@ -173,7 +173,7 @@ def test_parts_hold_the_frames_in_order(threads, tmp_path):
 
 
 def test_the_first_failure_ends_all_files_soon(tmp_path):
-    drawn = []
+    drawn, before = [], set(threading.enumerate())
 
     def frame(number):
         drawn.append(number)
@@ -186,7 +186,9 @@ def test_the_first_failure_ends_all_files_soon(tmp_path):
         write_parts(frame, 1000, tmp_path, frames_per_file=100, threads=2)
 
     assert len(drawn) < 100
-    assert threading.active_count() == 1 or all("ThreadPool" not in thread.name for thread in threading.enumerate())
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive()
 
 
 # ---------------------------------------------------------------------------------------------------- the commands

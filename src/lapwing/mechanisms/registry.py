@@ -242,7 +242,7 @@ def _read(key: str, value: object, kind: object) -> object:
     lists = [each for each in (kind, *get_args(kind)) if get_origin(each) is tuple]
     if lists:
         item = get_args(lists[0])[0]
-        if item == str | RowFunction and not value.lstrip().startswith("["):
+        if RowFunction in get_args(item) and not value.lstrip().startswith("["):
             return [value]  # one statistic, which may have commas
         return _read_list(key, value, int if item is int else str)
     choices = get_args(kind) or (kind,)
