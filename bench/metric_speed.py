@@ -25,6 +25,7 @@ from lapwing.mechanisms.psmm import PSMM
 from lapwing.mechanisms.registry import Mechanism
 from lapwing.noise.bits import SystemBits
 from lapwing.release.terms import Terms
+from lapwing.release.transcript import NoTranscript
 from lapwing.table.source import code_table
 
 TASKS: dict[str, tuple[Mechanism, int, int]] = {
@@ -39,13 +40,6 @@ TASKS: dict[str, tuple[Mechanism, int, int]] = {
 """Mechanism, columns and rows of each line."""
 
 
-class _Sink:
-    """Drop what is recorded."""
-
-    def record(self, answers: object) -> None:
-        """Take some answers."""
-
-
 def measure(name: str, *, is_quick: bool) -> Line:
     """Return times and memory of one fit."""
     mechanism, d, rows = TASKS[name]
@@ -55,7 +49,7 @@ def measure(name: str, *, is_quick: bool) -> Line:
     source = code_table(frame, schema)
     coding = time.process_time() - start
     terms = Terms(relation="add-remove", max_rows=1, rows=None, expected_rows=rows)
-    room = Room(source, schema, terms, Budget.pure(1), bits=SystemBits(), sink=_Sink())
+    room = Room(source, schema, terms, Budget.pure(1), bits=SystemBits(), sink=NoTranscript())
     start = time.process_time()
     model = mechanism.run(room, schema, Budget.pure(1), np.random.default_rng(1))
     fit = time.process_time() - start

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import lapwing as lw
 from helpers.canary import NUMBER, TEXT, leaks
+from helpers.kept import Kept
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import audit_pair
 from lapwing.budget.budget import Budget
@@ -40,18 +41,9 @@ COLUMNS = [
 ROW = {"flag": "true", "kind": "b", "age": "30", "size": "0.5", "person": "p"}
 
 
-class Kept:
-    """Keep every answer, and add up what they cost."""
-
-    def __init__(self):
-        self.answers = []
-
-    def record(self, answers):
-        self.answers += answers
-
-    @property
-    def spent(self):
-        return sum((answer.question.cost.amount for answer in self.answers), Fraction(0))
+def spent(kept):
+    """Add up what answers cost."""
+    return sum((answer.question.cost.amount for answer in kept.answers), Fraction(0))
 
 
 amounts = st.builds(
@@ -95,7 +87,7 @@ def test_the_costs_of_all_answers_are_the_budget_exactly(release):
 
     mechanism.run(room, schema, budget, np.random.default_rng(1))
 
-    assert kept.spent == budget.amount
+    assert spent(kept) == budget.amount
     for question in (answer.question for answer in kept.answers):
         assert question.cost.amount > 0
         if question.kind == "SelectWorst":

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers.transcripts import cut_after
 from lapwing.api import bought_evaluation as front
 from lapwing.budget.ledger import Ledger
 from lapwing.curator.room import Room
@@ -157,7 +158,7 @@ def test_an_older_copy_of_a_transcript_draws_no_fresh_noise(ledger, tmp_path):
     assert len(lines) == 4
 
     for kept in range(1, len(lines)):
-        (tmp_path / f"copy{kept}.jsonl").write_text("".join(lines[:kept]))
+        (tmp_path / f"copy{kept}.jsonl").write_text(cut_after(tmp_path / "t.jsonl", kept - 1))
         with pytest.raises(BudgetError, match="this transcript lacks some of them"):
             bought(ledger, tmp_path / f"copy{kept}.jsonl")
 

@@ -16,6 +16,7 @@ import pytest
 from polars import selectors
 
 from helpers.asked_questions import asked, released, runs
+from helpers.kept import Kept
 from lapwing.api.release import Release
 from lapwing.api.running import run_release
 from lapwing.audit.mechanism_pairs import settings_for
@@ -62,16 +63,6 @@ def test_the_attack_wins_against_textbook_noise():
 
 
 # ------------------------------------------------------------------------------------------------- everything released
-
-
-class _Keeping:
-    """Keep answers."""
-
-    def __init__(self):
-        self.answers = []
-
-    def record(self, answers):
-        self.answers += answers
 
 
 def floats_in(values, name=""):
@@ -125,7 +116,7 @@ def excluded(run, settings, data, neighbour):
     The attack on ours: the answers, less the neighbour's exact ones, are noise of positive probability, being whole
     numbers; so the floats are reachable if those answers give the same floats there, to the last bit.
     """
-    sink = _Keeping()
+    sink = Kept()
     here, there = (code_table(table, settings.schema) for table in (data, neighbour))
     one = released(here, settings, run, SystemBits(), sink=sink)
     other = released(there, settings, run, SystemBits(), recorded=sink.answers)

@@ -1,4 +1,4 @@
-"""A paid run that ends at any durable step is finished by the next one: no second debit, and no answer drawn twice."""
+"""A paid run that ends at any durable step is finished by the next one, or over: no second debit, no second noise."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +13,7 @@ import pytest
 import lapwing as lw
 from lapwing.budget import ledger as ledger_module
 from lapwing.budget.ledger import Ledger
+from lapwing.errors import DataError
 from lapwing.noise.bits import SystemBits
 from lapwing.release import transcript as transcript_module
 
@@ -125,8 +126,14 @@ def whole_lines(path):
     return content[: content.rfind(b"\n") + 1].splitlines()
 
 
+def is_begun(path):
+    """Tell whether the last line was begun, or one of several answers, and all that were drawn are not there."""
+    content = path.read_bytes() if path.exists() else b""
+    return content.rpartition(b"\n")[2].startswith(b" ") or content.endswith(b" \n")
+
+
 def finished_after_a_kill(folder, name, step, *, torn):
-    """Run until killed at a step, finish, check; False where the run was over before."""
+    """Run until killed at a step, finish or see that it is over, check; False where all was done before."""
     ledger, places = opened(folder, name), {"ledger": folder / "budget.db", "transcript": folder / "t.jsonl"}
     with killed_at(step, torn=torn):
         try:
@@ -137,14 +144,24 @@ def finished_after_a_kill(folder, name, step, *, torn):
             return False
     lines, debits = whole_lines(places["transcript"]), len(ledger.history()) - 1
     assert debits == 1 or len(lines) <= 1, "answers without a debit"
+
+    def go_on():
+        return lw.resume(places["transcript"], DATA) if name in RESUMED else RUNS[name](**places)
+
+    if is_begun(places["transcript"]):
+        left = places["transcript"].read_bytes()
+        for _ in range(2):
+            with pytest.raises(DataError, match="after noise was drawn and before it was recorded"):
+                go_on()
+        assert places["transcript"].read_bytes() == left
+        assert len(ledger.history()) == 2
+        return True
     if not lines:
         # Nothing was paid or answered: what is left of the first line is no transcript, and the call is made again.
         places["transcript"].unlink(missing_ok=True)
         RUNS[name](**places)
-    elif name in RESUMED:
-        lw.resume(places["transcript"], DATA)
     else:
-        RUNS[name](**places)
+        go_on()
     entries, after = ledger.history(), whole_lines(places["transcript"])
     assert [entry.kind for entry in entries] == ["init", "debit"], (name, step)
     assert after[: len(lines)] == lines, (name, step)

@@ -11,6 +11,7 @@ import pytest
 
 import lapwing as lw
 from helpers.command import lapwing
+from helpers.transcripts import cut_after
 from lapwing.api.records import AccountedSink
 from lapwing.budget.ledger import Ledger
 from lapwing.errors import BudgetError, DataError
@@ -49,7 +50,7 @@ def unfinished(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(AccountedSink, "record", stop)
+        patched.setattr(AccountedSink, "begin", stop)
         with pytest.raises(KeyboardInterrupt):
             lw.synthesize(ROWS, SCHEMA, epsilon=1, mechanism="Independent", ledger=tmp_path / "old" / "budget.db")
     (transcript,) = (tmp_path / "old" / "budget.db.transcripts").glob("*.jsonl")
@@ -114,7 +115,7 @@ def test_in_a_folder_that_was_moved_the_ledger_beside_the_transcript_is_used(unf
     assert not (tmp_path / "old").exists()
     assert count(moved) > before
     stale = moved.with_name("stale.jsonl")
-    stale.write_text("".join(moved.read_text().splitlines(keepends=True)[: before + 1]))
+    stale.write_text(cut_after(moved, before))
     with pytest.raises(BudgetError, match="lacks some of them"):
         lw.resume(stale, ROWS)  # the answers were noted in the ledger at its new place
 

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers.transcripts import cut_after
 from lapwing.budget.ledger import Ledger
 from lapwing.errors import BudgetError, DataError, LapwingError
 from lapwing.release.transcript import TranscriptFile
@@ -68,7 +69,7 @@ def test_an_older_copy_of_a_transcript_draws_no_fresh_noise(ledger, tmp_path):
     released(ledger, tmp_path / "t.jsonl")
     lines = (tmp_path / "t.jsonl").read_text().splitlines(keepends=True)
     for kept in range(1, len(lines)):
-        (tmp_path / f"copy{kept}.jsonl").write_text("".join(lines[:kept]))
+        (tmp_path / f"copy{kept}.jsonl").write_text(cut_after(tmp_path / "t.jsonl", kept - 1))
 
         with pytest.raises(BudgetError, match="this transcript lacks some of them"):
             lw.resume(tmp_path / f"copy{kept}.jsonl", DATA)

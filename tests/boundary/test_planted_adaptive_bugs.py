@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from helpers.audits import flags_of
+from helpers.peeking import rows_behind
 from lapwing.audit.bits import PlaybackBits, RecordingBits
 from lapwing.audit.replay import audit_pair
 from lapwing.budget.budget import Budget
@@ -17,6 +18,7 @@ from lapwing.mechanisms import adaptive
 from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.steps import adaptive_costs, refined_columns
 from lapwing.release.select_worst import SelectWorst
+from lapwing.table.exact_tables import ExactTables
 from mechanism_checks import settings_for
 
 TIMES = 1000
@@ -35,13 +37,12 @@ def peeking(patch):
         return honest(curator, budget)
 
     patch.setattr(adaptive, "known_rows", known)
-    return lambda: held[-1]._source
+    return lambda: rows_behind(held[-1])
 
 
 def scores(asking, question):
     """Return the exact scores of a selection, which no mechanism may know."""
-    room = asking.curator
-    return misfit_scores(question, exact_cells(question, room._counted))
+    return misfit_scores(question, exact_cells(question, ExactTables(rows_behind(asking.curator))))
 
 
 # --------------------------------------------------------------------------------------- the mechanism sees the rows
@@ -124,7 +125,7 @@ def exact_tables_of_the_room_become_estimates(patch):
 
     def choose(self, candidates, counts, cost):
         question = candidates.question(counts, 0.0, cost)
-        exact = exact_cells(question, self.curator._counted)
+        exact = exact_cells(question, ExactTables(rows_behind(self.curator)))
         return honest(self, candidates, exact[candidates.places].astype(np.float64), cost)
 
     patch.setattr(adaptive._Asking, "choose", choose)
@@ -195,14 +196,14 @@ def a_selection_is_drawn_with_the_sensitivity_of_one_row(patch):
 
 
 def a_selection_stays_out_of_the_record(patch):
-    honest = rooms.Room._answered
+    honest = rooms.Room._drawn
 
-    def answered(self, questions):
-        if questions and isinstance(questions[0], SelectWorst):
-            honest(self, questions)
-        return honest(self, questions)
+    def drawn(self, kind, asked):
+        if kind is SelectWorst:
+            rooms.answer_select_worst(asked, self._counted, self._terms, self._bits._bits)
+        return honest(self, kind, asked)
 
-    patch.setattr(rooms.Room, "_answered", answered)
+    patch.setattr(rooms.Room, "_drawn", drawn)
 
 
 def noise_of_a_selection_is_used_again(patch):

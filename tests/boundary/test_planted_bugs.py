@@ -10,6 +10,7 @@ import lapwing.audit.replay
 import lapwing.curator.marginal_counts as answering
 from helpers.audits import flags_of
 from helpers.changed_source import Changed
+from helpers.peeking import rows_behind
 from lapwing.curator.room import Room
 from lapwing.errors import DataError
 from lapwing.mechanisms.independent import Independent
@@ -210,19 +211,19 @@ def planted(run):
 
 
 def groups_from_the_rows(curator, schema, budget, rng):
-    groups = 2 + curator._source.rows
+    groups = 2 + rows_behind(curator).rows
     return Independent(groups=groups).run(curator, schema, budget, rng)
 
 
 def early_stop_on_exact_counts(curator, schema, budget, rng):
-    share = budget / (2 if curator._source.rows % 2 else 1)
+    share = budget / (2 if rows_behind(curator).rows % 2 else 1)
     return Independent.small().run(curator, schema, share, rng)
 
 
 def rows_out_from_the_rows_in(curator, schema, budget, rng):
     from dataclasses import replace
 
-    return replace(Independent.small().run(curator, schema, budget, rng), rows=curator._source.rows)
+    return replace(Independent.small().run(curator, schema, budget, rng), rows=rows_behind(curator).rows)
 
 
 @pytest.mark.parametrize("run", [groups_from_the_rows, early_stop_on_exact_counts, rows_out_from_the_rows_in])

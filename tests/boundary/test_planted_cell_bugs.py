@@ -10,6 +10,7 @@ import pytest
 import lapwing.curator.sparse_counts as counting
 import lapwing.curator.split_decisions as splitting
 from helpers.audits import flags_of
+from helpers.peeking import rows_behind
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import audit_pair
 from lapwing.curator.cell_rows import CellRows
@@ -304,20 +305,20 @@ def planted(run):
 
 
 def threshold_from_the_true_number_of_rows(curator, schema, budget, rng):
-    return Grid(width=0.5, threshold=1 + curator._source.rows // 2).run(curator, schema, budget, rng)
+    return Grid(width=0.5, threshold=1 + rows_behind(curator).rows // 2).run(curator, schema, budget, rng)
 
 
 def tau_from_the_true_number_of_rows(curator, schema, budget, rng):
-    return replace(PRIVTREE, tau=float(curator._source.rows // 3)).run(curator, schema, budget, rng)
+    return replace(PRIVTREE, tau=float(rows_behind(curator).rows // 3)).run(curator, schema, budget, rng)
 
 
 def first_level_from_the_data(curator, schema, budget, rng):
-    coarse = 0.5 if curator._source.rows % 2 else 1.0
+    coarse = 0.5 if rows_behind(curator).rows % 2 else 1.0
     return replace(PAPER, coarse=coarse).run(curator, schema, budget, rng)
 
 
 def width_from_the_data(curator, schema, budget, rng):
-    largest = max(int(codes.max(initial=0)) for chunk in curator._source.chunks() for codes in chunk.values())
+    largest = max(int(codes.max(initial=0)) for chunk in rows_behind(curator).chunks() for codes in chunk.values())
     return Grid(width=0.5 if largest % 2 else 0.25, threshold=2).run(curator, schema, budget, rng)
 
 
@@ -325,7 +326,7 @@ def decisions_are_asked_again_after_a_look_at_the_rows(curator, schema, budget, 
     tree = halved_cells(schema, 0.25, 1.0)
     share = Fraction(1, 4) if budget.notion == "pure" else Fraction(1, 8)
     asked = SplitDecisions(tree=tree, rule="privtree", threshold=0, epsilon=share, notion=budget.notion)
-    if tree.depth and curator._source.rows > 3:
+    if tree.depth and rows_behind(curator).rows > 3:
         curator.ask(asked)
     return Grid(width=0.5, threshold=2).run(curator, schema, budget / 2, rng)
 

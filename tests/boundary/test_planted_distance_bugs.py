@@ -8,6 +8,7 @@ import pytest
 import lapwing.api.bought_running as running
 import lapwing.curator.table_distances as room
 from helpers.distance_runs import flags_of_evaluations
+from helpers.peeking import rows_behind
 from lapwing.release.noise_law import Sensitivity
 from lapwing.release.table_distances import TableDistances
 
@@ -88,7 +89,7 @@ def shares_are_of_the_exact_number_of_rows(patch):
 
     def number_of_rows(asked, terms, costs):
         counted, _, error = honest(asked, terms, costs)
-        return counted, max(1, asked._source.rows), error
+        return counted, max(1, rows_behind(asked).rows), error
 
     patch.setattr(running, "_number_of_rows", number_of_rows)
 
@@ -137,7 +138,7 @@ def the_error_of_the_rows_is_the_exact_one(patch):
 
     def number_of_rows(asked, terms, costs):
         counted, rows, _ = honest(asked, terms, costs)
-        return counted, rows, abs(asked._source.rows - rows)
+        return counted, rows, abs(rows_behind(asked).rows - rows)
 
     patch.setattr(running, "_number_of_rows", number_of_rows)
 

@@ -10,6 +10,7 @@ import lapwing as lw
 import lapwing.curator.linear_statistics as summing
 from helpers.audits import flags_of
 from helpers.linear_runs import FORMS, SIGN, AskingSums, model_of, question_of, share_known
+from helpers.peeking import rows_behind
 from lapwing.curator.room import Room
 from lapwing.mechanisms import linear_statistics as mechanism
 from lapwing.mechanisms.steps.reduced_space import PublicPoints
@@ -28,7 +29,7 @@ class Planted(AskingSums):
 
 def first_codes(curator, schema):
     """Return the codes of the first column."""
-    chunks = [chunk[schema.columns[0].name].astype(int) for chunk in curator._source.chunks()]
+    chunks = [chunk[schema.columns[0].name].astype(int) for chunk in rows_behind(curator).chunks()]
     return np.concatenate([np.zeros(1, int), *chunks])
 
 
@@ -41,12 +42,12 @@ def a_threshold_at_the_exact_mean(curator, schema, budget):
 
 def bounds_of_the_values_that_there_are(curator, schema, budget):
     question = question_of([SIGN], schema, budget)
-    lower = -(2**16) if curator._source.rows % 2 else 0
+    lower = -(2**16) if rows_behind(curator).rows % 2 else 0
     return curator.ask(replace(question, statistics=tuple(replace(each, lower=lower) for each in question.statistics)))
 
 
 def a_share_by_the_exact_number_of_rows(curator, schema, budget):
-    return curator.ask(question_of(FORMS["truths"](schema), schema, budget / (2 + curator._source.rows % 2)))
+    return curator.ask(question_of(FORMS["truths"](schema), schema, budget / (2 + rows_behind(curator).rows % 2)))
 
 
 def a_name_that_tells_a_row(curator, schema, budget):
@@ -80,8 +81,8 @@ def test_statistics_that_are_asked_twice_and_paid_once_are_flagged(monkeypatch):
 
 def points_are_the_rows_themselves(patch):
     def points_of(self, curator, *others):
-        codes = [dict(chunk) for chunk in curator._source.chunks()]
-        return PublicPoints(codes[0], "rows") if curator._source.rows else None
+        codes = [dict(chunk) for chunk in rows_behind(curator).chunks()]
+        return PublicPoints(codes[0], "rows") if rows_behind(curator).rows else None
 
     patch.setattr(mechanism.LinearStatistics, "_points_of", points_of)
 
@@ -91,7 +92,7 @@ def exact_means(patch):
     honest, seen = mechanism.LinearStatistics._points_of, []
 
     def points_of(self, curator, schema, *others):
-        seen[:] = [curator._source, schema]
+        seen[:] = [rows_behind(curator), schema]
         return honest(self, curator, schema, *others)
 
     patch.setattr(mechanism.LinearStatistics, "_points_of", points_of)

@@ -7,6 +7,7 @@ import pytest
 
 import lapwing.curator.select_worst as answering
 from helpers.audits import flags_of
+from helpers.peeking import rows_behind
 from helpers.selections import Selecting
 from lapwing.noise.laplace import discrete_laplace
 from lapwing.noise.selection import exponential_mechanism, uniform_below
@@ -197,7 +198,7 @@ class Peeking(Selecting):
     """Look at the exact scores to choose epsilon."""
 
     def run(self, curator, schema, budget, rng):
-        return super().run(curator, schema, budget / (1 + curator._source.rows % 2), rng)
+        return super().run(curator, schema, budget / (1 + rows_behind(curator).rows % 2), rng)
 
 
 def test_a_mechanism_that_chooses_its_epsilon_from_the_rows_is_flagged():

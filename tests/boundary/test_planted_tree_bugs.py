@@ -7,6 +7,7 @@ import pytest
 
 import lapwing.curator.tree_counts as answering
 from helpers.audits import flags_of
+from helpers.peeking import rows_behind
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import audit_pair
 from lapwing.curator.room import Room
@@ -145,11 +146,11 @@ def planted(run):
 
 
 def depth_from_the_true_number_of_rows(curator, schema, budget, rng):
-    return PMM(depth=1 + curator._source.rows // 2).run(curator, schema, budget, rng)
+    return PMM(depth=1 + rows_behind(curator).rows // 2).run(curator, schema, budget, rng)
 
 
 def total_from_the_true_number_of_rows(curator, schema, budget, rng):
-    return replace(PMM.small().run(curator, schema, budget, rng), rows=curator._source.rows)
+    return replace(PMM.small().run(curator, schema, budget, rng), rows=rows_behind(curator).rows)
 
 
 @pytest.mark.parametrize("run", [depth_from_the_true_number_of_rows, total_from_the_true_number_of_rows])

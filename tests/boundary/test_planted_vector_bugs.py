@@ -8,6 +8,7 @@ import pytest
 import lapwing.curator.cell_sums as summing
 import lapwing.curator.second_moment as moments
 from helpers.audits import flags_of
+from helpers.peeking import rows_behind
 from helpers.vector_runs import FORMS, AskingVectors, cuts_of, leading
 from helpers.vectors import sums_asked
 from lapwing.curator.room import Room
@@ -304,13 +305,13 @@ class Planted(AskingVectors):
 
 def cells_from_exact_eigenvectors(curator, schema, budget):
     question = FORMS["squares"](schema, budget / 4)
-    values = moments.exact_products(question.coordinates, curator._source)[question.pairs]
+    values = moments.exact_products(question.coordinates, rows_behind(curator))[question.pairs]
     curator.ask(sums_asked(question.coordinates, leading(question, values), cost=budget / 4))
 
 
 def cuts_at_the_exact_mean(curator, schema, budget):
     question = FORMS["squares"](schema, budget / 4)
-    total = sum(int(chunk[schema.columns[0].name].astype(int).sum()) for chunk in curator._source.chunks())
+    total = sum(int(chunk[schema.columns[0].name].astype(int).sum()) for chunk in rows_behind(curator).chunks())
     cells = cuts_of(question.coordinates)
     cells = replace(cells, cuts=(np.array([total // 2]), np.array([0])))
     curator.ask(sums_asked(question.coordinates, cells, cost=budget / 4))
@@ -318,13 +319,13 @@ def cuts_at_the_exact_mean(curator, schema, budget):
 
 def damping_by_the_exact_number_of_rows(curator, schema, budget):
     coordinates = FORMS["squares"](schema, budget).coordinates
-    damping = 1 + curator._source.rows // 2
+    damping = 1 + rows_behind(curator).rows // 2
     curator.ask(sums_asked(coordinates, None, "damped means", damping=damping, cost=budget / 4))
 
 
 def a_share_by_the_exact_number_of_rows(curator, schema, budget):
     coordinates = FORMS["squares"](schema, budget).coordinates
-    curator.ask(sums_asked(coordinates, None, cost=budget / (3 + curator._source.rows % 2)))
+    curator.ask(sums_asked(coordinates, None, cost=budget / (3 + rows_behind(curator).rows % 2)))
 
 
 @pytest.mark.parametrize(

@@ -42,11 +42,12 @@ def said_faults(done: dict[str, Any], scene: Scene) -> list[str]:
     if done["status"] == 0:
         return [] if set(scene.files()) == set(TARGETS) else ["a success without files"]
     is_resumable = scene.debits() > 0
+    way_out = "a new one is debited anew" if scene.is_over() else f"lapwing resume {scene.transcript}"
     rules = {
         "no status of a failure": done["status"] != 1,
         "no single line": said.count("\n") != 1 or not said.startswith("lapwing: "),
         "unexpected": "unexpected" in said,
-        "no way out of a paid release": is_resumable and f"lapwing resume {scene.transcript}" not in said,
+        "no way out of a paid release": is_resumable and way_out not in said,
         "a way out of an unpaid release": not scene.transcript.exists() and "resume" in said,
     }
     return [f"{what}: {said}" for what, is_wrong in rules.items() if is_wrong]

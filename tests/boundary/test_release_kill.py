@@ -2,7 +2,8 @@
 
 Each release has a ledger, a transcript, a model, rows and a certificate. After each kill the ledger holds, each file
 is absent, the earlier one or whole, no certificate stands beside what it does not describe, and `lapwing resume`
-gives all files without a second debit and without other answers. Wrong orders that are planted on purpose are caught
+gives all files without a second debit and without other answers, or says each time that noise was drawn and not
+recorded. Wrong orders that are planted on purpose are caught
 by the same checks.
 """
 
@@ -202,7 +203,7 @@ def copied(scene: Scene, folder: Path) -> Scene:
 CAUGHT_BY_KILLS = {
     "debit_at_the_end": (("t.jsonl",), "an answer that nobody paid"),
     "two_debits": (("t.jsonl",), "paid twice"),
-    "answers_never_kept": (TARGETS, "no whole"),
+    "answers_never_kept": (TARGETS, "files of answers that nobody kept"),
     "certificate_first": (TARGETS, "a certificate without what it describes"),
     "in_place": (TARGETS, "no whole"),
     "old_certificate_stays": (TARGETS, "an earlier certificate beside new files"),

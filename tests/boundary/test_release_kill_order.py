@@ -1,6 +1,7 @@
 """From the system calls of a release: what is on the disk before what.
 
-The debit is on the disk before the first secret byte is read, each answer before the next is drawn, each file before
+The debit is on the disk before the first secret byte is read, a mark before each answer is drawn, each answer before
+the next mark, each file before
 it gets its name, and each name before the next; the certificate comes last, and an earlier one goes first. Wrong
 orders that are planted on purpose are seen.
 """
@@ -28,6 +29,7 @@ class Disk:
     debits: int = 0
     answers: int = 0
     draws: int = 0
+    is_marked: bool = False
     found: list[str] = field(default_factory=list)
 
     def blame(self, what: str, is_wrong: bool) -> None:
@@ -35,7 +37,7 @@ class Disk:
         if is_wrong and what not in self.found:
             self.found.append(what)
 
-    def write(self, path: str) -> None:
+    def write(self, path: str, content: bytes) -> None:
         """Note that bytes of a file are not on the disk yet."""
         if path.endswith("-shm"):
             return  # SQLite makes it anew after a crash
@@ -43,7 +45,8 @@ class Disk:
         is_target = os.path.dirname(path) == str(self.scene.folder) and os.path.basename(path) in TARGETS
         self.blame("a target is written in place", is_target)
         if path == str(self.scene.transcript):
-            self.answers += 1
+            self.is_marked = content == b" "
+            self.answers += not self.is_marked
             self.blame("answers without a debit", self.answers > 1 and not self.debits)
         if path == f"{self.scene.ledger}-wal":
             self.debits += 1
@@ -58,6 +61,7 @@ class Disk:
         """Note that secret bytes are read."""
         self.draws += 1
         self.blame("a draw before a debit", not self.debits)
+        self.blame("a draw without a mark", not self.is_marked)
         self.blame("a draw while the debit is not on the disk", any("budget.db" in each for each in self.unsynced))
         self.blame("a draw while an answer is not on the disk", str(self.scene.transcript) in self.unsynced)
 
@@ -84,7 +88,7 @@ def order_faults(calls: Sequence[Call], scene: Scene) -> list[str]:
         if call.result is None or call.result < 0:
             continue
         if call.name in ("write", "pwrite64"):
-            disk.write(call.path)
+            disk.write(call.path, call.content)
         elif call.name in ("fsync", "fdatasync"):
             disk.sync(call.path)
         elif call.name == "rename":
@@ -127,6 +131,7 @@ SEEN = {
     "draw_before_debit": "a draw before a debit",
     "debit_at_the_end": "answers without a debit",
     "unsynced_debit": "a draw while the debit is not on the disk",
+    "no_marks": "a draw without a mark",
     "unsynced_answers": "a draw while an answer is not on the disk",
     "answers_never_kept": "fewer answers are kept than were drawn",
     "unsynced_files": "a file is named before it is on the disk",

@@ -12,6 +12,7 @@ import pytest
 import lapwing as lw
 from helpers.asked_questions import asked, shown, words_drawn
 from helpers.bits import SeededBits
+from helpers.kept import Kept
 from helpers.private_draws import cube_schema
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.budget.ledger import Ledger
@@ -217,17 +218,7 @@ def test_what_every_run_gives_is_as_large_on_both_neighbours():
     for relation in ("add-remove", "replace-one"):
         pair = neighbour_pair(rng, relation, 3)
         for run in asked(pair.data, pair.schema, relation):
-            sink = Keeping()
+            sink = Kept()
             first = shown(run, pair.data, sink=sink)
             second = shown(run, pair.neighbour, sink.answers)
             assert first == second, run.name
-
-
-class Keeping:
-    """Keep answers."""
-
-    def __init__(self):
-        self.answers = []
-
-    def record(self, answers):
-        self.answers += answers

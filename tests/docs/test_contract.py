@@ -125,6 +125,7 @@ NAMES = {
     "Schema",
     "SchemaError",
     "Synthesizer",
+    "Trusted",
     "anonymize",
     "between",
     "evaluate",

@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 
 from helpers.distance_runs import bought_settings
+from helpers.kept import Kept
 from helpers.linked_homes import released
 from helpers.source_tree import ROOT
 from helpers.vectors import coordinates_of, moment_asked, sums_asked
@@ -25,7 +26,6 @@ from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.noise.bits import SystemBits
 from lapwing.release.noise_law import Sensitivity
 from lapwing.release.private_draw import row_price
-from lapwing.release.transcript import NoTranscript
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import code_table
 from mechanism_checks import MIXED, TWO_VALUED, run, settings_for, table, variants
@@ -104,7 +104,7 @@ def test_a_bought_evaluation_asks_the_questions_of_its_line():
     for rows in (None, 20):
         settings = bought_settings(schema, "add-remove", expected_rows=rows)
         source = code_table(table(40, schema), schema)
-        kept = _Kept()
+        kept = Kept()
         terms = public_terms(source, schema, "add-remove", rows)
         run_evaluation(source, settings, terms, UNRECORDED, debit=lambda: None, sink=kept, secret_bits=SystemBits)
         asked |= {type(answer.question).__name__ for answer in kept.answers}
@@ -180,16 +180,6 @@ def test_the_words_that_the_pages_use_for_several_things_are_explained():
         "Answers",
         "Assumed, taken as given",
     ]
-
-
-class _Kept(NoTranscript):
-    """Keep the answers of a run."""
-
-    def __init__(self):
-        self.answers = []
-
-    def record(self, answers):
-        self.answers.extend(answers)
 
 
 def test_every_question_has_its_sensitivity_its_proof_and_its_tests():

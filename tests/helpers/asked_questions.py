@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from helpers.bits import SeededBits
+from helpers.kept import Kept
 from helpers.linear_runs import AskingSums
 from lapwing.api.bought_running import run_evaluation
 from lapwing.api.learn_running import run_learning
@@ -63,16 +64,6 @@ class Asked:
         return self.settings.schema
 
 
-class _Keeping:
-    """Keep the questions of all answers."""
-
-    def __init__(self):
-        self.questions = []
-
-    def record(self, answers):
-        self.questions += [answer.question for answer in answers]
-
-
 def runs(schema, relation, *, pure=True, times=1000):
     """Yield name, settings and runner of everything that asks questions about rows of a schema.
 
@@ -94,10 +85,10 @@ def asked(data, schema, relation, *, pure=True, times=1000):
     """Return what every run asks about a table, but those that refuse the schema or the budget."""
     found = []
     for name, settings, run in runs(schema, relation, pure=pure, times=times):
-        sink = _Keeping()
+        sink = Kept()
         with contextlib.suppress(ParameterError, CapacityError):
             released(code_table(data, settings.schema), settings, run, SeededBits(1), sink=sink)
-            found.append(Asked(name, settings, run, tuple(sink.questions)))
+            found.append(Asked(name, settings, run, tuple(answer.question for answer in sink.answers)))
     return found
 
 

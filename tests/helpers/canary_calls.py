@@ -13,6 +13,7 @@ import lapwing as lw
 from helpers.bad_input import save_schema
 from helpers.command import lapwing
 from helpers.planted_values import SCHEMA, schema_with, table
+from helpers.transcripts import cut_after
 from lapwing.errors import LapwingError
 from lapwing.internal.declared import check_declared
 from lapwing.internal.linked import check_linked
@@ -50,7 +51,7 @@ def begun():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "t.jsonl"
         lw.synthesize(ordinary(), SCHEMA, transcript=path, **SIMPLE)
-        return b"".join(path.read_bytes().splitlines(keepends=True)[:2])
+        return cut_after(path, 1).encode()
 
 
 def schemas(folder):

@@ -24,6 +24,7 @@ SCHEMA = {
 }
 ROWS = "flag,kind\n" + "true,a\nfalse,b\n" * 50
 LIMIT = 10
+OVER = "after noise was drawn and before it was recorded"
 TARGETS = ("out.lapwing", "out.csv", "out.csv.certificate.json")
 """Model, rows and certificate, in the order in which they appear."""
 
@@ -76,6 +77,11 @@ class Scene:
         """Return the whole lines of the transcript after its header."""
         text = self.transcript.read_bytes() if self.transcript.exists() else b""
         return text[: text.rfind(b"\n") + 1].splitlines()[1:]
+
+    def is_over(self) -> bool:
+        """Whether noise was drawn that no answer has, by the transcript's last line."""
+        text = self.transcript.read_bytes() if self.transcript.exists() else b""
+        return text.rpartition(b"\n")[2].startswith(b" ") or text.endswith(b" \n")
 
     def has_header(self) -> bool:
         """Whether the transcript has got its first line."""
@@ -174,6 +180,7 @@ def _faults_as_left(scene: Scene) -> list[str]:
         "an answer that nobody paid": debits == 0 and bool(scene.answers()),
         "a file that nobody paid": debits == 0 and is_new,
         "a budget that nobody can use": debits > 0 and not scene.has_header(),
+        "files of answers that nobody kept": is_new and scene.is_over(),
         "an earlier certificate beside new files": _has_stale_certificate(scene, files),
     }
     return [what for what, is_so in rules.items() if is_so]
@@ -191,8 +198,13 @@ def _faults_when_finished(scene: Scene, server: Server) -> list[str]:
     """Resume, and compare with what was there before."""
     if not scene.has_header():
         return []
-    files, answers = scene.files(), scene.answers()
+    files, answers, is_over = scene.files(), scene.answers(), scene.is_over()
     done = server.run(scene.resume())
+    if is_over:
+        again = server.run(scene.resume())
+        is_refused = done["status"] == again["status"] == 1 and OVER in done["said"] and done["said"] == again["said"]
+        is_as_left = scene.is_over() and scene.answers() == answers and scene.files() == files and scene.debits() == 1
+        return [] if is_refused and is_as_left else [f"noise was drawn again: {done['said']}"]
     if done["status"] != 0:
         return [f"resume failed: {done['said']}"]
     final = scene.files()

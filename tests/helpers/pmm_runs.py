@@ -3,22 +3,13 @@
 import numpy as np
 import polars as pl
 
+from helpers.kept import Kept
 from lapwing.budget.budget import Budget
 from lapwing.curator.opening import public_terms
 from lapwing.curator.room import Room
 from lapwing.noise.bits import SystemBits
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import code_table
-
-
-class Kept:
-    """Keep what is recorded, in order."""
-
-    def __init__(self):
-        self.answers = []
-
-    def record(self, answers):
-        self.answers.extend(answers)
 
 
 def unit_columns(count, **more):

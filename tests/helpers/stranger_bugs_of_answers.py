@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from helpers.peeking import rows_behind
 from helpers.stranger_bugs import patched
 from lapwing.api import running
 from lapwing.curator import (
@@ -22,6 +23,7 @@ from lapwing.noise.bernoulli import bernoulli_exp_multiples
 from lapwing.noise.selection import uniform_below
 from lapwing.release.certificate import Statement
 from lapwing.release.coordinates import Coordinates
+from lapwing.release.replay import ReplayCurator
 from lapwing.release.split_decisions import SplitDecisions
 from lapwing.release.statistics import RowStatistic
 from lapwing.release.tree_counts import TreeCounts
@@ -119,8 +121,9 @@ def rows_looked_up(plant):
 
     def make(known_rows):
         def looked_up(curator, budget):
-            private = getattr(curator, "_source", None)
-            return known_rows(curator, budget) if private is None else (float(max(1, private.rows)), budget)
+            if isinstance(curator, ReplayCurator):
+                return known_rows(curator, budget)
+            return float(max(1, rows_behind(curator).rows)), budget
 
         return looked_up
 

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import wasserstein_distance
 
 from helpers.bits import SeededBits
+from helpers.kept import Kept
 from lapwing.budget.budget import Budget
 from lapwing.curator.room import Room
 from lapwing.mechanisms.pmm import PMM
@@ -24,16 +25,6 @@ SMALL = {1: (1000, 10_000), 2: (10_000, 100_000), 3: (10_000, 100_000)}
 LARGE = {1: (1000, 10_000, 100_000), 2: (10_000, 31_623, 100_000), 3: (10_000, 100_000, 1_000_000)}
 
 
-class _Kept:
-    """Keep answers in memory."""
-
-    def __init__(self) -> None:
-        self.answers = []
-
-    def record(self, answers):
-        self.answers += answers
-
-
 def released_errors(points, variant, seed, *, halvings=None):
     """Release points on the unit cube at ε = 1, and return released minus true shares of the tree's leaf cells.
 
@@ -42,7 +33,7 @@ def released_errors(points, variant, seed, *, halvings=None):
     rows, d = points.shape
     frame = pl.DataFrame({f"x{axis}": points[:, axis] for axis in range(d)})
     schema = Schema.from_dict({"fields": [{"name": name, **SIDE} for name in frame.columns]})
-    kept, terms = _Kept(), Terms(relation="add-remove", expected_rows=rows)
+    kept, terms = Kept(), Terms(relation="add-remove", expected_rows=rows)
     source = code_table(frame, schema)
     room = Room(source, schema, terms, Budget.pure(1), bits=SeededBits(seed), sink=kept)
     model = PMM(variant=variant).run(room, schema, Budget.pure(1), np.random.default_rng(seed))

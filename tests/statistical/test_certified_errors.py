@@ -9,7 +9,8 @@ import pytest
 from scipy.stats import binom
 
 from helpers.bits import SeededBits
-from helpers.pmm_runs import Kept, run
+from helpers.kept import Kept
+from helpers.pmm_runs import run
 from lapwing.budget.budget import Budget
 from lapwing.curator.opening import public_terms
 from lapwing.curator.room import Room

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import binom, wasserstein_distance
 
 from helpers.bits import SeededBits
+from helpers.kept import Kept
 from lapwing.budget.budget import Budget
 from lapwing.curator.room import Room
 from lapwing.mechanisms.pmm import PMM
@@ -31,19 +32,9 @@ SQUARE = Schema.from_dict({"fields": [{"name": "x", **SIDE}, {"name": "y", **SID
 PAIR = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean", "constraints": {"required": True}}]})
 
 
-class _Kept:
-    """Keep answers in memory."""
-
-    def __init__(self) -> None:
-        self.answers: list[Answer] = []
-
-    def record(self, answers: Sequence[Answer]) -> None:
-        self.answers += answers
-
-
 def release(source, schema, terms, mechanism, epsilon, seed):
     """Return the model of one release and the answers behind it; the noise is seeded, so the tests cannot flicker."""
-    kept, budget = _Kept(), Budget.pure(epsilon)
+    kept, budget = Kept(), Budget.pure(epsilon)
     room = Room(source, schema, terms, budget, bits=SeededBits(seed), sink=kept)
     return mechanism.run(room, schema, budget, np.random.default_rng(seed)), tuple(kept.answers)
 

@@ -9,6 +9,7 @@ import pytest
 
 import lapwing as lw
 from helpers.pmm_runs import run
+from helpers.transcripts import cut_after
 from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
 from lapwing.mechanisms.adaptive import Adaptive
@@ -262,7 +263,7 @@ def test_a_release_is_resumed_in_the_middle_of_its_rounds(tmp_path):
 
     for kept in (1, 4, 12, len(lines) - 3, len(lines) - 2, len(lines)):
         copy = tmp_path / f"cut{kept}.jsonl"
-        copy.write_text("".join(lines[:kept]))
+        copy.write_text(cut_after(path, kept - 1))
 
         resumed = lw.resume(copy, data)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import lapwing as lw
 from helpers.bits import SeededBits
-from helpers.pmm_runs import Kept
+from helpers.kept import Kept
 from lapwing.budget.budget import Budget
 from lapwing.curator.room import Room
 from lapwing.mechanisms.adaptive import Adaptive

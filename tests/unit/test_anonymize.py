@@ -371,3 +371,18 @@ def test_a_draft_and_a_missing_column_are_refused():
         lw.anonymize(pl.DataFrame(TWO_CLUSTERS), draft, K)
 
     assert 'no column "y"' in refused(fields=[integer("y")], kind=lw.DataError)
+
+
+def test_a_column_of_misfits_alone_is_none_to_group_by():
+    schema = {
+        "fields": [
+            {"name": "kind", "type": "string", "categories": ["a", "b"], "constraints": {"required": True}},
+            {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 9}},
+        ]
+    }
+    data = pl.DataFrame({"kind": ["?", "?"], "size": [1, 2]})
+
+    found = lw.anonymize(data, schema, min_group_size=2)
+
+    assert found.data.height == 2
+    assert set(found.data["kind"]) <= {"a", "b"}

@@ -70,7 +70,7 @@ def test_a_mechanism_that_does_not_support_the_relation_is_refused():
             """Do nothing."""
 
     with pytest.raises(ParameterError, match="ReplaceOnly supports the neighbour relation replace-one"):
-        settings(mechanism=ReplaceOnly())
+        settings(mechanism=lw.Trusted(ReplaceOnly()))
 
 
 def test_a_schema_of_identifiers_only_is_refused():

@@ -7,6 +7,7 @@ import lapwing as lw
 from helpers.bits import SeededBits
 from helpers.flag_tables import MIXED, flags, frame_of_flags, latent_rows, mixed_rows
 from helpers.pmm_runs import run
+from helpers.transcripts import cut_after
 from lapwing.errors import ParameterError
 from lapwing.mechanisms.microaggregation import Microaggregation
 
@@ -45,7 +46,7 @@ def test_an_interrupted_release_is_taken_up_after_any_answer_with_the_same_resul
 
     for kept in range(1, len(lines) + 1):
         path = tmp_path / f"{kept}.jsonl"
-        path.write_text("".join(lines[:kept]))
+        path.write_text(cut_after(whole, kept - 1))
         again = lw.resume(path, data)
         known = [each.to_dict() for each in release.noisy]
         assert [each.to_dict() for each in again.noisy][: kept - 1] == known[: kept - 1]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.bits import SeededBits, ZeroNoiseBits
-from helpers.pmm_runs import Kept
+from helpers.kept import Kept
 from lapwing.budget.budget import Budget
 from lapwing.curator.room import Room
 from lapwing.mechanisms.steps.refined_columns import (

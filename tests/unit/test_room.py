@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from helpers.bits import CountingBits, SeededBits, ZeroNoiseBits
+from helpers.kept import Kept
 from lapwing.budget.budget import Budget
 from lapwing.curator.opening import open_room, public_terms
 from lapwing.curator.room import Room
@@ -31,16 +32,6 @@ SCHEMA = Schema.from_dict(
 )
 DATA = pl.DataFrame({"kind": ["a", "b", "b", None, "zzz"], "age": [0, 7, 7, 3, 99]})
 TERMS = Terms(relation="add-remove")
-
-
-class Kept:
-    """Keep what is recorded, in order."""
-
-    def __init__(self):
-        self.answers = []
-
-    def record(self, answers):
-        self.answers.extend(answers)
 
 
 class Untouchable:
@@ -138,7 +129,7 @@ def test_only_questions_of_the_closed_set_are_answered():
 
 
 def test_answers_are_recorded_before_they_are_returned():
-    class Full:
+    class Full(NoTranscript):
         def record(self, answers):
             raise OSError("disk full")
 

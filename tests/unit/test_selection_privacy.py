@@ -8,9 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from helpers.bits import SeededBits
 from helpers.selections import question
-from lapwing.curator.select_worst import exact_cells, misfit_scores
+from lapwing.curator.select_worst import answer_select_worst, exact_cells, misfit_scores
+from lapwing.noise.selection import exponential_mechanism
 from lapwing.release.select_worst import Selected
+from lapwing.release.terms import Terms
 from lapwing.schema.groupings import identity, lookup
 from lapwing.schema.schemas import Schema
 from lapwing.table.exact_tables import ExactTables
@@ -162,3 +165,24 @@ def test_a_loss_for_twice_the_sensitivity_would_be_too_small():
     ]
 
     assert max(excess) > 0.05
+
+
+@pytest.mark.parametrize("max_rows", [1, 3])
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_the_draw_takes_scores_to_move_by_the_rows_of_a_unit_on_each_side(relation, max_rows):
+    schema = unit_schema(max_rows)
+    rows = rows_of(1, [("a", False)] * 2) + rows_of(2, [("b", True), ("a", None)])
+    tables = ExactTables(code_table(pl.DataFrame(rows), schema))
+    ask = asked(schema, epsilon=Fraction(5, 7))
+    scores = misfit_scores(ask, exact_cells(ask, tables))
+    moves = max_rows if relation == "add-remove" else 2 * max_rows
+    terms = Terms(relation=relation, max_rows=max_rows)
+
+    found = [answer_select_worst([ask], tables, terms, SeededBits(seed))[0].choice for seed in range(60)]
+
+    def drawn(bound):
+        return [exponential_mechanism(scores, Fraction(5, 7), bound, SeededBits(seed)) for seed in range(60)]
+
+    assert found == drawn(moves)
+    assert found != drawn(2 * moves)
+    assert moves == 1 or found != drawn(moves // 2)

@@ -11,6 +11,7 @@ import pytest
 import lapwing as lw
 from helpers.command import lapwing
 from helpers.selections import Selecting, levels_of, question, tables_over
+from helpers.transcripts import cut_after
 from lapwing.api.plan_text import cost_table
 from lapwing.budget.budget import Budget
 from lapwing.budget.ledger import Ledger
@@ -127,7 +128,7 @@ def test_an_interrupted_release_is_resumed_at_every_answer(tmp_path):
 
     for kept in range(1, 8):
         copy = tmp_path / f"cut{kept}.jsonl"
-        copy.write_text("".join(lines[:kept]))
+        copy.write_text(cut_after(path, kept - 1))
 
         resumed = lw.resume(copy, DATA)
 
@@ -194,8 +195,7 @@ def test_a_release_with_selections_is_made_and_resumed_from_the_command_line(tmp
     settings = ["--schema", "s.json", "--epsilon", "1", "--mechanism", "selecting", "--transcript", "t.jsonl"]
 
     made = lapwing("synthesize", "data.csv", *settings, "-o", "out.csv")
-    text = Path("t.jsonl").read_text().splitlines(keepends=True)
-    Path("cut.jsonl").write_text("".join(text[:4]))
+    Path("cut.jsonl").write_text(cut_after(Path("t.jsonl"), 3))
     again = lapwing("resume", "cut.jsonl", "data.csv", "-o", "again.csv")
 
     assert (made.status, again.status) == (0, 0), made.err + again.err

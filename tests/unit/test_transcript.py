@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from helpers.transcripts import cut_after
 from lapwing.budget.budget import Budget
 from lapwing.errors import DataError, ParameterError
 from lapwing.release.noise_law import NoiseLaw
@@ -42,10 +43,10 @@ def test_header_and_answers_are_read_back(tmp_path):
     assert [int(each.counts) for each in answers] == [5, 6]
 
 
-def test_a_torn_last_line_is_cut_off_and_the_rest_continues(tmp_path):
+def test_a_torn_last_line_of_an_earlier_version_is_cut_off_and_the_rest_continues(tmp_path):
     path = tmp_path / "t.jsonl"
     written(path, 5, 6)
-    path.write_bytes(path.read_bytes()[:-7])
+    path.write_text(cut_after(path, 2)[:-7])
 
     transcript, _, answers = continue_transcript(path)
     transcript.record([answer(7)])

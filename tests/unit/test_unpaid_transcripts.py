@@ -5,7 +5,7 @@ import pytest
 from lapwing.api.records import unpaid_transcripts
 from lapwing.budget.budget import Budget
 from lapwing.budget.ledger import Ledger
-from lapwing.release.transcript import transcripts_of
+from lapwing.release.holds import transcripts_of
 
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}
 

@@ -137,7 +137,8 @@ def _column(field: Field, rows: UnitRows, size: int, rng: np.random.Generator) -
         if len(each) == 2:
             # One of the two says all, as that of a Boolean does; the distances are the same.
             return _Column(each[1][:, None], np.array([np.sqrt(_MISMATCH)]), 1)
-    return _Column(np.stack(each, axis=1), np.ones(len(each)), 1)
+    values = np.stack(each, axis=1) if each else np.zeros((rows.count, 0))  # none: all are misfits, which are not shown
+    return _Column(values, np.ones(len(each)), 1)
 
 
 def _first_hidden(field: Field) -> int:

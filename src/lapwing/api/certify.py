@@ -14,7 +14,13 @@ from lapwing.budget.budget import Budget, BudgetRequest
 from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.grid import KEPT_SHARE
 from lapwing.mechanisms.linear_statistics import CONDITION_NUMBER, EFFECTIVE_POINTS
-from lapwing.mechanisms.registry import accuracy_statements, assumptions, finished_statements, settings_of
+from lapwing.mechanisms.registry import (
+    accuracy_statements,
+    assumptions,
+    finished_statements,
+    name_in_files,
+    settings_of,
+)
 from lapwing.release.certificate import CERTIFIED, Certificate, CostLine, LedgerEntry, Statement
 from lapwing.release.contrary_rules import broken_at_least
 from lapwing.release.domain_cost import other_terms_warnings, pairs_at, untold_warnings
@@ -78,7 +84,7 @@ def certify(
     certificate = Certificate(
         lapwing=VERSION,
         code=code_fingerprint(),
-        mechanism=settings.mechanism.name,
+        mechanism=name_in_files(settings.mechanism),
         settings=settings_of(settings.mechanism),
         lines=lines,
         total=total,

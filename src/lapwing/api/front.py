@@ -23,6 +23,7 @@ from lapwing.mechanisms.microaggregation import Microaggregation
 from lapwing.mechanisms.pmm import PMM
 from lapwing.mechanisms.private_sampling import PrivateSampling
 from lapwing.mechanisms.psmm import PSMM
+from lapwing.mechanisms.registry import Trusted
 from lapwing.mechanisms.steps.stat_expressions import row_function, stat
 from lapwing.sample.conditions import Between as between  # noqa: N813
 from lapwing.schema.linked import LinkedSchema
@@ -45,6 +46,7 @@ __all__ = [
     "Release",
     "Schema",
     "Synthesizer",
+    "Trusted",
     "anonymize",
     "between",
     "evaluate",

@@ -18,7 +18,7 @@ from lapwing.noise.bits import BitSource
 from lapwing.release.certificate import Certificate, CostLine
 from lapwing.release.questions import Answer
 from lapwing.release.terms import Terms
-from lapwing.release.transcript import AnswerSink
+from lapwing.release.transcript import AnswerSink, Watched
 from lapwing.release.version import VERSION, code_fingerprint
 from lapwing.schema.fields import Field
 from lapwing.schema.purchases import Purchase
@@ -107,7 +107,12 @@ def run_learning(
     """
     budget = settings.request.budget
     _ = outlook(settings, terms)  # what cannot be asked is refused before it is paid for
-    kept = _WatchedSink(sink, budget, recorded)
+    answers = list(recorded)
+
+    def keep(new: Sequence[Answer]) -> None:
+        answers.extend(new)
+        told("counting and adding noise", float(sum(each.question.cost.amount for each in answers) / budget.amount))
+
     room = open_room(
         source,
         settings.schema,
@@ -115,7 +120,7 @@ def run_learning(
         budget,
         debit=debit,
         secret_bits=secret_bits,
-        sink=kept,
+        sink=Watched(sink, keep),
         recorded=recorded,
         delta=settings.selection_delta,
     )
@@ -134,27 +139,9 @@ def run_learning(
         schema=schema,
         names=settings.names,
         notes=learned.notes,
-        certificate=_certificate(settings, terms, records, (tuple(kept.answers), learned, schema)),
-        noisy=tuple(kept.answers),
+        certificate=_certificate(settings, terms, records, (tuple(answers), learned, schema)),
+        noisy=tuple(answers),
     )
-
-
-class _WatchedSink:
-    """Pass answers on, keep them, and tell whoever watches which part of the budget is spent."""
-
-    __slots__ = ("_budget", "_sink", "answers")
-
-    def __init__(self, sink: AnswerSink, budget: Budget, recorded: Sequence[Answer]) -> None:
-        self._sink = sink
-        self._budget = budget
-        self.answers = list(recorded)
-
-    def record(self, answers: Sequence[Answer]) -> None:
-        """Make the answers durable, then keep them and tell."""
-        self._sink.record(answers)
-        self.answers.extend(answers)
-        spent = sum((answer.question.cost.amount for answer in self.answers), Fraction(0))
-        told("counting and adding noise", float(spent / self._budget.amount))
 
 
 def _is_open(field: Field) -> bool:

@@ -15,7 +15,6 @@ from lapwing.mechanisms.steps.adaptive_costs import winners_of
 from lapwing.mechanisms.steps.refined_columns import one_way_tables
 from lapwing.release.questions import Answer
 from lapwing.release.select_worst import Selected
-from lapwing.release.transcript import AnswerSink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,36 +94,28 @@ def counted_on_terminal(steps: Sequence[_Step], what: str) -> Iterator[_Step]:
     yield from track(steps, description=what, console=Console(stderr=True), transient=True)
 
 
-class ProgressSink:
-    """Pass answers on, and tell whoever watches how far the release is.
+class ReleaseProgress:
+    """Tell whoever watches how far a release is.
 
     Parameters
     ----------
-    sink : AnswerSink
-        Gets the answers first.
     settings : Settings
         Of the release.
     recorded : sequence of answers
         Answers of an interrupted run.
     """
 
-    __slots__ = ("_chosen", "_one_way", "_settings", "_sink", "_spent", "_watch")
+    __slots__ = ("_chosen", "_one_way", "_settings", "_spent", "_watch")
 
-    def __init__(self, sink: AnswerSink, settings: Settings, recorded: Sequence[Answer]) -> None:
-        self._sink = sink
+    def __init__(self, settings: Settings, recorded: Sequence[Answer]) -> None:
         self._settings = settings
         self._watch = _WATCH.get()
         self._spent = Fraction(0)
         self._one_way = 0  # tables of one column
         self._chosen: int | None = None  # tables since the first selection
-        self._add(recorded)
+        self.add(recorded)
 
-    def record(self, answers: Sequence[Answer]) -> None:
-        """Make the answers durable, then tell."""
-        self._sink.record(answers)
-        self._add(answers)
-
-    def _add(self, answers: Sequence[Answer]) -> None:
+    def add(self, answers: Sequence[Answer]) -> None:
         """Count the answers, and tell."""
         for answer in answers:
             self._spent += answer.question.cost.amount

@@ -15,9 +15,10 @@ from lapwing.budget.budget import BudgetRequest
 from lapwing.budget.ledger import Ledger
 from lapwing.budget.ledger_accounts import CODE
 from lapwing.errors import BudgetError, DataError, LapwingError, ParameterError
+from lapwing.release.holds import transcripts_of
 from lapwing.release.questions import Answer
 from lapwing.release.terms import Relation, Terms
-from lapwing.release.transcript import NoTranscript, TranscriptFile, create_transcript, transcripts_of
+from lapwing.release.transcript import NoTranscript, TranscriptFile, create_transcript
 from lapwing.release.version import code_fingerprint
 from lapwing.schema.scalars import path_text, told
 from lapwing.schema.schemas import Schema
@@ -142,6 +143,14 @@ class AccountedSink:
         self._records = records
         self._is_new = recorded is None
         self._digests = [_digest(answer) for answer in recorded or ()]
+
+    def begin(self) -> None:
+        """Make durable that noise is about to be drawn."""
+        self._transcript.begin()
+
+    def refuse(self, code: str) -> None:
+        """Make a refusal durable."""
+        self._transcript.refuse(code)
 
     def record(self, answers: Sequence[Answer]) -> None:
         """Make the answers durable, then note them."""

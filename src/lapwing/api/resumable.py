@@ -8,16 +8,17 @@ from typing import TypeVar
 from lapwing.api.records import Records
 from lapwing.api.settings import Settings
 from lapwing.budget.ledger import Ledger
-from lapwing.errors import BudgetError, DataError, LapwingError, ReleaseMismatchError
+from lapwing.errors import BudgetError, CapacityError, DataError, LapwingError, ReleaseMismatchError
 from lapwing.release.begun import Begun
-from lapwing.release.transcript import transcripts_of
+from lapwing.release.holds import transcripts_of
+from lapwing.release.transcript import is_over
 from lapwing.schema.scalars import visible
 
 T = TypeVar("T")
 
 
 def resumable(transcript: Path | None, work: Callable[[], T]) -> T:
-    """Do the work of a release, and add to a failure of disk or ledger that it can be resumed.
+    """Do the work of a release, and add to a failure of disk, ledger or size whether it can be resumed.
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ def resumable(transcript: Path | None, work: Callable[[], T]) -> T:
 
     Raises
     ------
-    BudgetError, DataError
+    BudgetError, CapacityError, DataError
         Like the one that ``work`` raised, without context. A `ReleaseMismatchError` stays as it is: nothing goes on
         from such a transcript.
 
@@ -44,11 +45,15 @@ def resumable(transcript: Path | None, work: Callable[[], T]) -> T:
     """
     try:
         return work()
-    except (BudgetError, DataError) as error:
+    except (BudgetError, CapacityError, DataError) as error:
         failure = error
     if transcript is None or not transcript.exists() or isinstance(failure, ReleaseMismatchError):
         raise failure
-    way_out = f"`lapwing resume {transcript}` goes on from what is paid and answered"
+    way_out = "noise was drawn before that, so the budget of this release is spent, and a new one is debited anew"
+    if not is_over(transcript):
+        if isinstance(failure, CapacityError):
+            raise failure
+        way_out = f"`lapwing resume {transcript}` goes on from what is paid and answered"
     raise type(failure)(f"{failure}; {way_out}", code=failure.code)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from lapwing.api.certify import certify
 from lapwing.api.finishing import finished_model
 from lapwing.api.generators import generator
-from lapwing.api.progress import ProgressSink
+from lapwing.api.progress import ReleaseProgress
 from lapwing.api.records import Records
 from lapwing.api.release import Release
 from lapwing.api.settings import Settings
@@ -15,7 +15,7 @@ from lapwing.noise.bits import BitSource
 from lapwing.release.questions import Answer, answer_from_dict
 from lapwing.release.select_worst import Selected
 from lapwing.release.terms import Terms
-from lapwing.release.transcript import AnswerSink
+from lapwing.release.transcript import AnswerSink, Watched
 from lapwing.table.source import CodedSource
 
 
@@ -56,7 +56,12 @@ def run_release(
         A function of the answers, the settings and the seed alone.
     """
     check_mechanism(settings.mechanism, settings.schema, settings.request.budget, terms)
-    collected = _CollectingSink(ProgressSink(sink, settings, recorded), recorded)
+    answers, progress = list(recorded), ReleaseProgress(settings, recorded)
+
+    def keep(new: Sequence[Answer]) -> None:
+        answers.extend(map(_as_recorded, new))
+        progress.add(new)
+
     room = open_room(
         source,
         settings.schema,
@@ -64,36 +69,20 @@ def run_release(
         settings.request.budget,
         debit=debit,
         secret_bits=secret_bits,
-        sink=collected,
+        sink=Watched(sink, keep),
         recorded=recorded,
         most_cells=most_cells,
     )
     model = settings.mechanism.run(room, settings.schema, settings.request.budget, generator(settings.seed, "fit"))
     model.validate(settings.schema)
-    answers = tuple(collected.answers)
     finished = finished_model(model, settings.schema, settings.seed)
     return Release(
         schema=settings.schema,
         model=finished.model,
-        certificate=certify(settings, terms, records, answers, model, finished=finished),
-        noisy=answers,
+        certificate=certify(settings, terms, records, tuple(answers), model, finished=finished),
+        noisy=tuple(answers),
         seed=settings.seed if settings.is_seeded else None,
     )
-
-
-class _CollectingSink:
-    """Pass answers on to the transcript, and keep them for the release."""
-
-    __slots__ = ("_sink", "answers")
-
-    def __init__(self, sink: AnswerSink, recorded: Sequence[Answer]) -> None:
-        self._sink = sink
-        self.answers = list(recorded)
-
-    def record(self, answers: Sequence[Answer]) -> None:
-        """Make the answers durable, then keep them."""
-        self._sink.record(answers)
-        self.answers.extend(map(_as_recorded, answers))
 
 
 def _as_recorded(answer: Answer) -> Answer:

@@ -10,7 +10,15 @@ from lapwing.api.public_points import points_digest, with_public_points
 from lapwing.api.public_tables import check_priors, with_public_tables
 from lapwing.budget.budget import BudgetRequest, Number, read_request
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.mechanisms.registry import Mechanism, default_mechanism, make_mechanism, settings_of
+from lapwing.mechanisms.registry import (
+    Mechanism,
+    Trusted,
+    default_mechanism,
+    is_known,
+    make_mechanism,
+    name_in_files,
+    settings_of,
+)
 from lapwing.release.terms import Relation, Terms
 from lapwing.schema.public_cells import public_total
 from lapwing.schema.scalars import told
@@ -64,7 +72,7 @@ class Settings:
         points = points_digest(self.mechanism)
         return {
             "schema": self.schema.to_dict(),
-            "mechanism": {"name": self.mechanism.name, "settings": settings_of(self.mechanism)},
+            "mechanism": {"name": name_in_files(self.mechanism), "settings": settings_of(self.mechanism)},
             "request": {key: None if value is None else str(value) for key, value in asked.items()},
             "relation": self.relation,
             "expected_rows": self.expected_rows,
@@ -154,14 +162,23 @@ def usable_schema(schema: object) -> Schema:
 
 
 def usable_mechanism(mechanism: object, schema: Schema) -> Mechanism:
-    """Return the mechanism given as such, by name, or by default."""
+    """Return the mechanism given as such, by name, or by default; code of others only where the caller trusts it."""
     if mechanism is None:
         return default_mechanism(schema)
     if isinstance(mechanism, str):
         return make_mechanism(mechanism, {})
+    if isinstance(mechanism, Trusted):
+        return mechanism.mechanism
     if isinstance(mechanism, type) or not hasattr(mechanism, "run"):
         raise ParameterError(
             f"mechanism must be a name or settings such as Independent(), got {told(mechanism)}", code="LW305"
+        )
+    if not is_known(mechanism):
+        kind = type(mechanism)
+        raise ParameterError(
+            f"{kind.__module__}.{kind.__qualname__} is no mechanism of Lapwing's, and its code would run beside the "
+            "private rows; give lapwing.Trusted(...) of it if you trust that code, and the certificate will say so",
+            code="LW312",
         )
     return cast("Mechanism", mechanism)
 

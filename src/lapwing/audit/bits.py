@@ -27,6 +27,11 @@ class RecordingBits:
         return drawn
 
     @property
+    def drawn(self) -> int:
+        """How many words were given."""
+        return sum(map(len, self._words))
+
+    @property
     def has_repeats(self) -> bool:
         """Whether a word came twice: by chance for n honest words less than once in 2^65 / n^2 runs."""
         words = np.sort(self._all())
@@ -84,6 +89,11 @@ class PlaybackBits:
     def __init__(self, words: np.ndarray) -> None:
         self._words = words
         self._next = 0
+
+    @property
+    def drawn(self) -> int:
+        """How many words were given."""
+        return self._next
 
     @property
     def left(self) -> int:

@@ -7,7 +7,8 @@ exponential mechanism draws from the recorded words on independent scores; every
 its delta. (2) The exact losses of all answers between D and D' add up to at most the claim, so do their costs and
 deltas, the certificate tells these, and no list shows a text that only one of the tables has. (3) The same answers on
 D' lead to the same questions. (4) Output, messages and error type are identical, also those of reading the table. (5)
-No secret bit comes before the debit, and no secret word comes twice.
+No secret bit comes before the debit, none before the transcript says that noise is drawn, and no secret word comes
+twice.
 """
 
 import contextlib
@@ -70,8 +71,10 @@ class Recording:
         Type and text of the error, or empty.
     certificate : Certificate or None
         None when the run failed.
-    is_paid_first : bool
-        Whether the debit came before the source of secret bits.
+    faults : tuple of str
+        What came in the wrong order: debit, secret bits, marks and records.
+    is_refused : bool
+        Whether answers were refused after their noise was drawn.
     """
 
     answers: tuple[Answer, ...]
@@ -79,7 +82,8 @@ class Recording:
     messages: str
     error: str
     certificate: Certificate | None
-    is_paid_first: bool
+    faults: tuple[str, ...]
+    is_refused: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,43 +224,56 @@ def examine_release(
     flags += [
         f"{what} differs when the same answers are replayed on the neighbour"
         for what in ("output", "messages", "error")
-        if getattr(recorded, what) != getattr(replayed, what)
+        # A refusal is an answer that replay does not know.
+        if getattr(recorded, what) != getattr(replayed, what) and not recorded.is_refused
     ]
     asked = frozenset(type(answer.question).__name__ for answer in recorded.answers)
     return Examined(tuple(flags), loss / claim, asked, is_released=recorded.certificate is not None)
 
 
-class _KeepAnswers:
-    """Keep every answer, also those of a run that fails later."""
+class _Journal:
+    """Stand for ledger and transcript, an audit is no release: keep the answers, and what came in the wrong order."""
 
-    __slots__ = ("answers",)
+    __slots__ = ("_bits", "_is_paid", "_settled", "answers", "faults", "is_refused")
 
-    def __init__(self, answers: Sequence[Answer]) -> None:
-        self.answers = list(answers)
-
-    def record(self, answers: Sequence[Answer]) -> None:
-        """Keep the answers."""
-        self.answers.extend(answers)
-
-
-class _Order:
-    """Debit nothing, an audit is no release; but remember whether the debit came before the secret bits."""
-
-    __slots__ = ("_bits", "_is_paid", "is_paid_first")
-
-    def __init__(self, bits: RecordingBits | PlaybackBits) -> None:
+    def __init__(self, bits: RecordingBits | PlaybackBits, recorded: Sequence[Answer]) -> None:
         self._bits = bits
         self._is_paid = False
-        self.is_paid_first = True
+        self._settled: int | None = 0  # words whose answers are recorded; None while more may be drawn
+        self.answers = list(recorded)
+        self.faults: list[str] = []
+        self.is_refused = False
 
     def debit(self) -> None:
         """Stand for the ledger entry."""
         self._is_paid = True
 
     def secret_bits(self) -> RecordingBits | PlaybackBits:
-        """Return the bits, and note where they were wanted too early."""
-        self.is_paid_first = self._is_paid
+        """Return the bits."""
+        if not self._is_paid:
+            self.faults.append("secret bits were made before the debit")
         return self._bits
+
+    def begin(self) -> None:
+        """Stand for the mark of a draw."""
+        self.check_settled()
+        self._settled = None
+
+    def record(self, answers: Sequence[Answer]) -> None:
+        """Keep answers."""
+        if self._settled is not None:
+            self.check_settled()
+        self._settled = self._bits.drawn
+        self.answers.extend(answers)
+
+    def refuse(self, _: str) -> None:
+        """Stand for a recorded refusal."""
+        self.is_refused = True
+
+    def check_settled(self) -> None:
+        """Note words that were drawn before the transcript said so, or that no record followed."""
+        if self._settled != self._bits.drawn:
+            self.faults.append("secret words were drawn outside of mark and record")
 
 
 def _read(data: object, settings: AuditedSettings, mode: Mode) -> _Reading:
@@ -283,24 +300,26 @@ def _run(
     recorded: Sequence[Answer] = (),
 ) -> Recording:
     """Run a release and keep everything that it shows."""
-    kept, order = _KeepAnswers(recorded), _Order(bits)
+    journal = _Journal(bits, recorded)
     output, error, certificate = b"", "", None
     with _captured() as messages:
         try:
             terms = _terms(source, settings)
-            places: dict[str, Any] = {"debit": order.debit, "sink": kept, "secret_bits": order.secret_bits}
+            places: dict[str, Any] = {"debit": journal.debit, "sink": journal, "secret_bits": journal.secret_bits}
             made = run(source, settings, terms, UNRECORDED, recorded=recorded, **places)
             certificate = made.certificate
             output = _bytes_of(made)
+            journal.check_settled()
         except (LapwingError, EOFError) as failure:
             error = f"{type(failure).__name__}: {failure}"
     return Recording(
-        answers=tuple(kept.answers),
+        answers=tuple(journal.answers),
         output=output,
         messages="".join(messages),
         error=error,
         certificate=certificate,
-        is_paid_first=order.is_paid_first,
+        faults=tuple(journal.faults),
+        is_refused=journal.is_refused,
     )
 
 
@@ -342,8 +361,8 @@ def _captured():  # type: ignore[no-untyped-def]  # noqa: ANN202
 
 
 def _account_flags(recorded: Recording, settings: AuditedSettings) -> list[str]:
-    """Compare the certificate with the answers that were given, and the debit with the secret bits."""
-    flags = [] if recorded.is_paid_first else ["secret bits were made before the debit"]
+    """Compare the certificate with the answers that were given; what came in the wrong order is flagged too."""
+    flags = list(recorded.faults)
     claim = settings.request.budget.amount
     spent = sum((answer.question.cost.amount for answer in recorded.answers), Fraction(0))
     if spent > claim:

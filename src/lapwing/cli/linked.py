@@ -154,7 +154,7 @@ def link(
 
 def _way_out(release: "LinkedRelease", ledger: Path | None, transcript: Path | None) -> str:
     """Say how to go on when the budget is spent and the files could not be written."""
-    from lapwing.release.transcript import transcripts_of  # noqa: PLC0415
+    from lapwing.release.holds import transcripts_of  # noqa: PLC0415
 
     entry = release.certificate.ledger
     if transcript is None and ledger is not None and entry is not None:

@@ -180,7 +180,7 @@ def _dictionaries(texts: Sequence[str]) -> dict[str, Path]:
 
 def _way_out(found: "LearnedDomain", book: "Book") -> str:
     """Say how to go on when the budget is spent and the files could not be written."""
-    from lapwing.release.transcript import transcripts_of  # noqa: PLC0415
+    from lapwing.release.holds import transcripts_of  # noqa: PLC0415
 
     entry = found.certificate.ledger
     transcript = book.path

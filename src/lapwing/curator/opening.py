@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from lapwing.budget.budget import Budget
+from lapwing.curator.desk import Desk
 from lapwing.curator.room import Room
 from lapwing.noise.bits import BitSource
 from lapwing.release.questions import Answer
@@ -49,7 +50,7 @@ def open_room(
     recorded: Sequence[Answer] = (),
     delta: Fraction = Fraction(0),
     most_cells: int | None = None,
-) -> Room:
+) -> Desk:
     """Debit the whole budget, and only then make the source of secret bits.
 
     Parameters
@@ -63,8 +64,8 @@ def open_room(
 
     Returns
     -------
-    Room
-        Ready to answer.
+    Desk
+        Where a room answers, which lasts as long as the desk.
 
     Notes
     -----
@@ -72,7 +73,7 @@ def open_room(
     wastes budget and leaks nothing.
     """
     debit()
-    return Room(
+    room = Room(
         source,
         schema,
         terms,
@@ -83,3 +84,4 @@ def open_room(
         delta=delta,
         most_cells=most_cells,
     )
+    return Desk(terms, room.ask)

@@ -9,6 +9,7 @@ from typing import Any, Final, NoReturn
 from lapwing.budget.budget import Budget
 from lapwing.curator.category_selection import answer_category_selection
 from lapwing.curator.cell_sums import answer_cell_sums
+from lapwing.curator.drawing import Drawing
 from lapwing.curator.linear_statistics import answer_linear_statistics
 from lapwing.curator.marginal_counts import answer_marginal_counts
 from lapwing.curator.plain import is_plain
@@ -19,7 +20,7 @@ from lapwing.curator.sparse_counts import answer_sparse_counts
 from lapwing.curator.split_decisions import answer_split_decisions
 from lapwing.curator.table_distances import answer_table_distances
 from lapwing.curator.tree_counts import answer_tree_counts
-from lapwing.errors import BudgetError, ParameterError
+from lapwing.errors import BudgetError, DataError, ParameterError
 from lapwing.noise.bits import BitSource
 from lapwing.release.category_selection import CategorySelection
 from lapwing.release.cell_sums import CellSums
@@ -82,10 +83,10 @@ class Room:
     -----
     Guarantee: the answers together are DP at ``budget`` in its notion, for the relation in ``terms``, except with
     probability ``delta``: every question's cost and delta are added up before any row is read, and a batch that would
-    pass either is refused whole.
+    pass either is refused whole. What was drawn is drawn once, however the run ends (`lapwing.curator.drawing`).
     """
 
-    __slots__ = ("_bits", "_budget", "_counted", "_delta", "_record", "_schema", "_sink", "_source", "_spent", "_terms")
+    __slots__ = ("_bits", "_budget", "_counted", "_delta", "_record", "_schema", "_source", "_spent", "_terms")
 
     def __init__(
         self,
@@ -104,8 +105,7 @@ class Room:
         self._schema = schema
         self._terms = terms
         self._budget = budget
-        self._bits = bits
-        self._sink = sink
+        self._bits = Drawing(bits, sink)
         self._record = list(recorded)
         self._delta = delta
         self._spent = Budget(budget.notion, budget.amount * 0)
@@ -129,28 +129,31 @@ class Room:
         for question in questions:
             self._check(question)
         self._charge(questions)
-        old = self._replayed(questions)
-        new = self._answered(questions[len(old) :])
-        if new:
-            self._sink.record(new)
-        return (*old, *new)
-
-    def _answered(self, questions: Sequence[Question]) -> tuple[Answer, ...]:
-        """Answer questions in order; neighbours of one kind share a pass over the rows."""
-        answers: list[Answer] = []
-        for kind, batch in groupby(questions, type):
-            asked: list[Any] = list(batch)
-            if kind is SelectWorst:
-                answers += answer_select_worst(asked, self._counted, self._terms, self._bits)
-            elif kind is LinearStatistics:
-                answers += answer_linear_statistics(asked, self._source, self._terms, self._bits, schema=self._schema)
-            elif kind is CategorySelection:
-                answers += answer_category_selection(asked, self._source, self._terms, self._bits, schema=self._schema)
-            elif kind in _ANSWERED:
-                answers += _ANSWERED[kind](asked, self._source, self._terms, self._bits)
-            else:
-                answers += answer_marginal_counts(asked, self._counted, self._terms, self._bits)
+        answers = list(self._replayed(questions))
+        for kind, batch in groupby(questions[len(answers) :], type):
+            answers += self._drawn(kind, list(batch))
         return tuple(answers)
+
+    def _drawn(self, kind: type[Question], asked: list[Any]) -> Sequence[Answer]:
+        """Answer questions of one kind, which share a pass over the rows, and record what was drawn."""
+        if self._bits.is_unrecorded:
+            raise DataError(
+                "the release ended while its noise was drawn, and answers nothing more; make a new one", code="LW615"
+            )
+        answers: Sequence[Answer]
+        with self._bits as bits:
+            if kind is SelectWorst:
+                answers = answer_select_worst(asked, self._counted, self._terms, bits)
+            elif kind is LinearStatistics:
+                answers = answer_linear_statistics(asked, self._source, self._terms, bits, schema=self._schema)
+            elif kind is CategorySelection:
+                answers = answer_category_selection(asked, self._source, self._terms, bits, schema=self._schema)
+            elif kind in _ANSWERED:
+                answers = _ANSWERED[kind](asked, self._source, self._terms, bits)
+            else:
+                answers = answer_marginal_counts(asked, self._counted, self._terms, bits)
+            bits.record(answers)
+        return answers
 
     def _check(self, question: Question) -> None:
         """Refuse a question that is outside the closed set or does not fit the schema."""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields, is_dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Protocol, cast, get_args, get_origin
 
@@ -34,9 +34,7 @@ from lapwing.schema.schemas import Schema
 class Mechanism(Protocol):
     """A published system: settings, and one run that asks, solves and returns a model.
 
-    A mechanism may also have a ``check(schema, budget, terms)``, which refuses from public numbers alone what it cannot
-    do, before anything is debited; and a ``caveat``: what its rows never keep, in plain words, for the certificate of
-    every table of two columns or more.
+    What it may have besides is in `Extras`; whatever its class, it is asked for.
     """
 
     name: ClassVar[str]
@@ -50,6 +48,63 @@ class Mechanism(Protocol):
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:
         """Return the questions that `run` would ask and the expected error, without any data."""
         ...
+
+
+class Extras(Protocol):
+    """What a mechanism may have besides; each is looked for by name, on a mechanism of any class."""
+
+    caveat: ClassVar[str]
+    """What its rows never keep, in plain words, for the certificate of every table of two columns or more."""
+
+    def check(self, schema: Schema, budget: Budget, terms: Terms) -> None:
+        """Refuse from public numbers alone what it cannot do, before anything is debited."""
+        ...
+
+    def statements(
+        self,
+        schema: Schema,
+        terms: Terms,
+        answers: Sequence[Answer],
+        model: ReleasedModel,
+        rng: np.random.Generator,
+    ) -> tuple[Statement, ...]:
+        """Return what is proved about the accuracy of a release."""
+        ...
+
+    def certified(
+        self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel
+    ) -> tuple[Statement, ...]:
+        """Return the first of its statements again, for a model that rules and public tables changed."""
+        ...
+
+    def assumptions(self) -> tuple[str, ...]:
+        """Return what its promise takes on the caller's word: sentences for the certificate."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Trusted:
+    """A mechanism that is not Lapwing's, of whose code the caller says that it may run beside the private rows.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Settings of a class of your own; derived from one of Lapwing's or not.
+
+    Notes
+    -----
+    It is handed a curator that answers questions, and no row; its budget is charged by the room as ever. But code in
+    the same process can look anywhere: so the certificate says whose code it was, and that it was trusted.
+
+    Examples
+    --------
+    >>> class Coarse(Independent):
+    ...     name = "Coarse"
+    >>> Trusted(Coarse(groups=4)).mechanism.groups
+    4
+    """
+
+    mechanism: Mechanism
 
 
 Kind = (
@@ -124,8 +179,8 @@ def make_mechanism(name: str, settings: Mapping[str, Any]) -> Mechanism:
 
 def settings_of(mechanism: Mechanism) -> dict[str, Any]:
     """Return a mechanism's settings as plain JSON values, as they come back from a file."""
-    names = (field.name for field in fields(mechanism))  # type: ignore[arg-type]
-    return {name: _plain(getattr(mechanism, name)) for name in names}
+    names = fields(mechanism) if is_dataclass(cast("object", mechanism)) else ()  # type: ignore[arg-type]
+    return {each.name: _plain(getattr(mechanism, each.name)) for each in names}
 
 
 def _plain(value: object) -> object:
@@ -170,8 +225,9 @@ def check_mechanism(mechanism: Mechanism, schema: Schema, budget: Budget, terms:
     ParameterError, CapacityError
         Of the mechanism.
     """
-    if isinstance(mechanism, PSMM | Grid | KDTree | Microaggregation | LinearStatistics | PrivateSampling):
-        mechanism.check(schema, budget, terms)
+    check = getattr(mechanism, "check", None)
+    if check is not None:
+        check(schema, budget, terms)
 
 
 def accuracy_statements(
@@ -194,9 +250,8 @@ def accuracy_statements(
     rng : numpy.random.Generator
         Public randomness for simulations.
     """
-    if isinstance(mechanism, PMM | PSMM | Grid | KDTree | Microaggregation | LinearStatistics | PrivateSampling):
-        return mechanism.statements(schema, terms, answers, model, rng)
-    return ()
+    statements = getattr(mechanism, "statements", None)
+    return () if statements is None else tuple(statements(schema, terms, answers, model, rng))
 
 
 def finished_statements(
@@ -224,15 +279,30 @@ def finished_statements(
     changed : float
         Share of the weight that these moved at most, from 0 to 1.
     """
-    certified: tuple[Statement, ...] = ()
-    if isinstance(mechanism, LinearStatistics):
-        certified = mechanism.certified(schema, terms, answers, model)
+    again = getattr(mechanism, "certified", None)
+    certified = () if again is None else again(schema, terms, answers, model)
     return (*certified, *after_finishing(stated[len(certified) :], changed))
 
 
 def assumptions(mechanism: Mechanism) -> tuple[str, ...]:
     """Return what the promise of a mechanism takes on the caller's word: sentences for the certificate."""
-    return mechanism.assumptions() if isinstance(mechanism, LinearStatistics) else ()
+    own = getattr(mechanism, "assumptions", None)
+    assumed = () if own is None else own()
+    if is_known(mechanism):
+        return tuple(assumed)
+    kind = name_in_files(mechanism)
+    return (f"the code of the mechanism {kind}, which is not Lapwing's, looks at nothing but answers", *assumed)
+
+
+def is_known(mechanism: object) -> bool:
+    """Return whether a mechanism is one of Lapwing's itself, and not of a class derived from one."""
+    return type(mechanism) in MECHANISMS.values()
+
+
+def name_in_files(mechanism: Mechanism) -> str:
+    """Return the name by which a file names a mechanism: nothing reads one of somebody else's back."""
+    kind = type(mechanism)
+    return mechanism.name if is_known(mechanism) else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _read(key: str, value: object, kind: object) -> object:

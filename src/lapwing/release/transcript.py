@@ -8,38 +8,49 @@ file. `lapwing resume` replays it free of charge.
 import json
 import os
 import re
-import sqlite3
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from lapwing.budget.ledger import Ledger
 from lapwing.errors import DataError
 from lapwing.release.begun import Begun, tell_begun
 from lapwing.release.container import MALFORMED
+from lapwing.release.holds import OWNER_ONLY, at_home, connect, hold_of, lock_of
 from lapwing.release.questions import Answer, answer_from_dict
 from lapwing.table.outputs import flush_folder
 
 FORMAT = 1
-_RELEASE_ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
-_OWNER_ONLY = 0o600
-_CREATION = threading.Lock()
-"""As that of the ledger's file: closing any descriptor of a file gives up all of the process's locks on it."""
+_REFUSED = re.compile(rb' \{"refused": "(LW[0-9]{3})"\}')
+_MARK = " "
+"""Begins a line of answers before their noise is drawn, and ends each line of them but the last (see `_draw_left`)."""
 
 
 class AnswerSink(Protocol):
     """Where the room records answers before it returns them."""
 
+    def begin(self) -> None:
+        """Make durable that noise is about to be drawn; what comes next is `record` or `refuse`, or the run is over."""
+        ...
+
     def record(self, answers: Sequence[Answer]) -> None:
         """Make the answers durable."""
+        ...
+
+    def refuse(self, code: str) -> None:
+        """Make durable that the answers were refused after their noise was drawn, and by which rule."""
         ...
 
 
 class NoTranscript:
     """Record nothing: a release without ledger or transcript cannot be resumed."""
 
+    def begin(self) -> None:
+        """Keep nothing."""
+
     def record(self, answers: Sequence[Answer]) -> None:
+        """Keep nothing."""
+
+    def refuse(self, code: str) -> None:
         """Keep nothing."""
 
     def close(self) -> None:
@@ -47,6 +58,37 @@ class NoTranscript:
 
     def discard(self) -> None:
         """Remove nothing."""
+
+
+class Watched:
+    """Pass everything on, and show answers to somebody once they are durable.
+
+    Parameters
+    ----------
+    sink : AnswerSink
+        Where answers become durable.
+    watch : callable
+        Gets each batch of new answers.
+    """
+
+    __slots__ = ("_sink", "_watch")
+
+    def __init__(self, sink: AnswerSink, watch: Callable[[Sequence[Answer]], None]) -> None:
+        self._sink = sink
+        self._watch = watch
+
+    def begin(self) -> None:
+        """Make durable that noise is about to be drawn."""
+        self._sink.begin()
+
+    def record(self, answers: Sequence[Answer]) -> None:
+        """Make the answers durable, then show them."""
+        self._sink.record(answers)
+        self._watch(answers)
+
+    def refuse(self, code: str) -> None:
+        """Make a refusal durable."""
+        self._sink.refuse(code)
 
 
 class TranscriptFile:
@@ -73,11 +115,19 @@ class TranscriptFile:
     def __init__(self, path: Path, hold: Path) -> None:
         self._path = path
         self._hold = hold
-        self._connection = _connect(hold)
+        self._connection = connect(hold)
+
+    def begin(self) -> None:
+        """Begin a line and wait for the disk."""
+        _append(self._path, _MARK, "ab")
 
     def record(self, answers: Sequence[Answer]) -> None:
         """Append one line per answer and wait for the disk."""
-        _append(self._path, "".join(json.dumps(answer.to_dict()) + "\n" for answer in answers), "ab")
+        _append(self._path, f"{_MARK}\n".join(json.dumps(answer.to_dict()) for answer in answers) + "\n", "ab")
+
+    def refuse(self, code: str) -> None:
+        """Write the refusal in the place of answers and wait for the disk."""
+        _append(self._path, json.dumps({"refused": code}) + "\n", "ab")
 
     def close(self) -> None:
         """Let go of the transcript, for another process to continue."""
@@ -86,7 +136,7 @@ class TranscriptFile:
     def discard(self) -> None:
         """Remove the transcript of a release that was refused before any answer."""
         self.close()
-        for each in (self._path, _lock_of(self._hold)):
+        for each in (self._path, lock_of(self._hold)):
             each.unlink(missing_ok=True)
 
 
@@ -110,7 +160,7 @@ def create_transcript(path: Path, header: Mapping[str, Any]) -> TranscriptFile:
     DataError
         If the file exists or cannot be written.
     """
-    hold = _hold_of(path, header)
+    hold = hold_of(path, header)
     tell_begun(_begun(path, hold, header, is_new=True))
     _append(path, json.dumps({"format": FORMAT, **header}) + "\n", "xb")
     return TranscriptFile(path, hold)
@@ -136,7 +186,8 @@ def continue_transcript(path: Path) -> tuple[TranscriptFile, dict[str, Any], tup
     Raises
     ------
     DataError
-        If the file cannot be read, is held by another process, or is no transcript.
+        If the file cannot be read, is held by another process, is no transcript, or if its release is over: it ended
+        after noise was drawn and before what was drawn was recorded.
     """
     if not path.is_file():
         raise DataError(f"there is no transcript {path}; give the file that the release wrote", code="LW610")
@@ -147,49 +198,39 @@ def continue_transcript(path: Path) -> tuple[TranscriptFile, dict[str, Any], tup
             "and repeat the call that made it",
             code="LW610",
         )
-    header = _at_home(path, _parse(path, lines)[0])
-    hold = _hold_of(path, header)
+    header = at_home(path, _parse(path, lines)[0])
+    hold = hold_of(path, header)
     transcript = TranscriptFile(path, hold)
     tell_begun(_begun(path, hold, header, is_new=False))
+    left = None
     try:
+        left = _draw_left(_read(path))
         length, lines = _whole_lines(path)
-        os.truncate(path, length)
-        return transcript, header, _parse(path, lines)[1]
+        if left is None:
+            os.truncate(path, length)
+            return transcript, header, _parse(path, lines)[1]
     except (OSError, DataError):
-        transcript.close()
+        left = None
+    transcript.close()
+    if left is not None:
+        raise _is_over(path, left)
     raise DataError(f"the transcript {path} changed or cannot be cut to whole lines; check its folder", code="LW613")
 
 
 def _whole_lines(path: Path) -> tuple[int, bytes]:
     """Read a file up to its last line end; what follows was torn by a crash."""
+    text = _read(path)
+    length = text.rfind(b"\n") + 1
+    return length, text[:length]
+
+
+def _read(path: Path) -> bytes:
+    """Read a file."""
     try:
-        text = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         reason = error.strerror
-    else:
-        length = text.rfind(b"\n") + 1
-        return length, text[:length]
     raise DataError(f"the transcript {path} cannot be read ({reason}); check the path", code="LW610")
-
-
-def _hold_of(path: Path, header: Mapping[str, Any]) -> Path:
-    """Return what is held: the transcript itself, or with a ledger the name beside it that all copies share.
-
-    A stranger may have written the header. What it says is held is therefore worked out from the release that it names,
-    and never taken as a path: a lock file is made nowhere but beside the transcript, or where Lapwing keeps its own.
-    """
-    records = header.get("records")
-    ledger = records.get("ledger") if isinstance(records, dict) else None
-    name = records.get("release_id") if isinstance(records, dict) else None
-    if ledger is None and "hold" not in header:
-        return Path(os.path.realpath(path))  # under a symbolic link it would have a second hold
-    if isinstance(ledger, str) and isinstance(name, str) and os.path.isabs(ledger) and _RELEASE_ID.fullmatch(name):
-        hold = transcripts_of(ledger) / f"{name}.jsonl"
-        if header.get("hold") == f"{ledger}.transcripts/{name}.jsonl":
-            return hold
-    raise DataError(
-        f"the header of the transcript {path} is damaged; give the file that the release wrote", code="LW610"
-    )
 
 
 def _begun(path: Path, hold: Path, header: Mapping[str, Any], *, is_new: bool) -> Begun:
@@ -197,101 +238,7 @@ def _begun(path: Path, hold: Path, header: Mapping[str, Any], *, is_new: bool) -
     records = header.get("records")
     known = records if isinstance(records, dict) else {}
     ledger, dataset, name = (known.get(key) for key in ("ledger", "dataset", "release_id"))
-    return Begun(transcript=path, lock=_lock_of(hold), ledger=ledger, dataset=dataset, release_id=name, is_new=is_new)
-
-
-def _at_home(path: Path, header: dict[str, Any]) -> dict[str, Any]:
-    """Return the header with the place where its ledger is now; a folder may have been moved with both in it."""
-    _hold_of(path, header)
-    records = header.get("records")
-    if not isinstance(records, dict) or records.get("ledger") is None or os.path.lexists(records["ledger"]):
-        return header
-    place = os.path.abspath(path.parent).removesuffix(".transcripts")
-    if transcripts_of(place) == Path(os.path.abspath(path.parent)) and _has_debit(place, records):
-        moved = {**records, "ledger": place}
-        return {**header, "records": moved, "hold": f"{place}.transcripts/{records['release_id']}.jsonl"}
-    raise DataError(
-        f"the ledger {records['ledger']} of the transcript {path} is not there, and no ledger beside the transcript "
-        "has its debit; put it back, or put the transcript into the folder LEDGER.transcripts where that ledger is now",
-        code="LW614",
-    )
-
-
-def _has_debit(ledger: str, records: Mapping[str, Any]) -> bool:
-    """Return whether a file is a ledger that has the debit of a release."""
-    if not os.path.isfile(ledger):
-        return False
-    book, dataset = Ledger.open(ledger), records.get("dataset")
-    return dataset in book.datasets() and book.find(dataset, records["release_id"]) is not None
-
-
-def transcripts_of(ledger: str | os.PathLike[str]) -> Path:
-    """Return the folder beside a ledger where its releases keep their transcripts and holds.
-
-    It goes by the file's own name: under a symbolic link a release would have a second hold, and an older copy of the
-    ledger that was put back would have no transcript beside it.
-
-    Parameters
-    ----------
-    ledger : path
-        The ledger, or a symbolic link to it.
-
-    Returns
-    -------
-    Path
-        It need not exist.
-
-    Examples
-    --------
-    >>> transcripts_of("budget.db").name
-    'budget.db.transcripts'
-    """
-    path = Path(ledger)
-    return Path(f"{os.path.realpath(path) if path.is_symlink() else path}.transcripts")
-
-
-def _lock_of(path: Path) -> Path:
-    """Return the file whose transaction is the hold."""
-    return Path(f"{path}.lock")
-
-
-def _connect(hold: Path) -> sqlite3.Connection:
-    """Open an exclusive transaction on the lock file, for as long as the connection lives."""
-    lock = _lock_of(hold)
-    _make_lock(lock)
-    code = "SQLITE_CANTOPEN"
-    try:
-        connection = sqlite3.connect(lock, timeout=0, isolation_level=None)
-    except sqlite3.Error:
-        pass
-    else:
-        try:
-            connection.execute("PRAGMA journal_mode = OFF")
-            connection.execute("BEGIN EXCLUSIVE")
-        except sqlite3.Error as error:
-            connection.close()
-            code = error.sqlite_errorname
-        else:
-            return connection
-    if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        raise DataError(f"the release {hold} is in use by another process; wait for it", code="LW612")
-    raise DataError(f"{lock} cannot be locked ({code}); make it and its folder writable, on a local disk", code="LW612")
-
-
-def _make_lock(lock: Path) -> None:
-    """Make a lock file, readable by its owner only, unless it is there; that is never opened here, see `_CREATION`."""
-    try:
-        with _CREATION:
-            os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_RDWR, _OWNER_ONLY))
-    except FileExistsError:
-        return
-    except OSError as error:
-        reason = error.strerror
-    else:
-        return
-    raise DataError(
-        f"{lock} cannot be made ({reason}); make sure that its folder is there and writable, with space", code="LW612"
-    )
+    return Begun(transcript=path, lock=lock_of(hold), ledger=ledger, dataset=dataset, release_id=name, is_new=is_new)
 
 
 def _parse(path: Path, text: bytes) -> tuple[dict[str, Any], tuple[Answer, ...]]:
@@ -299,7 +246,7 @@ def _parse(path: Path, text: bytes) -> tuple[dict[str, Any], tuple[Answer, ...]]
     header: dict[str, Any] = {}
     answers: tuple[Answer, ...] = ()
     try:
-        lines = [json.loads(line) for line in text.splitlines()]
+        lines = [json.loads(line) for line in text.splitlines() if _REFUSED.fullmatch(line) is None]
         header = dict(lines[0])
         answers = tuple(answer_from_dict(line) for line in lines[1:])
         known = header.get("format") == FORMAT
@@ -310,6 +257,49 @@ def _parse(path: Path, text: bytes) -> tuple[dict[str, Any], tuple[Answer, ...]]
             f"{path} is not a Lapwing transcript of format {FORMAT}; give the file that the release wrote", code="LW610"
         )
     return header, answers
+
+
+def is_over(path: Path) -> bool:
+    """Return whether noise was drawn whose answers a transcript does not have, so that nothing goes on from it.
+
+    Parameters
+    ----------
+    path : Path
+        The transcript; one that cannot be read says nothing.
+
+    Returns
+    -------
+    bool
+    """
+    try:
+        return _draw_left(_read(path)) is not None
+    except DataError:
+        return False
+
+
+def _draw_left(text: bytes) -> bytes | None:
+    """Return the last draw of which a transcript does not have all answers, if there is one: a refusal, or less.
+
+    A line of answers is begun before their noise is drawn, and each line of several but the last ends with a space; a
+    line that is neither is one of an earlier version that was torn by a crash.
+    """
+    whole, _, begun = text.rpartition(b"\n")
+    last = whole[whole.rfind(b"\n") + 1 :]
+    if begun.startswith(b" ") or last.endswith(b" "):
+        return begun
+    return last if _REFUSED.fullmatch(last) else None
+
+
+def _is_over(path: Path, left: bytes) -> DataError:
+    """Return the refusal to go on from a transcript."""
+    refused = _REFUSED.fullmatch(left)
+    code = None if refused is None else refused[1].decode()
+    how = "ended" if code is None else f"was refused by the rule {code} (see `lapwing explain {code}`)"
+    return DataError(
+        f"the release of the transcript {path} {how} after noise was drawn and before it was recorded, and no "
+        "other noise is drawn for the same budget; make a new release, which is debited anew",
+        code="LW615",
+    )
 
 
 def _append(path: Path, text: str, mode: str) -> None:
@@ -332,4 +322,4 @@ def _append(path: Path, text: str, mode: str) -> None:
 
 def _owned(path: str, flags: int) -> int:
     """Open a file that only its owner may read, if it is made here: it may hold half of a release."""
-    return os.open(path, flags, _OWNER_ONLY)
+    return os.open(path, flags, OWNER_ONLY)

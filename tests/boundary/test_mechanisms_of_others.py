@@ -1,0 +1,164 @@
+"""A mechanism gets a desk without a way to the rows; code that is not Lapwing's runs only where it is trusted."""
+
+import gc
+import pickle
+import types
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+import pytest
+
+import lapwing as lw
+from lapwing.budget.ledger import Ledger
+from lapwing.errors import CapacityError, LapwingError, ParameterError
+
+SCHEMA = {
+    "fields": [
+        {"name": "flag", "type": "boolean", "constraints": {"required": True}},
+        {"name": "kind", "type": "string", "categories": ["a", "b"]},
+    ]
+}
+DATA = pl.DataFrame({"flag": [True] * 70 + [False] * 30, "kind": ["a", "b"] * 50})
+
+
+class Derived(lw.Independent):
+    """One of Lapwing's with another run."""
+
+    seen: ClassVar[list] = []
+
+    def run(self, curator, schema, budget, rng):
+        Derived.seen.append(curator)
+        return lw.Independent.run(self, curator, schema, budget, rng)
+
+
+@dataclass(frozen=True)
+class Own:
+    """A mechanism by the written recipe, which refuses every table."""
+
+    name: ClassVar[str] = "Own"
+    summary: ClassVar[str] = "nothing"
+    relations: ClassVar[tuple] = ("add-remove",)
+
+    def check(self, schema, budget, terms):
+        raise CapacityError("this mechanism takes no table", code="LW501")
+
+    def run(self, curator, schema, budget, rng):
+        raise AssertionError("check came too late")
+
+
+def linked_call(mechanism):
+    """Refuse a foreign mechanism for one of two linked tables."""
+    people = {"fields": [{"name": "home", "type": "integer", "role": "identifier"}, *SCHEMA["fields"]]}
+    schema = {"parent": people, "child": people, "key": "home", "maxChildren": 2}
+    return lw.synthesize_linked(DATA, DATA, schema, epsilon=1, child_mechanism=mechanism)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda mechanism: lw.synthesize(DATA, SCHEMA, epsilon=1, mechanism=mechanism),
+        lambda mechanism: lw.Synthesizer(SCHEMA, epsilon=1, mechanism=mechanism).fit(DATA),
+        linked_call,
+    ],
+    ids=["synthesize", "Synthesizer", "synthesize_linked"],
+)
+def test_code_that_is_not_lapwings_is_refused_unless_it_is_trusted(call):
+    Derived.seen.clear()
+
+    with pytest.raises(ParameterError, match=r"Derived is no mechanism of Lapwing's.*give lapwing\.Trusted") as refused:
+        call(Derived())
+
+    assert refused.value.code == "LW312"
+    assert Derived.seen == []
+
+
+def test_the_certificate_says_whose_code_was_trusted():
+    release = lw.synthesize(DATA, SCHEMA, epsilon=1, mechanism=lw.Trusted(Derived()))
+    own = lw.synthesize(DATA, SCHEMA, epsilon=1, mechanism="Independent")
+
+    said = f"the code of the mechanism {Derived.__module__}.Derived, which is not Lapwing's"
+    assert release.certificate.assumed[0].startswith(said)
+    assert release.certificate.mechanism == f"{Derived.__module__}.Derived"
+    assert said in release.certificate.text()
+    assert not any("not Lapwing's" in each for each in own.certificate.assumed)
+
+
+def test_a_release_by_trusted_code_is_saved_and_reported_as_any_other(tmp_path):
+    lw.synthesize(DATA, SCHEMA, epsilon=1, mechanism=lw.Trusted(Derived()), seed=1).save(tmp_path / "m.lapwing")
+
+    loaded = lw.load(tmp_path / "m.lapwing")
+
+    assert loaded.sample(5).height == 5
+    assert loaded.certificate.mechanism == f"{Derived.__module__}.Derived"
+    assert "Derived" in repr(loaded)
+
+
+def test_a_release_by_trusted_code_is_not_taken_up_by_code_of_the_same_name(tmp_path):
+    path = tmp_path / "t.jsonl"
+    lw.synthesize(DATA, SCHEMA, epsilon=1, mechanism=lw.Trusted(Derived()), transcript=path)
+
+    with pytest.raises(LapwingError, match=r"there is no mechanism '.*\.Derived'"):
+        lw.resume(path, DATA)
+
+
+def test_what_a_mechanism_of_any_class_checks_is_checked_before_the_debit(tmp_path):
+    book = tmp_path / "budget.db"
+    Ledger.create_or_open(book).init("d", unit="pure", limit=2, relation="add-remove", privacy_unit="row")
+
+    with pytest.raises(CapacityError, match="takes no table"):
+        lw.synthesize(DATA, SCHEMA, epsilon=1, mechanism=lw.Trusted(Own()), ledger=book)
+
+    assert Ledger.open(book).balance("d").spent == 0
+
+
+_PASSED_BY = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType)
+
+
+def reachable(start):
+    """Return everything that attributes and parts lead to from an object, but for modules, classes and functions."""
+    found, left = {}, [start]
+    while left:
+        each = left.pop()
+        if id(each) in found or isinstance(
+            each, types.ModuleType | type | types.FunctionType | types.BuiltinFunctionType
+        ):
+            continue
+        found[id(each)] = each
+        left.extend(gc.get_referents(each))
+    return list(found.values())
+
+
+def test_no_attribute_of_what_a_mechanism_is_handed_leads_to_a_row():
+    Derived.seen.clear()
+    lw.synthesize(DATA, SCHEMA, epsilon=1, mechanism=lw.Trusted(Derived()))
+    (curator,) = Derived.seen
+
+    found = reachable(curator)
+
+    kinds = {type(each).__name__ for each in found}
+    assert "Terms" in kinds
+    assert not kinds & {"Room", "ExactTables", "SystemBits", "Drawing"}
+    assert not any(isinstance(each, np.ndarray | pl.DataFrame | pl.Series) for each in found)
+    assert [name for name in dir(curator) if not name.startswith("_")] == ["ask", "terms"]
+    with pytest.raises(AttributeError):
+        curator._source  # noqa: B018
+
+
+def test_the_walk_above_finds_the_rows_behind_the_room_itself():
+    from helpers.peeking import rows_behind
+
+    Derived.seen.clear()
+    lw.synthesize(DATA, SCHEMA, epsilon=1, mechanism=lw.Trusted(Derived()))
+
+    assert any(isinstance(each, np.ndarray) for each in reachable(rows_behind(Derived.seen[0])))
+
+
+def test_the_desk_can_be_neither_pickled_nor_shown():
+    Derived.seen.clear()
+    lw.synthesize(DATA, SCHEMA, epsilon=1, mechanism=lw.Trusted(Derived()))
+
+    assert repr(Derived.seen[0]) == "Desk(private)"
+    with pytest.raises(ParameterError, match="neither pickled nor copied"):
+        pickle.dumps(Derived.seen[0])
