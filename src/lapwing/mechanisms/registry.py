@@ -34,7 +34,12 @@ from lapwing.schema.schemas import Schema
 class Mechanism(Protocol):
     """A published system: settings, and one run that asks, solves and returns a model.
 
-    What it may have besides is in `Extras`; whatever its class, it is asked for.
+    It may also have a ``caveat``: what its rows never keep, in plain words, for the certificate of every table of two
+    columns or more; and the methods ``check(schema, budget, terms)``, which refuses from public numbers alone what it
+    cannot do, before anything is debited; ``statements(schema, terms, answers, model, rng)``, what is proved about the
+    accuracy of a release; ``certified(schema, terms, answers, model)``, the first of these again for a model that rules
+    and public tables changed; ``assumptions()``, what the promise takes on the caller's word. Each is looked for by
+    name, on a mechanism of any class.
     """
 
     name: ClassVar[str]
@@ -47,38 +52,6 @@ class Mechanism(Protocol):
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:
         """Return the questions that `run` would ask and the expected error, without any data."""
-        ...
-
-
-class Extras(Protocol):
-    """What a mechanism may have besides; each is looked for by name, on a mechanism of any class."""
-
-    caveat: ClassVar[str]
-    """What its rows never keep, in plain words, for the certificate of every table of two columns or more."""
-
-    def check(self, schema: Schema, budget: Budget, terms: Terms) -> None:
-        """Refuse from public numbers alone what it cannot do, before anything is debited."""
-        ...
-
-    def statements(
-        self,
-        schema: Schema,
-        terms: Terms,
-        answers: Sequence[Answer],
-        model: ReleasedModel,
-        rng: np.random.Generator,
-    ) -> tuple[Statement, ...]:
-        """Return what is proved about the accuracy of a release."""
-        ...
-
-    def certified(
-        self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel
-    ) -> tuple[Statement, ...]:
-        """Return the first of its statements again, for a model that rules and public tables changed."""
-        ...
-
-    def assumptions(self) -> tuple[str, ...]:
-        """Return what its promise takes on the caller's word: sentences for the certificate."""
         ...
 
 
