@@ -41,11 +41,11 @@ SUITE = {
     "ledger_file ledger_selections linear_statistics logarithms noise_proof_notes noise_samplers "
     "noise_selection_privacy plain_questions private_draw private_draw_privacy questions room select_worst "
     "selection_privacy selections_in_releases sparse_counts split_decisions table_distances transcript tree_counts "
-    "unnoticed_slips vector_questions vector_records",
-    "naive": "cells conversion damped_means linear_sensitivity noise noise_tails private_sampling select_worst "
+    "unnoticed_slips vector_questions vector_records weighted_draws",
+    "naive": "cells conversion damped_means linear_sensitivity noise_tails private_sampling select_worst "
     "table_distances vector_sensitivity",
     "property": "budget ledger noise_enclosures",
-    "statistical": "category_law cell_laws gibbs_law noise_laws selection_law weighted_draws",
+    "statistical": "category_law cell_laws gibbs_law exact_laws noise_laws selection_law",
     "boundary": "ledger_tampering one_debit_one_noise private_draw_replay",
 }
 FIELDS = ("file", "line", "kind", "before", "after", "verdict", "seconds", "by")

@@ -129,9 +129,7 @@ def multiple_exponents(multiples: NDArray[np.uint64], unit: Fraction) -> NDArray
     return exponents
 
 
-def accept_exp(
-    exponents: NDArray[np.int64], exact: Callable[[int], Fraction], bits: BitSource, slack: int = SLACK
-) -> NDArray[np.bool_]:
+def accept_exp(exponents: NDArray[np.int64], exact: Callable[[int], Fraction], bits: BitSource) -> NDArray[np.bool_]:
     """Accept each element with probability exp(-x) from its approximate exponent, exactly.
 
     Parameters
@@ -142,8 +140,6 @@ def accept_exp(
         The exact exponent x of an element, by its index.
     bits : BitSource
         Secret bits: one word per element, more for those that the filter leaves open.
-    slack : int, default 1024
-        In units of 2^-32; tests raise it, so that every element is left open.
 
     Returns
     -------
@@ -157,8 +153,8 @@ def accept_exp(
     heads = (words >> np.uint64(WORD_BITS - FILTER_BITS)).astype(np.int64)
     # [filter] heads <= 2^32 U < heads + 1: outside the slack the comparison of U with exp(-x) is settled.
     distance = heads - approximate_exp(np.minimum(exponents, EXPONENT_CLIP << EXPONENT_BITS))
-    accepted = distance < -slack
-    for index in np.flatnonzero(np.abs(distance) <= slack):
+    accepted = distance < -SLACK
+    for index in np.flatnonzero(np.abs(distance) <= SLACK):
         accepted[index] = decide(exact(int(index)), int(words[index]), bits)
     return accepted
 

@@ -38,7 +38,7 @@ class Table:
     """First words of the distribution values of a law.
 
     `words` is an ndarray of uint64, shape (n - 1,): floor(2^word_bits F_r). Words are 64 bits long; tests shorten them
-    to 8 bits, so that the refinement really happens.
+    to 1 or 3 bits, so that the refinement really happens.
     """
 
     law: Law
