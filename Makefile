@@ -10,10 +10,12 @@ in_dev = .venv-dev/bin/python -m
 PYTEST_ARGS ?= -n 2 --dist worksteal
 # Each worker has a core: libraries that start a thread for every core would wait for each other, busily.
 test check-full doctest: export OMP_NUM_THREADS := 1
+# The time of the last commit, so that two builds are one.
+package provenance: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct)
 MAKEFLAGS += --no-print-directory
 unexport PYTHONPATH
 
-.PHONY: demo test help check check-full oracle lowest latest pythons lint types contracts dead-code doctest docs man package changelog format lock clean
+.PHONY: demo test help check check-full oracle lowest latest pythons lint types contracts dead-code doctest docs man package provenance changelog format lock clean
 
 demo:  ## Make data from the bundled sample, and say what was spent and where the files are.
 	@$(bootstrap) run
@@ -91,8 +93,11 @@ package: .venv-dev  ## Build the wheel and the source archive into dist/, and co
 	@$(in_dev) pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
 		-r requirements/build.txt --target dist/.tools
 	PYTHONPATH=$(CURDIR)/dist/.tools $(in_dev) build --quiet --no-isolation --outdir dist
-	@rm -rf dist/.tools
 	@PYTHONPATH=tests .venv-dev/bin/python -m helpers.built_package dist
+
+BUILDER ?= urn:lapwing:builder:unnamed
+provenance: package  ## Build again from a clone, compare, and write dist/provenance.intoto.json; BUILDER=URI says who builds.
+	@PYTHONPATH=$(CURDIR)/dist/.tools .venv-dev/bin/python tools/provenance.py dist --builder "$(BUILDER)"
 
 changelog:  ## Fold the fragments into CHANGELOG.md: make changelog VERSION=0.2.0.
 	@$(or $(PYTHON),python3) tools/changelog.py "$(VERSION)" "$$(date +%Y-%m-%d)"
