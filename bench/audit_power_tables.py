@@ -1,6 +1,7 @@
 """The tables of docs/audit-power.md, from the figures: ``python bench/audit_power_tables.py``.
 
-Reads ``audit_power.csv``, ``audit_black_box.csv`` and ``mutants.csv`` in ``bench/results`` and prints Markdown.
+Reads ``audit_power.csv``, ``audit_black_box.csv``, ``tight_audit.csv``, ``recorded_play.csv`` and ``mutants.csv`` in
+``bench/results`` and prints Markdown.
 """
 
 import csv
@@ -9,7 +10,7 @@ from collections import defaultdict
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results"
-RARE = 0.1
+RARE = 0.04
 
 
 def rows_of(name: str):
@@ -51,13 +52,15 @@ def replay_tables():
 
 
 def black_box_table():
-    """Print what runs certify of planted bugs in questions."""
+    """Print what runs certify of planted bugs in questions, where the fewest runs do not see them."""
     rows = rows_of("audit_black_box.csv")
     runs = sorted({int(row["runs"]) for row in rows})
     lines = []
     for key, same in grouped(rows, "question", "label", "relation", "max_rows", "notion", "bug").items():
         question, _, relation, max_rows, notion, bug = key
         found = {int(row["runs"]): row for row in same}
+        if found[runs[0]]["is_seen"] == "True":
+            continue
         bounds = [bound_of(found.get(number)) for number in runs]
         lines.append([question, f"{relation}, {max_rows}", notion, f"`{bug}`", same[0]["claim"], *bounds])
     table(["question", "neighbours", "notion", "bug", "claim", *[f"{number:,} runs" for number in runs]], lines)
@@ -68,6 +71,29 @@ def bound_of(row: dict[str, str] | None):
     if row is None:
         return ""
     return f"**{row['certified']}**" if row["is_seen"] == "True" else row["certified"]
+
+
+def tight_table():
+    """Print what is certified of whole releases."""
+    lines = []
+    for row in rows_of("tight_audit.csv"):
+        claim = ("ε" if row["notion"] == "pure" else "μ") + f" {float(row['claimed']):.3f}"
+        notion = "pure" if row["notion"] == "pure" else f"zCDP, δ {float(row['delta']):.0e}".replace("e-0", "e-")
+        bounds = [f"{float(row[name]):.3f}" for name in ("certified_answers", "certified_model")]
+        share = f"{float(row['exact_share']):.0%}".replace("%", " %")
+        lines.append([row["mechanism"], notion, claim, share, *bounds, f"{int(row['runs']):,}", row["seconds"]])
+    heads = ["mechanism", "ε = 1", "claim", "exact loss", "answers show", "model shows", "runs on each", "CPU s"]
+    table(heads, lines)
+
+
+def recorded_table():
+    """Print the largest epsilon that record and play finds."""
+    lines = []
+    for (mechanism,), rows in grouped(rows_of("recorded_play.csv"), "mechanism").items():
+        kinds = grouped(rows, "relation", "delta").values()
+        lines.append([mechanism, *(f"{max(float(row['epsilon']) for row in same):.3f}" for same in kinds)])
+    heads = [f"{relation}, {kind}" for relation in ("add-remove", "replace-one") for kind in ("pure", "zCDP")]
+    table(["mechanism", *heads], lines)
 
 
 def mutant_table():
@@ -96,4 +122,6 @@ def mutant_table():
 if __name__ == "__main__":
     replay_tables()
     black_box_table()
+    tight_table()
+    recorded_table()
     mutant_table()
