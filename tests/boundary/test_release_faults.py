@@ -116,7 +116,8 @@ def sets_of(server: Server, scene: Scene, names: tuple[str, ...]) -> list[dict[s
         copy = Scene(scene.folder / f"alone-{name}")
         copy.folder.mkdir()
         command = ["resume", str(scene.folder / name), str(scene.folder / "data.csv"), *copy.outputs]
-        assert server.run(command)["status"] == 0
+        done = server.run(command)
+        assert done["status"] == 0, done["said"]
         found.append(copy.files())
     return found
 
@@ -139,15 +140,20 @@ def test_two_releases_into_the_same_files_leave_one_whole_set(server: Server, tm
         assert scene.files() in sets_of(server, scene, ("a.jsonl", "b.jsonl"))
 
 
-def interleaved(server: Server, folder: Path, number: int, plant: str | None = None) -> list[str]:
-    """Pause a release at one call, let another one run meanwhile, and return what is wrong at the end."""
+def interleaved(server: Server, folder: Path, number: int, plant: str | None = None) -> list[str] | None:
+    """Pause a release at one call, let another one run meanwhile, and say what is wrong; None if it was over before."""
     scene = new_scene(folder / "scene")
     stop = {"number": number, "among": "files", "act": "pause"}
     other = scene.synthesize("b.jsonl")
     done = server.run(scene.synthesize("a.jsonl"), traced=True, stop=stop, meanwhile=other, plant=plant)
-    found = [] if (done["status"], done["others"]) == (0, [0]) else [done["said"]]
-    found += mixed(scene.files(), sets_of(server, scene, ("a.jsonl", "b.jsonl")))
-    found += hidden(scene)
+    found: list[str] | None
+    if (done["status"], done["others"]) == (0, [0]):
+        found = mixed(scene.files(), sets_of(server, scene, ("a.jsonl", "b.jsonl")))
+        found += hidden(scene)
+    elif (done["status"], done["others"]) == (0, []):
+        found = None
+    else:
+        found = [f"statuses {done['status']} and {done['others']}: {done['said']}"]
     shutil.rmtree(scene.folder)
     return found
 
@@ -162,10 +168,11 @@ def naming(server: Server, folder: Path, plant: str | None = None) -> list[int]:
 def test_a_release_that_runs_while_another_names_its_files_mixes_nothing(tracer: Server, tmp_path: Path) -> None:
     numbers = naming(tracer, tmp_path)
 
-    found = [wrong for number in numbers for wrong in interleaved(tracer, tmp_path, number)]
+    found = [interleaved(tracer, tmp_path, number) for number in numbers]
 
-    assert len(numbers) > 5
-    assert found == []
+    raced = [each for each in found if each is not None]
+    assert len(raced) > 3  # a run may take a call or two fewer than the one that was looked at
+    assert raced == [[]] * len(raced)
 
 
 def test_files_that_are_named_without_waiting_are_seen_to_mix(tracer: Server, tmp_path: Path) -> None:
@@ -173,7 +180,7 @@ def test_files_that_are_named_without_waiting_are_seen_to_mix(tracer: Server, tm
 
     found: list[str] = []
     for number in reversed(numbers):
-        found += interleaved(tracer, tmp_path, number, "no_waiting")
+        found += interleaved(tracer, tmp_path, number, "no_waiting") or []
         if any("a certificate beside files" in each for each in found):
             break
 

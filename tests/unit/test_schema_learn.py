@@ -156,10 +156,12 @@ def test_codes_fold_into_beginnings_that_are_frequent():
     codes = pl.DataFrame({"code": ["B1"] * 500 + rare + [f"C{rng.integers(10**9)}"]})
     draft = {"draft": True, "fields": [field("code", "string", hierarchy={"prefixes": [1]})]}
 
-    found = lw.Schema.learn(codes, draft, epsilon=1, delta="1e-6").field("code")
+    found = [lw.Schema.learn(codes, draft, epsilon=1, delta="1e-6").field("code") for _ in range(12)]
 
-    assert set(found.categories) == {"B1", "A", "(other)"}
-    assert found.folds == (1,)
+    assert {frozenset(each.categories) - {"B"} for each in found} == {frozenset({"B1", "A", "(other)"})}
+    # Noise alone lists "B", under which nothing else is, with at most 5 %: five times or more in 12 with .0002.
+    assert sum("B" in each.categories for each in found) < 5
+    assert {each.folds for each in found} == {(1,)}
 
 
 def test_people_with_many_rows_are_cut_and_the_noise_is_for_all_their_rows(tmp_path):
