@@ -166,6 +166,8 @@ class Stop:
     ----------
     number : int
         Which call, from 1.
+    since : str
+        Name of a file: the first call about it is number 1. How many calls come before it may depend on the noise.
     among : {"all", "changes", "files"}
         Which calls are counted: all; those that change something or read random bytes; or those that change files.
     act : {"kill", "error", "interrupt", "pause"}
@@ -176,6 +178,7 @@ class Stop:
     """
 
     number: int
+    since: str = ""
     among: Literal["all", "changes", "files"] = "changes"
     act: Literal["kill", "error", "interrupt", "pause"] = "kill"
     error: int = 0
@@ -309,7 +312,7 @@ class _Follower:
             self.trace.calls.append(call)
         self.begun[thread] = call
         stop = self.stop
-        if stop is None or not _counts(stop, call):
+        if stop is None or not _counts(stop, call, self.trace.made):
             return 0
         self.trace.made += 1
         if self.trace.made != stop.number:
@@ -359,8 +362,10 @@ class _Follower:
             return
 
 
-def _counts(stop: Stop, call: Call | None) -> bool:
-    """Return whether a call is one of those that a stop counts."""
+def _counts(stop: Stop, call: Call | None, made: int) -> bool:
+    """Return whether a call is one of those that a stop counts, after so many others."""
+    if made == 0 and stop.since and (call is None or os.path.basename(call.path) != stop.since):
+        return False
     if stop.among == "all":
         return True
     if call is None or not call.changes:
