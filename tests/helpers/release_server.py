@@ -50,13 +50,18 @@ def worker(arguments: list[str], plant: str | None, says: int) -> Callable[[], i
 
 
 def spawn(work: Callable[[], int]) -> int:
-    """Start a child and return its number."""
+    """Start a child and return its number; Ctrl-C before its work began ends it as later."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     child = os.fork()
     if child:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         return child
     status = 1
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         status = work()
+    except KeyboardInterrupt:
+        status = 130
     finally:
         os._exit(status)
 
