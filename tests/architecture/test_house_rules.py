@@ -134,6 +134,41 @@ def test_a_planted_banned_name_is_found(tmp_path: Path, code: str) -> None:
     assert len(house_rules.banned_names(tmp_path)) == 1
 
 
+def test_rows_are_counted_and_summed_in_64_bits() -> None:
+    assert house_rules.narrow_numbers(PACKAGE) == []
+
+
+@pytest.mark.parametrize("name", ["curator/planted.py", "table/counting.py"])
+@pytest.mark.parametrize("code", ["np.zeros(3, dtype=np.int32)\n", "sums.astype('float32')\n", "np.single(3)\n"])
+def test_a_planted_narrow_number_is_named(tmp_path: Path, name: str, code: str) -> None:
+    planted(tmp_path, name, code)
+
+    assert len(house_rules.narrow_numbers(tmp_path)) == 1
+
+
+def test_nothing_that_meets_private_rows_writes_a_file() -> None:
+    assert house_rules.writing_readers(PACKAGE) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import tempfile\n",
+        "from shutil import copyfile\n",
+        "np.savez(place, **codes)\n",
+        "frame.write_ipc(place)\n",
+        "query.sink_parquet(place)\n",
+        "open(place, 'wb')\n",
+        "json.dump(rows, file)\n",
+    ],
+)
+@pytest.mark.parametrize("name", ["table/planted.py", "curator/planted.py"])
+def test_a_planted_reader_that_writes_is_named(tmp_path: Path, name: str, code: str) -> None:
+    planted(tmp_path, name, code)
+
+    assert len(house_rules.writing_readers(tmp_path)) == 1
+
+
 def test_only_the_front_door_may_make_a_generator(tmp_path: Path) -> None:
     code = "import numpy as np\nrng = np.random.default_rng(np.random.SeedSequence(1))\n"
     planted(tmp_path, "api/planted.py", code)

@@ -87,6 +87,14 @@ def _polars(cells, kind):
     return pl.Series(cells, dtype=dtypes[kind])
 
 
+def _polars_categories(cells, kind):
+    return pl.Series(cells, dtype=pl.Categorical) if kind == "texts" else None
+
+
+def _polars_enum(cells, kind):
+    return pl.Series(cells, dtype=pl.Enum(sorted({*cells} - {None}))) if kind == "texts" else None
+
+
 def _arrow(cells, kind):
     found = arrow_type(kind)
     return (
@@ -141,6 +149,8 @@ CONTAINERS = {
     "pandas with categories": _make(_pandas_category, lambda d, _: pd.DataFrame(d)),
     "pandas with Arrow columns": _make(_pandas_arrow, lambda d, _: pd.DataFrame(d)),
     "Polars": _make(_polars, lambda d, _: pl.DataFrame(d)),
+    "Polars with categories": _make(_polars_categories, lambda d, _: pl.DataFrame(d)),
+    "Polars with an enum": _make(_polars_enum, lambda d, _: pl.DataFrame(d)),
     "Polars lazy": _make(_polars, lambda d, _: pl.DataFrame(d).lazy()),
     "PyArrow": _make(_arrow, lambda d, _: pa.table(d)),
     "PyArrow with dictionaries": _make(_arrow_dictionary, lambda d, _: pa.table(d)),

@@ -12,6 +12,15 @@ MAX_ROOM_LINES = 900
 BROAD = {"Exception", "BaseException"}
 BANNED_MODULES = {"importlib", "pickle", "random", "secrets"}
 BANNED_CALLS = {"__import__", "eval", "exec"}
+NARROW = {f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32)} | {"float16", "half", "single"}
+COUNTED = ("curator/", "table/counting.py", "table/distributed.py", "table/dask_source.py", "table/exact_tables.py")
+"""Where counts and sums of rows are made: half of 64 bits would wrap, or round, on large tables alone."""
+OF_ROWS = ("table/", "curator/", "internal/", "anonymous/")
+OF_FILES = {"table/writers.py", "table/outputs.py", "table/staging.py"}
+"""Files of rows out are written there, under the names that the user gave."""
+WRITING = {"tempfile", "shutil", "mmap", "memmap", "save", "savez", "savez_compressed", "savetxt", "tofile", "dump"} | {
+    f"write_{kind}" for kind in ("avro", "bytes", "csv", "feather", "ipc", "json", "ndjson", "parquet", "text")
+}
 GENERATOR_MAKERS = {"numpy.random.default_rng", "numpy.random.SeedSequence"}
 
 
@@ -145,6 +154,43 @@ def _mentions(node: ast.AST) -> list[str]:
             return [name]
         case ast.Attribute(value=ast.Attribute(value=ast.Name(id="np" | "numpy"), attr="random"), attr=name):
             return [f"numpy.random.{name}"]
+    return []
+
+
+def narrow_numbers(package: Path) -> list[str]:
+    """Return ``file:line: name`` for every number type of less than 64 bits that is named where rows are counted."""
+    files = [path for path in python_files(package) if path.relative_to(package).as_posix().startswith(COUNTED)]
+    named = [
+        (path, node.lineno, node.attr if isinstance(node, ast.Attribute) else str(node.value))
+        for path in files
+        for node in ast.walk(syntax(path))
+        if isinstance(node, ast.Attribute | ast.Constant)
+    ]
+    return [f"{path.relative_to(package)}:{line}: {name}" for path, line, name in named if name in NARROW]
+
+
+def writing_readers(package: Path) -> list[str]:
+    """Return ``file:line: name`` for everything that writes files and is named where private rows pass."""
+    found = []
+    for path in python_files(package):
+        name = path.relative_to(package).as_posix()
+        if name.startswith(OF_ROWS) and name not in OF_FILES:
+            uses = {(node.lineno, each) for node in ast.walk(syntax(path)) for each in _writers_in(node)}
+            found += [f"{name}:{line}: {each}" for line, each in sorted(uses)]
+    return found
+
+
+def _writers_in(node: ast.AST) -> list[str]:
+    """Return the names of a node that write files, or make some."""
+    match node:
+        case ast.Import(names=names):
+            return [alias.name for alias in names if alias.name in WRITING]
+        case ast.ImportFrom(module=str() as module):
+            return [module] if module in WRITING else []
+        case ast.Attribute(attr=name):
+            return [name] if name in WRITING or name.startswith(("sink_", "to_parquet", "to_csv")) else []
+        case ast.Call(func=ast.Name(id="open"), args=[_, ast.Constant(value=str() as mode)]):
+            return ["open"] if set(mode) & set("wax+") else []
     return []
 
 

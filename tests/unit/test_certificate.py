@@ -222,13 +222,13 @@ def test_the_text_of_a_zcdp_release_gives_epsilon_at_several_deltas():
 
 def test_the_text_leaves_out_pairs_whose_delta_is_hardly_another_and_the_file_keeps_them():
     asked = Fraction(1, 10**9)
-    near = ((asked * 5, Fraction(1)), (asked, Fraction(3)), (asked * 10, Fraction(2)), (asked / 9, Fraction(4)))
+    near = ((asked * 5, Fraction(6)), (asked, Fraction(3)), (asked * 10, Fraction(5)), (asked / 9, Fraction(7)))
     found = _zcdp(epsilons=near)
 
     price = next(line for line in found.text().splitlines() if line.startswith("Cost: "))
 
     assert "epsilon 3 at delta 1e-09 (rho 0.1)" in price
-    assert price.endswith("; epsilon 2 at delta 1e-08.")
+    assert price.endswith("; epsilon 5 at delta 1e-08.")
     assert price.count(" at delta ") == 2
     assert len(found.to_dict()["epsilons"]) == 4
 

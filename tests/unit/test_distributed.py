@@ -12,6 +12,7 @@ from lapwing.schema.groupings import identity
 from lapwing.schema.schemas import PrivacyUnit, Schema
 from lapwing.table import distributed
 from lapwing.table.counting import KeyedColumn, count_keys, count_tables
+from lapwing.table.dask_source import cells_of_parts
 from lapwing.table.distributed import (
     RowCoder,
     UnitRows,
@@ -180,3 +181,13 @@ def test_workers_take_fewer_rows_of_wide_tables():
     assert part_rows(1) == 2**16
     assert part_rows(128) == 2**15
     assert part_rows(10**6) == 2**12
+
+
+def test_counts_of_parts_may_be_as_large_as_64_bits_hold():
+    flag = identity(Field(name="flag", type="boolean", required=True).domain)
+    parts = [(np.array([1]), np.array([2**31 - 1])), (np.array([1]), np.array([2**40]))]
+    keys = [(np.array([[7]], dtype=np.uint64), counts) for _, counts in parts]
+
+    assert tables_of_cells([(("flag", flag),)], parts)[0].tolist() == [0, 2**31 - 1 + 2**40, 0][: flag.groups]
+    assert keys_of_parts(keys, 1)[1].tolist() == [2**31 - 1 + 2**40]
+    assert [each.tolist() for each in cells_of_parts(parts)] == [[1], [2**31 - 1 + 2**40]]

@@ -7,6 +7,8 @@ from helpers.containers import CONTAINERS
 from helpers.naive_codes import naive_code
 from helpers.nasty_cells import CELLS, FIELDS, UNWRITTEN
 from lapwing.schema.schemas import Schema
+from lapwing.table.cells import texts
+from lapwing.table.codec import encode
 from lapwing.table.source import code_table
 
 
@@ -31,3 +33,14 @@ def test_nasty_cells_have_the_same_codes_in_every_kind_of_table(container, kind,
         ]
         assert wrong == [], field.name
         assert codes.dtype == field.domain.dtype
+
+
+@pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)
+def test_a_text_has_the_same_code_whatever_most_cells_beside_it_say(field):
+    cells = [cell for cell in CELLS["texts"] if cell is None or len(cell) < 100]
+    alone = [encode(texts([cell]), field)[0] for cell in cells]
+
+    for most in cells:
+        beside = encode(texts([*cells, *[most] * (2 * len(cells))]), field)[: len(cells)]
+
+        assert beside.tolist() == alone

@@ -19,6 +19,7 @@ from lapwing.release.kept_rules import KeptRule, kept_rules_from, rule_lines
 from lapwing.release.kept_tables import KeptTable, kept_tables_from, table_lines, weight_lines
 from lapwing.release.plain import at_least, rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.release.protection import ROW, origin_lines, protection_lines, unit_field
+from lapwing.release.stated_pairs import check_pairs
 from lapwing.release.terms import Relation, Terms
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.scalars import visible
@@ -212,12 +213,7 @@ class Certificate:
         limit = self.requested_epsilon if is_pure else self.requested_rho
         if limit is not None and self.total.amount > limit:
             raise _refused(f"the release cost {self.total.amount}, more than the {limit} that was requested")
-        if is_pure and self.epsilons:
-            raise _refused("a pure release has one epsilon at every delta; leave the list of epsilons out")
-        if not all(0 < delta < 1 and epsilon >= 0 for delta, epsilon in self.epsilons):
-            raise _refused("epsilons of a certificate need delta in (0, 1) and epsilon of at least 0")
-        if not 0 <= self.delta < 1 or any(delta < self.delta for delta, _ in self.epsilons):
-            raise _refused("the delta of a certificate must be part of the delta of each of its epsilons")
+        check_pairs(self.epsilons, self.total, self.delta, (self.requested_epsilon, self.requested_delta))
 
     @property
     def together(self) -> Together | None:

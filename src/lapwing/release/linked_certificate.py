@@ -10,6 +10,7 @@ from lapwing.errors import ParameterError
 from lapwing.release.certificate import Certificate, LedgerEntry
 from lapwing.release.domain_cost import pairs_to_dict, told_pairs
 from lapwing.release.plain import at_least, rational_text, read_key, read_list, read_optional, read_rational
+from lapwing.release.stated_pairs import check_pairs
 from lapwing.schema.scalars import visible
 
 FORMAT = 1
@@ -78,6 +79,7 @@ class LinkedCertificate:
             raise ParameterError(
                 "the parts of a linked release cost more than, or in other terms than, was requested", code="LW621"
             )
+        check_pairs(self.epsilons, self.total, Fraction(0), (self.requested_epsilon, self.requested_delta))
 
     @property
     def total(self) -> Budget:
