@@ -59,16 +59,16 @@ EXITS = (
 
 
 class EndingBits:
-    """Words of the system, but a given call ends the run."""
+    """The words of `calls_of`, but a given call ends the run."""
 
     def __init__(self, call, error):
-        self.left, self.error = call, error
+        self.left, self.error, self.bits = call, error, SeededBits(1)
 
     def words(self, count):
         if self.left == 0:
             raise self.error
         self.left -= 1
-        return SystemBits().words(count)
+        return self.bits.words(count)
 
 
 class EndingRecord:
