@@ -78,7 +78,7 @@ def test_a_lone_item_or_thread_is_the_callers(items, threads):
 
 
 SURPRISED = """
-import gc, sys, time
+import gc, sys, _thread, time
 from lapwing.table import threads
 
 threads._LONGEST_WAIT = 0.01
@@ -106,16 +106,22 @@ def run(at):
         assert list(threads.in_order(work, range(4), threads=2)) == [0, 1, 2, 3]
     except KeyboardInterrupt:
         return True
-    except RuntimeError as error:
-        assert "release unlocked lock" in str(error)  # Python's own threads, interrupted while they start
-        return True
     finally:
         sys.setprofile(None)
     return events > at
 
+def stays():
+    until = time.monotonic() + 10
+    while _thread._count() and time.monotonic() < until:
+        time.sleep(0.001)
+    return _thread._count()
+
 at = 1
 while left() or run(at):
+    gc.collect()
+    assert not stays()
     at += 1
+left()
 print(at)
 """
 
@@ -144,6 +150,26 @@ def test_an_iterator_that_ends_in_one_of_its_own_threads_as_garbage_may_waits_fo
     is_left.set()
 
     assert is_closed.wait(20)
+
+
+FORKED = """
+import os
+from lapwing.table.threads import in_order
+
+left = in_order(abs, range(9), threads=2)
+next(left)
+child = os.fork()
+left.close()
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+else:
+    os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_waits_for_no_thread_of_the_other():
+    subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], timeout=30, check=True)
 
 
 def test_there_is_always_a_thread_to_use():

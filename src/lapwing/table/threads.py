@@ -4,8 +4,10 @@ NumPy and Polars let other threads run while they compute, so that threads share
 fixed number of chunks is in memory at a time, whatever the length of the table.
 """
 
+import _thread
 import itertools
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -86,7 +88,9 @@ def in_order(
         while begun:
             yield begun.popleft().result()
     finally:
-        crew.stop()  # first, so that a thread that ends early begins no other call
+        # Plain steps, not a function of ours, on whose entry an interrupt could leave the threads to wait for ever.
+        crew.is_stopped = True  # first, so that a thread that ends early begins no other call
+        crew.calls.put(None)
         if is_over is not None:
             is_over.set()
         crew.wait()
@@ -139,53 +143,56 @@ class _Call(Generic[S, T]):
 
 
 class _Crew(Generic[S, T]):
-    """Threads that make calls in the order in which they are begun."""
+    """Threads that make calls in the order in which they are begun.
 
-    __slots__ = ("_calls", "_is_stopped", "_last", "_members", "_most", "_work")
+    They are started by one call of Python's lowest level. ``threading.Thread`` waits until its thread says that it has
+    begun: an interrupt in the middle of that may leave a lock for which the thread, or each later one, waits for ever.
+    """
+
+    __slots__ = ("_begun", "_last", "_members", "_most", "_process", "_work", "calls", "is_stopped")
 
     def __init__(self, work: Callable[[S], T], most: int) -> None:
-        self._work, self._most = work, most
-        self._calls: SimpleQueue[_Call[S, T] | None] = SimpleQueue()
-        self._members: list[tuple[threading.Thread, threading.Lock]] = []
-        self._is_stopped = False
+        self._work, self._most, self._begun = work, most, 0
+        self._process = os.getpid()
+        self.calls: SimpleQueue[_Call[S, T] | None] = SimpleQueue()  # after None, which stays in it, nothing is taken
+        self.is_stopped = False
+        self._members: list[tuple[int, threading.Lock]] = []
         self._last: _Call[S, T] | None = None
 
     def begin(self, item: S) -> _Call[S, T]:
         """Have a call made; another thread is started while there are fewer than allowed and the last call is open."""
         call = _Call(self._work, item)
-        self._calls.put(call)
-        if len(self._members) < self._most and (self._last is None or self._last.is_open()):
-            is_gone = threading.Lock()
-            is_gone.acquire()
+        self.calls.put(call)
+        if self._begun < self._most and (self._last is None or self._last.is_open()):
+            self._begun += 1
             # No process waits at its end for a thread whose iterator was left: one that works on nothing else matters.
-            thread = threading.Thread(target=self._serve, args=(is_gone,), name="lapwing-in-order", daemon=True)
-            thread.start()
-            self._members.append((thread, is_gone))
+            _thread.start_new_thread(self._serve, ())
         self._last = call
         return call
 
-    def _serve(self, is_gone: threading.Lock) -> None:
+    def _serve(self) -> None:
+        is_gone = threading.Lock()
+        is_gone.acquire()
+        # Before it looks whether all has been stopped: a thread that `wait` does not see makes no call.
+        self._members.append((threading.get_ident(), is_gone))
         try:
-            while (call := self._calls.get()) is not None:
-                if not self._is_stopped:
+            while (call := self.calls.get()) is not None:
+                if not self.is_stopped:
                     call.run()
                 del call  # or its rows would stay while the next one is waited for
+            self.calls.put(None)  # for the next thread
         finally:
             is_gone.release()
 
-    def stop(self) -> None:
-        """Begin no other call."""
-        self._is_stopped = True
-        for _ in range(self._most):
-            self._calls.put(None)
-
     def wait(self) -> None:
         """Wait until the calls that are being made have ended; a thread that stops itself waits for nobody."""
-        if any(thread.ident == threading.get_ident() for thread, _ in self._members):
+        members = list(self._members)
+        # In a process that was forked there are no other threads.
+        if self._process != os.getpid() or any(ident == threading.get_ident() for ident, _ in members):
             return
-        for thread, is_gone in self._members:
-            # In a process that was forked there are no other threads, whatever they held before.
-            while thread.is_alive() and not is_gone.acquire(timeout=_LONGEST_WAIT):
+        for _, is_gone in members:
+            # Nor does another thread go on once the process is at its end.
+            while not sys.is_finalizing() and not is_gone.acquire(timeout=_LONGEST_WAIT):
                 pass
 
 
