@@ -1,6 +1,7 @@
 """Read text cells as numbers and moments: one grammar for every source, and no text that raises."""
 
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from typing import Final
 
 import numpy as np
@@ -13,6 +14,7 @@ DAY_MICROSECONDS: Final = 86_400_000_000
 
 _SPACES: Final = " \t\r\n"
 _LARGEST: Final = float(np.finfo(np.float64).max)
+_MOST_DIGITS: Final = 308
 _MOMENT: Final = (
     r"^([0-9]{4})-([0-9]{2})-([0-9]{2})"
     r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,6})[0-9]*)?)?"
@@ -27,7 +29,8 @@ class ReadNumbers:
     Parameters
     ----------
     integers : ndarray of int64, shape (n,)
-        The cells written as integers of 64 bits; 0 elsewhere.
+        The cells written as integers of 64 bits, and those that are integers from 2**53 on however they are written; 0
+        elsewhere.
     is_integer : ndarray of bool, shape (n,)
         Where `integers` holds the cell.
     reals : ndarray of float64, shape (n,)
@@ -47,11 +50,41 @@ def read_numbers(cells: pl.Series) -> ReadNumbers:
         cells = cells.str.strip_chars(_SPACES)
         whole = cells.cast(pl.Int64, strict=False)
     is_integer = whole.is_not_null().to_numpy()
+    integers = whole.fill_null(0).to_numpy()
     reals = np.full(len(cells), np.nan)
     rest = ~is_integer & cells.is_not_null().to_numpy()
     if rest.any():
         reals[rest] = read_reals(cells.filter(pl.Series(rest)))
-    return ReadNumbers(whole.fill_null(0).to_numpy(), is_integer, reals)
+        # Of this size not each integer is a float.
+        large = np.flatnonzero((np.abs(reals) >= 2.0**53) & (np.abs(reals) <= 2.0**63))
+        exact = [whole_number(text) for text in cells.gather(large).to_list()]
+        fits = np.array([each is not None and -(2**63) <= each < 2**63 for each in exact], dtype=bool)
+        integers, is_integer = integers.copy(), is_integer.copy()
+        integers[large[fits]] = np.array([each for each, fit in zip(exact, fits, strict=True) if fit], dtype=np.int64)
+        is_integer[large[fits]] = True
+        reals[large[fits]] = np.nan
+    return ReadNumbers(integers, is_integer, reals)
+
+
+def whole_number(text: str) -> int | None:
+    """Return the whole number that a text is, exactly, None where it is none.
+
+    Examples
+    --------
+    >>> whole_number("9.007199254740993e15"), whole_number("9007199254740993.5"), whole_number("True")
+    (9007199254740993, None, 1)
+    """
+    bare = text.strip(_SPACES)
+    named = {"true": 1, "false": 0}.get(bare.lower())
+    if named is not None:
+        return named
+    try:
+        value = Decimal(bare)
+    except InvalidOperation:
+        return None
+    # A number of more digits is beyond every float, and is taken for no whole one.
+    is_whole = value.is_finite() and value.adjusted() <= _MOST_DIGITS and value == value.to_integral_value()
+    return int(value) if is_whole else None
 
 
 def read_reals(cells: pl.Series) -> np.ndarray:

@@ -7,10 +7,11 @@ import polars as pl
 
 from lapwing.schema.fields import Field
 from lapwing.table.cells import UNREADABLE, Numbers, RawColumn, Texts
-from lapwing.table.parsing import read_numbers, read_times
+from lapwing.table.parsing import read_numbers, read_times, whole_number
 
 _INTEGER: Final = r"^(?:0|-?[1-9][0-9]*)$"
 _WHOLE_FLOAT: Final = r"^(0|-?[1-9][0-9]*)\.0$"
+_POINT_ZEROS: Final = r"^[ \t\r\n]*([+-]?[0-9]+)\.0*[ \t\r\n]*$"
 _NUMBER, _TEXT, _NULL = range(3)
 
 
@@ -102,13 +103,20 @@ class UnitNumbers:
             values, is_number = read_times(cells)
         elif self._field.type == "string":
             whole = cells.str.replace(_WHOLE_FLOAT, "$1").replace("-0.0", "0")
-            read = read_numbers(whole.set(~whole.str.contains(_INTEGER), None))
+            is_plain = whole.str.contains(_INTEGER)
+            cells = whole.zip_with(is_plain, cells)
+            read = read_numbers(whole.set(~is_plain, None))
             values, is_number = read.integers, read.is_integer
         else:
+            cells = cells.str.replace(_POINT_ZEROS, "$1")
             read = read_numbers(cells)
-            is_whole = (np.abs(read.reals) < 2.0**63) & (np.floor(read.reals) == read.reals)
-            values = np.where(is_whole, np.where(is_whole, read.reals, 0).astype(np.int64), read.integers)
-            is_number = is_whole | read.is_integer
+            odd = cells.filter(pl.Series(np.floor(read.reals) == read.reals)).unique()
+            if len(odd):
+                # Written by an exponent or a Boolean's name, or beyond 64 bits, or a fraction that no float holds.
+                found = {text: whole_number(text) for text in odd.to_list()}
+                cells = cells.replace({text: str(number) for text, number in found.items() if number is not None})
+                read = read_numbers(cells)
+            values, is_number = read.integers, read.is_integer
             sorts[(cells.str.to_lowercase() == "nan").fill_null(value=False).to_numpy()] = _NULL
         keys[is_number] = values[is_number]
         rest = ~is_number & (sorts != _NULL)
@@ -117,14 +125,15 @@ class UnitNumbers:
         return keys
 
     def _from_wide_numbers(self, values: np.ndarray, sorts: np.ndarray) -> np.ndarray:
-        """Return keys of floats or unsigned integers; those that are no int64 go by their text."""
-        fits = values < 2**63 if values.dtype == np.uint64 else np.abs(values) < 2.0**63
+        """Return keys of floats or unsigned integers; those that are no int64 go by their text, 1e20 by its digits."""
+        fits = values < 2**63 if values.dtype == np.uint64 else (values >= -(2.0**63)) & (values < 2.0**63)
         whole = np.where(fits, values, 0)
         rest = ~fits | (np.floor(whole) != whole)
         keys = np.where(rest, 0, whole).astype(np.int64)
         sorts[rest] = _TEXT
         sorts[np.isnan(values)] = _NULL
-        keys[rest] = self._interned(pl.Series([repr(value) for value in values[rest].tolist()], dtype=pl.String))
+        texts = [repr(int(value) if value % 1 == 0 else value) for value in values[rest].tolist()]
+        keys[rest] = self._interned(pl.Series(texts, dtype=pl.String))
         return keys
 
     def _interned(self, texts: pl.Series) -> np.ndarray:
