@@ -106,7 +106,8 @@ def watch_synthesize(stages: Stages, peaks: dict[str, float]) -> None:
     from lapwing.mechanisms.pmm import PMM
 
     front = sys.modules["lapwing.api.synthesize"]
-    opened = front.code_table
+    tables = sys.modules["lapwing.table.source"]
+    opened = tables.code_table
 
     def code_table(*given: Any, **named: Any) -> Any:
         with stages.within("open"):
@@ -121,7 +122,7 @@ def watch_synthesize(stages: Stages, peaks: dict[str, float]) -> None:
         forget_peak()
         return release
 
-    setattr(front, "code_table", code_table)  # noqa: B010 - the type checker knows the module without it
+    setattr(tables, "code_table", code_table)  # noqa: B010 - the type checker knows the module without it
     setattr(front, "run_release", run_release)  # noqa: B010
     Room.ask = stages.timed("noise", Room.ask)  # type: ignore[method-assign]
     for mechanism in (Adaptive, PMM, Independent):

@@ -1,7 +1,7 @@
 """Executors code, cut and count the rows of a Spark frame, and this process gets the counts it would have made."""
 
+import contextlib
 import gc
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -11,10 +11,11 @@ import pytest
 import lapwing as lw
 from helpers.source_answers import answers, text_answers
 from helpers.spark_sessions import SESSIONS, classic, connect, frame
-from lapwing.errors import DataError
+from lapwing.errors import DataError, LapwingError
+from lapwing.mechanisms.independent import Independent
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import PrivacyUnit, Schema
-from lapwing.table.source import code_table
+from lapwing.table.source import code_table, coded_table
 from lapwing.table.spark_source import SparkSource
 
 SCHEMA = Schema.from_dict(
@@ -88,22 +89,48 @@ def people_on_spark():
     )
 
 
-def test_codes_are_kept_by_spark_as_long_as_the_source_is():
-    def kept():
-        return classic()._jsc.sc().getPersistentRDDs().size()
+def kept():
+    """Return the numbers of what Spark keeps; it drops of itself what earlier tests have left."""
+    return set(map(int, str(classic()._jsc.sc().getPersistentRDDs().keys().mkString(" ")).split()))
 
+
+def test_codes_are_kept_by_spark_until_the_table_is_closed(monkeypatch):
     before = kept()
+    with coded_table(people_on_spark(), SCHEMA) as source:
+        assert len(kept() - before) == 1
+        assert code_table(people_on_spark(), SCHEMA, chunk_rows=50).rows == source.rows
+        assert len(kept() - before) == 1
+    assert kept() <= before
+
+    monkeypatch.setattr("lapwing.table.spark_frames.SparkJobs.collected", lambda *_: pytest.fail("lost"))
+    with pytest.raises(pytest.fail.Exception, match="lost"):
+        code_table(people_on_spark(), SCHEMA)
+    assert kept() <= before
+
+
+def test_a_source_that_is_forgotten_as_garbage_asks_nothing_of_spark(monkeypatch):
+    asked = []
+    monkeypatch.setattr(type(people_on_spark()), "unpersist", lambda *_: asked.append("unpersist"))
     source = code_table(people_on_spark(), SCHEMA)
-    assert kept() == before + 1
-    assert code_table(people_on_spark(), SCHEMA, chunk_rows=50).rows == source.rows
-    assert kept() == before + 1
 
     del source
     gc.collect()
-    until = time.monotonic() + 10
-    while kept() > before and time.monotonic() < until:
-        time.sleep(0.05)
-    assert kept() == before
+
+    assert asked == []
+
+
+@pytest.mark.parametrize("stop", [None, RuntimeError, KeyboardInterrupt])
+def test_nothing_is_kept_by_spark_after_a_release_however_it_ends(stop, monkeypatch):
+    def run(*_):
+        raise stop
+
+    if stop is not None:
+        monkeypatch.setattr(Independent, "run", run)
+    before = kept()
+    with contextlib.suppress(LapwingError, KeyboardInterrupt):
+        lw.synthesize(people_on_spark(), SCHEMA, epsilon=1, mechanism="Independent")
+
+    assert kept() <= before
 
 
 @pytest.mark.parametrize("opened", ["classic", "Connect"])

@@ -61,6 +61,12 @@ def test_numbers_from_2_to_the_63_are_one_unit_as_floats_integers_and_texts(kind
 
 def test_an_integer_column_reads_whole_numbers_above_2_to_the_53_exactly():
     field = Field(name="x", type="integer", minimum=2**53, maximum=2**53 + 9)
-    cells = ["9007199254740993.0", "9007199254740993", "9.007199254740993e15", "9007199254740993.", "9007199254740992.0"]
+    cells = [
+        "9007199254740993.0",
+        "9007199254740993",
+        "9.007199254740993e15",
+        "9007199254740993.",
+        "9007199254740992.0",
+    ]
 
     assert encode(Texts(pl.Series(cells)), field).tolist() == [1, 1, 1, 1, 0]

@@ -12,7 +12,7 @@ from lapwing.curator.opening import public_terms
 from lapwing.evaluate.kinds import Releasable
 from lapwing.noise.bits import SystemBits
 from lapwing.table.guard import private_boundary
-from lapwing.table.source import code_table
+from lapwing.table.source import coded_table
 
 
 @private_boundary
@@ -70,12 +70,12 @@ def bought_evaluation(
     )
     book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
     fresh = book.fresh()
-    source = code_table(real, settings.schema)
-    terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
-    sink, records, recorded = book.begin(fresh, settings, terms)
-    with closing(sink):
-        debit = partial(sink.debit, settings)
-        found = run_evaluation(
-            source, settings, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, recorded=recorded
-        )
+    with coded_table(real, settings.schema) as source:
+        terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
+        sink, records, recorded = book.begin(fresh, settings, terms)
+        with closing(sink):
+            debit = partial(sink.debit, settings)
+            found = run_evaluation(
+                source, settings, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, recorded=recorded
+            )
     return Releasable(found)

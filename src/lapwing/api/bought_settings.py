@@ -14,7 +14,7 @@ from lapwing.release.certificate import EVALUATION
 from lapwing.release.terms import Relation, Terms
 from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
+from lapwing.table.source import coded_table
 
 MOST_ROWS: Final = 2**40
 """A table is compared as one of at most so many rows."""
@@ -111,8 +111,8 @@ def read_bought_settings(
     relation = Terms(relation=named, max_rows=schema.max_rows, expected_rows=expected_rows).relation
     own = checked_seed(seed)
     used = fresh_seed() if own is None else own
-    source = code_table(synthetic, replace(schema, privacy_unit=None))
-    parts = list(source.chunks())
+    with coded_table(synthetic, replace(schema, privacy_unit=None)) as source:
+        parts = list(source.chunks())
     if not parts:
         raise DataError("the synthetic table has no row; there is nothing to compare", code="LW110")
     codes = {name: np.concatenate([part[name] for part in parts]) for name in source.columns}

@@ -18,7 +18,7 @@ from lapwing.noise.bits import SystemBits
 from lapwing.schema.schemas import Schema
 from lapwing.table.guard import private_boundary
 from lapwing.table.outputs import whole_files
-from lapwing.table.source import code_table
+from lapwing.table.source import coded_table
 
 
 @private_boundary
@@ -143,14 +143,14 @@ def learn_domain(data: object, settings: LearnSettings, book: Book) -> Releasabl
     Releasable of LearnedDomain
     """
     fresh = book.fresh()
-    source = code_table(data, settings.schema)
-    terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
-    sink, records, recorded = book.begin(fresh, settings, terms)
-    with closing(sink):
-        debit = partial(sink.debit, settings)
-        found = run_learning(
-            source, settings, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, recorded=recorded
-        )
+    with coded_table(data, settings.schema) as source:
+        terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
+        sink, records, recorded = book.begin(fresh, settings, terms)
+        with closing(sink):
+            debit = partial(sink.debit, settings)
+            found = run_learning(
+                source, settings, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, recorded=recorded
+            )
     return Releasable(found)
 
 

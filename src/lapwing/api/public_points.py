@@ -16,7 +16,7 @@ from lapwing.mechanisms.registry import Mechanism
 from lapwing.mechanisms.steps.reduced_space import Mu, PublicPoints
 from lapwing.schema.schemas import Schema
 from lapwing.table.guard import guarded
-from lapwing.table.source import code_table
+from lapwing.table.source import coded_table
 
 T = TypeVar("T")
 
@@ -133,7 +133,8 @@ def _named(work: Callable[[], T]) -> T:
 
 def _coded(rows: object, schema: Schema) -> dict[str, np.ndarray]:
     """Return the codes of the public rows that fit the schema in every column."""
-    chunks = list(code_table(rows, _without_unit(schema)).chunks())
+    with coded_table(rows, _without_unit(schema)) as source:
+        chunks = list(source.chunks())
     codes = (
         {name: np.concatenate([chunk[name] for chunk in chunks]).astype(np.int64) for name in chunks[0]}
         if chunks

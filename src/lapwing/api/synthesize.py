@@ -24,7 +24,7 @@ from lapwing.release.transcript import continue_transcript
 from lapwing.schema.scalars import path_text
 from lapwing.table.guard import private_boundary
 from lapwing.table.readers import open_table
-from lapwing.table.source import code_table
+from lapwing.table.source import coded_table
 
 
 @private_boundary
@@ -119,22 +119,22 @@ def synthesize(
     caches = caches_within(memory, settings)
     records = new_records(ledger, dataset, transcript)
     kind = open_table(data, settings.schema).kind
-    source = code_table(data, settings.schema, memory=caches.codes)
-    terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
-    with closing(open_sink(records, settings, terms)) as sink:
-        debit = partial(sink.debit, settings)
-        run = partial(
-            run_release,
-            source,
-            settings,
-            terms,
-            records,
-            debit=debit,
-            sink=sink,
-            secret_bits=SystemBits,
-            most_cells=caches.table_cells,
-        )
-        release = resumable(records.transcript, run)
+    with coded_table(data, settings.schema, memory=caches.codes) as source:
+        terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
+        with closing(open_sink(records, settings, terms)) as sink:
+            debit = partial(sink.debit, settings)
+            run = partial(
+                run_release,
+                source,
+                settings,
+                terms,
+                records,
+                debit=debit,
+                sink=sink,
+                secret_bits=SystemBits,
+                most_cells=caches.table_cells,
+            )
+            release = resumable(records.transcript, run)
     return replace(release, kind=kind)
 
 
@@ -198,23 +198,23 @@ def resumed(
         caches = caches_within(memory, settings)
         resumable(path, partial(tell, settings, records, len(recorded)))
         kind = open_table(data, settings.schema).kind
-        source = code_table(data, settings.schema, memory=caches.codes)
-        if terms != public_terms(source, settings.schema, settings.relation, settings.expected_rows):
-            raise DataError(
-                "the table has another public number of rows than the transcript; give the same table", code="LW611"
+        with coded_table(data, settings.schema, memory=caches.codes) as source:
+            if terms != public_terms(source, settings.schema, settings.relation, settings.expected_rows):
+                raise DataError(
+                    "the table has another public number of rows than the transcript; give the same table", code="LW611"
+                )
+            accounted = AccountedSink(sink, records, recorded)
+            run = partial(
+                run_release,
+                source,
+                settings,
+                terms,
+                records,
+                debit=partial(accounted.debit, settings),
+                sink=accounted,
+                secret_bits=SystemBits,
+                recorded=recorded,
+                most_cells=caches.table_cells,
             )
-        accounted = AccountedSink(sink, records, recorded)
-        run = partial(
-            run_release,
-            source,
-            settings,
-            terms,
-            records,
-            debit=partial(accounted.debit, settings),
-            sink=accounted,
-            secret_bits=SystemBits,
-            recorded=recorded,
-            most_cells=caches.table_cells,
-        )
-        release = resumable(path, run)
+            release = resumable(path, run)
     return replace(release, kind=kind)

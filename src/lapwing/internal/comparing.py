@@ -37,7 +37,7 @@ from lapwing.evaluate.workload_error import compare_workloads
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 from lapwing.table.guard import guarded, private_boundary
-from lapwing.table.source import code_table
+from lapwing.table.source import coded_table
 
 Codes = dict[str, np.ndarray]
 Watch = Callable[[str, float], None]
@@ -256,7 +256,8 @@ def _gaps(
 def _codes(what: str, data: object, schema: Schema) -> Codes:
     """Return the codes of a table, at least one row."""
     try:
-        parts = list(code_table(data, schema).chunks())
+        with coded_table(data, schema) as source:
+            parts = list(source.chunks())
     except DataError as error:
         said, code = str(error), error.code
     else:

@@ -8,7 +8,7 @@ from lapwing.evaluate.kinds import Internal
 from lapwing.evaluate.rules import REAL, Declared, compare_declared
 from lapwing.schema.schemas import Schema
 from lapwing.table.guard import private_boundary
-from lapwing.table.source import code_table
+from lapwing.table.source import coded_table
 
 
 @private_boundary
@@ -48,6 +48,7 @@ def check_declared(data: object, schema: Schema) -> Internal[Declared | None]:
     spoken_of = {name for each in (*schema.rules, *schema.public_tables) for name in each.columns}
     if not spoken_of:
         return Internal(None)
-    chunks = list(code_table(data, replace(schema, privacy_unit=None)).chunks())
+    with coded_table(data, replace(schema, privacy_unit=None)) as source:
+        chunks = list(source.chunks())
     codes = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in sorted(spoken_of)}
     return Internal(compare_declared({REAL: codes}, schema))

@@ -3,6 +3,7 @@
 Everything here is private. Only the audited room may ask for counts, and nothing keeps raw cells.
 """
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -29,7 +30,7 @@ from lapwing.table.threads import in_order
 from lapwing.table.truncation import Kept, OrderDigest, changed, cut_chunks, kept_rows, row_hashes, with_kept
 from lapwing.table.units import UnitNumbers
 
-__all__ = ["CACHE_BYTES", "MAX_CHUNK_ROWS", "CodedSource", "Table", "code_table"]
+__all__ = ["CACHE_BYTES", "MAX_CHUNK_ROWS", "CodedSource", "Table", "code_table", "coded_table"]
 
 CACHE_BYTES: Final = 256 * 2**20
 """Codes up to this size are kept in memory; larger tables are read anew by every pass."""
@@ -61,7 +62,8 @@ def code_table(
     -------
     CodedSource
         Codes up to `memory` are kept; beyond, each pass reads the table again. With a privacy unit
-        25 bytes per row are held while the rows to keep are chosen, and 1 byte after.
+        25 bytes per row are held while the rows to keep are chosen, and 1 byte after. Spark keeps codes until the
+        source is closed, which `coded_table` does.
 
     Raises
     ------
@@ -89,6 +91,27 @@ def code_table(
         parts = _cached_parts(rows, limit)
         return _Streamed(rows) if parts is None else _Cached(rows, parts, again=_Again(rows))
     return _truncated(rows, schema.field(unit.field), unit.max_rows, limit)
+
+
+@contextlib.contextmanager
+def coded_table(data: object, schema: Schema, *, memory: int | None = None) -> Iterator[CodedSource]:
+    """Give what `code_table` returns, and at the end have Spark drop the codes that it keeps.
+
+    Parameters
+    ----------
+    data, schema, memory
+        As for `code_table`.
+
+    Yields
+    ------
+    CodedSource
+    """
+    source = code_table(data, schema, memory=memory)
+    try:
+        yield source
+    finally:
+        if isinstance(source, SparkSource):
+            source.close()
 
 
 # ------------------------------------------------------------------------------------------------------- sources

@@ -5,7 +5,6 @@ questions are one job each. Only questions that need every row have codes sent t
 """
 
 import contextlib
-import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +51,7 @@ class SparkSource:
     reader : SparkReader
     schema : Schema
     chunk_rows : int, at least 1, optional
-        Code so many rows at a time, and have Spark keep none of the codes.
+        Code so many rows at a time, and have Spark keep none of the codes, which else it does until `close`.
 
     Raises
     ------
@@ -61,7 +60,7 @@ class SparkSource:
         privacy unit.
     """
 
-    __slots__ = ("__weakref__", "_coded", "_reader", "_schema", "columns", "rows", "units")
+    __slots__ = ("_coded", "_reader", "_schema", "columns", "rows", "units")
 
     def __init__(self, reader: SparkReader, schema: Schema, chunk_rows: int | None = None) -> None:
         refuse_texts_by_unit(schema, "Spark")
@@ -69,13 +68,20 @@ class SparkSource:
         self._reader = reader
         self._schema = schema
         self._coded = _coded(reader, schema, chunk_rows or part_rows(len(read_columns(schema))))
-        if chunk_rows is None:
-            self._coded = guarded("Spark cannot keep the codes", self._coded.persist)
-            weakref.finalize(self, _forgotten, self._coded)
         self.columns = tuple(field.name for field in schema.columns)
-        sums = reader.jobs.collected(self._coded.groupBy().agg({"rows": "sum", "units": "sum", "fault": "max"}))
+        with contextlib.ExitStack() as undone:
+            if chunk_rows is None:
+                self._coded = guarded("Spark cannot keep the codes", self._coded.persist)
+                undone.callback(self.close)
+            sums = reader.jobs.collected(self._coded.groupBy().agg({"rows": "sum", "units": "sum", "fault": "max"}))
+            undone.pop_all()
         self.rows = int(sums["sum(rows)"][0].as_py() or 0)
         self.units = int(sums["sum(units)"][0].as_py() or 0)
+
+    def close(self) -> None:
+        """Have Spark drop the codes that it keeps, which would be made anew if they were asked for."""
+        with contextlib.suppress(DataError):  # the session may have ended before
+            guarded("Spark cannot drop the codes", self._coded.unpersist)
 
     def chunks(self) -> Iterator[Codes]:
         """Yield the codes of all rows, which leave the executors."""
@@ -117,12 +123,6 @@ def _coded(reader: SparkReader, schema: Schema, rows: int) -> "DataFrame":
     by_unit = jobs.mapped(cells, coded_by_unit, (schema, rows), _BY_UNIT)
     together = by_unit.repartition("unit").sortWithinPartitions("unit")
     return jobs.mapped(together, cut, (schema, rows), _CODED)
-
-
-def _forgotten(coded: "DataFrame") -> None:
-    # The session may have ended long before.
-    with contextlib.suppress(DataError):
-        guarded("Spark cannot drop the codes", coded.unpersist)
 
 
 def _numbers(table: "pa.Table", name: str) -> np.ndarray:
