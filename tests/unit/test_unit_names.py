@@ -1,4 +1,4 @@
-"""Which identifiers are one unit: whole numbers by their exact value, however they are stored; other texts as they are."""
+"""Which identifiers are one unit: whole numbers by their exact value, however stored; other texts as they are."""
 
 from decimal import Decimal
 

@@ -1,9 +1,10 @@
 """Read PyArrow datasets: files of any number and format that PyArrow reads, streamed in the order of the dataset."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from lapwing.table.cells import RawColumn
+from lapwing.table.files import FileStamps
 from lapwing.table.frames import ArrowReader, is_nested_arrow
 from lapwing.table.guard import guarded
 
@@ -27,6 +28,7 @@ class DatasetReader:
 
     def __init__(self, dataset: "ds.Dataset") -> None:
         self._dataset = dataset
+        self._stamps = FileStamps(_local_files(dataset))
         self.kind: Literal["pyarrow"] = "pyarrow"
         self.known_rows: int | None = None
         self.names: list[str] = list(dataset.schema.names)
@@ -40,9 +42,11 @@ class DatasetReader:
         """Yield the columns' cells, at most `rows` rows at a time."""
         import pyarrow as pa  # noqa: PLC0415 - the user's own
 
+        self._stamps.check()
         batches = guarded(_WHAT, lambda: self._batches(columns, rows))
         while (batch := guarded(_WHAT, lambda: next(batches, None))) is not None:
             yield from ArrowReader(pa.Table.from_batches([batch])).chunks(columns, rows)
+        self._stamps.check()
 
     def _batches(self, columns: Sequence[str], rows: int) -> "Iterator[pa.RecordBatch]":
         import pyarrow.dataset as ds  # noqa: PLC0415 - the user's own
@@ -52,3 +56,11 @@ class DatasetReader:
             wanted, batch_size=rows, batch_readahead=_BATCHES_AHEAD, fragment_readahead=_FILES_AHEAD
         )
         return batches
+
+
+def _local_files(dataset: Any) -> list[str]:  # noqa: ANN401 - a dataset of any kind
+    """Return the files of a dataset that lie on this machine."""
+    if hasattr(dataset, "children"):
+        return [path for child in dataset.children for path in _local_files(child)]
+    system = getattr(dataset, "filesystem", None)
+    return list(dataset.files) if getattr(system, "type_name", None) == "local" else []

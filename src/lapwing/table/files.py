@@ -1,12 +1,11 @@
 """Read tables from files: Parquet through Polars, CSV by `lapwing.table.csv_files`, several files in order."""
 
-import collections
 import glob
 import itertools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, Literal, NoReturn, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 import polars as pl
 
@@ -14,8 +13,11 @@ from lapwing.errors import DataError
 from lapwing.schema.scalars import quote
 from lapwing.table.cells import RawColumn
 from lapwing.table.csv_files import CsvFile
-from lapwing.table.frames import LazyReader
+from lapwing.table.frames import ArrowReader, LazyReader
 from lapwing.table.guard import guarded
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _CSV_SEPARATORS: Final = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 _SEPARATION: Final = {",": "comma", "\t": "tab"}
@@ -40,10 +42,45 @@ class TableFile(Protocol):
         ...
 
 
+class FileStamps:
+    """What tells that files are no longer those that were opened.
+
+    By device, number and time of the last change, which depend on who writes to files and when, and not on what is in
+    them: whether there is an error may not depend on rows, nor may it on their size.
+    """
+
+    def __init__(self, paths: Iterable[str | os.PathLike[str]]) -> None:
+        self._stamps = {path: _stamp(path) for path in paths}
+
+    def check(self) -> None:
+        """Refuse files of which one was written to, replaced or taken away.
+
+        Raises
+        ------
+        DataError
+        """
+        for path, stamp in self._stamps.items():
+            if _stamp(path) != stamp:
+                raise DataError(
+                    f"file {quote(os.fspath(path))} was changed while its rows were in use; "
+                    "let nobody write to it, and begin again",
+                    code="LW109",
+                )
+
+
+def _stamp(path: str | os.PathLike[str]) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns
+
+
 class FilesReader:
     """Read several files as one table, each by its own format; Parquet files of one schema by one query."""
 
-    def __init__(self, files: Sequence[TableFile]) -> None:
+    def __init__(self, files: Sequence[TableFile], stamps: FileStamps) -> None:
+        self._stamps = stamps
         self._files = _runs_of_parquet(files)
         self.kind: Literal["path"] = "path"
         counts = [file.known_rows for file in self._files]
@@ -51,8 +88,10 @@ class FilesReader:
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, file after file, at most `rows` rows at a time."""
+        self._stamps.check()
         for file in self._files:
             yield from file.chunks(columns, rows)
+        self._stamps.check()
 
 
 def find_files(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
@@ -151,8 +190,42 @@ class _ParquetFile:
     def known_rows(self) -> int:
         return guarded(self._what, lambda: _height(self._query))
 
-    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
-        return LazyReader(self._query, self._what).chunks(columns, rows)
+    def chunks(self, columns: Sequence[str], rows: int, skip: int = 0) -> Iterator[dict[str, RawColumn]]:
+        """Yield the columns' cells, without the first rows where some are to be left out."""
+        done = skip
+        try:
+            for cells in LazyReader(self._query.slice(skip), self._what).chunks(columns, rows):
+                done += len(cells[columns[0]])
+                yield cells
+        except DataError as error:
+            fault = error
+        else:
+            return
+        yield from self._by_pyarrow(columns, rows, done, fault)
+
+    def _by_pyarrow(
+        self, columns: Sequence[str], rows: int, skip: int, fault: DataError
+    ) -> Iterator[dict[str, RawColumn]]:
+        """Yield the cells from a row on as PyArrow reads them: text that is no UTF-8, which Polars refuses, too."""
+        try:
+            batches = guarded(self._what, lambda: _arrow_batches(self.path, columns, rows))
+            while (batch := guarded(self._what, lambda: next(batches, None))) is not None:
+                yield from ArrowReader(batch.slice(skip)).chunks(columns, rows)
+                skip = max(0, skip - batch.num_rows)
+        except DataError:
+            is_read = False
+        else:
+            is_read = True
+        if not is_read:
+            raise fault
+
+
+def _arrow_batches(path: Path, columns: Sequence[str], rows: int) -> "Iterator[pa.Table]":
+    import pyarrow as pa  # noqa: PLC0415 - the user's own
+    import pyarrow.parquet as pq  # noqa: PLC0415 - the user's own
+
+    found: Iterator[pa.RecordBatch] = pq.ParquetFile(path).iter_batches(batch_size=rows, columns=list(columns))
+    return (pa.Table.from_batches([batch]) for batch in found)
 
 
 class _ParquetFiles:
@@ -166,26 +239,29 @@ class _ParquetFiles:
 
     @property
     def known_rows(self) -> int:
-        try:
-            return guarded(self._what, lambda: _height(self._query))
-        except DataError as error:
-            fault = error
-        return self._named(fault, lambda file: file.known_rows)
+        return guarded(self._what, lambda: _height(self._query))
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+        done = 0
         try:
-            yield from LazyReader(self._query, self._what).chunks(columns, rows)
-        except DataError as error:
-            fault = error
+            for cells in LazyReader(self._query, self._what).chunks(columns, rows):
+                done += len(cells[columns[0]])
+                yield cells
+        except DataError:
+            is_read = False
         else:
-            return
-        self._named(fault, lambda file: collections.deque(file.chunks(columns, rows), maxlen=0))
+            is_read = True
+        if not is_read:
+            yield from self._one_by_one(columns, rows, done)
 
-    def _named(self, fault: DataError, read: Callable[[_ParquetFile], object]) -> NoReturn:
-        """Raise the error of the one file that cannot be read, or `fault` where each can be by itself."""
+    def _one_by_one(self, columns: Sequence[str], rows: int, skip: int) -> Iterator[dict[str, RawColumn]]:
+        """Yield the cells from a row on, file by file; an error names the one that cannot be read."""
         for path in self._paths:
-            read(_ParquetFile(path))
-        raise fault
+            file = _ParquetFile(path)
+            height = file.known_rows
+            if skip < height:
+                yield from file.chunks(columns, rows, skip)
+            skip = max(0, skip - height)
 
 
 def _runs_of_parquet(files: Sequence[TableFile]) -> list[TableFile]:

@@ -26,7 +26,7 @@ class PolarsReader:
     """Read a Polars data frame."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
-        self._frame = frame
+        self._frame = frame.clone()  # shares all cells, and stays as it is where the user's own is changed in place
         self.kind: Literal["polars"] = "polars"
         self.known_rows: int | None = frame.height
 

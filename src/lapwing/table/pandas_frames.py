@@ -21,7 +21,8 @@ class PandasReader:
     """Read a pandas data frame."""
 
     def __init__(self, frame: "pd.DataFrame") -> None:
-        self._frame = frame
+        # Shares all cells. From pandas 3 on it stays as it is where the user's own is changed in place.
+        self._frame = frame.copy(deep=False)
         self.kind: Literal["pandas"] = "pandas"
         self.known_rows: int | None = len(frame)
 

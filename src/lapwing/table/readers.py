@@ -17,7 +17,7 @@ from lapwing.table.cells import RawColumn
 from lapwing.table.dask_frames import DaskReader
 from lapwing.table.datasets import DatasetReader
 from lapwing.table.duckdb_relations import RelationReader
-from lapwing.table.files import FilesReader, find_files, header_fault, open_file
+from lapwing.table.files import FilesReader, FileStamps, find_files, header_fault, open_file
 from lapwing.table.frames import ArrowReader, LazyReader, PolarsReader, is_nested_arrow
 from lapwing.table.guard import guarded
 from lapwing.table.pandas_frames import PandasReader, is_nested_pandas
@@ -103,7 +103,9 @@ def _is_list_of_paths(data: object) -> bool:
 
 
 def _open_files(source: Any, wanted: list[str]) -> RowReader:  # noqa: ANN401 - checked by the caller
-    files = [open_file(path) for path in find_files(source)]
+    paths = find_files(source)
+    stamps = FileStamps(paths)
+    files = [open_file(path) for path in paths]
     for file in files:
         name = f"file {quote(str(file.path))}"
         fault = None if set(wanted) <= set(file.names) else header_fault(file)
@@ -111,7 +113,7 @@ def _open_files(source: Any, wanted: list[str]) -> RowReader:  # noqa: ANN401 - 
             raise DataError(f"{name} {fault}", code="LW116")
         _check_names(file.names, wanted, name)
         _check_nested(file.nested, wanted)
-    return FilesReader(files)
+    return FilesReader(files, stamps)
 
 
 def _open_frame(data: Any, wanted: list[str]) -> RowReader:  # noqa: ANN401 - that is what is found out here
