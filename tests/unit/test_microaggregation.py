@@ -261,7 +261,7 @@ def refused(tmp_path, data, schema, mechanism, error, message, *, neighbours="ad
 
 def test_the_paper_s_constants_are_refused_where_its_proof_does_not_reach(tmp_path):
     cases = [
-        ("constants='paper' is for replace-one neighbours with one row per unit; use constants='tight'", {}),
+        ("constants='paper' is for replace-one neighbours with one row per unit and a public number of rows; use", {}),
         ("constants='paper' is for pure epsilon; leave delta out, or", {"neighbours": "replace-one", "rho": "0.5"}),
     ]
 
@@ -273,7 +273,7 @@ def test_the_paper_s_constants_are_refused_where_its_proof_does_not_reach(tmp_pa
         mechanism = Microaggregation(constants="paper", convex_set=convex_set)
         with pytest.raises(ParameterError, match=r"^constants='paper' is for convex_set='box'; use"):
             mechanism.check(flags(4), Budget.pure(1), Terms(relation="replace-one", rows=400))
-    with pytest.raises(ParameterError, match="with one row per unit; use constants='tight'"):
+    with pytest.raises(ParameterError, match="with one row per unit and a public number of rows; use"):
         PAPER.check(flags(4), Budget.pure(1), Terms(relation="replace-one", max_rows=2, expected_rows=400))
 
 

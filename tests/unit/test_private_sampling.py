@@ -220,11 +220,13 @@ def test_several_rows_of_a_unit_and_other_neighbours_are_refused():
         released(neighbours="add-remove")
 
 
-def test_a_unit_of_one_row_is_planned_and_certified():
-    schema = {
-        "fields": [{"name": "who", "type": "string", "role": "identifier"}, cube_schema(1).to_dict()["fields"][0]],
-        "privacyUnit": {"field": "who", "maxRows": 1},
-    }
+def test_a_unit_of_one_row_is_planned_and_certified_where_each_row_names_its_own():
+    who = {"name": "who", "type": "string", "role": "identifier"}
+    named = {**who, "constraints": {"required": True}}
+    flag = cube_schema(1).to_dict()["fields"][0]
+    schema, open_schema = (
+        {"fields": [each, flag], "privacyUnit": {"field": "who", "maxRows": 1}} for each in (named, who)
+    )
     data = pl.DataFrame({"who": [f"p{place}" for place in range(50)], "x0": ["true", "false"] * 25})
 
     plan = lw.plan(schema, expected_rows=50, **{key: value for key, value in settings_of().items() if key != "seed"})
@@ -232,6 +234,8 @@ def test_a_unit_of_one_row_is_planned_and_certified():
 
     assert plan.max_rows_effects == ()
     assert "a public number." in release.certificate.text()
+    with pytest.raises(ParameterError, match=r"rows may lack their privacy unit; make the unit's field required"):
+        lw.synthesize(data, open_schema, **settings_of())
 
 
 def test_an_empty_table_is_refused():

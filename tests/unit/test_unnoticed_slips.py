@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from helpers.bits import CountingBits, ScriptedBits, SeededBits
+from lapwing.api.planning import expected_terms
 from lapwing.budget import ledger_accounts, ledger_chain, ledger_file
 from lapwing.budget.budget import Budget
 from lapwing.budget.conversions import rho_for
@@ -244,21 +245,27 @@ def test_what_only_looks_like_a_number_when_it_is_printed_is_none():
 
 
 @pytest.mark.parametrize(
-    ("relation", "max_rows", "terms"),
+    ("relation", "max_rows", "required", "terms"),
     [
-        ("replace-one", 1, {"rows": 3, "expected_rows": 7}),
-        ("replace-one", 2, {"max_rows": 2, "expected_rows": 7}),
-        ("add-remove", 1, {"expected_rows": 7}),
+        ("replace-one", 1, True, {"rows": 3, "expected_rows": 7}),
+        ("replace-one", 1, False, {"expected_rows": 7}),
+        ("replace-one", 2, True, {"max_rows": 2, "expected_rows": 7}),
+        ("add-remove", 1, True, {"expected_rows": 7}),
     ],
 )
-def test_the_number_of_rows_is_public_beside_the_expected_one_only_where_neighbours_share_it(relation, max_rows, terms):
-    people = {"name": "person", "type": "string", "role": "identifier"}
+def test_the_number_of_rows_is_public_beside_the_expected_one_only_where_neighbours_share_it(
+    relation, max_rows, required, terms
+):
+    people = {"name": "person", "type": "string", "role": "identifier", "constraints": {"required": required}}
     schema = Schema.from_dict(
         {"fields": [people, FLAG], "privacyUnit": {"field": "person", "maxRows": max_rows}},
     )
     source = code_table(pl.DataFrame({"person": ["a", "b", "c"], "flag": ["true", "false", None]}), schema)
 
     assert public_terms(source, schema, relation, 7) == Terms(relation=relation, **terms)
+    assert expected_terms(relation, schema, 7) == Terms(
+        relation=relation, **{**terms, "rows": 7 if "rows" in terms else None}
+    )
 
 
 class Text(str):

@@ -167,7 +167,7 @@ def caches_within(memory: Memory, settings: Settings) -> Caches:
     if limit is None:
         return Caches()
     rows = _MOST_ROWS if settings.expected_rows is None else settings.expected_rows
-    terms = expected_terms(settings.relation, settings.schema.max_rows, rows)
+    terms = expected_terms(settings.relation, settings.schema, rows)
     need = memory_need(settings, planned(settings, terms).questions, terms, settings.expected_rows)
     check_fits(need, limit, settings.expected_rows)
     return caches_of(need, limit)

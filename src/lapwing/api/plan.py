@@ -73,6 +73,8 @@ class Plan:
         ``row``, or ``FIELD:MAXROWS``.
     max_rows : int
         Rows that one privacy unit may own.
+    has_public_rows : bool
+        Whether the number of rows is public.
     expected_rows : int
         The number of rows that errors, time and memory are for.
     accuracy : tuple of Statement
@@ -95,6 +97,7 @@ class Plan:
     relation: Relation
     privacy_unit: str
     max_rows: int
+    has_public_rows: bool
     expected_rows: int
     accuracy: tuple[Statement, ...]
     effort: Effort
@@ -177,7 +180,7 @@ class Plan:
                 "Tables are chosen as the release goes, and cost more where the model stands still: the total is as "
                 "planned, the number of tables may be less."
             )
-        if self.relation == "replace-one" and self.max_rows == 1:
+        if self.has_public_rows:
             return (
                 f"The number of rows is public under replace-one neighbours; this is the plan for {self.expected_rows}."
             )
@@ -269,7 +272,7 @@ def plan(
         seed=_SEED,
         public_tables=public_tables,
     )
-    terms = expected_terms(settings.relation, settings.schema.max_rows, expected_rows)
+    terms = expected_terms(settings.relation, settings.schema, expected_rows)
     found = planned(settings, terms)
     effort = effort_of(settings, found.questions, terms, expected_rows)
     if limit is not None:
@@ -283,6 +286,7 @@ def plan(
         relation=terms.relation,
         privacy_unit=settings.schema.unit_label,
         max_rows=terms.max_rows,
+        has_public_rows=terms.rows is not None,
         expected_rows=expected_rows,
         accuracy=found.accuracy,
         effort=effort,

@@ -65,7 +65,7 @@ def max_rows_effects(settings: Settings, terms: Terms, plan: Planned, rows: int)
     own = terms.max_rows
     plans = {own: (plan, terms)}
     for max_rows in {1, 2, max(1, own // 2), 2 * own} - {own}:
-        there = expected_terms(settings.relation, max_rows, rows)
+        there = expected_terms(settings.relation, settings.schema, rows, max_rows)
         plans[max_rows] = (planned(settings, there), there)
     figures = dict(zip(plans, common_figure(list(plans.values())), strict=True))
     sds = {max_rows: first_deviation(*each) for max_rows, each in plans.items()}

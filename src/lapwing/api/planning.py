@@ -10,6 +10,7 @@ from lapwing.release.certificate import CostLine, Statement
 from lapwing.release.planned import Planned
 from lapwing.release.terms import Relation, Terms
 from lapwing.schema.public_cells import public_total
+from lapwing.schema.schemas import Schema
 
 _SEED: Final = 0
 """Every plan starts from the same public seed."""
@@ -23,10 +24,11 @@ _ERRORS: Final = ("expected error", "simulated bound", "published bound", "expec
 _MUCH_THE_SAME: Final = 1.01
 
 
-def expected_terms(relation: Relation, max_rows: int, rows: int) -> Terms:
+def expected_terms(relation: Relation, schema: Schema, rows: int, max_rows: int | None = None) -> Terms:
     """Return the terms of a release of that many rows, as `lapwing.curator.opening.public_terms` gives them."""
-    is_public = relation == "replace-one" and max_rows == 1
-    return Terms(relation=relation, max_rows=max_rows, rows=rows if is_public else None, expected_rows=rows)
+    most = schema.max_rows if max_rows is None else max_rows
+    is_public = relation == "replace-one" and most == 1 and schema.names_every_unit
+    return Terms(relation=relation, max_rows=most, rows=rows if is_public else None, expected_rows=rows)
 
 
 def planned(settings: Settings, terms: Terms) -> Planned:

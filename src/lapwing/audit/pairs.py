@@ -120,7 +120,9 @@ def neighbour_pair(
     chosen = rng.permutation(len(_FIELDS))[: rng.integers(1, len(_FIELDS) + 1)]
     fields = [dict(_FIELDS[i]) for i in chosen]
     has_unit = max_rows > 1 or bool(rng.integers(2))
-    unit = {"name": "person", "type": "string", "role": "identifier"}
+    # Where the schema promises identifiers, the number of units is public under replace-one and one row of each.
+    is_required = len(chosen) % 2 == 0
+    unit = {"name": "person", "type": "string", "role": "identifier", "constraints": {"required": is_required}}
     schema = Schema.from_dict(
         {"fields": [unit, *fields], "privacyUnit": {"field": "person", "maxRows": max_rows}}
         if has_unit

@@ -22,7 +22,7 @@ def public_terms(source: CodedSource, schema: Schema, relation: Relation, expect
     source : CodedSource
         The private rows.
     schema : Schema
-        Gives the rows per privacy unit.
+        Gives the rows per privacy unit, and whether each row names its unit.
     relation : {"add-remove", "replace-one"}
         The neighbour relation.
     expected_rows : int or None
@@ -31,9 +31,10 @@ def public_terms(source: CodedSource, schema: Schema, relation: Relation, expect
     Notes
     -----
     Guarantee: under replace-one neighbours with one row per unit both tables have the same number of rows, so showing
-    it costs nothing; under add-remove neighbours, or with more rows per unit, it is never shown.
+    it costs nothing; under add-remove neighbours, or with more rows per unit, it is never shown. Nor is it where rows
+    may lack their unit's name: all of these are one unit together, so it would tell that a person joins or leaves them.
     """
-    if relation == "replace-one" and schema.max_rows == 1:
+    if relation == "replace-one" and schema.max_rows == 1 and schema.names_every_unit:  # [public]
         return Terms(relation=relation, rows=source.rows, expected_rows=expected_rows)
     return Terms(relation=relation, max_rows=schema.max_rows, expected_rows=expected_rows)
 

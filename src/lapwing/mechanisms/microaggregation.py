@@ -319,9 +319,10 @@ class Microaggregation:
             raise ParameterError(
                 "constants='paper' is for pure epsilon; leave delta out, or use constants='tight'", code="LW316"
             )
-        if terms.relation != "replace-one" or terms.max_rows > 1:
+        if terms.rows is None:
             raise ParameterError(
-                "constants='paper' is for replace-one neighbours with one row per unit; use constants='tight'",
+                "constants='paper' is for replace-one neighbours with one row per unit and a public number of rows; "
+                "use constants='tight'",
                 code="LW316",
             )
 

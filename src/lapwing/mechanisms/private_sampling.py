@@ -286,7 +286,13 @@ def _cube(schema: Schema, terms: Terms) -> int:
             f"{terms.max_rows}; use maxRows 1, or another mechanism",
             code="LW314",
         )
-    if terms.rows is None or not 1 <= terms.rows <= MOST_ROWS:
+    if terms.rows is None:
+        raise ParameterError(
+            "private sampling needs a public number of rows, and rows may lack their privacy unit; make the unit's "
+            "field required, if no row lacks it, or use another mechanism",
+            code="LW314",
+        )
+    if not 1 <= terms.rows <= MOST_ROWS:
         raise ParameterError(
             f"private sampling needs a table of 1 to 2**31 rows, got {terms.rows}; use another mechanism",
             code="LW356",

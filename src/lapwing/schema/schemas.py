@@ -166,6 +166,11 @@ class Schema:
         return 1 if self.privacy_unit is None else self.privacy_unit.max_rows
 
     @property
+    def names_every_unit(self) -> bool:
+        """Whether it is public that no row lacks its unit: each row is one, or the unit's field is required."""
+        return self.privacy_unit is None or self.field(self.privacy_unit.field).required
+
+    @property
     def unit_label(self) -> str:
         """The privacy unit as the ledger writes it: ``row`` or ``FIELD:MAXROWS``."""
         unit = self.privacy_unit
