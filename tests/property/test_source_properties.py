@@ -11,6 +11,7 @@ import pytest
 import lapwing.table.source
 import lapwing.table.truncation
 from helpers.containers import CONTAINERS
+from helpers.naive_truncation import kept_of_unit
 from lapwing.errors import DataError
 from lapwing.schema.groupings import Grouping, evenly, identity, shifted
 from lapwing.schema.schemas import PrivacyUnit, Schema
@@ -106,34 +107,33 @@ def hash_by(monkeypatch, hashes):
     monkeypatch.setattr(lapwing.table.truncation, "row_hashes", hashes)
 
 
-def obvious_truncation(schema, frame, max_rows):
+def obvious_truncation(schema, frame, max_rows, bits):
     """Return the rows that are kept, by the rule's own words."""
     source = code_table(frame, replace(schema, privacy_unit=None))
     of_unit = defaultdict(list)
     for who, row in zip(frame["person"].to_list(), rows_of(source), strict=True):
         of_unit[who].append(row)
-
-    def order(row):
-        return int(
-            lapwing.table.source.row_hashes({name: np.array([v]) for name, v in zip("xas", row, strict=True)}, "xas")[0]
-        ), row
-
-    return sorted(row for rows in of_unit.values() for row in sorted(rows, key=order)[:max_rows]), len(of_unit)
+    kept = [row for who, rows in of_unit.items() for row in kept_of_unit(who, rows, max_rows, bits)]
+    return sorted(kept), len(of_unit)
 
 
 @pytest.mark.usefixtures("memory")
+@pytest.mark.parametrize("named", ["by numbers", "by texts"])
 @pytest.mark.parametrize("max_rows", [1, 3])
-@pytest.mark.parametrize("hashing", ["the hash", "a hash that collides", "a hash that always collides"])
-def test_each_unit_keeps_the_rows_of_smallest_hash_then_smallest_codes(max_rows, hashing, monkeypatch):
-    bits = {"the hash": 64, "a hash that collides": 1, "a hash that always collides": 0}[hashing]
+@pytest.mark.parametrize("bits", [64, 1, 0], ids=["the hash", "a hash that collides", "a hash that always collides"])
+def test_each_unit_keeps_the_rows_of_smallest_hash_of_its_name_their_codes_and_their_number(
+    max_rows, bits, named, monkeypatch
+):
     if bits < 64:
         hash_by(monkeypatch, lambda *a: row_hashes(*a) % np.uint64(2**bits))
     monkeypatch.setattr(lapwing.table.source, "MAX_CHUNK_ROWS", 11)
     frame = table(80, 5)
+    if named == "by texts":
+        frame = frame.with_columns("p" + pl.col("person").cast(pl.String))
 
     source = code_table(frame, with_units(max_rows))
 
-    expected, units = obvious_truncation(SCHEMA, frame, max_rows)
+    expected, units = obvious_truncation(SCHEMA, frame, max_rows, bits)
     assert sorted(rows_of(source)) == expected
     assert (source.rows, source.units) == (len(expected), units)
 

@@ -65,7 +65,7 @@ def coded_parts(frame, parts):
     coder = RowCoder(SCHEMA)
     for rows in np.array_split(np.arange(frame.height), parts):
         for cells in PolarsReader(frame[rows]).chunks(coder.read, max(1, len(rows))):
-            yield UnitRows(coder.units(cells), coder.codes(cells))
+            yield coder.unit_rows(cells)
 
 
 def as_multiset(codes):
@@ -74,17 +74,20 @@ def as_multiset(codes):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_parts_of_units_that_are_cut_before_they_meet_keep_the_rows_of_the_whole_table(seed):
+@pytest.mark.parametrize("height", [1, 11, 1000])
+def test_parts_of_sorted_units_keep_the_rows_of_the_whole_table(seed, height):
     frame = people(400, 40, seed)
-    early = joined([part.cut(3) for part in coded_parts(frame, 7)])
-    order = early.units.arg_sort()
-    sorted_rows = UnitRows(early.units[order], {name: each[order.to_numpy()] for name, each in early.codes.items()})
-    parts = [sorted_rows.taken(np.arange(len(order)) // 11 == part) for part in range(len(order) // 11 + 1)]
+    found = joined(list(coded_parts(frame, 7)))
+    order = np.lexsort((*found.codes.values(), found.hashes, found.numbers))
+    codes = {name: each[order] for name, each in found.codes.items()}
+    sorted_rows = UnitRows(found.units[order], found.hashes[order], codes)
+    parts = [sorted_rows.taken(np.arange(400) // height == part) for part in range(400 // height + 1)]
 
     kept = list(cut_sorted(parts, 3))
 
     whole = code_table(frame, SCHEMA)
-    assert as_multiset(joined(kept).codes) == as_multiset(joined_codes(whole.chunks()))
+    expected = as_multiset(joined_codes(whole.chunks()))
+    assert as_multiset(joined(kept).codes) == expected == as_multiset(found.cut(3).codes)
     assert sum(part.count for part in kept) == whole.units
     assert all(units.unique_counts().max() <= 3 for part in kept if len(units := part.units))
 
@@ -97,7 +100,7 @@ def joined_codes(chunks):
 
 def test_memory_of_a_cut_is_that_of_a_part_and_not_of_a_unit():
     one = {"a": np.arange(1000) % 50}
-    parts = (UnitRows(pl.Series(["x"] * 1000), one) for _ in range(50))
+    parts = (UnitRows(pl.Series(["x"] * 1000), one["a"].astype(np.uint64), one) for _ in range(50))
 
     # Nothing of a unit is given before its last row is known, so each part is cut as it comes.
     heights = [len(part.units) for part in cut_sorted(parts, 7)]
@@ -106,7 +109,7 @@ def test_memory_of_a_cut_is_that_of_a_part_and_not_of_a_unit():
 
 
 def test_no_rows_are_cut_to_no_rows():
-    empty = UnitRows(pl.Series([], dtype=pl.String), {"a": np.empty(0, np.uint8)})
+    empty = UnitRows(pl.Series([], dtype=pl.String), np.empty(0, np.uint64), {"a": np.empty(0, np.uint8)})
 
     assert len(empty.cut(2).units) == 0
     assert list(cut_sorted([empty, empty], 2)) == []

@@ -11,7 +11,7 @@ from lapwing.table.codec import encoder
 from lapwing.table.frames import unreadable
 from lapwing.table.guard import guarded
 from lapwing.table.readers import Kind, open_table
-from lapwing.table.truncation import kept_rows, row_hashes
+from lapwing.table.truncation import kept_rows, mixed, row_hashes
 from lapwing.table.units import UnitNumbers
 
 Codes = dict[str, np.ndarray]
@@ -78,16 +78,18 @@ def read_rows(data: object, schema: Schema) -> UnitRows:
     wanted = list(dict.fromkeys(names if numbers is None else [*names, numbers.column]))
     encoders = {field.name: encoder(field) for field in schema.columns}
     parts = [{field.name: np.empty(0, dtype=field.domain.dtype) for field in schema.columns}]
+    hashes = [np.empty(0, dtype=np.uint64)]
     for cells in reader.chunks(wanted, _CHUNK_ROWS):
         parts.append({name: guarded(unreadable(name), partial(encoders[name], cells[name])) for name in names})
         if numbers is not None:
             guarded(unreadable(numbers.column), partial(numbers.add, cells[numbers.column]))
+            hashes.append(mixed(row_hashes(parts[-1], names), numbers.hashes(-1)))
     codes = {name: np.concatenate([part[name] for part in parts]) for name in names}
     if numbers is None:
         rows = len(codes[names[0]])
         return UnitRows(codes, np.arange(rows), rows, reader.kind)
     units = numbers.numbers()
-    kept = kept_rows(units, row_hashes(codes, names), schema.max_rows, lambda: [codes], names)
+    kept = kept_rows(units, np.concatenate(hashes), schema.max_rows, lambda: [codes], names)
     return UnitRows(
         {name: column[kept] for name, column in codes.items()}, units[kept], int(units.max(initial=-1)) + 1, reader.kind
     )

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _UNIT: Final = "unit"
+_HASH: Final = "hash"
 _FAULT: Final = "!"  # before a sentence in place of a unit, whose names begin with other letters
 _CANNOT_GATHER: Final = "Dask cannot bring the rows of each privacy unit together"
 _CHUNK_ROWS: Final = 2**18
@@ -136,31 +137,29 @@ def _gathered(cells: Any, schema: Schema, rows: int) -> Any:  # noqa: ANN401 - a
 
 
 def coded_by_unit(part: "pd.DataFrame", schema: Schema, rows: int) -> "pd.DataFrame":
-    """Return the codes and the unit of each row of a partition, without rows that are not kept in any case."""
+    """Return the codes and the unit of each row of a partition."""
     try:
-        return guarded(STOPPED, lambda: _coded_frame(schema, *_units_cut(part, schema, rows)))
+        return guarded(STOPPED, lambda: _coded_frame(schema, *_unit_rows(part, schema, rows)))
     except DataError as error:
         fault = f"{_FAULT}{fault_text(error)}"
     nothing = {field.name: np.zeros(1, field.domain.dtype) for field in schema.columns}
-    return _coded_frame(schema, UnitRows(pl.Series([fault]), nothing))
+    return _coded_frame(schema, UnitRows(pl.Series([fault]), np.zeros(1, np.uint64), nothing))
 
 
-def _units_cut(part: "pd.DataFrame", schema: Schema, rows: int) -> list[UnitRows]:
+def _unit_rows(part: "pd.DataFrame", schema: Schema, rows: int) -> list[UnitRows]:
     coder = RowCoder(schema)
-    chunks = part_cells(part, coder.read, rows)
-    return [UnitRows(coder.units(cells), coder.codes(cells)).cut(schema.max_rows) for cells in chunks]
+    return [coder.unit_rows(cells) for cells in part_cells(part, coder.read, rows)]
 
 
 def _coded_frame(schema: Schema, *parts: UnitRows) -> "pd.DataFrame":
-    """Return coded rows as a frame with a column for the unit and one for each field, by its number."""
+    """Return coded rows as a frame with columns for the unit and the hash, and one for each field, by its number."""
     import pandas as pd  # noqa: PLC0415 - comes with Dask
 
     none = {field.name: np.empty(0, field.domain.dtype) for field in schema.columns}
-    rows = joined((UnitRows(pl.Series([], dtype=pl.String), none), *parts))
-    if parts and schema.privacy_unit is not None:
-        rows = rows.cut(schema.max_rows)
+    rows = joined((UnitRows(pl.Series([], dtype=pl.String), np.empty(0, np.uint64), none), *parts))
     units = pd.Series(rows.units.to_list(), dtype=object)
-    return pd.DataFrame({_UNIT: units, **{str(at): codes for at, codes in enumerate(rows.codes.values())}})
+    codes = {str(at): each for at, each in enumerate(rows.codes.values())}
+    return pd.DataFrame({_UNIT: units, _HASH: rows.hashes, **codes})
 
 
 def _codes(part: Any, schema: Schema, rows: int) -> Iterator[Codes]:  # noqa: ANN401 - a pandas frame, or of `cut`
@@ -187,7 +186,7 @@ def _cut(part: "pd.DataFrame", schema: Schema) -> UnitRows:
         field.name: part[str(at)].to_numpy().astype(field.domain.dtype, copy=False)
         for at, field in enumerate(schema.columns)
     }
-    return UnitRows(units, codes).cut(schema.max_rows)
+    return UnitRows(units, part[_HASH].to_numpy().astype(np.uint64, copy=False), codes).cut(schema.max_rows)
 
 
 def sized(part: Any, schema: Schema) -> tuple[int, int]:  # noqa: ANN401 - a pandas frame, or of `cut`

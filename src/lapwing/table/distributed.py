@@ -19,7 +19,7 @@ from lapwing.table.codec import encoder
 from lapwing.table.counting import Codes, Table, count_tables
 from lapwing.table.frames import unreadable
 from lapwing.table.guard import guarded
-from lapwing.table.truncation import kept_rows, row_hashes
+from lapwing.table.truncation import kept_rows, mixed, of_smallest, places, row_hashes
 from lapwing.table.units import UnitNumbers
 
 T = TypeVar("T")
@@ -149,12 +149,13 @@ class RowCoder:
         """Return the codes of a chunk of rows."""
         return {name: _guarded(name, cells, encode) for name, encode in self._encoders.items()}
 
-    def units(self, cells: Cells) -> pl.Series:
-        """Return the unit of each row of a chunk as `lapwing.table.units.UnitNumbers.names`; needs a privacy unit."""
+    def unit_rows(self, cells: Cells) -> "UnitRows":
+        """Return the codes and the unit of each row of a chunk; needs a privacy unit."""
         assert self._unit is not None
         numbers = UnitNumbers(self._unit)
         _guarded(numbers.column, cells, numbers.add)
-        return numbers.names()
+        codes = self.codes(cells)
+        return UnitRows(numbers.names(), mixed(row_hashes(codes, self.columns), numbers.hashes(-1)), codes)
 
 
 def _guarded(name: str, cells: Cells, work: Callable[[RawColumn], T]) -> T:
@@ -179,30 +180,30 @@ def part_rows(columns: int) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class UnitRows:
-    """Coded rows and the unit of each."""
+    """Coded rows, the unit of each as `lapwing.table.units.UnitNumbers.names`, and the public hash of both."""
 
     units: pl.Series
+    hashes: np.ndarray
     codes: Codes
 
     def taken(self, rows: np.ndarray) -> "UnitRows":
         """Return the rows where a mask is true."""
         if rows.all():
             return self
-        return UnitRows(self.units.filter(pl.Series(rows)), {name: each[rows] for name, each in self.codes.items()})
+        codes = {name: each[rows] for name, each in self.codes.items()}
+        return UnitRows(self.units.filter(pl.Series(rows)), self.hashes[rows], codes)
 
     def cut(self, max_rows: int) -> "UnitRows":
-        """Return at most `max_rows` rows of each unit: of what is here, those that the whole table would keep.
-
-        Notes
-        -----
-        Rows are kept by an order of their codes alone (`lapwing.table.truncation`), so parts of a unit may be cut
-        before they meet.
-        """
+        """Return at most `max_rows` rows of each unit, of which all rows are here: those of `code_table`."""
         if not len(self.units):
             return self
-        columns = tuple(self.codes)
-        numbers = self.units.rank("dense").to_numpy().astype(np.int64) - 1
-        return self.taken(kept_rows(numbers, row_hashes(self.codes, columns), max_rows, lambda: (self.codes,), columns))
+        return self.taken(kept_rows(self.numbers, self.hashes, max_rows, lambda: (self.codes,), tuple(self.codes)))
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The unit of each row as a number from 0 up: ndarray of int64, shape (n,)."""
+        numbers: np.ndarray = self.units.rank("dense").to_numpy().astype(np.int64) - 1
+        return numbers
 
     @property
     def count(self) -> int:
@@ -213,7 +214,7 @@ class UnitRows:
 def joined(parts: Sequence[UnitRows]) -> UnitRows:
     """Return rows of several parts, at least one, as one."""
     codes = {name: np.concatenate([part.codes[name] for part in parts]) for name in parts[0].codes}
-    return UnitRows(pl.concat([part.units for part in parts]), codes)
+    return UnitRows(pl.concat([part.units for part in parts]), np.concatenate([part.hashes for part in parts]), codes)
 
 
 def cut_sorted(parts: Iterable[UnitRows], max_rows: int) -> Iterator[UnitRows]:
@@ -222,7 +223,7 @@ def cut_sorted(parts: Iterable[UnitRows], max_rows: int) -> Iterator[UnitRows]:
     Parameters
     ----------
     parts : iterable of UnitRows
-        Ordered by unit; a unit may begin in one part and end in a later one.
+        Ordered by unit, hash and codes; a unit may begin in one part and end in a later one.
     max_rows : int, at least 1
 
     Yields
@@ -231,15 +232,30 @@ def cut_sorted(parts: Iterable[UnitRows], max_rows: int) -> Iterator[UnitRows]:
         Whole units. Memory is that of one part and of `max_rows` rows.
     """
     open_unit: UnitRows | None = None
-    for part in parts:
-        if not len(part.units):
-            continue
-        rows = (part if open_unit is None else joined((open_unit, part))).cut(max_rows)
+    for part in _ranked(parts):
+        rows = part if open_unit is None else joined((open_unit, part))
+        rows = rows.taken(of_smallest(rows.numbers, rows.hashes, max_rows))
         is_last = (rows.units == rows.units[-1]).to_numpy()
         yield rows.taken(~is_last)
         open_unit = rows.taken(is_last)
     if open_unit is not None:
         yield open_unit
+
+
+def _ranked(parts: Iterable[UnitRows]) -> Iterator[UnitRows]:
+    """Yield sorted parts with the hashes by which rows stay: how many equal rows stand before is mixed in."""
+    last: tuple[str, int] | None = None
+    height = 0  # of the run that ends the part before
+    for part in parts:
+        if not len(part.units):
+            continue
+        is_first = np.ones(len(part.units), dtype=bool)
+        is_first[1:] = (part.units[1:] != part.units[:-1]).to_numpy() | (part.hashes[1:] != part.hashes[:-1])
+        place = places(is_first)
+        if last == (part.units[0], int(part.hashes[0])):
+            place[np.cumsum(is_first) == 1] += height
+        last, height = (part.units[-1], int(part.hashes[-1])), int(place[-1]) + 1
+        yield UnitRows(part.units, mixed(part.hashes, place.astype(np.uint64)), part.codes)
 
 
 # --------------------------------------------------------------------------------------------------------- packing

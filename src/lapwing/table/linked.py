@@ -29,7 +29,7 @@ from lapwing.table.frames import unreadable
 from lapwing.table.guard import guarded
 from lapwing.table.readers import Kind, open_table
 from lapwing.table.source import MAX_CHUNK_ROWS, CodedSource
-from lapwing.table.truncation import kept_rows, row_hashes
+from lapwing.table.truncation import kept_rows, mixed, row_hashes
 from lapwing.table.units import UnitNumbers
 
 __all__ = ["CodedPair", "code_linked"]
@@ -135,11 +135,13 @@ class _Read:
         reader = open_table(data, _with_key(schema, units.column))
         encoders = {field.name: encoder(field) for field in schema.columns}
         parts: list[Codes] = [{field.name: np.empty(0, dtype=field.domain.dtype) for field in schema.columns}]
+        hashes = [np.empty(0, dtype=np.uint64)]
         for cells in reader.chunks((*encoders, units.column), _READ):
             _safely(units.add, units.column, cells)
             parts.append({name: _safely(encode, name, cells) for name, encode in encoders.items()})
+            hashes.append(mixed(row_hashes(parts[-1], tuple(encoders)), units.hashes(-1)))
         codes = {name: np.concatenate([part[name] for part in parts]) for name in encoders}
-        return cls(codes, row_hashes(codes, tuple(codes)), reader.kind)
+        return cls(codes, np.concatenate(hashes), reader.kind)
 
     @property
     def rows(self) -> int:

@@ -27,7 +27,7 @@ from lapwing.table.readers import RowReader, open_table
 from lapwing.table.spark_frames import SparkReader
 from lapwing.table.spark_source import SparkSource
 from lapwing.table.threads import in_order
-from lapwing.table.truncation import Kept, OrderDigest, changed, cut_chunks, kept_rows, row_hashes, with_kept
+from lapwing.table.truncation import Kept, OrderDigest, changed, cut_chunks, kept_rows, mixed, row_hashes, with_kept
 from lapwing.table.units import UnitNumbers
 
 __all__ = ["CACHE_BYTES", "MAX_CHUNK_ROWS", "CodedSource", "Table", "code_table", "coded_table"]
@@ -290,9 +290,10 @@ def _truncated(rows: _Rows, unit: Field, max_rows: int, limit: int) -> CodedSour
     numbers, digest = UnitNumbers(unit), OrderDigest()
     hashes = [np.empty(0, dtype=np.uint64)]
     cache: CodeCache | None = CodeCache(limit) if _may_fit(rows, limit) else None
-    for chunk in rows.chunks(numbers):
-        hashes.append(row_hashes(chunk, rows.columns))
-        digest.add(hashes[-1])
+    for part, chunk in enumerate(rows.chunks(numbers)):
+        said = row_hashes(chunk, rows.columns)
+        digest.add(said)
+        hashes.append(mixed(said, numbers.hashes(part)))
         if cache is not None and not cache.add(chunk):
             cache = None
     units = numbers.numbers()

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _CODED = {"rows": "long", "units": "long", "codes": "binary"}
-_BY_UNIT = {"unit": "binary", "row": "binary"}
+_BY_UNIT = {"unit": "binary", "hash": "long", "row": "binary"}
 _COUNTED = {"cell": "long", "count": "long"}
 
 
@@ -121,7 +121,7 @@ def _coded(reader: SparkReader, schema: Schema, rows: int) -> "DataFrame":
     if schema.privacy_unit is None:
         return jobs.mapped(cells, coded, (schema, rows), _CODED)
     by_unit = jobs.mapped(cells, coded_by_unit, (schema, rows), _BY_UNIT)
-    together = by_unit.repartition("unit").sortWithinPartitions("unit")
+    together = by_unit.repartition("unit").sortWithinPartitions("unit", "hash", "row")
     return jobs.mapped(together, cut, (schema, rows), _CODED)
 
 
@@ -141,18 +141,19 @@ def coded(schema: Schema, rows: int, batches: Iterable["pa.RecordBatch"]) -> Ite
 
 
 def coded_by_unit(schema: Schema, rows: int, batches: Iterable["pa.RecordBatch"]) -> Iterator[dict[str, Any]]:
-    """Give the codes and the unit of each row of a partition, without rows that are not kept in any case."""
+    """Give the codes and the unit of each row of a partition."""
     import pyarrow as pa  # noqa: PLC0415 - comes with Spark
 
     coder, record = RowCoder(schema), record_type(schema)
     for cells in _cells(coder, rows, batches):
-        part = UnitRows(coder.units(cells), coder.codes(cells)).cut(schema.max_rows)
+        part = coder.unit_rows(cells)
         together = packed(part.codes, record)
         ends = np.arange(len(together) + 1, dtype=np.int32) * np.int32(record.itemsize)
         each = pa.Array.from_buffers(
             pa.binary(), len(together), [None, pa.py_buffer(ends.tobytes()), pa.py_buffer(together.tobytes())]
         )
-        yield {"unit": part.units.cast(pl.Binary).to_arrow().cast(pa.binary()), "row": each}
+        units = part.units.cast(pl.Binary).to_arrow().cast(pa.binary())
+        yield {"unit": units, "hash": part.hashes.view(np.int64), "row": each}
 
 
 def cut(schema: Schema, rows: int, batches: Iterable["pa.RecordBatch"]) -> Iterator[dict[str, Any]]:
@@ -167,7 +168,8 @@ def cut(schema: Schema, rows: int, batches: Iterable["pa.RecordBatch"]) -> Itera
             # A setting of Spark's sessions makes the places of cells 64 bits wide.
             stored = table["row"].cast(pa.binary()).combine_chunks()
             units = pl.Series(pl.from_arrow(table["unit"])).cast(pl.String)
-            yield UnitRows(units, unpacked(_bytes_of(stored), record, columns))
+            hashes = _numbers(table, "hash").view(np.uint64)
+            yield UnitRows(units, hashes, unpacked(_bytes_of(stored), record, columns))
 
     for part in cut_sorted(parts(), schema.max_rows):
         yield _chunk(packed(part.codes, record), part.count)

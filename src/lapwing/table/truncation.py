@@ -1,8 +1,9 @@
 """Keep at most a fixed number of rows of each privacy unit, chosen by the unit's own rows alone.
 
-Each unit keeps the rows with the smallest public hash of their codes; equal hashes are ordered by the codes
-themselves. The choice depends neither on the order of rows nor on any other unit, so removing one unit changes
-nothing but its own rows. The hash has no seed: it hides nothing, it only has to be the same on every engine.
+Each unit keeps the rows with the smallest public hash of three things: the unit's identifier, the row's codes, and how
+many equal rows of the unit are counted before it. So to a unit each of its rows is as likely to stay as another one,
+whatever they say. The choice depends neither on the order of rows nor on any other unit, so removing one unit changes
+nothing but its own rows. The hash is the same for every table and release, on every engine; it hides nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,8 +25,29 @@ _FIRST: Final = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND: Final = np.uint64(0x94D049BB133111EB)
 
 
+def mixed(state: np.ndarray, words: np.ndarray) -> np.ndarray:
+    """Return what a public hash is after some more words: for each word one to one in the state.
+
+    Parameters
+    ----------
+    state, words : ndarray of uint64, shape (n,)
+
+    Returns
+    -------
+    ndarray of uint64, shape (n,)
+    """
+    found: np.ndarray = state + words
+    found += _GOLDEN
+    found ^= found >> np.uint64(30)
+    found *= _FIRST
+    found ^= found >> np.uint64(27)
+    found *= _SECOND
+    found ^= found >> np.uint64(31)
+    return found
+
+
 def row_hashes(codes: Mapping[str, np.ndarray], columns: Sequence[str]) -> np.ndarray:
-    """Return the public hash of every row.
+    """Return the public hash of what every row says.
 
     Parameters
     ----------
@@ -44,16 +66,10 @@ def row_hashes(codes: Mapping[str, np.ndarray], columns: Sequence[str]) -> np.nd
     >>> row_hashes({"a": np.array([0, 1], dtype=np.uint8)}, ["a"])
     array([16294208416658607535, 10451216379200822465], dtype=uint64)
     """
-    mixed = np.zeros(len(codes[columns[0]]), dtype=np.uint64)
+    found = np.zeros(len(codes[columns[0]]), dtype=np.uint64)
     for name in columns:
-        mixed += codes[name].astype(np.uint64)
-        mixed += _GOLDEN
-        mixed ^= mixed >> np.uint64(30)
-        mixed *= _FIRST
-        mixed ^= mixed >> np.uint64(27)
-        mixed *= _SECOND
-        mixed ^= mixed >> np.uint64(31)
-    return mixed
+        found = mixed(found, codes[name].astype(np.uint64))
+    return found
 
 
 class OrderDigest:
@@ -80,14 +96,14 @@ def kept_rows(
     chunks: Chunks,
     columns: Sequence[str],
 ) -> np.ndarray:
-    """Return which rows stay when each unit keeps `max_rows` rows with the smallest hashes.
+    """Return which rows stay when each unit keeps `max_rows` rows.
 
     Parameters
     ----------
     units : ndarray of int64, shape (n,)
         The unit of every row, from 0 up.
     hashes : ndarray of uint64, shape (n,)
-        The hash of every row.
+        The hash of every row, in which its unit's is `mixed`.
     max_rows : int
         Rows that a unit may keep, at least 1.
     chunks : callable
@@ -104,25 +120,35 @@ def kept_rows(
     if not len(rows):
         return kept
     rows = rows[np.lexsort((hashes[rows], units[rows]))]
-    rank = _rank(units[rows])
-    is_edge = (rank == max_rows) & (hashes[rows] == np.roll(hashes[rows], 1))
-    if is_edge.any():
-        run = np.cumsum((np.diff(units[rows], prepend=-1) != 0) | (hashes[rows] != np.roll(hashes[rows], 1)))
-        _order_ties(rows, np.where(np.isin(run, run[is_edge]), run, 0), chunks, columns)
-    kept[rows[rank >= max_rows]] = False
+    is_first = (np.diff(units[rows], prepend=-1) != 0) | (hashes[rows] != np.roll(hashes[rows], 1))
+    stays = of_smallest(units[rows], mixed(hashes[rows], places(is_first).astype(np.uint64)), max_rows)
+    # How many rows of a hash stay is known; of those that say other things under one hash, the codes say which.
+    run = np.cumsum(is_first)
+    staying = np.bincount(run[stays], minlength=run[-1] + 1)
+    is_cut = (staying > 0) & (staying < np.bincount(run))
+    if is_cut.any():
+        _order_ties(rows, np.where(is_cut[run], run, 0), chunks, columns)
+    kept[rows[~stays]] = False
     return kept
 
 
-def _rank(sorted_units: np.ndarray) -> np.ndarray:
-    """Return the place of each row within its run of equal units, from 0 up."""
-    is_first = np.diff(sorted_units, prepend=-1) != 0
+def of_smallest(units: np.ndarray, priorities: np.ndarray, max_rows: int) -> np.ndarray:
+    """Return which rows are among the `max_rows` smallest of their unit: ndarray of bool, shape (n,)."""
+    order = np.lexsort((priorities, units))
+    stays = np.zeros(len(units), dtype=bool)
+    stays[order] = places(np.diff(units[order], prepend=-1) != 0) < max_rows
+    return stays
+
+
+def places(is_first: np.ndarray) -> np.ndarray:
+    """Return the place of each row within its run, from 0 up; `is_first` says where runs begin."""
     starts = np.flatnonzero(is_first)
-    rank: np.ndarray = np.arange(len(sorted_units)) - starts[np.cumsum(is_first) - 1]
-    return rank
+    place: np.ndarray = np.arange(len(is_first)) - starts[np.cumsum(is_first) - 1]
+    return place
 
 
 def _order_ties(rows: np.ndarray, run: np.ndarray, chunks: Chunks, columns: Sequence[str]) -> None:
-    """Order rows of one unit and equal hash by their codes, in place, where they stand across the limit.
+    """Order rows of one unit and equal hash by their codes, in place, where some of them stay.
 
     Rows of equal hash nearly always have equal codes, and then their order does not matter.
 

@@ -1,5 +1,6 @@
 """Tell which rows belong to the same privacy unit, exactly."""
 
+from hashlib import blake2b
 from typing import Final
 
 import numpy as np
@@ -8,6 +9,7 @@ import polars as pl
 from lapwing.schema.fields import Field
 from lapwing.table.cells import UNREADABLE, Numbers, RawColumn, Texts
 from lapwing.table.parsing import read_numbers, read_times, whole_number
+from lapwing.table.truncation import mixed
 
 _INTEGER: Final = r"^(?:0|-?[1-9][0-9]*)$"
 _WHOLE_FLOAT: Final = r"^(0|-?[1-9][0-9]*)\.0$"
@@ -27,6 +29,7 @@ class UnitNumbers:
         self._field = field
         self._markers = pl.Series(field.missing_values, dtype=pl.String)
         self._texts: dict[str, int] = {}
+        self._hashes: list[int] = []
         self._sorts: list[np.ndarray] = []
         self._keys: list[np.ndarray] = []
 
@@ -90,6 +93,26 @@ class UnitNumbers:
         numbers = "n" + keys.cast(pl.String)
         return numbers.set(sorts == _NULL, "").zip_with(sorts != _TEXT, "t" + texts)
 
+    def hashes(self, part: int) -> np.ndarray:
+        """Return the public hash of the unit of each row of a chunk, the same in whatever table a unit stands.
+
+        Parameters
+        ----------
+        part : int
+            Which chunk, from 0 up; -1 is the last one so far.
+
+        Returns
+        -------
+        ndarray of uint64, shape (rows of the chunk,)
+        """
+        sorts, keys = self._sorts[part], self._keys[part]
+        found = mixed(keys.view(np.uint64), np.zeros(len(keys), dtype=np.uint64))
+        is_text = sorts == _TEXT
+        numbers, places = np.unique(keys[is_text], return_inverse=True)
+        found[is_text] = np.array([self._hashes[number] for number in numbers.tolist()], dtype=np.uint64)[places]
+        found[sorts == _NULL] = 0
+        return found
+
     @property
     def rows_without(self) -> int:
         """How many rows so far have no unit."""
@@ -141,5 +164,11 @@ class UnitNumbers:
         if not len(texts):
             return np.zeros(0, dtype=np.int64)
         distinct = texts.unique(maintain_order=True)
-        numbers = [self._texts.setdefault(text, len(self._texts)) for text in distinct.to_list()]
+        numbers = [self._number(text) for text in distinct.to_list()]
         return texts.replace_strict(distinct, pl.Series(numbers, dtype=pl.Int64)).to_numpy()
+
+    def _number(self, text: str) -> int:
+        number = self._texts.setdefault(text, len(self._texts))
+        if number == len(self._hashes):
+            self._hashes.append(int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big"))
+        return number
