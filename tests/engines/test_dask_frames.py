@@ -227,7 +227,7 @@ def test_a_step_that_fails_unforeseen_is_no_failed_task_and_quotes_no_row(monkey
         os.write(2, b"assertion failed: secret-4711")
         raise ValueError(f"secret {part}")
 
-    monkeypatch.setattr(distributed.RowCoder, "units", lambda _, cells: failing_step(cells))
+    monkeypatch.setattr(distributed.RowCoder, "unit_rows", lambda _, cells: failing_step(cells))
     units = coded_by_unit(people(), PEOPLE, 50)["unit"].tolist()
     found = on_worker(failing_step, "secret-4711", (distributed.installed(),))
 
