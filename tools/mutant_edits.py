@@ -51,12 +51,13 @@ NAMES = {
     "ones": "zeros",
 }
 SYMMETRIC = frozenset({"min", "max", "minimum", "maximum"})
-Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+Statement = (ast.stmt, ast.excepthandler, ast.match_case)
+BODIES = ("body", "orelse", "handlers", "finalbody", "cases")
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One change of one file: where, of which kind, and what it makes of the code."""
+    """One change of one file: where, of which kind, and its statement before and after (of a block, the head)."""
 
     path: str
     place: int
@@ -65,22 +66,26 @@ class Mutant:
     kind: str
     before: str
     after: str
-    in_function: bool
 
 
 def mutants_of(path: str, source: str) -> list[Mutant]:
     """Return every change of ``source`` that this module knows, in the order of the syntax tree."""
     tree = ast.parse(source)
-    left_alone, inside = _left_alone(tree), _inside_functions(tree)
+    left_alone, statements = _left_alone(tree), _statements_around(tree)
     found = []
     for place, node in enumerate(ast.walk(tree)):
         if id(node) in left_alone:
             continue
         for variant, (kind, changed) in enumerate(_variants(node)):
-            before, after = (ast.unparse(ast.fix_missing_locations(each)) for each in (node, changed))
-            line = getattr(node, "lineno", 0)
-            found.append(Mutant(path, place, variant, line, kind, before, after, id(node) in inside))
+            statement = statements[id(node)]
+            line = getattr(statement, "lineno", getattr(node, "lineno", 0))
+            found.append(Mutant(path, place, variant, line, kind, *_texts(statement, node, changed)))
     return found
+
+
+def heads(source: str) -> set[str]:
+    """Return the statements of a file as `Mutant.before` has them."""
+    return {_text(node) for node in ast.walk(ast.parse(source)) if isinstance(node, Statement)}
 
 
 def mutated(source: str, mutant: Mutant) -> ast.Module:
@@ -122,14 +127,33 @@ def _left_alone(tree: ast.Module) -> set[int]:
     return {id(inner) for root in roots for inner in ast.walk(root)}
 
 
-def _inside_functions(tree: ast.Module) -> set[int]:
-    """Return the nodes that run when a function is called, and not when the module is imported."""
-    inside: set[int] = set()
+def _statements_around(tree: ast.Module) -> dict[int, ast.AST]:
+    """Return the innermost statement that each node is a part of."""
+    around: dict[int, ast.AST] = {}
     for node in ast.walk(tree):
-        if isinstance(node, Function):
-            body = [node.body] if isinstance(node, ast.Lambda) else node.body
-            inside.update(id(inner) for statement in body for inner in ast.walk(statement))
-    return inside
+        around[id(node)] = statement = node if isinstance(node, Statement) else around.get(id(node), node)
+        around.update((id(child), statement) for child in ast.iter_child_nodes(node))
+    return around
+
+
+def _texts(statement: ast.AST, node: ast.AST, changed: ast.AST) -> tuple[str, str]:
+    """Return a statement as it is, and with one of its nodes changed."""
+    before = _text(statement)
+    if node is statement:
+        return before, _text(changed)
+    _Replace(node, changed).visit(statement)
+    after = _text(statement)
+    _Replace(changed, node).visit(statement)
+    return before, after
+
+
+def _text(statement: ast.AST) -> str:
+    """Return a statement in one line; of a block, the head."""
+    head = copy.copy(statement)
+    for name in BODIES:
+        if isinstance(getattr(head, name, None), list):
+            setattr(head, name, [])
+    return " ".join(ast.unparse(ast.fix_missing_locations(head)).split())
 
 
 def _variants(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:

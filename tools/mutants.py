@@ -1,385 +1,267 @@
-"""Mutation testing of the privacy-critical code: ``nice -n 19 .venv/bin/python tools/mutants.py FOLDER``.
+"""Mutation testing: ``nice -n 19 PYTHON tools/mutants.py FOLDER --each 40``.
 
-Makes a copy of what is committed in FOLDER, collects the tests of `SUITE` there once, and runs them once to see which
-lines each runs through and how long it takes. Then one small change after another (`mutant_edits`), in random order,
-is put into a forked child, and the tests that run through the changed line decide: fastest first, until one fails. A
-mutant outside of all functions is written to the copy and decided by a fresh pytest.
+PYTHON is 3.12 or newer and has the libraries of the tests, as ``make python-3.12`` makes it. What is committed is
+cloned into FOLDER for each worker. Every file of tests runs once, in a forked child of a process that has imported the
+libraries and nothing of Lapwing; which lines each test ran through stays in FOLDER until the file or the source
+changes. Then one small change after another (`mutant_edits`) is written to a clone, and in a forked child the tests
+that run through the changed line decide, until one fails.
 
-Figures go to ``FOLDER/mutants.csv``, one row per decided mutant: ``killed`` (by which test), ``survived``, ``timeout``
-(no end within three times the processor time of the same tests and a second), or ``not run`` (no test runs through the
-line).
+Figures go to ``FOLDER/mutants.csv``, one row per decided mutant: ``killed`` (by which test), ``timeout`` (no end within
+three times the processor time of the same tests and some seconds), ``lived``, or ``no test`` (none runs through the
+line); ``tests`` says how many there was time for, of how many that run through the line. A table by package is printed.
+What ``tests/architecture/mutants_argued.csv`` argues to change no behaviour is not tried.
 """
 
 import argparse
-import ast
 import csv
 import functools
-import gc
-import json
+import hashlib
 import os
 import random  # noqa: TID251 - which mutants come first is no secret
 import resource
 import signal
 import subprocess
 import sys
-import tarfile
 import time
-import types
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from io import BytesIO
+from ast import unparse
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from mutant_edits import Mutant, mutants_of, mutated
+from mutant_tests import Choice, Lines, Map, file_of, run_pytest, watch
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("curator", "noise", "budget")
-SUITE = {
-    "unit": "budget_amounts budget_conversions category_selection cli_ledger exact_tables ledger_accounts "
-    "ledger_file ledger_selections linear_statistics logarithms noise_proof_notes noise_samplers "
-    "noise_selection_privacy plain_questions private_draw private_draw_privacy questions room select_worst "
-    "selection_privacy selections_in_releases sparse_counts split_decisions table_distances transcript tree_counts "
-    "unnoticed_slips vector_questions vector_records weighted_draws",
-    "naive": "cells conversion damped_means linear_sensitivity noise_tails private_sampling select_worst "
-    "table_distances vector_sensitivity",
-    "property": "budget ledger noise_enclosures",
-    "statistical": "category_law cell_laws gibbs_law exact_laws noise_laws selection_law",
-    "boundary": "ledger_tampering one_debit_one_noise private_draw_replay",
+ARGUED = ROOT / "tests" / "architecture" / "mutants_argued.csv"
+# What every promise of privacy rests on: all of its mutants are decided, not a sample.
+KERNEL = {
+    "curator": "*",
+    "noise": "*",
+    "budget": "*",
+    "release": "category_selection cell_sums cells coordinates laplace_events linear_statistics noise_law private_draw "
+    "projections questions second_moment select_worst sparse_counts split_decisions statistics table_distances terms "
+    "transcript tree_counts",
+    "table": "codec distributed guard truncation units",
 }
-FIELDS = ("file", "line", "kind", "before", "after", "verdict", "seconds", "by")
-ALIVE = {"survived", "not run"}
-MEMORY = 8 << 30
-CACHED: list["functools._lru_cache_wrapper[Any]"] = []
-Tracer = Callable[[types.FrameType, str, object], Any]
+FIELDS = ("file", "line", "kind", "before", "after", "verdict", "tests", "seconds", "by")
+ALIVE = ("lived", "no test")
+LIBRARIES = "hypothesis.strategies pandas polars pyarrow.parquet scipy.optimize scipy.stats typer"
+MEMORY = 12 << 30
 
 
-@dataclass
-class Seen:
-    """What one test did on the code as it is: how long it took, and the lines it ran through."""
+class Chosen:
+    """A pytest plugin: keeps the tests that were chosen, in their order, and the name of the first that fails."""
 
-    seconds: float
-    lines: dict[str, list[int]]
+    def __init__(self, names: list[str]) -> None:
+        self.place = {name: place for place, name in enumerate(names)}
+        self.failed = ""
 
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = sorted((each for each in items if each.nodeid in self.place), key=lambda i: self.place[i.nodeid])
 
-@dataclass
-class Decider:
-    """A pytest plugin: holds the collected tests, and decides mutants in forked children."""
-
-    copy: Path
-    mutants: list[Mutant]
-    until: float
-    most_seconds: float
-    write: Callable[[Mutant, str, float, str], None]
-    again: Path
-    functions: dict[str, list[types.FunctionType]] = field(default_factory=dict)
-    seen: dict[str, Seen] = field(default_factory=dict)
-    items: dict[str, pytest.Item] = field(default_factory=dict)
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        if "polars-0" in [task.joinpath("comm").read_text().strip() for task in Path("/proc/self/task").iterdir()]:
-            raise pytest.UsageError("a test reads rows when it is imported; Polars' threads do not survive a fork")
-        self.items = {item.nodeid: item for item in session.items}
-        for function in gc.get_objects():
-            if isinstance(function, functools._lru_cache_wrapper):
-                CACHED.append(function)
-            elif isinstance(function, types.FunctionType):
-                self.functions.setdefault(function.__code__.co_filename, []).append(function)
-        clear_caches()
-        gc.freeze()
-        if not self.again.exists():
-            self.again.write_text(json.dumps(self._watch()))
-        self.seen = {name: Seen(**each) for name, each in json.loads(self.again.read_text()).items()}
-        for mutant in self.mutants:
-            if time.monotonic() > self.until:
-                break
-            begun = time.monotonic()
-            verdict, by = self._decide(mutant)
-            self.write(mutant, verdict, time.monotonic() - begun, by)
-        return True
-
-    def _watch(self) -> dict[str, dict[str, Any]]:
-        """Run every test once with a tracer for the files that are changed: in one child, or in more if it dies."""
-        watched: dict[str, dict[str, Any]] = {}
-        left = list(self.items)
-        while left:
-            work = functools.partial(watch, [self.items[name] for name in left], str(self.copy / "src"))
-            _, told = forked(work, 3600.0)
-            done = [json.loads(line) for line in told.splitlines()]
-            watched |= {each.pop("name"): each["seen"] for each in done if each["seen"]}
-            print(f"{len(left)} tests left, {len(done)} watched", flush=True)
-            left = left[len(done) + 1 :]
-        return watched
-
-    def _decide(self, mutant: Mutant) -> tuple[str, str]:
-        names = self._concerned(mutant)
-        if not names:
-            return "not run", ""
-        seconds = sum(self.seen[name].seconds for name in names)
-        if not mutant.in_function:
-            return self._decide_anew(mutant, names, seconds)
-        path = str(self.copy / mutant.path)
-        items = [self.items[name] for name in names]
-        changed = compile(mutated(Path(path).read_text(encoding="utf-8"), mutant), path, "exec", dont_inherit=True)
-        work = functools.partial(run_changed, self.functions.get(path, []), changed, items)
-        code, told = forked(work, 3 * seconds + 1)
-        return {0: "survived", -1: "timeout"}.get(code, "killed"), told
-
-    def _concerned(self, mutant: Mutant) -> list[str]:
-        """Return the tests to run, fastest first, of at most so many seconds together."""
-        found = [
-            (each.seconds, name)
-            for name, each in self.seen.items()
-            if name in self.items
-            and mutant.path in each.lines
-            and (mutant.line in each.lines[mutant.path] or not mutant.in_function)
-        ]
-        names: list[str] = []
-        total = 0.0
-        for seconds, name in sorted(found):
-            total += seconds
-            if names and total > self.most_seconds:
-                break
-            names.append(name)
-        return names
-
-    def _decide_anew(self, mutant: Mutant, names: list[str], seconds: float) -> tuple[str, str]:
-        """Write the change to the copy, run a fresh pytest, and put the file back."""
-        path = self.copy / mutant.path
-        source = path.read_text(encoding="utf-8")
-        for compiled in path.parent.glob(f"__pycache__/{path.stem}.*"):
-            compiled.unlink()
-        path.write_text(ast.unparse(mutated(source, mutant)), encoding="utf-8")
-        command = [sys.executable, "-B", "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:randomly"]
-        try:
-            done = subprocess.run(
-                [*command, "-p", "no:cacheprovider", *names],
-                cwd=self.copy,
-                env=environment(self.copy),
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=20 * seconds + 120,
-            )
-        except subprocess.TimeoutExpired:
-            return "timeout", ""
-        finally:
-            path.write_text(source, encoding="utf-8")
-        failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-        return ("survived", "") if done.returncode == 0 else ("killed", failed[0][:200] if failed else "import")
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed = self.failed or report.nodeid
 
 
 # ------------------------------------------------------------------------------------------------------- in children
 
 
-def forked(work: Callable[[Callable[[str], None]], int], cpu_seconds: float) -> tuple[int, str]:
-    """Return what ``work`` returns and tells in a forked child: -1 where it takes too long, -2 where it dies."""
+def forked(work: Callable[[], str], cpu_seconds: float) -> str | None:
+    """Return what work in a forked child returned; None where it found no end."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        _in_child(work, writer, cpu_seconds)
+        try:
+            os.setpgid(0, 0)
+            resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_seconds) + 1, int(cpu_seconds) + 2))
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+            null = os.open(os.devnull, os.O_RDWR)
+            for stream in (0, 1, 2):
+                os.dup2(null, stream)
+            os.write(writer, work().encode()[:4096])
+        finally:
+            os._exit(0)
     os.close(writer)
     signal.signal(signal.SIGALRM, lambda *_: os.killpg(child, signal.SIGKILL))
-    signal.alarm(int(30 * cpu_seconds) + 60)
-    with os.fdopen(reader, "rb") as pipe:
-        told = pipe.read().decode()
+    signal.alarm(int(5 * cpu_seconds) + 60)
     _, status = os.waitpid(child, 0)
     signal.alarm(0)
-    if os.WIFSIGNALED(status):
-        late = os.WTERMSIG(status) in {signal.SIGXCPU, signal.SIGKILL}
-        return (-1 if late else -2), told
-    return os.WEXITSTATUS(status), told
+    os.set_blocking(reader, False)
+    with os.fdopen(reader, "rb") as pipe:
+        told = (pipe.read() or b"died").decode(errors="replace")
+    late = os.WIFSIGNALED(status) and os.WTERMSIG(status) in {signal.SIGXCPU, signal.SIGKILL}
+    return None if late else told
 
 
-def _in_child(work: Callable[[Callable[[str], None]], int], writer: int, cpu_seconds: float) -> None:
-    code = 3
+def decide(copy: Path, mutant: Mutant, batches: list[list[str]], seconds: float) -> tuple[str, str]:
+    """Write a change to a clone, run tests in children until one fails, and put the file back."""
+    path = copy / mutant.path
+    source, times = path.read_text(encoding="utf-8"), path.stat()
+    path.write_text(unparse(mutated(source, mutant)), encoding="utf-8")
     try:
-        os.setpgid(0, 0)
-        resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_seconds) + 1, int(cpu_seconds) + 2))
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        null = os.open(os.devnull, os.O_RDWR)
-        for stream in (0, 1, 2):
-            os.dup2(null, stream)
-        with os.fdopen(writer, "w", encoding="utf-8", buffering=1) as pipe:
-            code = work(lambda text: print(text, end="", file=pipe))
+        for names in batches:
+            told = forked(functools.partial(judge, copy, names), 3 * seconds + 20)
+            if told is None:
+                return "timeout", ""
+            if told != "lived":
+                return "killed", told
+        return ("lived" if batches else "no test"), ""
     finally:
-        os._exit(code)
+        path.write_text(source, encoding="utf-8")
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+        for compiled in path.parent.glob(f"__pycache__/{path.stem}.*"):
+            compiled.unlink()
 
 
-def clear_caches() -> None:
-    """Forget what caches keep: it was computed by other code, or is not computed again."""
-    for cached in CACHED:
-        cached.cache_clear()
+def judge(copy: Path, names: list[str]) -> str:
+    """Return the first test that fails, or that the mutant lived."""
+    plugin = Chosen(names)
+    code = run_pytest(copy, dict.fromkeys(map(file_of, names)), plugin)
+    return "lived" if code in {0, 5} else plugin.failed or "import"
 
 
-def run_items(items: Iterable[pytest.Item]) -> str | None:
-    """Return the name of the first test that fails; None where none does."""
-    reports: list[pytest.TestReport] = []
-
-    class Reports:
-        @pytest.hookimpl
-        def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-            reports.append(report)
-
-    listed = list(items)
-    listed[0].config.pluginmanager.register(Reports())
-    for item in listed:
-        item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
-        if any(report.failed for report in reports):
-            return item.nodeid
-    return None
+def package_of(path: str) -> str:
+    """Return the package of a file, or that it is of the kernel."""
+    package, *rest = path.removeprefix("src/lapwing/").split("/")
+    kernel = KERNEL.get(package, "").split()
+    return "kernel" if "*" in kernel or Path(path).stem in kernel else package if rest else "lapwing"
 
 
-def run_changed(
-    functions: list[types.FunctionType], code: types.CodeType, items: list[pytest.Item], tell: Callable[[str], None]
-) -> int:
-    """Put new code into the functions of a module that is loaded, and run tests; 1 where one fails."""
-    swap_code(functions, code)
-    failed = run_items(items)
-    tell(failed or "")
-    return 0 if failed is None else 1
+def key_of(mutant: Mutant) -> tuple[str, ...]:
+    """Return the first fields of the row of a mutant."""
+    return mutant.path.removeprefix("src/lapwing/"), str(mutant.line), mutant.kind, mutant.before, mutant.after
 
 
-def swap_code(functions: list[types.FunctionType], code: types.CodeType) -> None:
-    """Give functions that were made of one file the code of the same place and name in ``code``."""
-    changed: dict[tuple[str, int], types.CodeType] = {}
-    rest = [code]
-    while rest:
-        each = rest.pop()
-        changed[each.co_qualname, each.co_firstlineno] = each
-        rest.extend(inner for inner in each.co_consts if isinstance(inner, types.CodeType))
-    for function in functions:
-        key = function.__code__.co_qualname, function.__code__.co_firstlineno
-        if key in changed:
-            function.__code__ = changed[key]
+def chosen(copy: Path, lines: Lines, asked: argparse.Namespace) -> list[Mutant]:
+    """Return the mutants to be decided, in random order: all that there are, or some of each package."""
+    with ARGUED.open(encoding="utf-8", newline="") as file:
+        argued = {(row["file"], row["before"], row["after"]) for row in csv.DictReader(file)}
+    groups: dict[str, list[Mutant]] = defaultdict(list)
+    for name in lines.first:
+        if not asked.only or any(word in name or word == package_of(name) for word in asked.only):
+            groups[package_of(name)].extend(mutants_of(name, (copy / name).read_text(encoding="utf-8")))
+    found = []
+    for package, mutants in groups.items():
+        random.Random(f"{asked.seed} {package}").shuffle(mutants)
+        found.extend(mutants[: asked.each or None])
+    random.Random(asked.seed).shuffle(found)
+    return [mutant for mutant in found if (key_of(mutant)[0], mutant.before, mutant.after) not in argued]
 
 
-def watch(items: list[pytest.Item], source: str, tell: Callable[[str], None]) -> int:
-    """Run tests one by one; tell the processor seconds of each, and the lines of the packages that it ran through."""
-    lines: dict[str, set[int]] = {}
-    folders = tuple(os.path.join(source, "lapwing", package) + os.sep for package in PACKAGES)
-
-    def local(frame: types.FrameType, event: str, _: object) -> Tracer:
-        if event == "line":
-            lines[frame.f_code.co_filename].add(frame.f_lineno)
-        return local
-
-    def entered(frame: types.FrameType, event: str, _: object) -> Tracer | None:
-        name = frame.f_code.co_filename
-        if event != "call" or not name.startswith(folders):
-            return None
-        lines.setdefault(name, set()).add(frame.f_lineno)
-        return local
-
-    for item in items:
-        lines.clear()
-        clear_caches()
-        begun = time.process_time()
-        sys.settrace(entered)
-        failed = run_items([item])
-        sys.settrace(None)
-        relative = {os.path.relpath(name, os.path.dirname(source)): sorted(each) for name, each in lines.items()}
-        seen = {"seconds": time.process_time() - begun, "lines": relative}
-        tell(json.dumps({"name": item.nodeid, "seen": None if failed else seen}) + "\n")
-    return 0
+# -------------------------------------------------------------------------------------------------------- the folder
 
 
-# --------------------------------------------------------------------------------------------------------- the copy
+def refreshed(copy: Path, commit: str) -> Path:
+    """Bring a clone to a commit, whatever was left in it; files that did not change keep their times."""
+    if not copy.exists():
+        subprocess.run(["git", "clone", "--quiet", "--shared", "--no-checkout", ROOT, copy], check=True)
+    subprocess.run(["git", "checkout", "--quiet", "--force", "--detach", commit], cwd=copy, check=True)
+    return copy
 
 
-def environment(copy: Path) -> dict[str, str]:
-    """Return the environment in which the copy is what is imported."""
-    return os.environ | {"PYTHONPATH": str(copy / "src"), "OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
+def spread(copies: list[Path], work: Callable[[int, list[Path]], None]) -> None:
+    """Work in one forked process for each clone, which ends with this one."""
+    os.setpgid(0, 0)
+    for number in range(len(copies)):
+        child = os.fork()
+        if child == 0:
+            try:
+                signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+                work(number, copies)
+            finally:
+                os._exit(0)
+    for _ in copies:
+        os.wait()
 
 
-def make_copy(copy: Path) -> None:
-    """Unpack the last commit, without what others are changing at the moment."""
-    archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True).stdout
-    with tarfile.open(fileobj=BytesIO(archive)) as files:
-        files.extractall(copy, filter="data")
+def test_files(copy: Path, seen: Path) -> dict[str, Path]:
+    """Return the files of tests, and where it stands which lines they run through."""
+    seen.mkdir(exist_ok=True)
+    found = {}
+    for path in sorted((copy / "tests").rglob("test_*.py")):
+        if path.parent.name not in {"browser", "oracle"}:
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+            found[str(path.relative_to(copy))] = seen / f"{path.parent.name}.{path.stem}.{digest}.npz"
+    return found
 
 
-def suite(copy: Path, only: list[str]) -> list[str]:
-    """Return the files of `SUITE` that exist, those with one of some words in their names where words are given."""
-    found: list[str] = []
-    for folder, names in SUITE.items():
-        for name in names.split():
-            paths = [copy / "tests" / folder / f"test_{name}{end}.py" for end in ("", f"_{folder}", f"_{folder}_dp")]
-            found.extend(str(path.relative_to(copy)) for path in paths if path.exists())
-    return [path for path in found if not only or any(word in path for word in only)]
+def look(tests: dict[str, Path], lines: Lines, number: int, copies: list[Path]) -> None:
+    """Run the files of tests of which it is not known which lines they run through."""
+    for file, into in list(tests.items())[number :: len(copies)]:
+        if not into.exists():
+            work = functools.partial(watch, copies[number], lines, file, into)
+            print(forked(work, 3600.0) or f"{file}: no end", flush=True)
 
 
-def chosen(copy: Path, only: list[str], seed: int) -> list[Mutant]:
-    """Return all mutants in random order, those in functions first."""
-    files = sorted(path for package in PACKAGES for path in (copy / "src/lapwing" / package).glob("*.py"))
-    mutants = [
-        mutant
-        for path in files
-        if not only or path.stem in only
-        for mutant in mutants_of(str(path.relative_to(copy)), path.read_text(encoding="utf-8"))
-    ]
-    print(f"{len(mutants)} mutants in {len(files)} files", flush=True)
-    random.Random(seed).shuffle(mutants)
-    # Those that need a fresh pytest take ten times as long.
-    mutants.sort(key=lambda mutant: not mutant.in_function)
-    return mutants
+def decide_all(
+    mutants: list[Mutant], choose: Callable[[Mutant], Choice], figures: Path, number: int, copies: list[Path]
+) -> None:
+    """Decide each so many-th mutant, and write what came of it."""
+    with figures.open("a", encoding="utf-8", newline="", buffering=1) as file:
+        for mutant in mutants[number :: len(copies)]:
+            begun = time.monotonic()
+            batches, seconds, of = choose(mutant)
+            verdict, by = decide(copies[number], mutant, batches, seconds)
+            csv.writer(file).writerow([*key_of(mutant), verdict, of, f"{time.monotonic() - begun:.1f}", by])
 
 
-def row_of(mutant: Mutant, verdict: str = "", seconds: float = 0.0, by: str = "") -> tuple[str, ...]:
-    """Return the row of a mutant in the table of figures."""
-    name = mutant.path.removeprefix("src/lapwing/")
-    before, after = (" ".join(text.split())[:160] for text in (mutant.before, mutant.after))
-    return name, str(mutant.line), mutant.kind, before, after, verdict, f"{seconds:.2f}", by
+def table(rows: list[list[str]]) -> str:
+    """Return how many mutants of each package were killed, as Markdown."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        for name in (package_of(row[0]), "all"):
+            counts[name][row[5]] += 1
+    lines = [["package", "mutants", "killed", "timeout", *ALIVE, "killed, %"], ["---"] * 7]
+    for name, found in sorted(counts.items(), key=lambda each: (each[0] == "all", each[0])):
+        share = 100 * (found["killed"] + found["timeout"]) / found.total()
+        lines.append([name, str(found.total()), *(str(found[each]) for each in lines[0][2:6]), f"{share:.0f}"])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def settings() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="for the copy and the figures; outside of the tree")
-    parser.add_argument("--minutes", type=float, default=35.0, help="time for mutants, after the tests were watched")
-    parser.add_argument("--seconds", type=float, default=2.0, help="of tests per mutant, at most")
-    parser.add_argument("--seed", type=int, default=12, help="of the random order")
-    parser.add_argument("--only", nargs="*", default=[], help="names of changed files, such as laplace")
-    parser.add_argument("--tests", nargs="*", default=[], help="words in the names of test files, instead of all")
-    parser.add_argument("--survivors", action="store_true", help="decide those again that are left over, and no others")
+    parser.add_argument("folder", type=Path, help="for clones and figures; outside of the tree")
+    parser.add_argument("--only", nargs="*", default=[], help="packages, kernel, or parts of the names of files")
+    parser.add_argument("--each", type=int, default=0, help="mutants of each package; all where it is 0")
+    parser.add_argument("--seed", type=int, default=26, help="of the choice of mutants")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of tests per mutant, at most")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--again", action="store_true", help="decide what lived again, and nothing else")
     return parser.parse_args()
 
 
 def main() -> None:
     """Decide mutants until the time is over; figures of earlier calls stay, and their mutants are not decided again."""
     asked = settings()
+    if os.environ.get("OMP_NUM_THREADS") != "1":
+        threads = {"OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
+        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | threads)
+    for name in LIBRARIES.split():
+        __import__(name)
     folder = asked.folder.resolve()
-    copy, table = folder / "copy", folder / "mutants.csv"
-    if not copy.exists():
-        make_copy(copy)
-    if os.environ.get("PYTHONPATH") != str(copy / "src"):
-        os.execve(sys.executable, [sys.executable, *sys.argv], environment(copy))
-    os.chdir(copy)
-    # Stopped while a mutant is written to the copy, the file is put back.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    folder.mkdir(parents=True, exist_ok=True)
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    copies = [refreshed(folder / f"copy-{number}", commit.strip()) for number in range(asked.workers)]
+    lines = Lines(copies[0])
+    tests = test_files(copies[0], folder / f"seen-{lines.digest}")
+    spread(copies, functools.partial(look, tests, lines))
 
-    rows = list(csv.reader(table.open(encoding="utf-8")))[1:] if table.exists() else []
-    mutants = chosen(copy, asked.only, asked.seed)
-    if asked.survivors:
-        alive = {tuple(row[:5]) for row in rows if row[5] in ALIVE}
-        rows = [row for row in rows if row[5] not in ALIVE]
-        mutants = [mutant for mutant in mutants if row_of(mutant)[:5] in alive]
-    done = {tuple(row[:5]) for row in rows}
-    mutants = [mutant for mutant in mutants if row_of(mutant)[:5] not in done]
-    with table.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerows([FIELDS, *rows])
-
-        def write(mutant: Mutant, verdict: str, seconds: float, by: str) -> None:
-            writer.writerow(row_of(mutant, verdict, seconds, by))
-            file.flush()
-
-        until = time.monotonic() + 60 * asked.minutes
-        decider = Decider(copy, mutants, until, asked.seconds, write, folder / "watched.json")
-        options = ["-q", "-p", "no:randomly", "-p", "no:cacheprovider", f"--basetemp={folder / 'pytest'}"]
-        pytest.main([*options, "-s", *suite(copy, asked.tests)], plugins=[decider])
+    figures = folder / "mutants.csv"
+    rows = list(csv.reader(figures.open(encoding="utf-8", newline="")))[1:] if figures.exists() else []
+    again = [tuple(row[:5]) for row in rows if asked.again and row[5] in ALIVE]
+    rows = [row for row in rows if tuple(row[:5]) not in again]
+    with figures.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([FIELDS, *rows])
+    decided = {tuple(row[:5]) for row in rows}
+    mutants = [each for each in chosen(copies[0], lines, asked) if key_of(each) not in decided]
+    mutants = [each for each in mutants if not asked.again or key_of(each) in again]
+    print(f"{len(mutants)} mutants to decide", flush=True)
+    choose = Map(copies[0], lines, asked.seconds, list(tests.values())).choose
+    spread(copies, functools.partial(decide_all, mutants, choose, figures))
+    print(table(list(csv.reader(figures.open(encoding="utf-8", newline="")))[1:]))
 
 
 if __name__ == "__main__":
