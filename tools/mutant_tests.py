@@ -109,6 +109,8 @@ def run_pytest(copy: Path, files: Iterable[str], plugin: object) -> int:
     os.environ["PYTHONPATH"] = str(copy / "src")
     sys.path.insert(0, os.environ["PYTHONPATH"])
     options = ["-x", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", f"--basetemp={copy}-pytest"]
+    # The libraries are imported already.
+    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
     return int(pytest.main([*options[isinstance(plugin, Watch) :], *files], plugins=[plugin]))
 
 
@@ -117,14 +119,15 @@ def watch(copy: Path, lines: Lines, file: str, into: Path) -> str:
     plugin = Watch(copy, lines)
     run_pytest(copy, [file], plugin)
     seen = {name: each for name, each in plugin.seen.items() if name not in plugin.bad}
+    imported = lines.packed(plugin.imported)
     np.savez_compressed(
         into,
         names=np.array(list(seen), dtype=str),
         seconds=np.array([seconds for seconds, _ in seen.values()]),
-        rows=np.array([lines.packed(hit) for _, hit in seen.values()], dtype=np.uint8).reshape(len(seen), -1),
-        imported=lines.packed(plugin.imported),
+        rows=np.array([lines.packed(hit) for _, hit in seen.values()], dtype=np.uint8).reshape(-1, imported.size),
+        imported=imported,
     )
-    return f"{file}: {len(seen)} tests, {len(plugin.bad)} others"
+    return f"{len(seen)} tests, {len(plugin.bad)} others"
 
 
 def file_of(test: str) -> str:
@@ -140,7 +143,7 @@ class Map:
         loaded = [dict(np.load(path)) for path in seen]
         self.names = [str(name) for each in loaded for name in each["names"]]
         self.seconds = np.concatenate([each["seconds"] for each in loaded])
-        self.rows = np.concatenate([each["rows"] for each in loaded if len(each["names"])])
+        self.rows = np.concatenate([each["rows"] for each in loaded])
         self.imported = np.bitwise_or.reduce([each["imported"] for each in loaded])
         self.text = {file: (copy / file).read_text(encoding="utf-8") for file in set(map(file_of, self.names))}
 

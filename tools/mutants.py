@@ -16,6 +16,7 @@ import argparse
 import csv
 import functools
 import hashlib
+import multiprocessing
 import os
 import random  # noqa: TID251 - which mutants come first is no secret
 import resource
@@ -26,12 +27,14 @@ import time
 from ast import unparse
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 from mutant_edits import Mutant, mutants_of, mutated
 from mutant_tests import Choice, Lines, Map, file_of, run_pytest, watch
 
+FORK = multiprocessing.get_context("fork")
 ROOT = Path(__file__).resolve().parents[1]
 ARGUED = ROOT / "tests" / "architecture" / "mutants_argued.csv"
 # What every promise of privacy rests on: all of its mutants are decided, not a sample.
@@ -68,31 +71,30 @@ class Chosen:
 # ------------------------------------------------------------------------------------------------------- in children
 
 
-def forked(work: Callable[[], str], cpu_seconds: float) -> str | None:
-    """Return what work in a forked child returned; None where it found no end."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.setpgid(0, 0)
-            resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_seconds) + 1, int(cpu_seconds) + 2))
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-            null = os.open(os.devnull, os.O_RDWR)
-            for stream in (0, 1, 2):
-                os.dup2(null, stream)
-            os.write(writer, work().encode()[:4096])
-        finally:
-            os._exit(0)
-    os.close(writer)
-    signal.signal(signal.SIGALRM, lambda *_: os.killpg(child, signal.SIGKILL))
-    signal.alarm(int(5 * cpu_seconds) + 60)
-    _, status = os.waitpid(child, 0)
-    signal.alarm(0)
-    os.set_blocking(reader, False)
-    with os.fdopen(reader, "rb") as pipe:
-        told = (pipe.read() or b"died").decode(errors="replace")
-    late = os.WIFSIGNALED(status) and os.WTERMSIG(status) in {signal.SIGXCPU, signal.SIGKILL}
-    return None if late else told
+def forked(log: str, cpu_seconds: float, work: Callable[[], str]) -> str | None:
+    """Return what work in a forked child returned, or that it died; None where it found no end."""
+    reader, writer = FORK.Pipe(duplex=False)
+    child = FORK.Process(target=in_child, args=(writer, log, int(cpu_seconds), work))
+    child.start()
+    writer.close()
+    child.join(5 * cpu_seconds + 60)
+    if child.exitcode is None:
+        os.killpg(child.pid or 0, signal.SIGKILL)
+        child.join()
+    late = child.exitcode in {-signal.SIGXCPU, -signal.SIGKILL}
+    return None if late else str(reader.recv()) if child.exitcode == 0 else "died"
+
+
+def in_child(writer: Connection, log: str, cpu_seconds: int, work: Callable[[], str]) -> None:
+    """Work within limits; what it prints goes to a file."""
+    os.setpgid(0, 0)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds + 1, cpu_seconds + 2))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    with open(log, "w", encoding="utf-8") as file:
+        for stream in (1, 2):
+            os.dup2(file.fileno(), stream)
+    writer.send(work())
 
 
 def decide(copy: Path, mutant: Mutant, batches: list[list[str]], seconds: float) -> tuple[str, str]:
@@ -102,7 +104,7 @@ def decide(copy: Path, mutant: Mutant, batches: list[list[str]], seconds: float)
     path.write_text(unparse(mutated(source, mutant)), encoding="utf-8")
     try:
         for names in batches:
-            told = forked(functools.partial(judge, copy, names), 3 * seconds + 20)
+            told = forked(f"{copy}.log", 3 * seconds + 20, functools.partial(judge, copy, names))
             if told is None:
                 return "timeout", ""
             if told != "lived":
@@ -163,17 +165,16 @@ def refreshed(copy: Path, commit: str) -> Path:
 
 def spread(copies: list[Path], work: Callable[[int, list[Path]], None]) -> None:
     """Work in one forked process for each clone, which ends with this one."""
-    os.setpgid(0, 0)
-    for number in range(len(copies)):
-        child = os.fork()
-        if child == 0:
-            try:
-                signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-                work(number, copies)
-            finally:
-                os._exit(0)
-    for _ in copies:
-        os.wait()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    workers = [FORK.Process(target=work, args=(number, copies)) for number in range(len(copies))]
+    for worker in workers:
+        worker.start()
+    try:
+        for worker in workers:
+            worker.join()
+    finally:
+        for worker in workers:
+            worker.terminate()
 
 
 def test_files(copy: Path, seen: Path) -> dict[str, Path]:
@@ -192,7 +193,7 @@ def look(tests: dict[str, Path], lines: Lines, number: int, copies: list[Path]) 
     for file, into in list(tests.items())[number :: len(copies)]:
         if not into.exists():
             work = functools.partial(watch, copies[number], lines, file, into)
-            print(forked(work, 3600.0) or f"{file}: no end", flush=True)
+            print(file, forked(f"{copies[number]}.log", 3600.0, work) or "found no end", flush=True)
 
 
 def decide_all(
