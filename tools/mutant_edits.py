@@ -83,11 +83,6 @@ def mutants_of(path: str, source: str) -> list[Mutant]:
     return found
 
 
-def heads(source: str) -> set[str]:
-    """Return the statements of a file as `Mutant.before` has them."""
-    return {_text(node) for node in ast.walk(ast.parse(source)) if isinstance(node, Statement)}
-
-
 def mutated(source: str, mutant: Mutant) -> ast.Module:
     """Return the syntax tree of ``source`` with one change; lines keep their numbers."""
     tree = ast.parse(source)

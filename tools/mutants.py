@@ -149,7 +149,8 @@ def chosen(copy: Path, lines: Lines, asked: argparse.Namespace) -> list[Mutant]:
         random.Random(f"{asked.seed} {package}").shuffle(mutants)
         found.extend(mutants[: asked.each or None])
     random.Random(asked.seed).shuffle(found)
-    return [mutant for mutant in found if (key_of(mutant)[0], mutant.before, mutant.after) not in argued]
+    keys = ({(key_of(each)[0], each.before, after) for after in (each.after, "*")} for each in found)
+    return [mutant for mutant, key in zip(found, keys, strict=True) if not key & argued]
 
 
 # -------------------------------------------------------------------------------------------------------- the folder

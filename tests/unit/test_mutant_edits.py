@@ -1,6 +1,7 @@
-"""tools/mutant_edits.py: small changes of code, one at a time."""
+"""tools/mutant_edits.py: small changes of code, one at a time, and why some change nothing that matters."""
 
 import ast
+import csv
 import importlib.util
 import sys
 from types import ModuleType
@@ -90,12 +91,47 @@ def test_every_change_of_a_real_file_is_another_program_that_compiles() -> None:
     assert all(ast.unparse(each) != honest for each in changed)
 
 
-def test_a_default_runs_on_import_and_a_body_when_it_is_called() -> None:
-    found = edits.mutants_of("file", "def f(x=1):\n    return x + 2")
+def test_a_change_is_told_by_its_whole_statement() -> None:
+    source = "def f(x=1):\n    while x[\n        2]:\n        return g(x) + 3"
 
-    assert {(mutant.before, mutant.in_function) for mutant in found} == {
-        ("1", False),
-        ("x + 2", True),
-        ("2", True),
-        ("return x + 2", True),
+    found = {(mutant.line, mutant.before, mutant.after) for mutant in edits.mutants_of("file", source)}
+
+    assert (1, "def f(x=1):", "def f(x=2):") in found
+    assert (2, "while x[2]:", "while x[1]:") in found
+    assert (4, "return g(x) + 3", "return g(x) - 3") in found
+
+
+def untrue_arguments(rows: list[dict[str, str]]) -> list[str]:
+    """Return which arguments are about no change of the code as it is, stand there twice, or give no reason."""
+    keys = [(row["file"], row["before"], row["after"]) for row in rows]
+    changes = set()
+    for name in {row["file"] for row in rows}:
+        for mutant in edits.mutants_of(name, (PACKAGE / name).read_text(encoding="utf-8")):
+            changes |= {(name, mutant.before, mutant.after), (name, mutant.before, "*")}
+    return [
+        f"{key}: {row['why']}"
+        for row, key in zip(rows, keys, strict=True)
+        if key not in changes or keys.count(key) > 1 or len(row["why"].split()) < 3
+    ]
+
+
+def test_every_argument_is_about_a_change_of_the_code_as_it_is() -> None:
+    with (ROOT / "tests" / "architecture" / "mutants_argued.csv").open(encoding="utf-8", newline="") as file:
+        assert untrue_arguments(list(csv.DictReader(file))) == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"before": "BLOCK_WORDS = 1 << 9"}, {"after": "BLOCK_WORDS = 9"}, {"why": "same"}, {"file": "errors.py"}],
+)
+def test_an_argument_about_other_code_or_without_a_reason_is_found(changes: dict[str, str]) -> None:
+    honest = {
+        "file": "noise/bits.py",
+        "before": "BLOCK_WORDS = (1 << 20) // WORD_BYTES",
+        "after": "*",
+        "why": "words come in blocks",
     }
+    assert untrue_arguments([honest]) == []
+
+    assert len(untrue_arguments([honest | changes])) == 1
+    assert len(untrue_arguments([honest, honest])) == 2
