@@ -30,9 +30,7 @@ DELTAS = [Fraction(1, 2), Fraction(1, 5), Fraction(1, 20), Fraction(1, 1000), Fr
 SCALES = [Fraction(1, 50), Fraction(1, 3), Fraction(1), Fraction(7, 2), Fraction(40)]
 
 
-@pytest.mark.parametrize("delta", DELTAS, ids=float)
-@pytest.mark.parametrize("max_rows", [1, 2, 3, 7])
-@pytest.mark.parametrize("scale", SCALES, ids=float)
+@pytest.mark.parametrize(("scale", "max_rows", "delta"), list(zip(SCALES, [1, 2, 3, 7, 1], DELTAS, strict=True)))
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
 def test_no_unit_shows_up_more_often_than_delta_and_one_less_would_be_too_low(kind, scale, max_rows, delta):
     parameter = scale if kind == "laplace" else scale**2
@@ -59,9 +57,10 @@ def test_both_worst_units_occur_one_text_of_all_rows_and_many_of_one_row():
     assert one_text[1] < three_texts[1]
 
 
-@pytest.mark.parametrize("max_rows", [1, 3, 50])
-@pytest.mark.parametrize("delta", [Fraction(1, 7), Fraction(1, 100), Fraction(1, 10**12)], ids=float)
-@pytest.mark.parametrize("sigma", [65, 200, 5000])
+@pytest.mark.parametrize(
+    ("sigma", "delta", "max_rows"),
+    [(65, Fraction(1, 10**12), 3), (200, Fraction(1, 7), 50), (5000, Fraction(1, 100), 1)],
+)
 def test_wide_gaussian_thresholds_are_safe_and_at_most_one_too_high(sigma, delta, max_rows):
     """Against the real Gaussian, of which the discrete one differs by far less than any of this at sigma >= 65."""
     found = selection_threshold("gaussian", Fraction(sigma**2), max_rows, delta)
@@ -141,9 +140,10 @@ def by_hand(frame, question, max_rows):
     return sorted(named[: question.most])
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("prefix", [None, 1, 2, 5])
-@pytest.mark.parametrize("most", [1, 3, 1000])
+@pytest.mark.parametrize(
+    ("seed", "prefix", "most"),
+    [(0, None, 1), (1, None, 3), (2, None, 1000), (3, 1, 3), (4, 2, 1), (5, 2, 1000), (6, 5, 3), (7, 5, 1000)],
+)
 def test_without_noise_the_list_is_that_of_rows_counted_by_hand(seed, prefix, most):
     frame = text_pair(np.random.default_rng(seed), "add-remove", 1).data
     schema = open_schema(has_unit=False)  # each row is a unit, so that none is cut
