@@ -66,12 +66,15 @@ class Mutant:
     kind: str
     before: str
     after: str
+    in_function: bool
 
 
 def mutants_of(path: str, source: str) -> list[Mutant]:
     """Return every change of ``source`` that this module knows, in the order of the syntax tree."""
     tree = ast.parse(source)
     left_alone, statements = _left_alone(tree), _statements_around(tree)
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    inside = {id(inner) for function in functions for each in function.body for inner in ast.walk(each)}
     found = []
     for place, node in enumerate(ast.walk(tree)):
         if id(node) in left_alone:
@@ -79,7 +82,8 @@ def mutants_of(path: str, source: str) -> list[Mutant]:
         for variant, (kind, changed) in enumerate(_variants(node)):
             statement = statements[id(node)]
             line = getattr(statement, "lineno", getattr(node, "lineno", 0))
-            found.append(Mutant(path, place, variant, line, kind, *_texts(statement, node, changed)))
+            texts = _texts(statement, node, changed)
+            found.append(Mutant(path, place, variant, line, kind, *texts, id(node) in inside))
     return found
 
 

@@ -19,7 +19,7 @@ from mutant_edits import Mutant
 SECONDS_TO_COLLECT = 0.2
 MONITORING: Any = getattr(sys, "monitoring", None)
 TOOL = 4
-Choice = tuple[list[list[str]], float, str]
+Choice = tuple[list[str], float, str]
 Bits = np.ndarray[tuple[int, ...], np.dtype[np.uint8]]
 
 
@@ -75,6 +75,8 @@ class Watch:
 
     def pytest_collection_finish(self) -> None:
         self.imported |= self.hit
+        # A library's threads do not survive a fork.
+        self.is_alone = len(os.listdir("/proc/self/task")) == 1
         found = [each for each in gc.get_objects() if isinstance(each, functools._lru_cache_wrapper)]
         self.caches = [each for each in found if not str(each.__module__).startswith("helpers")]
 
@@ -103,15 +105,15 @@ class Watch:
             self.bad.add(report.nodeid)
 
 
-def run_pytest(copy: Path, files: Iterable[str], plugin: object) -> int:
+def run_pytest(copy: Path, files: Iterable[str], plugin: object, *options: str) -> int:
     """Run tests of a clone in this process, which has not imported Lapwing yet."""
     os.chdir(copy)
     os.environ["PYTHONPATH"] = str(copy / "src")
     sys.path.insert(0, os.environ["PYTHONPATH"])
-    options = ["-x", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", f"--basetemp={copy}-pytest"]
+    fixed = ["-q", "-p", "no:randomly", "-p", "no:cacheprovider", f"--basetemp={copy}-pytest"]
     # The libraries are imported already.
-    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-    return int(pytest.main([*options[isinstance(plugin, Watch) :], *files], plugins=[plugin]))
+    fixed += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    return int(pytest.main([*fixed, *options, *files], plugins=[plugin]))
 
 
 def watch(copy: Path, lines: Lines, file: str, into: Path) -> str:
@@ -126,6 +128,7 @@ def watch(copy: Path, lines: Lines, file: str, into: Path) -> str:
         seconds=np.array([seconds for seconds, _ in seen.values()]),
         rows=np.array([lines.packed(hit) for _, hit in seen.values()], dtype=np.uint8).reshape(-1, imported.size),
         imported=imported,
+        is_alone=plugin.is_alone,
     )
     return f"{len(seen)} tests, {len(plugin.bad)} others"
 
@@ -145,6 +148,7 @@ class Map:
         self.seconds = np.concatenate([each["seconds"] for each in loaded])
         self.rows = np.concatenate([each["rows"] for each in loaded])
         self.imported = np.bitwise_or.reduce([each["imported"] for each in loaded])
+        self.alone = {file_of(str(name)) for each in loaded if each["is_alone"] for name in each["names"]}
         self.text = {file: (copy / file).read_text(encoding="utf-8") for file in set(map(file_of, self.names))}
 
     def through(self, mutant: Mutant) -> list[int]:
@@ -158,7 +162,7 @@ class Map:
         return [int(place) for place in found]
 
     def choose(self, mutant: Mutant) -> Choice:
-        """Return tests in two batches of files, their seconds, and how many there are of how many.
+        """Return tests, by their files, their seconds, and how many there are of how many.
 
         The first cases of each test come first; of these, those of files that name the module; of these, the fastest.
         """
@@ -176,6 +180,5 @@ class Map:
             if files and total > self.most:
                 break
             files.setdefault(file_of(name), []).append(name)
-        listed = list(files.values())
-        batches = [[name for each in part for name in each] for part in (listed[:4], listed[4:]) if part]
-        return batches, total, f"{sum(map(len, listed))}/{len(through)}"
+        names = [name for listed in files.values() for name in listed]
+        return names, total, f"{len(names)}/{len(through)}"

@@ -15,7 +15,9 @@ What ``tests/architecture/mutants_argued.csv`` argues to change no behaviour is 
 import argparse
 import csv
 import functools
+import gc
 import hashlib
+import itertools
 import multiprocessing
 import os
 import random  # noqa: TID251 - which mutants come first is no secret
@@ -24,6 +26,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 from ast import unparse
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -51,6 +54,7 @@ FIELDS = ("file", "line", "kind", "before", "after", "verdict", "tests", "second
 ALIVE = ("lived", "no test")
 LIBRARIES = "hypothesis.strategies pandas polars pyarrow.parquet scipy.optimize scipy.stats typer"
 MEMORY = 12 << 30
+Write = Callable[[Mutant, str | None, str, float], None]
 
 
 class Chosen:
@@ -97,19 +101,70 @@ def in_child(writer: Connection, log: str, cpu_seconds: int, work: Callable[[], 
     writer.send(work())
 
 
-def decide(copy: Path, mutant: Mutant, batches: list[list[str]], seconds: float) -> tuple[str, str]:
-    """Write a change to a clone, run tests in children until one fails, and put the file back."""
+class Quick:
+    """A pytest plugin: decides changes of functions in forked children, by tests that are collected already."""
+
+    def __init__(self, copy: Path, mutants: list[Mutant], choose: Callable[[Mutant], Choice], write: Write) -> None:
+        self.copy, self.mutants, self.choose, self.write = copy, mutants, choose, write
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        items = {item.nodeid: item for item in session.items}
+        functions: dict[str, list[types.FunctionType]] = defaultdict(list)
+        for each in gc.get_objects():
+            if isinstance(each, types.FunctionType):
+                functions[each.__code__.co_filename].append(each)
+            elif isinstance(each, functools._lru_cache_wrapper):
+                each.cache_clear()
+        gc.freeze()
+        for mutant in self.mutants:
+            begun = time.monotonic()
+            names, seconds, of = self.choose(mutant)
+            mine = [items[name] for name in names if name in items]
+            work = functools.partial(run_changed, functions[str(self.copy / mutant.path)], self.copy, mutant, mine)
+            told = forked(f"{self.copy}.log", 3 * seconds + 5, work) if mine else "died"
+            if told is None or (told != "died" and (told != "lived" or len(mine) == len(names))):
+                self.write(mutant, told, of, begun)
+        return True
+
+
+def run_changed(functions: list[types.FunctionType], copy: Path, mutant: Mutant, items: list[pytest.Item]) -> str:
+    """Give functions the code that they have in a changed file, and run tests until one fails."""
+    source = (copy / mutant.path).read_text(encoding="utf-8")
+    code: dict[tuple[str, int], list[types.CodeType]] = defaultdict(list)
+    rest = [compile(mutated(source, mutant), str(copy / mutant.path), "exec", dont_inherit=True)]
+    while rest:
+        each = rest.pop()
+        code[each.co_qualname, each.co_firstlineno].append(each)
+        rest.extend(inner for inner in each.co_consts if isinstance(inner, types.CodeType))
+    for function in functions:
+        found = code[function.__code__.co_qualname, function.__code__.co_firstlineno]
+        # Of two nameless functions in one line, nobody knows which is which.
+        if len(found) == 1:
+            function.__code__ = found[0]
+    plugin = Chosen([])
+    items[0].config.pluginmanager.register(plugin)
+    for item, following in itertools.zip_longest(items, items[1:]):
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if plugin.failed:
+            return plugin.failed
+    return "lived"
+
+
+def decide_quickly(copy: Path, mutants: list[Mutant], known: Map, write: Write) -> str:
+    """Decide what can be decided without another file of the source."""
+    files = {file_of(name) for mutant in mutants for name in known.choose(mutant)[0]} & known.alone
+    run_pytest(copy, sorted(files), Quick(copy, mutants, known.choose, write), "-s")
+    return ""
+
+
+def decide(copy: Path, mutant: Mutant, names: list[str], seconds: float) -> str | None:
+    """Write a change to a clone, run tests in a child until one fails, and put the file back."""
     path = copy / mutant.path
     source, times = path.read_text(encoding="utf-8"), path.stat()
     path.write_text(unparse(mutated(source, mutant)), encoding="utf-8")
     try:
-        for names in batches:
-            told = forked(f"{copy}.log", 3 * seconds + 20, functools.partial(judge, copy, names))
-            if told is None:
-                return "timeout", ""
-            if told != "lived":
-                return "killed", told
-        return ("lived" if batches else "no test"), ""
+        return forked(f"{copy}.log", 3 * seconds + 20, functools.partial(judge, copy, names))
     finally:
         path.write_text(source, encoding="utf-8")
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -120,7 +175,7 @@ def decide(copy: Path, mutant: Mutant, batches: list[list[str]], seconds: float)
 def judge(copy: Path, names: list[str]) -> str:
     """Return the first test that fails, or that the mutant lived."""
     plugin = Chosen(names)
-    code = run_pytest(copy, dict.fromkeys(map(file_of, names)), plugin)
+    code = run_pytest(copy, dict.fromkeys(map(file_of, names)), plugin, "-x")
     return "lived" if code in {0, 5} else plugin.failed or "import"
 
 
@@ -197,16 +252,31 @@ def look(tests: dict[str, Path], lines: Lines, number: int, copies: list[Path]) 
             print(file, forked(f"{copies[number]}.log", 3600.0, work) or "found no end", flush=True)
 
 
-def decide_all(
-    mutants: list[Mutant], choose: Callable[[Mutant], Choice], figures: Path, number: int, copies: list[Path]
-) -> None:
-    """Decide each so many-th mutant, and write what came of it."""
-    with figures.open("a", encoding="utf-8", newline="", buffering=1) as file:
-        for mutant in mutants[number :: len(copies)]:
-            begun = time.monotonic()
-            batches, seconds, of = choose(mutant)
-            verdict, by = decide(copies[number], mutant, batches, seconds)
-            csv.writer(file).writerow([*key_of(mutant), verdict, of, f"{time.monotonic() - begun:.1f}", by])
+def decide_all(mutants: list[Mutant], known: Map, figures: Path, number: int, copies: list[Path]) -> None:
+    """Decide each so many-th mutant, and write what came of it: first what can be decided quickly."""
+    mutants, copy = mutants[number :: len(copies)], copies[number]
+
+    def write(mutant: Mutant, told: str | None, of: str, begun: float) -> None:
+        verdict = "timeout" if told is None else told if told in ALIVE else "killed"
+        row = [*key_of(mutant), verdict, of, f"{time.monotonic() - begun:.1f}", told if verdict == "killed" else ""]
+        with figures.open("a", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerow(row)
+
+    inside = [mutant for mutant in mutants if mutant.in_function]
+    forked(f"{copy}.quick.log", 1e6, functools.partial(decide_quickly, copy, inside, known, write))
+    decided = {tuple(row[:5]) for row in rows_of(figures)}
+    for mutant in mutants:
+        if key_of(mutant) not in decided:
+            begun, (names, seconds, of) = time.monotonic(), known.choose(mutant)
+            write(mutant, decide(copy, mutant, names, seconds) if names else "no test", of, begun)
+
+
+def rows_of(figures: Path) -> list[list[str]]:
+    """Return the mutants that were decided."""
+    if not figures.exists():
+        return []
+    with figures.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))[1:]
 
 
 def table(rows: list[list[str]]) -> str:
@@ -252,18 +322,17 @@ def main() -> None:
     spread(copies, functools.partial(look, tests, lines))
 
     figures = folder / "mutants.csv"
-    rows = list(csv.reader(figures.open(encoding="utf-8", newline="")))[1:] if figures.exists() else []
+    rows = rows_of(figures)
     again = [tuple(row[:5]) for row in rows if asked.again and row[5] in ALIVE]
-    rows = [row for row in rows if tuple(row[:5]) not in again]
     with figures.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([FIELDS, *rows])
+        csv.writer(file).writerows([FIELDS, *(row for row in rows if tuple(row[:5]) not in again)])
     decided = {tuple(row[:5]) for row in rows}
-    mutants = [each for each in chosen(copies[0], lines, asked) if key_of(each) not in decided]
-    mutants = [each for each in mutants if not asked.again or key_of(each) in again]
+    mutants = [each for each in chosen(copies[0], lines, asked) if key_of(each) in again or key_of(each) not in decided]
+    mutants = [each for each in mutants if key_of(each) in again or not asked.again]
     print(f"{len(mutants)} mutants to decide", flush=True)
-    choose = Map(copies[0], lines, asked.seconds, list(tests.values())).choose
-    spread(copies, functools.partial(decide_all, mutants, choose, figures))
-    print(table(list(csv.reader(figures.open(encoding="utf-8", newline="")))[1:]))
+    known = Map(copies[0], lines, asked.seconds, list(tests.values()))
+    spread(copies, functools.partial(decide_all, mutants, known, figures))
+    print(table(rows_of(figures)))
 
 
 if __name__ == "__main__":
