@@ -35,11 +35,38 @@ def evaluate(synthetic, *more):
     return lapwing("evaluate", synthetic.parent / "real.parquet", synthetic, "--schema", SCHEMA, *more)
 
 
-def test_the_figures_are_printed_and_written_under_the_notice(synthetic, tmp_path):
-    said = evaluate(synthetic, "--json", tmp_path / "metrics.json", "--target", "income")
+@pytest.fixture(scope="module")
+def said(folder, synthetic):
+    """Return what is said where all there is is asked for."""
+    release = folder / "independent.lapwing"
+    files = ["-o", folder / "report.html", "--json", folder / "metrics.json"]
+    return evaluate(synthetic, *files, "--target", "income", "--model", release, "--by", "sex")
 
-    assert (said.status, said.err) == (0, f"lapwing: figures: {tmp_path / 'metrics.json'}\n")
-    figures = json.loads((tmp_path / "metrics.json").read_text())
+
+@pytest.fixture(scope="module")
+def figures(said, folder):
+    return json.loads((folder / "metrics.json").read_text())
+
+
+@pytest.fixture
+def small(folder, tmp_path):
+    """Evaluate a few rows of three columns, which takes a second."""
+    names = ["age", "sex", "income"]
+    schema = json.loads(SCHEMA.read_text())
+    fields = [field for field in schema["fields"] if field["name"] in names]
+    (tmp_path / "schema.json").write_text(json.dumps({"fields": fields}))
+    for name in ("real", "synthetic"):
+        pl.read_parquet(folder / f"{name}.parquet").select(names).head(600).write_parquet(tmp_path / f"{name}.parquet")
+    tables = tmp_path / "real.parquet", tmp_path / "synthetic.parquet"
+    return lambda *more: lapwing("evaluate", *tables, "--schema", tmp_path / "schema.json", *more)
+
+
+def test_the_figures_are_printed_and_written_under_the_notice(said, figures, folder):
+    assert said.status == 0
+    assert said.err.splitlines() == [
+        f"lapwing: figures: {folder / 'metrics.json'}",
+        f"lapwing: report: {folder / 'report.html'}",
+    ]
     jsonschema.Draft202012Validator(METRICS).validate(figures)
     lines = said.out.splitlines()
     assert lines[0] == figures["notice"] == "internal - do not publish"
@@ -57,10 +84,7 @@ def test_the_figures_are_printed_and_written_under_the_notice(synthetic, tmp_pat
     }
 
 
-def test_independent_rows_of_adult_are_as_far_off_as_independent_columns(synthetic, tmp_path):
-    evaluate(synthetic, "--json", tmp_path / "metrics.json", "--target", "income")
-
-    figures = json.loads((tmp_path / "metrics.json").read_text())
+def test_independent_rows_of_adult_are_as_far_off_as_independent_columns(figures):
     one, two, three = ([row[way]["mean"] for row in figures["total_variation"].values()] for way in range(3))
     assert one[0] < 0.06
     assert one[1] < 0.03
@@ -73,28 +97,36 @@ def test_independent_rows_of_adult_are_as_far_off_as_independent_columns(synthet
     assert figures["downstream"]["auc"] < 0.75
 
 
-def test_columns_that_fit_worst_are_shown(synthetic, tmp_path):
-    said = evaluate(synthetic, "--json", tmp_path / "metrics.json")
-
-    figures = json.loads((tmp_path / "metrics.json").read_text())["columns"]
-    wrong = {each["column"]: abs(each["numbers"]["mean"]) for each in figures["synthetic"] if each["numbers"]}
-    floor = [abs(each["numbers"]["mean"]) for each in figures["bootstrap"] if each["numbers"]]
+def test_columns_that_fit_worst_are_shown(said, figures):
+    columns = figures["columns"]
+    wrong = {each["column"]: abs(each["numbers"]["mean"]) for each in columns["synthetic"] if each["numbers"]}
+    floor = [abs(each["numbers"]["mean"]) for each in columns["bootstrap"] if each["numbers"]]
     worst = max(wrong, key=wrong.get)
     shown = [f"{value:.4f}" for value in (sum(wrong.values()) / 6, wrong[worst], sum(floor) / 6)]
     assert ["mean (sd)", "6", *shown, worst] in [re.split(r"  +", line) for line in said.out.splitlines()]
     assert "missing cells" not in said.out, "no cell of adult may be missing"
 
 
-def test_the_distance_of_all_ordered_columns_at_once_is_shown(synthetic, tmp_path):
-    said = evaluate(synthetic, "--json", tmp_path / "metrics.json")
-
-    found = {each["key"]: each for each in json.loads((tmp_path / "metrics.json").read_text())["metrics"]}["mmd"]
+def test_the_distance_of_all_ordered_columns_at_once_is_shown(said, figures):
+    found = {each["key"]: each for each in figures["metrics"]}["mmd"]
     sizes = [found["values"][name]["value"] for name in ("synthetic", "bootstrap", "independent")]
     (line,) = (line for line in said.out.splitlines() if line.startswith(found["title"]))
     shown = [float(cell.split(" ")[0]) for cell in re.split(r"  +", line)[1:4]]
     assert shown == [pytest.approx(size, rel=1e-3) for size in sizes], "four digits"
     # The independent mechanism at epsilon 10: the columns fit, and what they have to do with each other is lost.
     assert sizes[1] < sizes[2] / 3 < sizes[0]
+
+
+def test_the_report_is_one_file_that_says_it_is_internal_and_tells_of_the_release(said, figures, folder):
+    page = (folder / "report.html").read_text(encoding="utf-8")
+
+    assert page.startswith("<!doctype html>")
+    assert page.count("internal - do not publish") > 2
+    assert "The release: " in page
+    assert "sex=Female" in said.out
+    groups = figures["subgroups"]
+    assert [group["labels"] for group in groups] == [["Female"], ["Male"]]
+    assert sum(group["rows"] for group in groups) == 3000
 
 
 def test_gaps_are_shown_where_cells_may_be_missing(tmp_path):
@@ -114,50 +146,23 @@ def test_gaps_are_shown_where_cells_may_be_missing(tmp_path):
     assert lines["missing given"][0] == "2 of 2"
 
 
-def test_without_a_target_nothing_is_trained(synthetic, tmp_path):
-    said = evaluate(synthetic, "--json", tmp_path / "metrics.json", "--quiet")
+def test_without_a_target_nothing_is_trained(small, tmp_path):
+    said = small("--json", tmp_path / "metrics.json", "--quiet")
 
     assert said.status == 0
     assert "AUC" not in said.out
     assert json.loads((tmp_path / "metrics.json").read_text())["downstream"] is None
 
 
-def test_other_test_rows_and_another_seed_are_taken(synthetic, tmp_path):
+def test_other_test_rows_and_another_seed_are_taken(small, tmp_path):
     test = tmp_path / "test.csv"
-    pl.read_parquet(DATA).sample(3000, seed=1).write_csv(test)
+    pl.read_parquet(DATA).select("age", "sex", "income").sample(600, seed=1).write_csv(test)
 
-    said = [evaluate(synthetic, "--target", "income", "--test", test, "--seed", seed) for seed in ("3", "4")]
+    said = [small("--target", "income", "--test", test, "--seed", seed) for seed in ("3", "4")]
 
     assert [each.status for each in said] == [0, 0], said[0].err
     assert said[0].out != said[1].out
     assert "Closer to real rows" in said[0].out or "holdout" in said[0].out
-
-
-def test_the_report_is_one_file_that_says_it_is_internal_and_tells_of_the_release(synthetic, tmp_path):
-    paths = tmp_path / "report.html", tmp_path / "metrics.json"
-
-    said = evaluate(
-        synthetic,
-        "-o",
-        paths[0],
-        "--json",
-        paths[1],
-        "--model",
-        synthetic.parent / "independent.lapwing",
-        "--by",
-        "sex",
-    )
-
-    assert said.status == 0
-    assert said.err.splitlines() == [f"lapwing: figures: {paths[1]}", f"lapwing: report: {paths[0]}"]
-    page = paths[0].read_text(encoding="utf-8")
-    assert page.startswith("<!doctype html>")
-    assert page.count("internal - do not publish") > 2
-    assert "The release: " in page
-    assert "sex=Female" in said.out
-    groups = json.loads(paths[1].read_text())["subgroups"]
-    assert [group["labels"] for group in groups] == [["Female"], ["Male"]]
-    assert sum(group["rows"] for group in groups) == 3000
 
 
 def test_what_cannot_be_done_is_one_line_and_no_file(synthetic, tmp_path):
