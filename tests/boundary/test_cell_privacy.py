@@ -11,7 +11,7 @@ from lapwing.mechanisms.grid import Grid
 from lapwing.mechanisms.kd_tree import KDTree
 from mechanism_checks import settings_for
 
-PAIRS = 40
+PAIRS = 16
 
 OTHERS = {
     "paper, filter": KDTree(split_rule="paper", coarse=1.0, fine=0.25, fit="threshold", threshold=1),

@@ -43,8 +43,7 @@ def pairs(folder, rng, relation, max_rows, columns, form):
 @pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize(("mechanism", "columns"), MECHANISMS, ids=lambda each: getattr(each, "name", ""))
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-@pytest.mark.parametrize("max_rows", [1, 3, None], ids=["1 row", "3 rows", "own"])
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize(("name", "max_rows"), list(zip(TABLES, [1, 3, None], strict=True)), ids=TABLES)
 def test_no_pair_that_differs_in_a_whole_unit_is_flagged(
     name, max_rows, relation, mechanism, columns, shared_data, tmp_path
 ):

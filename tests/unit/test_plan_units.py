@@ -43,9 +43,17 @@ def owned(max_rows, fields=MIXED["fields"]):
     return {"fields": fields, "privacyUnit": {"field": "id", "maxRows": max_rows}}
 
 
-@pytest.mark.parametrize("mechanism", [lw.Independent(groups=8), lw.PMM(depth=6), lw.Adaptive()], ids=str)
-@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
-@pytest.mark.parametrize(("own", "values"), [(1, [1, 2]), (2, [1, 2, 4]), (3, [1, 2, 3, 6]), (8, [1, 2, 4, 8, 16])])
+@pytest.mark.parametrize(
+    ("mechanism", "neighbours", "own", "values"),
+    [
+        (lw.Independent(groups=8), "add-remove", 3, [1, 2, 3, 6]),
+        (lw.Independent(groups=8), "replace-one", 8, [1, 2, 4, 8, 16]),
+        (lw.PMM(depth=6), "replace-one", 1, [1, 2]),
+        (lw.Adaptive(), "add-remove", 1, [1, 2]),
+        (lw.Adaptive(), "replace-one", 2, [1, 2, 4]),
+    ],
+    ids=str,
+)
 def test_the_plan_shows_what_another_max_rows_would_cost(mechanism, neighbours, own, values):
     settings = {"mechanism": mechanism, "neighbours": neighbours, "expected_rows": 10**6, "epsilon": 1}
 
