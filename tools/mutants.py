@@ -263,7 +263,7 @@ def decide_all(mutants: list[Mutant], known: Map, figures: Path, number: int, co
             csv.writer(file).writerow(row)
 
     inside = [mutant for mutant in mutants if mutant.in_function]
-    forked(f"{copy}.quick.log", 1e6, functools.partial(decide_quickly, copy, inside, known, write))
+    forked(f"{copy}.quick.log", 1e5, functools.partial(decide_quickly, copy, inside, known, write))
     decided = {tuple(row[:5]) for row in rows_of(figures)}
     for mutant in mutants:
         if key_of(mutant) not in decided:
