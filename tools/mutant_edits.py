@@ -57,7 +57,7 @@ BODIES = ("body", "orelse", "handlers", "finalbody", "cases")
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One change of one file: where, of which kind, and its statement before and after (of a block, the head)."""
+    """One change of a file: in which function, of which kind, its statement before and after (of a block, the head)."""
 
     path: str
     place: int
@@ -66,15 +66,17 @@ class Mutant:
     kind: str
     before: str
     after: str
-    in_function: bool
+    function: str
 
 
 def mutants_of(path: str, source: str) -> list[Mutant]:
     """Return every change of ``source`` that this module knows, in the order of the syntax tree."""
     tree = ast.parse(source)
     left_alone, statements = _left_alone(tree), _statements_around(tree)
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    inside = {id(inner) for function in functions for each in function.body for inner in ast.walk(each)}
+    inside: dict[int, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            inside.update((id(inner), node.name) for each in node.body for inner in ast.walk(each))
     found = []
     for place, node in enumerate(ast.walk(tree)):
         if id(node) in left_alone:
@@ -83,7 +85,7 @@ def mutants_of(path: str, source: str) -> list[Mutant]:
             statement = statements[id(node)]
             line = getattr(statement, "lineno", getattr(node, "lineno", 0))
             texts = _texts(statement, node, changed)
-            found.append(Mutant(path, place, variant, line, kind, *texts, id(node) in inside))
+            found.append(Mutant(path, place, variant, line, kind, *texts, inside.get(id(node), "")))
     return found
 
 

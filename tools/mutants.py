@@ -194,7 +194,7 @@ def key_of(mutant: Mutant) -> tuple[str, ...]:
 def chosen(copy: Path, lines: Lines, asked: argparse.Namespace) -> list[Mutant]:
     """Return the mutants to be decided, in random order: all that there are, or some of each package."""
     with ARGUED.open(encoding="utf-8", newline="") as file:
-        argued = {(row["file"], row["before"], row["after"]) for row in csv.DictReader(file)}
+        argued = {(row["file"], row["function"], row["before"], row["after"]) for row in csv.DictReader(file)}
     groups: dict[str, list[Mutant]] = defaultdict(list)
     for name in lines.first:
         if not asked.only or any(word in name or word == package_of(name) for word in asked.only):
@@ -204,8 +204,8 @@ def chosen(copy: Path, lines: Lines, asked: argparse.Namespace) -> list[Mutant]:
         random.Random(f"{asked.seed} {package}").shuffle(mutants)
         found.extend(mutants[: asked.each or None])
     random.Random(asked.seed).shuffle(found)
-    keys = ({(key_of(each)[0], each.before, after) for after in (each.after, "*")} for each in found)
-    return [mutant for mutant, key in zip(found, keys, strict=True) if not key & argued]
+    keys = [(key_of(each)[0], each.function, each.before) for each in found]
+    return [each for each, key in zip(found, keys, strict=True) if not {(*key, each.after), (*key, "*")} & argued]
 
 
 # -------------------------------------------------------------------------------------------------------- the folder
@@ -262,7 +262,7 @@ def decide_all(mutants: list[Mutant], known: Map, figures: Path, number: int, co
         with figures.open("a", encoding="utf-8", newline="") as file:
             csv.writer(file).writerow(row)
 
-    inside = [mutant for mutant in mutants if mutant.in_function]
+    inside = [mutant for mutant in mutants if mutant.function]
     forked(f"{copy}.quick.log", 1e5, functools.partial(decide_quickly, copy, inside, known, write))
     decided = {tuple(row[:5]) for row in rows_of(figures)}
     for mutant in mutants:

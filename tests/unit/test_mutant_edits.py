@@ -91,23 +91,23 @@ def test_every_change_of_a_real_file_is_another_program_that_compiles() -> None:
     assert all(ast.unparse(each) != honest for each in changed)
 
 
-def test_a_change_is_told_by_its_whole_statement() -> None:
+def test_a_change_is_told_by_its_function_and_its_whole_statement() -> None:
     source = "def f(x=1):\n    while x[\n        2]:\n        return g(x) + 3"
 
-    found = {(mutant.line, mutant.before, mutant.after) for mutant in edits.mutants_of("file", source)}
+    found = {(each.line, each.function, each.before, each.after) for each in edits.mutants_of("file", source)}
 
-    assert (1, "def f(x=1):", "def f(x=2):") in found
-    assert (2, "while x[2]:", "while x[1]:") in found
-    assert (4, "return g(x) + 3", "return g(x) - 3") in found
+    assert (1, "", "def f(x=1):", "def f(x=2):") in found
+    assert (2, "f", "while x[2]:", "while x[1]:") in found
+    assert (4, "f", "return g(x) + 3", "return g(x) - 3") in found
 
 
 def untrue_arguments(rows: list[dict[str, str]]) -> list[str]:
     """Return which arguments are about no change of the code as it is, stand there twice, or give no reason."""
-    keys = [(row["file"], row["before"], row["after"]) for row in rows]
+    keys = [(row["file"], row["function"], row["before"], row["after"]) for row in rows]
     changes = set()
     for name in {row["file"] for row in rows}:
-        for mutant in edits.mutants_of(name, (PACKAGE / name).read_text(encoding="utf-8")):
-            changes |= {(name, mutant.before, mutant.after), (name, mutant.before, "*")}
+        for each in edits.mutants_of(name, (PACKAGE / name).read_text(encoding="utf-8")):
+            changes |= {(name, each.function, each.before, after) for after in (each.after, "*")}
     return [
         f"{key}: {row['why']}"
         for row, key in zip(rows, keys, strict=True)
@@ -125,12 +125,8 @@ def test_every_argument_is_about_a_change_of_the_code_as_it_is() -> None:
     [{"before": "BLOCK_WORDS = 1 << 9"}, {"after": "BLOCK_WORDS = 9"}, {"why": "same"}, {"file": "errors.py"}],
 )
 def test_an_argument_about_other_code_or_without_a_reason_is_found(changes: dict[str, str]) -> None:
-    honest = {
-        "file": "noise/bits.py",
-        "before": "BLOCK_WORDS = (1 << 20) // WORD_BYTES",
-        "after": "*",
-        "why": "words come in blocks",
-    }
+    block = "BLOCK_WORDS = (1 << 20) // WORD_BYTES"
+    honest = {"file": "noise/bits.py", "function": "", "before": block, "after": "*", "why": "words come in blocks"}
     assert untrue_arguments([honest]) == []
 
     assert len(untrue_arguments([honest | changes])) == 1
