@@ -195,12 +195,22 @@ def test_shuffled_columns_keep_their_counts_and_lose_their_rows():
     assert (rows["b"] != rows["c"]).any()
 
 
-def test_a_mean_is_never_read_as_a_special_value():
-    columns = {"x": [49, 51] * 5}
-
-    shown = [set(anonymous(columns, [integer("x", special=special)], 10)["x"]) for special in ([7], [50], [48, 50])]
-
-    assert shown == [{50}, {51}, {51}]
+@pytest.mark.parametrize(
+    ("values", "special", "shown"),
+    [
+        ([49, 51] * 5, [7], 50),
+        ([49, 51] * 5, [50], 51),
+        ([47, 53] * 5, [48, 50], 51),
+        ([49] * 7 + [51] * 3, [50], 49),
+        ([48] * 6 + [52] * 4, [49, 50], 48),
+        ([48] * 4 + [52] * 6, [50, 51], 52),
+        ([0] * 7 + [2] * 3, [1], 0),
+        ([100] * 10, [7], 100),
+    ],
+)
+def test_a_mean_is_never_read_as_a_special_value(values, special, shown):
+    """The nearest other value stands for it: on the side of the mean, where there is one."""
+    assert set(anonymous({"x": values}, [integer("x", special=special)], 10)["x"]) == {shown}
 
 
 def test_more_rows_than_came_in_spread_over_the_groups():

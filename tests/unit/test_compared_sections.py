@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import warnings
 
 import numpy as np
@@ -142,6 +143,19 @@ def test_tables_have_a_cell_for_every_heading(full):
         assert all(0 <= place < len(table.lines) for place in table.marked)
 
 
+def test_columns_of_figures_are_those_that_are_told_to_be(full):
+    """A cell of figures starts with one, or is a dash where there is none; words start with a letter, or are none."""
+    tables = [table for each in full.values() for table in parts(each, Table)]
+    tables += [chart.figures for each in full.values() for chart in parts(each, Chart)]
+    of_figures = re.compile(r"[-+−~<>≤ ]*\d.*|[-–]|")
+
+    for table in tables:
+        for place in range(len(table.heading)):
+            cells = {line[place] for line in table.lines} - {"", "-"}
+            if cells and place and not any(" to " in cell for cell in cells):
+                assert all(of_figures.fullmatch(cell) for cell in cells) == (place in table.numbers), table.caption
+
+
 def test_the_worst_columns_come_first():
     real = rows(seed=1)
     synthetic = real | {"place": np.zeros(400, dtype=np.int64), "sex": 1 - np.minimum(real["sex"], 1)}
@@ -235,6 +249,7 @@ def test_disclosure_is_called_a_sanity_check_and_guesses_alone_alarm_nobody(full
 
     assert "a sanity check, not a proof" in text
     assert "only held-out rows tell" in text
+    assert f"{RISK.title}: {RISK.meaning}" in text
     assert not any(table.marked for table in parts(full["disclosure"], Table))
 
 

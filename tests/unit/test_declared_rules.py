@@ -118,6 +118,18 @@ def test_a_check_of_a_schema_with_data_counts_the_rows_that_break_each_rule(tmp_
     assert line(counted, "never job is full and sex is m").endswith(" 2")
     assert line(counted, "when age is at most 14").endswith(" 1")
     assert counted.splitlines()[-2].split() == ["sex", "4", "4", "50.00%", "exact"]
+    # Numbers end below the end of their head.
+    head, *numbers = counted.splitlines()[1:4]
+    assert {len(each) for each in numbers} == {len(head)}
+
+
+def test_all_rows_of_a_unit_are_counted():
+    people = {"name": "person", "type": "integer", "role": "identifier"}
+    schema = SCHEMA | {"fields": [AGE, JOB, SEX, people], "privacyUnit": {"field": "person", "maxRows": 1}}
+
+    found = check_declared(BROKEN.with_columns(person=pl.lit(1)), Schema.from_dict(schema)).value
+
+    assert [fit.broken["real"] for fit in found.rules] == [1, 2]
 
 
 def test_a_check_of_a_schema_alone_lists_its_rules(tmp_path):

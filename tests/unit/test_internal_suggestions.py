@@ -73,6 +73,26 @@ def test_texts_are_few_or_many_by_their_share_of_the_rows(values, rows, says):
     assert f"{says} texts: " in said(pl.DataFrame({"x": cells}), "x")
 
 
+@pytest.mark.parametrize(
+    ("numbers", "says", "is_said"),
+    [
+        ([*range(0, 98, 2)] * 4 + [99] * 9, "99 may be a code", True),
+        ([*range(0, 98, 2)] * 4 + [97] * 9, "may be a code", False),
+        ([*range(0, 18, 2)] * 9 + [9, 11, 13, 15, 19] * 9, "may be a code", False),
+        ([-1] * 9 + [*range(20)] * 4, "-1 may be a code", True),
+        ([-1] * 9 + [-7] + [*range(20)] * 4, "may be a code", False),
+        ([*range(20)] * 4 + [500] * 9, "500 may be a code", True),
+        ([0] * 60 + [*range(1, 20), 10**6], 'scale "log"', False),
+        ([1] * 60 + [*range(1, 20), 10**6], 'scale "log"', True),
+        ([each + 0.000012 for each in range(20)], "all in steps of 1e-06", True),
+        ([each + 0.0000001 for each in range(20)], "only whole numbers", True),
+        ([each + 0.00000123 for each in range(20)], "in steps of", False),
+    ],
+)
+def test_codes_sizes_and_steps_of_numbers_are_told(numbers, says, is_said):
+    assert (says in said(pl.DataFrame({"x": numbers}), "x")) == is_said
+
+
 def test_a_column_with_nothing_odd_about_it_gets_no_advice():
     assert suggested(pl.DataFrame({"age": [None, *(20 + row % 50 for row in range(ROWS))]}))["age"].advice == ()
 

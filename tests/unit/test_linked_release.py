@@ -163,6 +163,8 @@ def test_the_certificate_says_what_is_kept_and_what_is_not(release):
 
     assert json.loads(release.certificate.to_json()) == told
     assert len(told["not_kept"]) == 7
+    assert "the one parent row and at most 4 child rows that are used" in told["protected"]
+    assert told["protected"] in release.certificate.text()
     assert not any("public tables" in sentence for sentence in told["not_kept"])
     for sentence in told["kept"]:
         assert sentence in release.certificate.text()

@@ -51,6 +51,20 @@ def test_names_of_columns_are_data_and_never_names_of_fields(name):
     assert LONG not in json.dumps({key: value for key, value in CHARTS[name]().spec.items() if key != "data"})
 
 
+@pytest.mark.parametrize("name", ["bars with intervals", "histogram with intervals", "interval dots"])
+def test_intervals_are_drawn_from_end_to_end(name):
+    layers = CHARTS[name]().spec["layer"]
+
+    drawn = [each["encoding"] for each in layers if each["mark"]["type"] == "rule"]
+    (ends,) = [tuple(each[axis].get("field") for axis in each if axis[0] in "xy") for each in drawn]
+    assert {"lower", "upper"} <= set(ends)
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_an_axis_or_a_scale_is_titled_by_the_unit(name):
+    assert name.startswith("budget") or '"title": "rows"' in json.dumps(dict(CHARTS[name]().spec))
+
+
 def test_bars_that_are_called_the_same_stay_apart():
     labels = [each["label"] for each in CHARTS["bars"]().spec["data"]["values"][:3]]
 
