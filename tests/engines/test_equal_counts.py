@@ -109,6 +109,14 @@ def test_real_rows_are_counted_the_same_on_every_engine(engine, name, rows, shar
         assert [key for key in expected if found[key] != expected[key]] == []
 
 
+@pytest.mark.parametrize("engine", SHORT)
+def test_a_column_of_several_values_per_cell_is_refused_on_every_engine(engine, tmp_path):
+    data = ENGINES[engine](pa.table({"who": ["a"], "x": pa.array([[3]], pa.list_(pa.int64()))}), tmp_path)
+
+    with pytest.raises(lw.DataError, match='column "x" holds several values per cell'):
+        code_table(data, PEOPLE)
+
+
 @pytest.mark.parametrize("engine", EACH)
 def test_no_rows_and_one_row_are_counted_on_every_engine(engine, tmp_path):
     table = pa.table({"who": ["a", "a"], "x": [3, 4]})
