@@ -154,22 +154,29 @@ def run_changed(functions: list[types.FunctionType], copy: Path, mutant: Mutant,
 def decide_quickly(copy: Path, mutants: list[Mutant], known: Map, write: Write) -> str:
     """Decide what can be decided without another file of the source."""
     files = {file_of(name) for mutant in mutants for name in known.choose(mutant)[0]} & known.alone
-    run_pytest(copy, sorted(files), Quick(copy, mutants, known.choose, write), "-s")
+    if files:
+        run_pytest(copy, sorted(files), Quick(copy, mutants, known.choose, write), "-s")
     return ""
 
 
 def decide(copy: Path, mutant: Mutant, names: list[str], seconds: float) -> str | None:
-    """Write a change to a clone, run tests in a child until one fails, and put the file back."""
+    """Write a change to a clone, run tests in a child until one fails, those of few files first; put the file back."""
     path = copy / mutant.path
     source, times = path.read_text(encoding="utf-8"), path.stat()
     path.write_text(unparse(mutated(source, mutant)), encoding="utf-8")
+    few = set(list(dict.fromkeys(map(file_of, names)))[:4])
+    told: str | None = "lived"
     try:
-        return forked(f"{copy}.log", 3 * seconds + 20, functools.partial(judge, copy, names))
+        for is_first in (True, False):
+            part = [name for name in names if (file_of(name) in few) == is_first]
+            if part and told == "lived":
+                told = forked(f"{copy}.log", 3 * seconds + 20, functools.partial(judge, copy, part))
     finally:
         path.write_text(source, encoding="utf-8")
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
         for compiled in path.parent.glob(f"__pycache__/{path.stem}.*"):
             compiled.unlink()
+    return told
 
 
 def judge(copy: Path, names: list[str]) -> str:
