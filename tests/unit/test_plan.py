@@ -48,9 +48,11 @@ def table(rows=ROWS, **columns):
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
-@pytest.mark.parametrize("schema", [POINTS, MIXED, OWNED], ids=["points", "mixed", "owned"])
-@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
-@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+@pytest.mark.parametrize(
+    ("schema", "neighbours", "budget"),
+    list(zip([POINTS, MIXED, OWNED], ["replace-one", "add-remove", "replace-one"], BUDGETS, strict=True)),
+    ids=["points", "mixed", "owned"],
+)
 def test_the_planned_cost_lines_are_those_of_the_certificate(mechanism, schema, neighbours, budget):
     settings = {"mechanism": mechanism, "neighbours": neighbours, "expected_rows": ROWS, **budget}
 
