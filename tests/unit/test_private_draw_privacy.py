@@ -93,6 +93,20 @@ def test_no_neighbour_loses_more_than_the_price(columns, degree, rows, floor, no
     assert 0 < max(losses) <= question.row_price
 
 
+@pytest.mark.parametrize(("own", "other"), [([1, 3, 4, 1], [2, 3, 7, 1]), ([5, 1, 1, 2], [1, 1, 1, 1])])
+def test_the_loss_of_a_draw_is_that_of_its_probabilities(own, other):
+    logs = [math.log((one / sum(own)) / (two / sum(other))) for one, two in zip(own, other, strict=True)]
+
+    losses = [
+        DrawnRows(asked(2, 9, degree=1, floor="1/3", notion=notion, draws=3), np.zeros(3, dtype=np.int64)).privacy_loss(
+            np.array(own), np.array(other)
+        )
+        for notion in ("pure", "zcdp")
+    ]
+
+    assert list(map(float, losses)) == pytest.approx([3 * max(map(abs, logs)), 3 * (max(logs) - min(logs)) ** 2 / 8])
+
+
 def _key(pair):
     return tuple(pair[0]), tuple(pair[1])
 

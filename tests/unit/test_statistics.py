@@ -144,6 +144,8 @@ def test_a_malformed_program_is_refused(program, message):
 def test_the_text_is_a_plain_and_short_one(text):
     with pytest.raises(ParameterError, match="the text of a statistic is a str of at most 8192 characters; shorten it"):
         built(OLD, text=text)
+    with pytest.raises(ParameterError, match="the text of a statistic is a str of at most 8192 characters; shorten it"):
+        RowStatistic(text=text, columns=("age",), lower=-1, upper=1)
 
 
 def test_every_code_of_a_wide_domain_stays_inside_int64():
