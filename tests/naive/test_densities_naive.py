@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
+from helpers.cases import spread
 from lapwing.numerics import minimax_density as module
 from lapwing.numerics.max_entropy import max_entropy_density
 from lapwing.numerics.minimax_density import minimax_density
@@ -61,8 +62,7 @@ def solver(request, monkeypatch):
 
 
 @pytest.mark.usefixtures("solver")
-@pytest.mark.parametrize(("statistics", "points"), [(1, 1), (1, 7), (6, 4), (15, 40), (40, 15)])
-@pytest.mark.parametrize("seed", range(4))
+@spread((("statistics", "points"), [(1, 1), (1, 7), (6, 4), (15, 40), (40, 15)]), ("seed", range(4)))
 def test_the_minimax_error_is_that_of_the_dense_program(seed, statistics, points):
     matrix, targets = signed_program(seed, statistics, points)
 

@@ -11,6 +11,7 @@ import pytest
 
 from helpers.bits import SeededBits
 from helpers.boxes import atoms, centre, fitted_boxes, grid_boxes, halves, inside, whole_box
+from helpers.cases import spread
 from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.budget.budget import Budget
 from lapwing.mechanisms.grid import Grid
@@ -44,12 +45,12 @@ def algorithm_1(points, boxes, threshold, scale, bits):
     return kept | {empty[rank]: value for rank, value in zip(chosen, values, strict=True)}
 
 
-@pytest.mark.parametrize("placement", ["uniform", "centre"])
-@pytest.mark.parametrize(
-    ("d", "width", "threshold"), [(1, 1.0, 1), (1, 1 / 32, 2), (2, 0.25, 1), (2, 0.125, 4), (3, 0.5, 3)]
+@spread(
+    ("placement", ["uniform", "centre"]),
+    (("d", "width", "threshold"), [(1, 1.0, 1), (1, 1 / 32, 2), (2, 0.25, 1), (2, 0.125, 4), (3, 0.5, 3)]),
+    ("relation", ["add-remove", "replace-one"]),
+    ("budget", [Budget.pure(1), Budget.zcdp("0.3")]),
 )
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-@pytest.mark.parametrize("budget", [Budget.pure(1), Budget.zcdp("0.3")], ids=str)
 def test_kept_cells_and_their_counts_are_those_of_algorithm_1(d, width, threshold, placement, relation, budget):
     points, seed = points_of(d, d), round(100 * width) + threshold
     mechanism = Grid(width=width, threshold=threshold, placement=placement)

@@ -5,6 +5,7 @@ from bisect import bisect_right
 import numpy as np
 import pytest
 
+from helpers.cases import spread
 from lapwing.schema.domains import Domain
 from lapwing.schema.groupings import Grouping, cut, evenly, identity, lookup, shifted
 
@@ -47,8 +48,7 @@ def some_groupings(domain: Domain, rng: np.random.Generator) -> list[Grouping]:
     return found
 
 
-@pytest.mark.parametrize("values", VALUES)
-@pytest.mark.parametrize("specials", [0, 3])
+@spread(("values", VALUES), ("specials", [0, 3]))
 def test_fast_and_naive_groups_are_the_same(values: int, specials: int) -> None:
     rng = np.random.default_rng(values + specials)
     domain = Domain(values, specials, missing=True, ordered=True, continuous=values == 2**32)

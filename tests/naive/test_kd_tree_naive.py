@@ -13,6 +13,7 @@ import pytest
 
 from helpers.bits import SeededBits
 from helpers.boxes import atoms, centre, fitted_boxes, halves, inside, longest_edge, whole_box
+from helpers.cases import spread
 from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.budget.budget import Budget
 from lapwing.mechanisms.kd_tree import KDTree
@@ -71,10 +72,12 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "d", "fine", "tau", "budget"), CASES)
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-@pytest.mark.parametrize("fit", ["threshold", "least_squares"])
-@pytest.mark.parametrize("placement", ["uniform", "centre"])
+@spread(
+    (("rule", "d", "fine", "tau", "budget"), CASES),
+    ("relation", ["add-remove", "replace-one"]),
+    ("fit", ["threshold", "least_squares"]),
+    ("placement", ["uniform", "centre"]),
+)
 def test_leaves_and_weights_are_those_of_recursion(rule, d, fine, tau, budget, relation, fit, placement):
     points, share = points_of(d, d), Fraction(2, 5)
     mechanism = KDTree(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from helpers.cases import spread
 from lapwing.evaluate import kernel_distances as kernels
 from lapwing.evaluate.bounded_lipschitz import bounded_lipschitz
 from lapwing.evaluate.kernel_distances import kernel_density_distance, mmd
@@ -87,8 +88,7 @@ def largest_integral(points, masses, bound, norm):
     return -solved.fun
 
 
-@pytest.mark.parametrize("metric", NORMS)
-@pytest.mark.parametrize("seed", range(8))
+@spread(("metric", NORMS), ("seed", range(8)))
 def test_the_bounded_lipschitz_distance_is_the_largest_difference_of_integrals(seed: int, metric: str) -> None:
     rng = np.random.default_rng(seed)
     points, others = (rng.integers(0, 5, (int(rng.integers(1, 9)), 2)) / 4 for _ in range(2))

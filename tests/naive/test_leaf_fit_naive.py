@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from helpers.cases import spread
 from helpers.leaf_trees import fitted, fitted_by_recursion, levels_of, paths, random_leaves, summed
 from lapwing.numerics.simplex import project_to_simplex
 
 
-@pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("threshold", [-10, 1, 4, 12, 1000])
+@spread(("seed", range(20)), ("threshold", [-10, 1, 4, 12, 1000]))
 def test_masses_are_those_of_walking_down_node_by_node(seed, threshold):
     rng = np.random.default_rng([seed, threshold + 10])
     tree = random_leaves(rng, 7)

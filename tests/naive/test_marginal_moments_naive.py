@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from helpers.cases import spread
 from lapwing.evaluate import marginal_moments as module
 from lapwing.evaluate.marginal_moments import marginal_errors, marginal_moments
 
@@ -29,8 +30,7 @@ def naive_error(first, second):
     return math.sqrt(sum((a - b) ** 2 for a, b in zip(first, second, strict=True)) / len(first))
 
 
-@pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("way", [1, 2, 3])
+@spread(("seed", range(12)), ("way", [1, 2, 3]))
 def test_marginals_of_a_table_are_the_shares_of_rows_that_have_all_columns(seed, way, monkeypatch):
     rng = np.random.default_rng(seed)
     rows = rng.integers(0, 2, (1 + 5 * seed, 3 + seed % 5), dtype=np.uint8)

@@ -161,7 +161,7 @@ def test_the_paper_s_constants_are_algorithm_2_step_by_step(schema, rows, epsilo
     assert model.rows == rows
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_the_euclidean_projection_of_weights_is_a_nearest_point_in_l1_as_step_13_asks(seed):
     rng = np.random.default_rng(seed)
     noisy = rng.dirichlet(np.ones(7)) + rng.laplace(0, 10 ** -(seed % 4), 7)

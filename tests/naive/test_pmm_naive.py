@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from helpers.bits import SeededBits, ZeroNoiseBits
+from helpers.cases import spread
 from helpers.pmm_runs import run
 from lapwing.budget.budget import Budget
 from lapwing.mechanisms.pmm import PMM
@@ -139,9 +140,7 @@ def regular_if_mixed(axis, part):
     return [code for code in part if code < 7] if axis == 0 and part[0] < 7 else part
 
 
-@pytest.mark.parametrize("depth", [0, 1, 2, 3, 4, 5, 6])
-@pytest.mark.parametrize("variant", ["default", "paper"])
-@pytest.mark.parametrize("seed", [1, 2])
+@spread(("depth", [0, 1, 2, 3, 4, 5, 6]), ("variant", ["default", "paper"]), ("seed", [1, 2]))
 def test_without_noise_each_leaf_has_its_rows(depth, variant, seed):
     data = table(seed)
 
@@ -188,9 +187,7 @@ def off_the_ray(a, b, u, v):
     return abs(u - a) + abs(v - b) if a + b == 0 else abs(Fraction(u) - Fraction((u + v) * a, a + b))
 
 
-@pytest.mark.parametrize("consistency", ["uniform", "proportional"])
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-@pytest.mark.parametrize("seed", range(6))
+@spread(("consistency", ["uniform", "proportional"]), ("relation", ["add-remove", "replace-one"]), ("seed", range(6)))
 def test_the_papers_counts_are_nearest_comparable_pairs_top_down(consistency, relation, seed):
     data = table(seed, 200)
     mechanism = PMM(depth=6, variant="paper", consistency=consistency)

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from helpers.cases import spread
 from lapwing.numerics.refinement import (
     EMPTY_DEVIATIONS,
     EVEN_DEVIATIONS,
@@ -51,8 +52,7 @@ def naive_least_squares(stages):
     return np.linalg.lstsq(system, counts, rcond=None)[0]
 
 
-@pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("stages", [1, 2, 3, 5])
+@spread(("seed", range(12)), ("stages", [1, 2, 3, 5]))
 def test_least_squares_is_that_of_the_whole_system(seed, stages) -> None:
     made, _ = staged(seed, stages=stages)
 
@@ -133,9 +133,7 @@ def naive_noise(stages, codes, first, last):
     return precision**-0.5
 
 
-@pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("stages", [1, 2, 3])
-@pytest.mark.parametrize("total", [200.0, 5000.0])
+@spread(("seed", range(10)), ("stages", [1, 2, 3]), ("total", [200.0, 5000.0]))
 def test_masses_are_those_of_trees_walked_cell_by_cell(seed, stages, total) -> None:
     made, codes = staged(seed, stages=stages)
 

@@ -10,7 +10,7 @@ from lapwing.numerics.tree_rounding import consistent_counts
 from lapwing.numerics.tree_simulation import NoiseTree, certificate_quantile, simulated_bound
 from lapwing.numerics.trees import level_shapes, node_variances, pooled_variances, tree_least_squares
 
-SEEDS = range(40)
+SEEDS = range(10)
 
 
 def naive_pooling(levels, splits, variances, level, cell, pooled):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from helpers.cases import spread
 from lapwing.evaluate.wasserstein import wasserstein_assignment
 from lapwing.evaluate.wasserstein_line import Pieces, wasserstein_line, wasserstein_pieces
 
@@ -65,7 +66,7 @@ def as_pieces(law, rng):
     return Pieces(*(np.array([float(part) for part in column]) for column in zip(*rng.permutation(law), strict=True)))
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(8))
 def test_weighted_samples_on_a_line_cost_what_the_programme_says(seed: int) -> None:
     rng = np.random.default_rng(seed)
     points, others = rng.integers(0, 10, int(rng.integers(1, 9))), rng.integers(0, 10, int(rng.integers(1, 9)))
@@ -77,7 +78,7 @@ def test_weighted_samples_on_a_line_cost_what_the_programme_says(seed: int) -> N
     assert distance == pytest.approx(expected, abs=SOLVED)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(8))
 def test_equal_weights_are_what_no_weights_mean(seed: int) -> None:
     rng = np.random.default_rng(seed)
     points, others = rng.normal(size=int(rng.integers(1, 9))), rng.normal(size=int(rng.integers(1, 9)))
@@ -89,8 +90,7 @@ def test_equal_weights_are_what_no_weights_mean(seed: int) -> None:
     assert distance == pytest.approx(wasserstein_line(points, others, weights=np.ones(points.size)), abs=1e-12)
 
 
-@pytest.mark.parametrize("metric", NORMS)
-@pytest.mark.parametrize("seed", range(10))
+@spread(("metric", NORMS), ("seed", range(10)))
 def test_assigned_samples_cost_what_the_programme_says(seed: int, metric: str) -> None:
     rng = np.random.default_rng(seed)
     rows, columns = int(rng.integers(1, 9)), int(rng.integers(1, 5))
@@ -103,7 +103,7 @@ def test_assigned_samples_cost_what_the_programme_says(seed: int, metric: str) -
     )
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(8))
 def test_laws_of_pieces_are_as_far_apart_as_their_quantiles_in_fractions(seed: int) -> None:
     rng = np.random.default_rng(seed)
     law, other = drawn_law(rng), drawn_law(rng)

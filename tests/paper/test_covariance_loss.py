@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from helpers.cases import spread
 from lapwing.errors import ParameterError
 from lapwing.numerics.anonymous_bounds import anonymous_covariance_loss, theorem_1_2, theorem_4_1
 from lapwing.numerics.covariance_bounds import net_loss, spectral_tail, tensorisation_bound
@@ -83,8 +84,7 @@ def sides_of_lemma_3_2(x, labels, projection):
     return covariance_loss(x, labels), inside + np.linalg.norm(rest @ (x.T @ x) @ rest) / len(x)
 
 
-@pytest.mark.parametrize(("x", "labels"), CASES)
-@pytest.mark.parametrize("t", [0, 1, 3, 5])
+@spread((("x", "labels"), CASES), ("t", [0, 1, 3, 5]))
 def test_lemma_3_2_decomposes_the_loss(x, labels, t: int) -> None:
     for projection in (leading_projection(x.T @ x, t), np.diag(np.arange(5) < t).astype(float)):
         loss, bound = sides_of_lemma_3_2(x, labels, projection)
@@ -98,8 +98,7 @@ def test_lemma_3_2_is_attained() -> None:
     assert loss == pytest.approx(bound)
 
 
-@pytest.mark.parametrize(("x", "labels"), CASES)
-@pytest.mark.parametrize("t", [0, 1, 2, 5])
+@spread((("x", "labels"), CASES), ("t", [0, 1, 2, 5]))
 def test_lemma_3_3_with_half_of_its_bound(x, labels, t: int) -> None:
     rest = np.eye(5) - leading_projection(x.T @ x, t)
 
@@ -116,8 +115,7 @@ def test_half_of_lemma_3_3_is_attained(t: int) -> None:
     assert np.linalg.norm(rest @ second_moment @ rest) == pytest.approx(spectral_tail(t, 2 * t))
 
 
-@pytest.mark.parametrize("choice", [NetChoice(1, 0.51), NetChoice(2, 0.5), NetChoice(3, 0.7)])
-@pytest.mark.parametrize(("x", "labels"), CASES)
+@spread(("choice", [NetChoice(1, 0.51), NetChoice(2, 0.5), NetChoice(3, 0.7)]), (("x", "labels"), CASES))
 def test_lemma_3_6_in_each_row_and_in_mean_square(x, labels, choice: NetChoice) -> None:
     cells, projection = net_cells(x, choice)
 
@@ -172,8 +170,7 @@ def test_lemma_3_8_finer_partitions_lose_less(x, labels) -> None:
     assert covariance_loss(x, finer) <= covariance_loss(x, labels)
 
 
-@pytest.mark.parametrize(("x", "labels"), CASES)
-@pytest.mark.parametrize("merged", [2, 4, 8])
+@spread((("x", "labels"), CASES), ("merged", [2, 4, 8]))
 def test_lemma_3_9_merging_costs_at_most_the_share(x, labels, merged: int) -> None:
     coarse = np.where(labels < merged, 0, labels)
 
@@ -190,8 +187,7 @@ def test_a_third_of_lemma_3_9_fails() -> None:
     assert more == pytest.approx(1 / 2)
 
 
-@pytest.mark.parametrize(("x", "labels"), CASES)
-@pytest.mark.parametrize("degree", [1, 2, 3, 4, 6])
+@spread((("x", "labels"), CASES), ("degree", [1, 2, 3, 4, 6]))
 def test_theorem_3_10_with_d_times_d_minus_1_halves(x, labels, degree: int) -> None:
     for blocks in (labels, labels // 3, np.zeros_like(labels)):
         bound = tensorisation_bound(covariance_loss(x, blocks), degree)
@@ -211,9 +207,7 @@ def test_the_factor_of_theorem_3_10_is_attained_and_below_the_paper_s(degree: in
     assert bound <= 2 ** (degree - 2) * (2**degree - degree - 1) * loss <= 4**degree * loss
 
 
-@pytest.mark.parametrize("degree", [2, 3, 4])
-@pytest.mark.parametrize("blocks", [50, 130, 1000, 2000])
-@pytest.mark.parametrize("maker", [rows_of_the_ball, boolean_rows])
+@spread(("degree", [2, 3, 4]), ("blocks", [50, 130, 1000, 2000]), ("maker", [rows_of_the_ball, boolean_rows]))
 def test_theorem_4_1_holds_whether_or_not_k_divides_n(maker, blocks: int, degree: int) -> None:
     x = maker(np.random.default_rng(blocks), 4000, 6)
 

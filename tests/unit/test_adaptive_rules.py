@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers.cases import spread
 from helpers.resolved import FIELDS, answer_of, column_of, dense_laws
 from lapwing.api.generators import generator
 from lapwing.budget.budget import Budget
@@ -79,8 +80,7 @@ def codes_of(columns, fit, rng):
     return found
 
 
-@pytest.mark.parametrize("kind", FIELDS)
-@pytest.mark.parametrize("parts", [(0.3,), (0.1, 0.5, 0.9)])
+@spread(("kind", FIELDS), ("parts", [(0.3,), (0.1, 0.5, 0.9)]))
 def test_groups_lie_inside_the_classes_that_refine_them_at_their_level(kind, parts) -> None:
     field = FIELDS[kind]
     domain = field.domain

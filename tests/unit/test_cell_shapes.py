@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import pytest
 
+from helpers.cases import spread
 from lapwing.budget.budget import Budget
 from lapwing.errors import CapacityError
 from lapwing.mechanisms.steps.cell_shapes import epsilon_of, halved_cells
@@ -67,8 +68,9 @@ def brute_force(schema, fine, coarse):
         schedule.append(place)
 
 
-@pytest.mark.parametrize("names", TABLES, ids="-".join)
-@pytest.mark.parametrize(("fine", "coarse"), [(1, 1), (0.5, 1), (0.3, 0.3), (0.1, 0.5), (0.02, 0.26), (0.004, 0.004)])
+@spread(
+    ("names", TABLES), (("fine", "coarse"), [(1, 1), (0.5, 1), (0.3, 0.3), (0.1, 0.5), (0.02, 0.26), (0.004, 0.004)])
+)
 def test_the_schedule_and_the_first_level_are_those_of_brute_force(names, fine, coarse):
     schema = schema_of(*names)
 

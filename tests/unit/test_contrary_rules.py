@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers.cases import spread
 from lapwing.budget.budget import Budget
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.numerics.noise_tails import sum_tail
@@ -158,10 +159,12 @@ def test_hundreds_of_rules_that_hold_are_not_accused_by_laplace_noise():
     assert sum(accused) == 0
 
 
-@pytest.mark.parametrize("kind", ["laplace", "gaussian"])
-@pytest.mark.parametrize("terms", [1, 5, 300])
-@pytest.mark.parametrize("parameter", [Fraction(1, 3), Fraction(7), Fraction(4000)], ids=str)
-@pytest.mark.parametrize("failure", [1e-3, 1e-7])
+@spread(
+    ("kind", ["laplace", "gaussian"]),
+    ("terms", [1, 5, 300]),
+    ("parameter", [Fraction(1, 3), Fraction(7), Fraction(4000)]),
+    ("failure", [1e-3, 1e-7]),
+)
 def test_a_sum_of_noise_stays_within_its_reach(kind, terms, parameter, failure):
     # Of one side; `sum_tail` says it of both.
     least = sum_tail(kind, parameter, terms, 2 * failure)

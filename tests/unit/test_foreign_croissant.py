@@ -2,6 +2,7 @@
 
 import pytest
 
+from helpers.cases import spread
 from helpers.foreign_files import FOREIGN
 from lapwing.errors import SchemaError
 from lapwing.schema.foreign.croissant import is_croissant, read_croissant
@@ -174,12 +175,22 @@ def test_a_broken_file_is_refused_in_a_sentence(record_set):
         read_croissant({"recordSet": record_set, "conformsTo": "http://mlcommons.org/croissant/1.1"}, "the file")
 
 
-@pytest.mark.parametrize(
-    "odd", [1, "x", [], [[]], {}, {"@id": 1}, {"@id": []}, [None], True, {"field": 3}], ids=range(10)
-)
-@pytest.mark.parametrize(
-    "key",
-    ["references", "source", "annotation", "key", "isArray", "description", "minValue", "dataType", "fieldSettings"],
+@spread(
+    ("odd", [1, "x", [], [[]], {}, {"@id": 1}, {"@id": []}, [None], True, {"field": 3}]),
+    (
+        "key",
+        [
+            "references",
+            "source",
+            "annotation",
+            "key",
+            "isArray",
+            "description",
+            "minValue",
+            "dataType",
+            "fieldSettings",
+        ],
+    ),
 )
 def test_odd_values_of_any_property_are_read_past_or_refused_in_a_sentence(key, odd):
     about = {"@id": "rows/a", "dataType": "sc:Integer", key: odd}

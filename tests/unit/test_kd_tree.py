@@ -9,6 +9,7 @@ import pytest
 
 import lapwing as lw
 from helpers.bits import SeededBits
+from helpers.cases import spread
 from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.budget.budget import Budget
 from lapwing.errors import CapacityError, ParameterError
@@ -215,9 +216,7 @@ def test_a_plan_asks_what_the_release_asks(mechanism, relation):
 # ------------------------------------------------------------------------------------------------------------ models
 
 
-@pytest.mark.parametrize("schema", [SOLE, FLAG, MIXED], ids=["one category", "flag", "mixed"])
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-@pytest.mark.parametrize("rows", [0, 1, 2, 300])
+@spread(("schema", [SOLE, FLAG, MIXED]), ("relation", ["add-remove", "replace-one"]), ("rows", [0, 1, 2, 300]))
 def test_any_number_of_rows_gives_rows_of_the_schema(schema, relation, rows):
     names = [column.name for column in schema.columns]
     data = ROWS.with_columns(pl.lit("true").alias("flag")).head(rows).select(names)

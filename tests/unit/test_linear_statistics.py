@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers.cases import spread
 from helpers.flag_tables import FLAG, MIXED, flags, frame_of_flags, latent_rows, mixed_rows
 from helpers.pmm_runs import run
 from lapwing.budget.budget import Budget
@@ -140,19 +141,20 @@ def test_with_much_budget_the_tables_of_two_columns_come_out(mu, solver):
     assert model.rows == len(ROWS)
 
 
-@pytest.mark.parametrize("solver", ["max-entropy", "interior-point"])
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        LinearStatistics(statistics=("f0",), degree=0, points=30),
-        LinearStatistics(points=1),
-        LinearStatistics(points=2, mu="uniform", degree=3),
-        LinearStatistics(statistics=("f0", "f0", "not f0"), degree=0, points=5),
-    ],
-    ids=["one statistic", "one point", "more statistics than points", "statistics that contradict each other"],
+@spread(
+    ("solver", ["max-entropy", "interior-point"]),
+    (
+        "mechanism",
+        [
+            LinearStatistics(statistics=("f0",), degree=0, points=30),
+            LinearStatistics(points=1),
+            LinearStatistics(points=2, mu="uniform", degree=3),
+            LinearStatistics(statistics=("f0", "f0", "not f0"), degree=0, points=5),
+        ],
+    ),
+    ("epsilon", ["0.001", "1000"]),
+    ("rows", [0, 1, 400]),
 )
-@pytest.mark.parametrize("epsilon", ["0.001", "1000"])
-@pytest.mark.parametrize("rows", [0, 1, 400])
 def test_degenerate_inputs_give_a_valid_density(mechanism, solver, epsilon, rows):
     frame = frame_of_flags(ROWS[:rows])
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import lapwing as lw
+from helpers.cases import spread
 from lapwing.errors import DataError
 from lapwing.schema.groupings import identity
 from lapwing.table.linked import code_linked
@@ -93,8 +94,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("of_children", FORMS)
-@pytest.mark.parametrize("of_parents", FORMS)
+@spread(("of_children", FORMS), ("of_parents", FORMS))
 def test_the_tables_may_be_of_different_kinds(of_parents, of_children):
     pair = code_linked(FORMS[of_parents](HOMES), FORMS[of_children](PEOPLE), SCHEMA)
 

@@ -6,6 +6,7 @@ import pytest
 
 import lapwing as lw
 from helpers.bits import ZeroNoiseBits
+from helpers.cases import spread
 from helpers.flag_tables import FLAG, KIND, MIXED, WIDE, flags, frame_of_flags, latent_rows, mixed_rows
 from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.budget.budget import Budget
@@ -177,9 +178,11 @@ def test_noise_covers_all_rows_of_a_person(max_rows):
 # ------------------------------------------------------------------------------------------------ plans and statements
 
 
-@pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-@pytest.mark.parametrize("settings", [{}, {"directions": 1}, {"directions": 2, "bins": 3}, {"directions": 0}], ids=str)
+@spread(
+    ("table", TABLES),
+    ("relation", ["add-remove", "replace-one"]),
+    ("settings", [{}, {"directions": 1}, {"directions": 2, "bins": 3}, {"directions": 0}]),
+)
 def test_a_plan_asks_at_the_costs_of_the_release(table, relation, settings):
     schema, data = TABLES[table]
     mechanism, rows = Microaggregation(**settings), data.height

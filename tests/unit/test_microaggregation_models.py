@@ -7,6 +7,7 @@ from scipy.optimize import isotonic_regression
 
 import lapwing as lw
 from helpers.bits import SeededBits, ZeroNoiseBits
+from helpers.cases import spread
 from helpers.flag_tables import (
     FLAG,
     KIND,
@@ -218,9 +219,11 @@ def test_flags_may_lie_in_a_set_of_one_s_own():
 # ------------------------------------------------------------------------------------------------- degenerate tables
 
 
-@pytest.mark.parametrize("rows", [0, 1, 2, 3])
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-@pytest.mark.parametrize("mechanism", [Microaggregation(), Microaggregation(directions=2, bins=2), PAPER], ids=str)
+@spread(
+    ("rows", [0, 1, 2, 3]),
+    ("relation", ["add-remove", "replace-one"]),
+    ("mechanism", [Microaggregation(), Microaggregation(directions=2, bins=2), PAPER]),
+)
 def test_any_number_of_rows_gives_rows_of_the_schema(mechanism, relation, rows):
     if mechanism == PAPER and relation == "add-remove":
         relation = "replace-one"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from pyarrow.parquet import read_table
 
+from helpers.cases import spread
 from lapwing.numerics import group_moves
 from lapwing.numerics.axis_split import axis_blocks
 from lapwing.numerics.group_moves import local_search
@@ -24,8 +25,7 @@ ODD_TABLES = {
 }
 
 
-@pytest.mark.parametrize("size", [1, 2, 7, 20, 39, 40])
-@pytest.mark.parametrize("name", ODD_TABLES)
+@spread(("size", [1, 2, 7, 20, 39, 40]), ("name", ODD_TABLES))
 def test_odd_tables_get_groups_of_at_least_the_size(name, size):
     labels = practical_partition(ODD_TABLES[name], size)
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from helpers.cases import spread
 from helpers.findings import schema_of
 from lapwing.errors import ParameterError
 from lapwing.evaluate.coordinates import coordinate_pairs
@@ -61,8 +62,7 @@ FIELDS = [
 ]
 
 
-@pytest.mark.parametrize("field", FIELDS, ids=lambda field: f"{field['type']}-{field.get('constraints', '')}")
-@pytest.mark.parametrize("shape", ["spread", "skewed", "one", "gaps"])
+@spread(("field", FIELDS), ("shape", ["spread", "skewed", "one", "gaps"]))
 def test_the_shares_of_a_column_sum_to_1_whatever_its_kind_and_shape(field, shape):
     rng = np.random.default_rng(1)
     domain = schema_of(field).columns[0].domain

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from helpers.bits import SeededBits, ZeroNoiseBits
+from helpers.cases import spread
 from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.budget.budget import Budget
 from lapwing.errors import CapacityError, ParameterError
@@ -123,9 +124,11 @@ def test_the_papers_depth_is_the_logarithm_of_epsilon_times_rows(rows, epsilon, 
     assert len(answer.question.schedule) == depth
 
 
-@pytest.mark.parametrize(("depth", "columns"), [(0, 1), (1, 1), (7, 1), (12, 2), (13, 2), (15, 3)])
-@pytest.mark.parametrize("variant", ["default", "paper"])
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@spread(
+    (("depth", "columns"), [(0, 1), (1, 1), (7, 1), (12, 2), (13, 2), (15, 3)]),
+    ("variant", ["default", "paper"]),
+    ("relation", ["add-remove", "replace-one"]),
+)
 def test_a_depth_that_is_given_is_the_depth_of_the_tree(depth, columns, variant, relation):
     data = frame_of(np.full((40, columns), 0.3))
 

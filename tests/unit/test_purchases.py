@@ -10,6 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import lapwing as lw
+from helpers.cases import spread
 from lapwing.budget.budget import Budget
 from lapwing.budget.conversions import epsilon_for, rho_for
 from lapwing.errors import SchemaError
@@ -215,9 +216,9 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("notion", ["pure", "zcdp"])
-@pytest.mark.parametrize("asked", [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}], ids=["pure", "with-delta"])
-@pytest.mark.parametrize("case", list(HOSTILE))
+@spread(
+    ("notion", ["pure", "zcdp"]), ("asked", [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}]), ("case", list(HOSTILE))
+)
 def test_whatever_purchases_a_schema_may_hold_a_release_of_it_can_be_certified(case, asked, notion):
     entries = [PURE.to_dict() | {"notion": notion} | changes for changes in HOSTILE[case]]
     schema = Schema.from_dict({"fields": [FLAG], "purchases": entries})

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.bits import SeededBits, ZeroNoiseBits
+from helpers.cases import spread
 from helpers.kept import Kept
 from lapwing.budget.budget import Budget
 from lapwing.curator.room import Room
@@ -164,9 +165,7 @@ def test_cells_become_fine_where_rows_are_and_stay_coarse_elsewhere() -> None:
 # ------------------------------------------------------------------------------------------------- what answers say
 
 
-@pytest.mark.parametrize("rows", [0, 1, 40, 3000])
-@pytest.mark.parametrize("epsilon", ["0.001", 1, 1000])
-@pytest.mark.parametrize("public", [False, True])
+@spread(("rows", [0, 1, 40, 3000]), ("epsilon", ["0.001", 1, 1000]), ("public", [False, True]))
 def test_masses_are_the_rows_whatever_the_noise(rows, epsilon, public) -> None:
     terms = Terms(relation="replace-one", rows=rows) if public else Terms(relation="add-remove")
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from helpers.cases import spread
 from helpers.models import joint, random_model, small_schema
 from lapwing.errors import LapwingWarning, ParameterError, SchemaError
 from lapwing.release.laws import laws_from_probabilities, point_laws, uniform_law
@@ -201,8 +202,7 @@ WHERES: list[dict[str, Any]] = [
 
 
 @pytest.mark.filterwarnings("ignore:only")
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("where", WHERES)
+@spread(("seed", range(6)), ("where", WHERES))
 def test_the_conditional_model_is_the_conditional_distribution(where: dict[str, Any], seed: int):
     model = random_model(SCHEMA, 12, seed)
     whole = joint(model, SCHEMA)

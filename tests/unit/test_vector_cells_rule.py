@@ -77,7 +77,7 @@ def test_the_edge_covers_what_the_draw_of_independent_rows_adds(half, ratio):
     assert ratio * noise_edge(40, 0.0, sampling) < np.mean(largest) < 1.1 * noise_edge(40, 0.0, sampling)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_bins_are_as_many_as_go_into_the_most_cells_and_spread_like_the_eigenvalues(seed):
     rng = np.random.default_rng(seed)
     eigenvalues, most = np.sort(rng.gamma(0.5, 3, 8))[::-1], float(rng.integers(1, 500))
