@@ -170,7 +170,7 @@ def decide(copy: Path, mutant: Mutant, names: list[str], seconds: float) -> str 
         for is_first in (True, False):
             part = [name for name in names if (file_of(name) in few) == is_first]
             if part and told == "lived":
-                told = forked(f"{copy}.log", 3 * seconds + 20, functools.partial(judge, copy, part))
+                told = forked(f"{copy}.log", 3 * seconds + 120, functools.partial(judge, copy, part))
     finally:
         path.write_text(source, encoding="utf-8")
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
