@@ -1,6 +1,7 @@
 """SecondMoment and CellSums: how far neighbours move them, by looking at all rows, against the bounds of the proofs."""
 
 import itertools
+import math
 from functools import cache
 
 import numpy as np
@@ -186,7 +187,9 @@ def test_no_vector_leaves_its_convex_set(convex_set):
             else:
                 assert vectors.min() >= 0
                 assert vectors.sum(axis=1).max() <= coordinates.unit
+                assert coordinates.row_norm == coordinates.unit
             assert np.abs(vectors).sum(axis=1).max() <= coordinates.row_norm
+            assert coordinates.row_norm <= math.sqrt(len(blocks)) * coordinates.unit
 
 
 @pytest.mark.parametrize("max_rows", [1, 3])

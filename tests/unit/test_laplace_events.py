@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.release.laplace_events import tail_ratio, value_ratio
+from lapwing.release.laplace_events import log_tail, tail_ratio, value_ratio
 
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(5, 2), Fraction(7)]
 PLACES = [-9, -2, -1, 0, 1, 2, 8]
@@ -34,6 +34,7 @@ def test_the_ratio_of_tails_is_that_of_summed_probabilities_and_never_nearer_to_
     for one, other in itertools.product(PLACES, repeat=2):
         told, true = tail_ratio(scale, one, other), log_ratio(tails[one], tails[other])
 
+        assert log_tail(scale, one) == pytest.approx(float(tails[one].ln()), rel=1e-9)
         assert abs(told - true) < Fraction(1, 10**39)
         assert abs(told) >= abs(true) - Fraction(1, 10**60)  # rounding of 70 digits in the sums
 

@@ -125,6 +125,7 @@ def test_what_a_refusal_says_is_left_may_be_asked_for(ledger: Ledger) -> None:
     message = str(caught.value)
     assert "limit rho 0.014973057673 (epsilon 1 at delta 1e-09)" in message
     left = message.split("(epsilon ")[1].split(" at")[0]
+    assert rho_for(Fraction(left) + Fraction(1, 10**6), Fraction(1, 10**9)) > Fraction("0.011973057673")
     ledger.debit("adult", "second", requested_budget(epsilon=left, delta=1e-9), **RELEASE)
 
 

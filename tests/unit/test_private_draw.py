@@ -52,6 +52,13 @@ def test_a_question_outside_its_range_is_refused(change, message):
         published(**change)
 
 
+def test_the_published_variant_needs_a_floor_below_what_its_ceiling_allows():
+    published(floor="9/20")
+    for change in ({"floor": "23/50"}, {"floor": "1/2"}, {"ceiling": "1"}, {"ceiling": "5/4"}):
+        with pytest.raises(ParameterError, match="needs 2 floor < 1 < ceiling - floor"):
+            published(**change)
+
+
 def test_columns_of_a_question_are_distinct_and_at_most_twenty():
     for columns in ((), ("a", "a"), tuple(f"x{place}" for place in range(21))):
         with pytest.raises(ParameterError, match="a private draw needs 1 to 20 distinct columns"):

@@ -197,7 +197,7 @@ def test_warnings_are_not_shown_and_the_filters_are_as_before():
 
     before = list(warnings.filters)
 
-    with warnings.catch_warnings(record=True) as shown:
+    with warnings.catch_warnings(record=True) as shown, np.errstate(all="raise"):
         warnings.simplefilter("always")
         found = values_of(loud, coded(FIRST))
 

@@ -120,6 +120,10 @@ def test_a_malformed_question_is_refused(parts, message):
         SelectWorst(**given | parts)
 
 
+def test_penalties_reach_from_end_to_end():
+    question(NAMES, LEVELS, (((0, 0),), ((2, 0),)), estimates=np.ones(7), penalties=[-(2**60), 2**60])
+
+
 def test_tables_beyond_the_cell_limit_are_refused_however_large_their_product():
     wide = shifted(Domain(2**32, 0, missing=True, ordered=True, continuous=True), 10)
 

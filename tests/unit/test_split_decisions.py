@@ -153,6 +153,13 @@ def test_a_tree_whose_empty_cells_split_too_often_is_refused_before_any_draw(fir
     assert bits.count == 0
 
 
+def test_the_empty_cells_that_are_split_are_all_where_the_threshold_is_far_below_zero():
+    question = splits_asked(tree_over(WIDE, 0), threshold=-(2**59), epsilon=Fraction(1))
+
+    with pytest.raises(CapacityError, match=r"1600 levels below splits about 2\*\*1600\.0 empty"):
+        question.check_capacity("add-remove", 1)
+
+
 def test_a_tree_of_many_first_cells_that_hardly_ever_split_is_answered():
     schema = whole_numbers(**{f"x{i}": 2**8 for i in range(20)})
     question = splits_asked(tree_over(schema, 150), threshold=125 * 10, epsilon=Fraction(1))

@@ -70,6 +70,12 @@ def test_a_ball_is_centred_and_a_simplex_is_not(convex_set, coding):
         replace(FLAGS, convex_set=convex_set, coding=coding)
 
 
+@pytest.mark.parametrize("parts", [{"bound": "loose"}, {"diagonal": 1}])
+def test_a_second_moment_has_a_known_bound_and_says_whether_it_has_a_diagonal(parts):
+    with pytest.raises(ParameterError, match="a second moment needs the bound tight or paper"):
+        replace(moment_asked(FLAGS), **parts)
+
+
 def test_more_than_2000_coordinates_are_refused_with_the_memory_they_would_take():
     three = coordinates_of(("list of 3",) * 666)
 
