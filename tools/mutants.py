@@ -204,7 +204,7 @@ def chosen(copy: Path, lines: Lines, asked: argparse.Namespace) -> list[Mutant]:
         argued = {(row["file"], row["function"], row["before"], row["after"]) for row in csv.DictReader(file)}
     groups: dict[str, list[Mutant]] = defaultdict(list)
     for name in lines.first:
-        if not asked.only or any(word in name or word == package_of(name) for word in asked.only):
+        if not asked.only or package_of(name) in asked.only or any(word in name for word in asked.only if "/" in word):
             groups[package_of(name)].extend(mutants_of(name, (copy / name).read_text(encoding="utf-8")))
     found = []
     for package, mutants in groups.items():
@@ -303,7 +303,7 @@ def settings() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="for clones and figures; outside of the tree")
-    parser.add_argument("--only", nargs="*", default=[], help="packages, kernel, or parts of the names of files")
+    parser.add_argument("--only", nargs="*", default=[], help="packages, kernel, or parts of paths, with a /")
     parser.add_argument("--each", type=int, default=0, help="mutants of each package; all where it is 0")
     parser.add_argument("--seed", type=int, default=26, help="of the choice of mutants")
     parser.add_argument("--seconds", type=float, default=20.0, help="of tests per mutant, at most")
