@@ -171,6 +171,13 @@ def summed(question, rows):
     return found
 
 
+def test_rows_to_compare_with_hold_every_code_missing_ones_and_misfits_too():
+    codes = synthetic_codes(SCHEMA, np.random.default_rng(1), 200)
+
+    for field in SCHEMA.columns[:2]:
+        assert set(codes[field.name].tolist()) == set(range(field.domain.last + 1))
+
+
 @pytest.mark.parametrize(("rows", "bits"), [(1, 0), (50_000, 16), (2**30, 16), (2**40, 6)])
 def test_expected_counts_are_shares_rounded_to_the_nearest(rows, bits):
     rng = np.random.default_rng(1)

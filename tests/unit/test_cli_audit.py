@@ -237,6 +237,12 @@ def test_delta_explains_what_is_seen_of_a_text_that_one_person_alone_has_unless_
     assert _seen_from_outside(asked, runs).why_nothing == word
 
 
+def test_private_draws_are_asked_of_one_column_and_of_two_each_under_its_notion():
+    asked = {each.label: each.asked.notion for each in question_cases() if each.question == "PrivateDraw"}
+
+    assert asked == {"one row of two columns": "pure", "two rows of one column": "zcdp"}
+
+
 def test_releases_that_were_all_refused_are_not_said_to_have_passed():
     assert report(release(released=0)).text().splitlines()[2].endswith("no release")
     assert report(release(released=0, flags=("odd",))).text().splitlines()[2].endswith("FAILED")

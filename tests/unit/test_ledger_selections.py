@@ -188,7 +188,7 @@ def test_one_learning_run_at_the_terms_of_the_account_uses_it_up(ledger: Ledger)
     [
         ({"unit": "zcdp", "limit": "0.5"}, "rho 0.5, but for a chance of 1e-09"),
         ({"unit": "zcdp", "limit": 0, "delta": 1e-6}, "epsilon 0 at delta 1e-06"),
-        ({"unit": "zcdp", "limit": "0.31", "delta": 1e-6}, "epsilon 0.31 at delta 1e-06"),
+        ({"unit": "zcdp", "limit": "0.310001", "delta": 1e-6}, "epsilon 0.310001 at delta 1e-06"),
     ],
     ids=["zcdp", "closed", "open"],
 )

@@ -1,6 +1,8 @@
 """The question PrivateDraw: what it refuses, what the room answers, and its records."""
 
+import itertools
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -57,6 +59,18 @@ def test_the_published_variant_needs_a_floor_below_what_its_ceiling_allows():
     for change in ({"floor": "23/50"}, {"floor": "1/2"}, {"ceiling": "1"}, {"ceiling": "5/4"}):
         with pytest.raises(ParameterError, match="needs 2 floor < 1 < ceiling - floor"):
             published(**change)
+
+
+@pytest.mark.parametrize(("columns", "degree"), [(1, 1), (3, 1), (3, 2), (3, 3), (4, 2)])
+def test_the_sensitivity_is_how_far_a_replaced_row_moves_the_sums_of_walsh_functions(columns, degree):
+    chosen = [each for size in range(degree + 1) for each in itertools.combinations(range(columns), size)]
+    signs = itertools.product((-1, 1), repeat=columns)
+    walsh = np.array([[math.prod(row[place] for place in places) for places in chosen] for row in signs])
+    moves = walsh[:, None] - walsh
+
+    bound = asked(columns, 8, degree=degree).sensitivity("replace-one", 1)
+
+    assert (bound.l1, bound.l2_squared) == (np.abs(moves).sum(axis=2).max(), (moves**2).sum(axis=2).max())
 
 
 def test_columns_of_a_question_are_distinct_and_at_most_twenty():
