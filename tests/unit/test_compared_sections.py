@@ -143,6 +143,23 @@ def test_tables_have_a_cell_for_every_heading(full):
         assert all(0 <= place < len(table.lines) for place in table.marked)
 
 
+def test_a_column_that_differs_by_much_is_coloured_and_others_are_not():
+    real = rows(count=2000)
+    told = sections(real=real, synthetic=real | {"age": np.zeros(2000, dtype=np.int64)})["single-columns"]
+
+    (table,) = (each for each in parts(told, Table) if each.caption.startswith("Every column"))
+    assert [table.lines[place][0] for place in table.marked] == ["age"]
+
+
+def test_a_dot_with_an_error_has_whiskers_of_two_of_them_on_both_sides(full):
+    chart = parts(full["at-a-glance"], Chart)[0]
+
+    dot = next(each for layer in chart.spec["layer"] for each in layer["data"]["values"] if each.get("upper"))
+
+    assert dot["upper"] - dot["place"] == pytest.approx(dot["place"] - dot["lower"])
+    assert dot["lower"] < dot["place"]
+
+
 def test_columns_of_figures_are_those_that_are_told_to_be(full):
     """A cell of figures starts with one, or is a dash where there is none; words start with a letter, or are none."""
     tables = [table for each in full.values() for table in parts(each, Table)]
