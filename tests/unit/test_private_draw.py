@@ -61,6 +61,12 @@ def test_the_published_variant_needs_a_floor_below_what_its_ceiling_allows():
             published(**change)
 
 
+def test_points_are_whole_numbers_that_nobody_changes():
+    assert not published().points.flags.writeable
+    with pytest.raises(ParameterError, match="points of a private draw must be a vector of integers"):
+        replace(published(), points=np.array([0.5, 1.0]))
+
+
 @pytest.mark.parametrize(("columns", "degree"), [(1, 1), (3, 1), (3, 2), (3, 3), (4, 2)])
 def test_the_sensitivity_is_how_far_a_replaced_row_moves_the_sums_of_walsh_functions(columns, degree):
     chosen = [each for size in range(degree + 1) for each in itertools.combinations(range(columns), size)]

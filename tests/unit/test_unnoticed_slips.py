@@ -86,7 +86,9 @@ def test_a_gaussian_beyond_the_range_is_refused_even_where_nothing_is_drawn():
 
 
 def test_an_exponent_of_zero_is_always_accepted_and_takes_no_word():
-    assert bernoulli_exp(Fraction(0), 3, ScriptedBits([])).tolist() == [True] * 3
+    accepted = bernoulli_exp(Fraction(0), 3, ScriptedBits([]))
+
+    assert (accepted.dtype, accepted.tolist()) == (np.bool_, [True] * 3)
 
 
 def test_a_coin_of_one_common_exponent_is_decided_by_the_exact_value():
