@@ -335,3 +335,12 @@ def test_numbers_out_of_range_are_refused() -> None:
         marginal_error(0.1, 3, 4, 9)
     with pytest.raises(ParameterError, match="between 1 and columns=3 and at least 1 row, got degree 0 and 9 rows"):
         centred_marginal_error([], 3, 9)
+
+
+def test_noise_on_counts_costs_by_itself_by_its_square_and_by_what_it_adds_to_the_sums() -> None:
+    noise = noise_of_sums(
+        rows=100, cells=3, level=2, second_moment=0.5, count_noise=3, count_noise_squared=22, sum_noise=12
+    )
+
+    assert (noise.weights, noise.damping) == (0.09, 0.06)
+    assert noise.means == pytest.approx(3 * (3 + 22 / 2 + (1 + 3 / 2) * 12) / 100)
