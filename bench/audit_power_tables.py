@@ -97,26 +97,21 @@ def recorded_table():
 
 
 def mutant_table():
-    """Print how many mutants of each file were decided, and how."""
+    """Print how many mutants of each package were decided, at first and now."""
     rows = rows_of("mutants.csv")
     lines = []
-    for (file,), mutants in [*sorted(grouped(rows, "file").items()), (("all",), rows)]:
-        found = grouped(mutants, "verdict")
-        alive = found[("survived",)] + found[("not run",)]
-        lines.append(
-            [
-                file,
-                len(mutants),
-                len(found[("killed",)]),
-                len(found[("timeout",)]),
-                len(alive),
-                *[sum(row["reading"].startswith(word) for row in alive) for word in ("killed", "same", "no matter")],
-            ]
+    for (package,), mutants in [*sorted(grouped(rows, "package").items()), (("all",), rows)]:
+        before, now = (
+            {verdict: len(found) for (verdict,), found in grouped(mutants, name).items()} for name in ("first", "now")
         )
-    table(
-        ["file", "decided", "killed", "no end", "left over", "killed by another test", "same behaviour", "no matter"],
-        lines,
-    )
+        noticed = [each.get("killed", 0) + each.get("timeout", 0) for each in (before, now)]
+        argued = now.get("argued", 0)
+        shares = [noticed[0] / len(mutants), noticed[1] / (len(mutants) - argued)]
+        lines.append(
+            [package, len(mutants), noticed[0], noticed[1], argued, len(mutants) - noticed[1] - argued]
+            + [f"{100 * share:.0f}" for share in shares]
+        )
+    table(["package", "mutants", "noticed first", "noticed now", "argued", "lived", "first, %", "now, %"], lines)
 
 
 if __name__ == "__main__":

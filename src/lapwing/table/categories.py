@@ -169,7 +169,6 @@ def _settled(cells: Numbers | Times, codes: np.ndarray, known: _Categories) -> n
         return codes
     distinct, places = np.unique(cells.values[rest], return_inverse=True)
     texts = number_texts(distinct) if isinstance(cells, Numbers) else moment_texts(distinct)
-    codes = codes.copy()
     codes[rest] = _unlisted_texts(texts, np.full(len(texts), _UNKNOWN), known)[places]
     return codes
 
