@@ -53,3 +53,12 @@ def test_rows_out_fit_the_schema_whatever_came_in(rows, size, required, person, 
     assert made.data.height == table.height
     assert 0 <= made.information_loss <= 100 + 1e-9
     assert 0 <= made.covariance_loss <= 1
+
+
+def test_three_categories_of_as_many_rows_as_a_group_needs_are_three_groups():
+    table = pl.DataFrame({"w": ["a", "b", "c"] * 6})
+    words = {"name": "w", "type": "string", "categories": ["a", "b", "c"], "constraints": {"required": True}}
+
+    made = lw.anonymize(table, {"fields": [words]}, 6, seed=1)
+
+    assert made.data.sort("w").equals(table.sort("w"))
