@@ -5,6 +5,7 @@ Reads ``audit_power.csv``, ``audit_black_box.csv``, ``tight_audit.csv``, ``recor
 """
 
 import csv
+import math
 import statistics
 from collections import defaultdict
 from pathlib import Path
@@ -109,7 +110,7 @@ def mutant_table():
         shares = [noticed[0] / len(mutants), noticed[1] / (len(mutants) - argued)]
         lines.append(
             [package, len(mutants), noticed[0], noticed[1], argued, len(mutants) - noticed[1] - argued]
-            + [f"{100 * share:.0f}" for share in shares]
+            + [str(math.floor(100 * share)) for share in shares]
         )
     table(["package", "mutants", "noticed first", "noticed now", "argued", "lived", "first, %", "now, %"], lines)
 

@@ -89,7 +89,7 @@ def test_any_number_of_rows_gives_rows_of_the_schema_and_spends_the_budget(rows,
 @pytest.mark.parametrize("max_rows", [1, 3])
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_both_relations_and_several_rows_per_unit_spend_exactly_the_budget(relation, max_rows, budget):
-    person = {"name": "id", "type": "integer", "role": "identifier"}
+    person = {"name": "id", "type": "integer", "role": "identifier", "constraints": {"required": True}}
     schema = schema_of(person, FLAG, KIND, AGE, privacyUnit={"field": "id", "maxRows": max_rows})
     data = table(40_000).with_columns(id=pl.arange(40_000) // max_rows)
 

@@ -207,16 +207,15 @@ class _ParquetFile:
         self, columns: Sequence[str], rows: int, skip: int, fault: DataError
     ) -> Iterator[dict[str, RawColumn]]:
         """Yield the cells from a row on as PyArrow reads them: text that is no UTF-8, which Polars refuses, too."""
+        height = 0
         try:
             batches = guarded(self._what, lambda: _arrow_batches(self.path, columns, rows))
             while (batch := guarded(self._what, lambda: next(batches, None))) is not None:
                 yield from ArrowReader(batch.slice(skip)).chunks(columns, rows)
-                skip = max(0, skip - batch.num_rows)
+                skip, height = max(0, skip - batch.num_rows), height + batch.num_rows
         except DataError:
-            is_read = False
-        else:
-            is_read = True
-        if not is_read:
+            height = -1
+        if height != self.known_rows:  # fewer than a damaged file claims
             raise fault
 
 

@@ -29,8 +29,7 @@ class ReadNumbers:
     Parameters
     ----------
     integers : ndarray of int64, shape (n,)
-        The cells written as integers of 64 bits, and those that are integers from 2**53 on however they are written; 0
-        elsewhere.
+        The cells written as integers of 64 bits, and those from 2**53 on with a point and zeros; 0 elsewhere.
     is_integer : ndarray of bool, shape (n,)
         Where `integers` holds the cell.
     reals : ndarray of float64, shape (n,)
@@ -55,8 +54,9 @@ def read_numbers(cells: pl.Series) -> ReadNumbers:
     rest = ~is_integer & cells.is_not_null().to_numpy()
     if rest.any():
         reals[rest] = read_reals(cells.filter(pl.Series(rest)))
-        # Of this size not each integer is a float.
-        large = np.flatnonzero((np.abs(reals) >= 2.0**53) & (np.abs(reals) <= 2.0**63))
+        # Of this size not each integer is a float; one with an exponent was a float where it was written.
+        has_exponent = cells.str.contains("[eE]").fill_null(value=True).to_numpy()
+        large = np.flatnonzero((np.abs(reals) >= 2.0**53) & (np.abs(reals) <= 2.0**63) & ~has_exponent)
         exact = [whole_number(text) for text in cells.gather(large).to_list()]
         fits = np.array([each is not None and -(2**63) <= each < 2**63 for each in exact], dtype=bool)
         integers, is_integer = integers.copy(), is_integer.copy()
