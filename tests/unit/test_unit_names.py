@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lapwing.schema.fields import Field
-from lapwing.table.cells import Numbers, Texts
+from lapwing.table.cells import Numbers, Texts, Times
 from lapwing.table.codec import encode
 from lapwing.table.units import UnitNumbers
 
@@ -57,6 +57,18 @@ def test_numbers_from_2_to_the_63_are_one_unit_as_floats_integers_and_texts(kind
     assert found[4] == found[6] != found[0]
     assert found[2] == found[7]
     assert found[1] == found[8]
+
+
+@pytest.mark.parametrize("kind", ["integer", "string"])
+def test_a_day_is_one_unit_as_a_date_and_as_its_text_and_not_a_number(kind):
+    days = Times(np.array([0, 86_400_000_000, 0]), np.array([False, False, True]))
+    texts = Texts(pl.Series(["1970-01-01", "1970-01-02", None]))
+
+    found = names(kind, days, texts, Numbers(np.array([86_400_000_000])))
+
+    assert found[:3] == found[3:6]
+    assert len(set(found[:3])) == 3
+    assert found[6] not in found[:6]
 
 
 def test_an_integer_column_reads_whole_numbers_above_2_to_the_53_exactly():

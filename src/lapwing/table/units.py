@@ -7,8 +7,9 @@ import numpy as np
 import polars as pl
 
 from lapwing.schema.fields import Field
-from lapwing.table.cells import UNREADABLE, Numbers, RawColumn, Texts
+from lapwing.table.cells import UNREADABLE, Numbers, RawColumn, Texts, Times
 from lapwing.table.parsing import read_numbers, read_times, whole_number
+from lapwing.table.plain_texts import moment_texts
 from lapwing.table.truncation import mixed
 
 _INTEGER: Final = r"^(?:0|-?[1-9][0-9]*)$"
@@ -21,8 +22,8 @@ class UnitNumbers:
     """Number the privacy units of a table, exactly, chunk by chunk.
 
     Whole numbers are the same unit whether they are stored as integers, floats or text (7, 7.0, "7", or "7.0" as a
-    column of floats is written); other text is compared as it is; all rows without a unit, or with one that cannot be
-    read, are one unit together.
+    column of floats is written), days whether as dates or text (2024-02-29); other text is compared as it is; all rows
+    without a unit, or with one that cannot be read, are one unit together.
     """
 
     def __init__(self, field: Field) -> None:
@@ -45,6 +46,10 @@ class UnitNumbers:
             keys = self._from_texts(cells.values, sorts)
         elif isinstance(cells, Numbers) and cells.values.dtype in {np.dtype(np.float64), np.dtype(np.uint64)}:
             keys = self._from_wide_numbers(cells.values, sorts)
+        elif isinstance(cells, Times) and self._field.type not in {"date", "datetime"}:
+            moments, places = np.unique(cells.values, return_inverse=True)
+            keys = self._interned(moment_texts(moments))[places]  # as a file of texts has them
+            sorts[:] = _TEXT
         else:
             keys = cells.values.astype(np.int64)
         if not isinstance(cells, Texts) and cells.nulls is not None:
