@@ -1,0 +1,213 @@
+"""The one compiled loop: sweeps over particles that feel, and change, the residual of every table."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+LANES = 8
+"""Groups are looked at so many at a time; the views of a table and the log masses are padded to a multiple."""
+
+_F = np.float32
+
+
+class Layout(NamedTuple):
+    """Where everything stands, in flat arrays; a *slot* is a level of a column that some table uses.
+
+    Parameters
+    ----------
+    slots : ndarray of int64, shape (d + 1,)
+        The slots of each column, the finest first, which tells the groups that are drawn apart.
+    coarse : ndarray of int64, shape (slots, w)
+        The group at a slot of each group of its column's first slot.
+    log_base : ndarray of float32, shape (d, w)
+        Logarithm of the mass of each group of the first slot; what is beyond the groups is not looked at.
+    groups : ndarray of int64, shape (slots,)
+        Number of groups at each slot.
+    entries : ndarray of int64, shape (slots + 1,)
+        The entries of each slot: one for each axis of a table that has this slot.
+    tables, places : ndarray of int64, shape (entries,)
+        The table of an entry, and which of its axes.
+    axes : ndarray of int64, shape (c, a)
+        The slot of each axis of each table, -1 beyond its axes.
+    views : ndarray of int64, shape (c, a)
+        Where the view of a table begins in which an axis comes last, so that its groups follow one another.
+    strides : ndarray of int64, shape (c, a, a)
+        Distance of neighbours along an axis (the last index) in the view of an axis.
+    """
+
+    slots: np.ndarray
+    coarse: np.ndarray
+    log_base: np.ndarray
+    groups: np.ndarray
+    entries: np.ndarray
+    tables: np.ndarray
+    places: np.ndarray
+    axes: np.ndarray
+    views: np.ndarray
+    strides: np.ndarray
+
+
+@njit(cache=True, error_model="numpy")
+def sweep(
+    layout: Layout,
+    particles: np.ndarray,
+    order: np.ndarray,
+    uniforms: np.ndarray,
+    theta: np.ndarray,
+    slopes: np.ndarray,
+) -> int:
+    """Draw columns of every particle anew, one after another, and return how many draws changed something.
+
+    Parameters
+    ----------
+    layout : Layout
+    particles : ndarray of uint16, shape (m, slots)
+        The group of each particle at each slot; changed in place.
+    order : ndarray of int64
+        Columns, each at most once.
+    uniforms : ndarray of float32, shape (columns, m)
+        In [0, 1 - 2**-20].
+    theta : ndarray of float32
+        What each cell adds to the logarithm, in all views; changed in place.
+    slopes : ndarray of float32, shape (c,)
+        By how much theta of a table falls in a cell that a particle enters.
+    """
+    width = layout.log_base.shape[1]
+    logits = np.zeros(width, np.float32)
+    sums = np.zeros(width, np.float32)
+    bases = np.zeros(layout.tables.size, np.int64)
+    moved = 0
+    for at in range(order.size):
+        column = order[at]
+        first, last = layout.slots[column], layout.slots[column + 1]
+        size = layout.groups[first]
+        low, high = layout.entries[first], layout.entries[last]
+        for i in range(particles.shape[0]):
+            own = particles[i]
+            for e in range(low, high):
+                table, place = layout.tables[e], layout.places[e]
+                base = layout.views[table, place]
+                for x in range(layout.axes.shape[1]):
+                    if layout.axes[table, x] < 0:
+                        break
+                    if x != place:
+                        base += layout.strides[table, place, x] * np.int64(own[layout.axes[table, x]])
+                bases[e] = base
+            old = np.int64(own[first])
+            _add_rows(theta, bases, low, layout.entries[first + 1], layout.log_base[column], logits, size)
+            for e in range(low, layout.entries[first + 1]):  # the particle is taken out of its own cell
+                logits[old] += slopes[layout.tables[e]]
+            for slot in range(first + 1, last):
+                start, stop = layout.entries[slot], layout.entries[slot + 1]
+                if start == stop:
+                    continue
+                sums[:] = _F(0.0)
+                _add_rows(theta, bases, start, stop, sums, sums, layout.groups[slot])
+                for e in range(start, stop):
+                    sums[own[slot]] += slopes[layout.tables[e]]
+                for v in range(size):
+                    logits[v] += sums[layout.coarse[slot, v]]
+            new = _drawn(logits, size, uniforms[at, i])
+            if new == old:
+                continue
+            moved += 1
+            for slot in range(first, last):
+                left, entered = np.int64(own[slot]), layout.coarse[slot, new]
+                if left == entered:
+                    continue
+                for e in range(layout.entries[slot], layout.entries[slot + 1]):
+                    _move(layout, own, theta, slopes, e, bases[e], left, entered)
+                own[slot] = entered
+    return moved
+
+
+@njit(cache=True, error_model="numpy")
+def _add_rows(
+    theta: np.ndarray, bases: np.ndarray, low: int, high: int, start: np.ndarray, sums: np.ndarray, size: int
+) -> None:
+    """Set ``sums`` to ``start`` plus the rows of theta that begin at some bases."""
+    for k in range(0, size, LANES):
+        s0, s1, s2, s3 = start[k], start[k + 1], start[k + 2], start[k + 3]
+        s4, s5, s6, s7 = start[k + 4], start[k + 5], start[k + 6], start[k + 7]
+        for e in range(low, high):
+            b = bases[e] + k
+            s0 += theta[b]
+            s1 += theta[b + 1]
+            s2 += theta[b + 2]
+            s3 += theta[b + 3]
+            s4 += theta[b + 4]
+            s5 += theta[b + 5]
+            s6 += theta[b + 6]
+            s7 += theta[b + 7]
+        sums[k], sums[k + 1], sums[k + 2], sums[k + 3] = s0, s1, s2, s3
+        sums[k + 4], sums[k + 5], sums[k + 6], sums[k + 7] = s4, s5, s6, s7
+
+
+@njit(cache=True, error_model="numpy")
+def _drawn(logits: np.ndarray, size: int, uniform: float) -> int:
+    """Draw a group in proportion to the exponentials of its logits, which are overwritten."""
+    most = logits[0]
+    for v in range(1, size):
+        most = max(most, logits[v])
+    total = _F(0.0)
+    for v in range(size):
+        total += _exponential(logits[v] - most)
+        logits[v] = total
+    reached = uniform * total
+    for v in range(size - 1):
+        if logits[v] > reached:
+            return v
+    return size - 1
+
+
+@njit(cache=True, error_model="numpy")
+def _exponential(x: np.float32) -> np.float32:
+    """Return exp(x) for x up to 0, exactly 0 below -80: two to a whole power times a polynomial."""
+    if x < _F(-80.0):
+        return _F(0.0)
+    scaled = x * _F(1.4426950408889634)
+    whole = np.int32(scaled - _F(0.5))
+    rest = (scaled - _F(whole)) * _F(0.6931471805599453)
+    value = _F(1.0) + rest * (
+        _F(1.0)
+        + rest
+        * (
+            _F(0.5)
+            + rest * (_F(0.16666667) + rest * (_F(0.041666668) + rest * (_F(0.008333334) + rest * _F(0.0013888889))))
+        )
+    )
+    return value * np.int32((whole + 127) << 23).view(np.float32)
+
+
+@njit(cache=True, error_model="numpy")
+def _move(
+    layout: Layout,
+    own: np.ndarray,
+    theta: np.ndarray,
+    slopes: np.ndarray,
+    entry: int,
+    base: int,
+    left: int,
+    entered: int,
+) -> None:
+    """Change theta of one table in all views, as a particle moves along one axis."""
+    table, place = layout.tables[entry], layout.places[entry]
+    slope = slopes[table]
+    if slope == _F(0.0):
+        return
+    for view in range(layout.axes.shape[1]):
+        if layout.axes[table, view] < 0:
+            break
+        if view == place:
+            start = base
+        else:
+            start = layout.views[table, view]
+            for x in range(layout.axes.shape[1]):
+                if layout.axes[table, x] < 0:
+                    break
+                if x != place:
+                    start += layout.strides[table, view, x] * np.int64(own[layout.axes[table, x]])
+        stride = layout.strides[table, view, place]
+        theta[start + left * stride] += slope
+        theta[start + entered * stride] -= slope

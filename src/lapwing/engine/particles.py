@@ -1,0 +1,285 @@
+"""Particles that move under the residuals of all tables at once."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from lapwing.engine.tables import DEAD, Axis, Cells, Factor, table_shape
+
+HEAT = 12
+"""Sweeps in which the pull of the tables grows from a thousandth to all of it, where particles start from nothing."""
+
+REST = 3
+"""Sweeps at full pull, at the end."""
+
+_COLDEST = 1e-3
+_NEARLY_ONE = np.float32(1 - 2**-20)
+
+
+def independent(axes: Sequence[Axis], size: int, rng: np.random.Generator) -> np.ndarray:
+    """Return particles whose columns are drawn one by one, each in proportion to its masses.
+
+    Parameters
+    ----------
+    axes : sequence of Axis
+        At least one.
+    size : int
+        Number of particles.
+    rng : numpy.random.Generator
+        Public randomness.
+
+    Returns
+    -------
+    ndarray of uint16, shape (d, size)
+        The finest group of each particle in each column.
+    """
+    return np.stack([_drawn(axis.base, size, rng) for axis in axes]).astype(np.uint16)
+
+
+def heated(sweeps: int = HEAT, rest: int = REST, *, start: float = _COLDEST) -> tuple[float, ...]:
+    """Return shares of the full pull that grow geometrically from ``start`` to 1, and stay there.
+
+    Examples
+    --------
+    >>> heated(3, 2, start=0.01)
+    (0.01, 0.1, 1.0, 1.0, 1.0)
+    """
+    shares = [start ** (1 - step / (sweeps - 1)) for step in range(sweeps)] if sweeps > 1 else []
+    return (*shares, *[1.0] * rest)
+
+
+def fitted(
+    axes: Sequence[Axis],
+    groups: np.ndarray,
+    factors: Sequence[Factor],
+    total: float,
+    rng: np.random.Generator,
+    *,
+    pulls: Sequence[float],
+) -> tuple[np.ndarray, tuple[Factor, ...]]:
+    """Move particles until their tables are the targets, and return them with the theta at which they rest.
+
+    Parameters
+    ----------
+    axes : sequence of Axis
+        One per column.
+    groups : ndarray of uint16, shape (d, m)
+        Where the particles start; not modified.
+    factors : sequence of Factor
+        Tables with targets, and others whose theta stays.
+    total : float
+        Records, positive; each particle stands for ``total / m`` of them.
+    rng : numpy.random.Generator
+        Public randomness.
+    pulls : sequence of float, above 0 and at most 1
+        One sweep each: the share of its full pull that each table has, as `heated` gives them.
+
+    Returns
+    -------
+    groups : ndarray of uint16, shape (d, m)
+    factors : tuple of Factor
+        In the same order; those with a target with a new theta, of its full pull.
+
+    Notes
+    -----
+    A table pulls with theta = beta (target - count), where beta is one over its ridge, or over half a particle where
+    that is more. Every single draw follows its conditional density given all other particles, and is felt by the
+    next one; `particles.proof.md` says which density that is. Time per sweep ``O(m (groups + tables))`` for the groups
+    that tables tell apart and the axes of all tables; memory of the particles at the levels that tables use.
+    """
+    step = total / groups.shape[1]
+    asked = [factor for factor in factors if factor.target is not None]
+    given = [factor for factor in factors if factor.target is None]
+    gains = np.array([1 / max(factor.ridge, step / 2) for factor in asked])
+    sweeper = _Sweeper(axes, groups, [factor.table for factor in (*asked, *given)])
+    if pulls:
+        residuals = [factor.target - sweeper.counts(axes, factor.table, step) for factor in asked]
+        thetas = [gain * pulls[0] * each for gain, each in zip(gains, residuals, strict=True)]
+        views = sweeper.views([*thetas, *(factor.theta for factor in given)])
+        own = sweeper.layout.views[len(asked), 0] if given else views.size
+        for before, pull in pairwise((pulls[0], *pulls)):
+            views[:own] *= np.float32(pull / before)
+            slopes = np.concatenate([gains * pull * step, np.zeros(len(given))]).astype(np.float32)
+            sweeper.sweep(views, slopes, rng)
+    moved = sweeper.finest(axes, groups, rng)
+    thetas = iter(
+        [
+            gain * (factor.target - sweeper.counts(axes, factor.table, step))
+            for gain, factor in zip(gains, asked, strict=True)
+        ]
+    )
+    return moved, tuple(factor if factor.target is None else replace(factor, theta=next(thetas)) for factor in factors)
+
+
+def swept(
+    axes: Sequence[Axis],
+    groups: np.ndarray,
+    factors: Sequence[Factor],
+    rng: np.random.Generator,
+    *,
+    sweeps: int = 1,
+    fixed: Sequence[int] = (),
+) -> np.ndarray:
+    """Draw every column of every particle anew from its density given the others, a number of times.
+
+    Parameters
+    ----------
+    axes, groups, factors, rng
+        As for `fitted`; theta of no table changes, and targets are not looked at.
+    sweeps : int, default 1
+        How often.
+    fixed : sequence of int
+        Columns that stay as they are.
+
+    Returns
+    -------
+    ndarray of uint16, shape (d, m)
+    """
+    sweeper = _Sweeper(axes, groups, [factor.table for factor in factors])
+    views = sweeper.views([factor.theta for factor in factors])
+    slopes = np.zeros(len(factors), dtype=np.float32)
+    for _ in range(sweeps):
+        sweeper.sweep(views, slopes, rng, fixed)
+    return sweeper.finest(axes, groups, rng, fixed)
+
+
+class _Sweeper:
+    """Particles at the levels that tables use, laid out for the compiled loop."""
+
+    def __init__(self, axes: Sequence[Axis], groups: np.ndarray, tables: Sequence[Cells]) -> None:
+        self._levels = [
+            sorted({level for table in tables for at, level in table if at == column}) for column in range(len(axes))
+        ]
+        self._slot = {
+            pair: slot
+            for slot, pair in enumerate(
+                (column, level) for column, levels in enumerate(self._levels) for level in levels
+            )
+        }
+        self._tables = list(tables)
+        self._shapes = [table_shape(axes, table) for table in tables]
+        self.layout = _layout(axes, self._levels, self._slot, self._tables)
+        self.particles = np.empty((groups.shape[1], len(self._slot)), dtype=np.uint16)
+        for (column, level), slot in self._slot.items():
+            self.particles[:, slot] = np.take(axes[column].levels[level], groups[column])
+
+    def views(self, thetas: Sequence[np.ndarray]) -> np.ndarray:
+        """Return theta of all tables in the view of each axis: ndarray of float32, flat."""
+        parts = []
+        for theta, shape in zip(thetas, self._shapes, strict=True):
+            for axis in range(len(shape)):
+                view = np.moveaxis(theta.reshape(shape), axis, -1)
+                parts.append(np.pad(view, [(0, 0)] * (len(shape) - 1) + [(0, _padding(shape[axis]))]).reshape(-1))
+        return np.concatenate(parts or [np.zeros(0)]).astype(np.float32)
+
+    def sweep(self, views: np.ndarray, slopes: np.ndarray, rng: np.random.Generator, fixed: Sequence[int] = ()) -> None:
+        """Draw all columns that a table has, but the fixed ones, once, in a random order."""
+        from lapwing.engine.kernel import sweep  # noqa: PLC0415 - numba takes long to import
+
+        order = np.array(
+            [column for column in rng.permutation(len(self._levels)) if self._levels[column] and column not in fixed],
+            dtype=np.int64,
+        )
+        uniforms = rng.random((order.size, len(self.particles)), dtype=np.float32)
+        uniforms *= _NEARLY_ONE
+        sweep(self.layout, self.particles, order, uniforms, views, slopes)
+
+    def counts(self, axes: Sequence[Axis], table: Cells, step: float) -> np.ndarray:
+        """Return the records in each cell of one of the tables."""
+        cells = np.zeros(len(self.particles), dtype=np.intp)
+        for (column, level), size in zip(table, table_shape(axes, table), strict=True):
+            cells *= size
+            cells += self.particles[:, self._slot[column, level]]
+        return np.bincount(cells, minlength=int(np.prod(table_shape(axes, table)))) * step
+
+    def finest(
+        self, axes: Sequence[Axis], groups: np.ndarray, rng: np.random.Generator, fixed: Sequence[int] = ()
+    ) -> np.ndarray:
+        """Return the finest groups: drawn anew by their masses where a particle left its group of the finest level used."""
+        moved = groups.copy()
+        for column, levels in enumerate(self._levels):
+            if not levels or column in fixed:
+                continue
+            level = axes[column].levels[levels[0]]
+            now = self.particles[:, self._slot[column, levels[0]]]
+            left = np.flatnonzero(level[groups[column]] != now)
+            moved[column, left] = _inside(axes[column].base, level, now[left], rng)
+        return moved
+
+
+def _layout(
+    axes: Sequence[Axis], levels: Sequence[Sequence[int]], slot: dict[tuple[int, int], int], tables: Sequence[Cells]
+) -> "Layout":
+    """Return where everything stands, for the compiled loop."""
+    from lapwing.engine.kernel import Layout  # noqa: PLC0415 - numba takes long to import
+
+    width = _padded(max((axes[column].sizes[level] for column, level in slot), default=1))
+    coarse = np.zeros((len(slot), width), dtype=np.int64)
+    log_base = np.full((len(axes), width), DEAD, dtype=np.float32)
+    for column, used in enumerate(levels):
+        axis = axes[column]
+        for level in used:
+            finest = axis.levels[used[0]]
+            coarse[slot[column, level], finest] = axis.levels[level]
+        if used:
+            masses = np.bincount(axis.levels[used[0]], axis.base)
+            log_base[column, : masses.size] = np.log(
+                masses / masses.sum(), where=masses > 0, out=np.full(masses.size, DEAD)
+            )
+    most = max((len(table) for table in tables), default=1)
+    of_axis = np.full((len(tables), most), -1, dtype=np.int64)
+    views = np.zeros((len(tables), most), dtype=np.int64)
+    strides = np.zeros((len(tables), most, most), dtype=np.int64)
+    begin = 0
+    for at, table in enumerate(tables):
+        shape = table_shape(axes, table)
+        for place, pair in enumerate(table):
+            of_axis[at, place], views[at, place], strides[at, place, place] = slot[pair], begin, 1
+            length = _padded(shape[place])
+            for other in reversed([axis for axis in range(len(table)) if axis != place]):
+                strides[at, place, other] = length
+                length *= shape[other]
+            begin += length
+    found = sorted((of_axis[at, place], at, place) for at, table in enumerate(tables) for place in range(len(table)))
+    by_slot, table_of, place_of = np.array(found, dtype=np.int64).reshape(-1, 3).T
+    return Layout(
+        slots=np.concatenate(([0], np.cumsum([len(used) for used in levels]))),
+        coarse=coarse,
+        log_base=log_base,
+        groups=np.array([axes[column].sizes[level] for column, level in slot], dtype=np.int64),
+        entries=np.searchsorted(by_slot, np.arange(len(slot) + 1)),
+        tables=np.ascontiguousarray(table_of),
+        places=np.ascontiguousarray(place_of),
+        axes=of_axis,
+        views=views,
+        strides=strides,
+    )
+
+
+def _drawn(masses: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw indices in proportion to masses, in numbers that are as even as can be."""
+    reached = np.cumsum(masses) / masses.sum()
+    places = (np.arange(size) + rng.random()) / size
+    return rng.permutation(np.minimum(np.searchsorted(reached, places, side="right"), masses.size - 1))
+
+
+def _inside(masses: np.ndarray, level: np.ndarray, coarse: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw a finest group inside each coarse one, in proportion to masses."""
+    order = np.argsort(level, kind="stable")
+    reached = np.cumsum(masses[order])
+    stop = np.searchsorted(level[order], coarse, side="right") - 1
+    start = np.searchsorted(level[order], coarse, side="left")
+    below = np.where(start > 0, reached[start - 1], 0.0)
+    drawn = np.searchsorted(reached, below + rng.random(coarse.size) * (reached[stop] - below), side="right")
+    return order[np.clip(drawn, start, stop)]
+
+
+def _padded(size: int) -> int:
+    """Return the next multiple of the number of groups that are looked at together."""
+    return -(-size // 8) * 8
+
+
+def _padding(size: int) -> int:
+    return _padded(size) - size

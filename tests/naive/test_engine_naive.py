@@ -1,0 +1,192 @@
+"""The engine's sweeps against the formula, draw by draw, against the exact law of few particles, and at rest."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import optimize, stats
+
+from lapwing.engine.particles import fitted, heated, independent, swept
+from lapwing.engine.tables import DEAD, Axis, Factor, cells_of, table_shape
+
+
+def axis(base, *coarser):
+    base = np.asarray(base, dtype=np.float64)
+    return Axis(base, (np.arange(base.size), *(np.asarray(each) for each in coarser)))
+
+
+AXES = [axis([1, 2, 3, 4], [0, 0, 1, 1]), axis([5, 1, 1], [0, 1, 1]), axis([2, 1])]
+TABLES = [((0, 0), (1, 0)), ((0, 1), (2, 0)), ((1, 1), (2, 0)), ((0, 0),), ((0, 1), (1, 0), (2, 0))]
+
+
+def factors_of(rng, tables, total, fixed=()):
+    """Return factors with random targets, or random theta where they are fixed."""
+    found = []
+    for at, table in enumerate(tables):
+        size = math.prod(table_shape(AXES, table))
+        if at in fixed:
+            found.append(Factor(table=table, theta=rng.normal(size=size)))
+        else:
+            target = rng.dirichlet(np.ones(size)) * total
+            found.append(Factor(table=table, theta=np.zeros(size), target=target, ridge=rng.uniform(0, total / 4)))
+    return found
+
+
+def naive_sweep(axes, groups, factors, total, rng, pull):
+    """Draw every column of every particle, by the formula."""
+    m = groups.shape[1]
+    step, order = total / m, rng.permutation(len(axes))
+    order = [column for column in order if any(column == each for f in factors for each, _ in f.table)]
+    uniforms = rng.random((len(order), m), dtype=np.float32) * np.float32(1 - 2**-20)
+    for at, column in enumerate(order):
+        for i in range(m):
+            weights = axes[column].base / axes[column].base.sum()
+            logits = np.log(weights)
+            for factor in factors:
+                if not any(each == column for each, _ in factor.table):
+                    continue
+                others = np.delete(groups, i, axis=1)
+                theta = factor.theta
+                if factor.target is not None:
+                    left = np.bincount(cells_of(axes, others, factor.table), minlength=theta.size) * step
+                    theta = pull / max(factor.ridge, step / 2) * (factor.target - left)
+                tried = np.repeat(groups[:, i : i + 1], weights.size, axis=1)
+                tried[column] = np.arange(weights.size)
+                logits = logits + theta[cells_of(axes, tried, factor.table)]
+            reached = np.cumsum(np.exp(logits - logits.max()))
+            groups[column, i] = np.searchsorted(reached, uniforms[at, i] * reached[-1], side="right")
+    return groups
+
+
+@given(
+    st.integers(0, 2**32 - 1), st.integers(1, 40), st.sets(st.integers(0, 4), min_size=1), st.sets(st.integers(0, 4))
+)
+def test_a_sweep_draws_what_the_formula_draws(seed, size, used, fixed):
+    rng = np.random.default_rng(seed)
+    # With the finest level of each column in some table nothing is drawn after the sweeps.
+    tables = [((0, 0),), ((1, 0),), ((2, 0),), *(TABLES[at] for at in sorted(used))]
+    factors = factors_of(rng, tables, 100.0, fixed={3 + at for at in range(len(used)) if at in fixed})
+    groups = independent(AXES, size, rng)
+
+    moved, _ = fitted(AXES, groups, factors, 100.0, np.random.default_rng(seed), pulls=(0.1, 1.0))
+
+    plain, again = groups.copy(), np.random.default_rng(seed)
+    for pull in (0.1, 1.0):
+        plain = naive_sweep(AXES, plain, factors, 100.0, again, pull)
+    # A uniform number that lies within float32's error of a border may fall on its other side.
+    assert np.count_nonzero((moved != plain).any(axis=0)) <= size // 20
+
+
+def exact_law(factors, size, total):
+    """Return the probability of every state of so many particles, by claim 1 of the proof."""
+    step = total / size
+    cells = list(itertools.product(*(range(each.base.size) for each in AXES[1:])))
+    found = {}
+    for state in itertools.product(range(len(cells)), repeat=size):
+        groups = np.zeros((3, size), dtype=np.uint16)
+        groups[1:] = np.array([cells[each] for each in state]).T
+        log = sum(math.log(AXES[1 + at].base[group]) for each in state for at, group in enumerate(cells[each]))
+        for factor in factors:
+            own = np.bincount(cells_of(AXES, groups, factor.table), minlength=factor.theta.size)
+            if factor.target is None:
+                log += float(own @ factor.theta)
+            else:
+                gain = 1 / max(factor.ridge, step / 2)
+                log -= gain / (2 * step) * float(np.square(factor.target - own * step).sum())
+        found[state] = log
+    logs = np.array(list(found.values()))
+    weights = np.exp(logs - logs.max())
+    return weights / weights.sum()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_few_particles_have_the_law_of_the_proof(seed):
+    rng = np.random.default_rng(seed)
+    tables = [((1, 0), (2, 0)), ((1, 1), (2, 0)), ((1, 0),)]
+    factors = factors_of(rng, tables, 20.0, fixed={2})
+    factors = [replace(each, ridge=6.0) if each.target is not None else each for each in factors]
+    law, runs, size = exact_law(factors, 3, 20.0), 3000, 3
+    seen = np.zeros(law.size)
+    groups = independent(AXES, size, rng)
+    for _ in range(runs):
+        groups, _ = fitted(AXES, groups, factors, 20.0, rng, pulls=(1.0,) * 3)
+        seen[np.ravel_multi_index(tuple(groups[1] * 2 + groups[2]), (6,) * size)] += 1
+
+    likely = law * runs >= 8
+    expected = np.append(law[likely], law[~likely].sum()) * runs
+    assert stats.chisquare(np.append(seen[likely], seen[~likely].sum()), expected).pvalue > 1e-4
+
+
+def test_many_particles_rest_where_the_dual_is_smallest():
+    rng, total = np.random.default_rng(3), 1000.0
+    factors = [replace(each, ridge=40.0) for each in factors_of(rng, TABLES[:3], total)]
+    ends = np.cumsum([factor.theta.size for factor in factors])
+    points = np.array(list(itertools.product(*(range(each.base.size) for each in AXES)))).T
+    base = np.prod([each.base[groups] for each, groups in zip(AXES, points, strict=True)], axis=0)
+
+    def density(theta):
+        logs = sum(
+            part[cells_of(AXES, points, f.table)] for f, part in zip(factors, np.split(theta, ends[:-1]), strict=True)
+        )
+        weights = base * np.exp(logs - logs.max())
+        return weights / weights.sum(), logs.max() + math.log(weights.sum())
+
+    def dual(theta):
+        return total * density(theta)[1] - theta @ np.concatenate([f.target for f in factors]) + 20.0 * theta @ theta
+
+    best = density(optimize.minimize(dual, np.zeros(ends[-1]), method="L-BFGS-B", options={"maxiter": 2000}).x)[0]
+
+    moved, fit = fitted(AXES, independent(AXES, 200_000, rng), factors, total, rng, pulls=heated(rest=20))
+
+    seen = np.bincount(np.ravel_multi_index(tuple(moved), (4, 3, 2)), minlength=24) / 200_000
+    assert np.abs(seen - best).sum() / 2 < 0.01
+    given = density(np.concatenate([each.theta for each in fit]))[0]
+    assert np.abs(given - best).sum() / 2 < 0.04  # theta has the noise of the particles, over the ridge
+
+
+def test_what_tables_do_not_tell_apart_is_drawn_by_the_masses():
+    rng = np.random.default_rng(4)
+    target = np.array([0.0, 900.0, 100.0, 0.0])
+    factor = Factor(table=((0, 1), (2, 0)), theta=np.zeros(4), target=target)
+
+    moved, _ = fitted(AXES, independent(AXES, 20_000, rng), [factor], 1000.0, rng, pulls=heated())
+
+    inside = np.bincount(moved[0], minlength=4)
+    assert np.bincount(moved[0] // 2 * 2 + moved[2], minlength=4) / 20 == pytest.approx(target, abs=1)
+    assert inside[0] / inside[:2].sum() == pytest.approx(1 / 3, abs=0.02)
+    assert inside[2] / inside[2:].sum() == pytest.approx(3 / 7, abs=0.06)
+
+
+def test_nothing_enters_a_dead_cell_or_a_group_without_mass():
+    rng = np.random.default_rng(5)
+    axes = [axis([1, 0, 3, 4]), AXES[1]]
+    dead = np.zeros((4, 3))
+    dead[2, 1] = dead[3] = DEAD
+    factors = [
+        Factor(table=((0, 0), (1, 0)), theta=dead.reshape(-1)),
+        Factor(table=((0, 0), (1, 0)), theta=np.zeros(12), target=np.full(12, 100 / 12), ridge=1.0),
+    ]
+
+    moved, _ = fitted(axes, independent(axes, 5000, rng), factors, 100.0, rng, pulls=heated())
+    again = swept(axes, moved, factors, rng, sweeps=5)
+
+    for groups in (moved, again):
+        seen = np.bincount(np.ravel_multi_index(tuple(groups), (4, 3)), minlength=12).reshape(4, 3)
+        assert seen[1].sum() == seen[3].sum() == seen[2, 1] == 0
+        assert (seen[0] > 0).all()
+
+
+def test_fixed_columns_stay_and_a_seed_is_a_seed():
+    rng = np.random.default_rng(6)
+    factors = factors_of(rng, TABLES, 100.0, fixed=range(5))
+    groups = independent(AXES, 500, rng)
+
+    moved = [swept(AXES, groups, factors, np.random.default_rng(7), sweeps=2, fixed=(1,)) for _ in range(2)]
+
+    assert (moved[0] == moved[1]).all()
+    assert (moved[0][1] == groups[1]).all()
+    assert (moved[0][0] != groups[0]).any()
