@@ -1,7 +1,8 @@
 """What the engine fits: columns in groups at several resolutions, and tables of them."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,16 +24,17 @@ class Axis:
         Masses of the finest groups, at least 0; only ratios matter.
     levels : tuple of ndarray of intp, shape (g,)
         For each resolution the group of each finest group, without gaps; the first is 0 .. g-1.
-    sizes : tuple of int
-        Groups at each resolution; found.
+    sizes : tuple of int, optional
+        Groups at each resolution, of which some may be empty; by default as many as are named.
     """
 
     base: np.ndarray
     levels: tuple[np.ndarray, ...]
-    sizes: tuple[int, ...] = field(init=False)
+    sizes: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sizes", tuple(int(level.max()) + 1 for level in self.levels))
+        if not self.sizes:
+            object.__setattr__(self, "sizes", tuple(int(level.max()) + 1 for level in self.levels))
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -86,3 +88,89 @@ def cells_of(axes: Sequence[Axis], groups: np.ndarray, table: Cells) -> np.ndarr
         cells *= axis.sizes[level]
         cells += np.take(axis.levels[level], groups[column], mode="clip")
     return cells
+
+
+def counted(axes: Sequence[Axis], groups: np.ndarray, total: float, tables: Sequence[Cells]) -> np.ndarray:
+    """Return what equal particles say of many tables, one after another.
+
+    Parameters
+    ----------
+    axes : sequence of Axis
+        One per column.
+    groups : ndarray of uint8 or uint16, shape (d, m)
+        Finest groups.
+    total : float
+        Sum of each table.
+    tables : sequence of tuple of (int, int)
+        Those over the same columns stand one after another, the finest first: coarser ones are sums of it.
+
+    Returns
+    -------
+    ndarray of float64, shape (sum of cells,)
+        Each table in C order.
+    """
+    shared = _SharedCells(axes, groups)
+    parts: list[np.ndarray] = []
+    last: Cells = ()
+    counts: np.ndarray = np.zeros(0)
+    for table in tables:
+        if _is_coarser(table, last):
+            parts.append(_merged(axes, counts, last, table))
+        else:
+            counts = np.bincount(shared.of(table), minlength=math.prod(table_shape(axes, table)))
+            last = table
+            parts.append(counts)
+    return np.concatenate(parts) * (total / groups.shape[1]) if parts else np.zeros(0)
+
+
+class _SharedCells:
+    """Cells of particles in many tables: the groups of each level, and of the last beginning of a table, once."""
+
+    __slots__ = ("_axes", "_begun", "_groups", "_levels", "_start")
+
+    def __init__(self, axes: Sequence[Axis], groups: np.ndarray) -> None:
+        self._axes, self._groups = axes, groups
+        self._levels: dict[tuple[int, int], np.ndarray] = {}
+        self._start: Cells = ()
+        self._begun = np.zeros(0, dtype=np.intp)
+
+    def of(self, table: Cells) -> np.ndarray:
+        """Return the cell of each particle."""
+        start, (column, level) = table[:-1], table[-1]
+        if not start:
+            return self._level(column, level)
+        if start != self._start:
+            self._start, self._begun = start, self.of(start)
+        cells = self._begun * self._axes[column].sizes[level]
+        cells += self._level(column, level)
+        return cells
+
+    def _level(self, column: int, level: int) -> np.ndarray:
+        if (column, level) not in self._levels:
+            found = np.take(self._axes[column].levels[level], self._groups[column], mode="clip")
+            self._levels[column, level] = found
+        return self._levels[column, level]
+
+
+def group_of_groups(axis: Axis, fine: int, coarse: int) -> np.ndarray:
+    """Return for each group of one level its group at a coarser level: ndarray of intp, shape (groups of ``fine``,)."""
+    merged = np.zeros(axis.sizes[fine], dtype=np.intp)
+    merged[axis.levels[fine]] = axis.levels[coarse]
+    return merged
+
+
+def _is_coarser(table: Cells, other: Cells) -> bool:
+    """Tell whether a table can be summed from another one of the same columns."""
+    return [c for c, _ in table] == [c for c, _ in other] and all(
+        level >= finer for (_, level), (_, finer) in zip(table, other, strict=True)
+    )
+
+
+def _merged(axes: Sequence[Axis], counts: np.ndarray, fine: Cells, coarse: Cells) -> np.ndarray:
+    """Sum a table into a coarser one."""
+    shape = table_shape(axes, fine)
+    place = np.zeros(shape, dtype=np.intp)
+    for at, ((column, level), (_, other)) in enumerate(zip(fine, coarse, strict=True)):
+        along = group_of_groups(axes[column], level, other).reshape([-1 if i == at else 1 for i in range(len(shape))])
+        place = place * axes[column].sizes[other] + along
+    return np.bincount(place.reshape(-1), counts, math.prod(table_shape(axes, coarse)))

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from lapwing.budget.budget import Budget
-from lapwing.mechanisms.steps.candidate_tables import MOST_CELLS, MOST_TRIPLE_COLUMNS, rounded_down, selection_epsilon
+from lapwing.mechanisms.steps.adaptive.candidates import MOST_CELLS, MOST_TRIPLE_COLUMNS, rounded_down, selection_epsilon
 from lapwing.mechanisms.steps.public_cells import is_refined
 from lapwing.mechanisms.steps.refined_columns import stage_questions
 from lapwing.release.certificate import Statement
@@ -30,18 +30,20 @@ ONE_WAY_SHARE = {"zcdp": 0.2, "pure": 0.3}
 SELECTION_SHARE = {"zcdp": 0.05, "pure": 0.15}
 """Part of each step that pays for choosing the table: under pure ε a share buys less of a choice."""
 
-ROUNDS = {"zcdp": 50, "pure": 24}
-"""Rounds that are planned: under pure ε the cost of a table grows with its noise's scale, so there are fewer."""
+ROUNDS = {"zcdp": 6, "pure": 4}
+"""How often tables are chosen and the model is fitted: under pure ε the cost of a table grows with its noise's scale, so
+that there are fewer."""
 
-ANNEALING = {"zcdp": 4, "pure": 2}
-"""By how much a table's cost grows when the model stands still: its noise is then halved."""
+LEAST_TABLES = 6
+"""A round chooses a table for every column, and at least so many; fewer where there are more than 30 columns."""
 
-COLUMNS_PER_WINNER = 20
-"""A round chooses one more table for every so many columns; wide tables have half the rounds, of twice the tables."""
+PARTICLES = 20_000
+"""Between rounds."""
 
-LEAST_PARTICLES, MOST_PARTICLES = 20_000, 60_000
-PARTICLE_CELLS = 6_000_000
-"""Most particles times columns above the least number of particles."""
+MOST_ATOMS = 400_000
+
+ATOM_CELLS = 8_000_000
+"""Most atoms times columns, so that wide tables stay quick."""
 
 TYPICAL_CELLS = 256
 """Cells of a typical table."""
@@ -64,11 +66,6 @@ PRESENCE_NOISE, PRESENCE_DROWNING = 0.03, 0.1
 PRESENCE_GROUPS = (3, 2)
 """Most groups of a column in such a table: all regular values, those missing (or misfits), and a special value."""
 
-MOST_ATOMS = 400_000
-ATOM_CELLS = 8_000_000
-"""Most atoms times columns, so that wide tables stay quick."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
     """Divide a budget.
@@ -81,32 +78,23 @@ class Costs:
         For all one-way tables.
     one_way_shares : tuple of Fraction
         How they share it: in proportion to the square root of their cells.
-    edges : int
-        Pairs of the tree.
-    edge : Budget
-        For choosing and measuring one of them.
     most_cells : int
         Most cells of a table that competes.
     table : Budget
-        For choosing and measuring one table of a round.
-    rounds, winners : int
-        Rounds planned, and tables of each.
-    annealing : int
-        Factor of ``table`` when the model stands still.
+        For choosing and measuring one table.
+    rounds, tables : int
+        Rounds, and tables that each of them chooses.
     selection : Fraction
-        Part of an edge or a table that pays for choosing it.
+        Part of ``table`` that pays for choosing it.
     """
 
     columns: int
     one_way: Budget
     one_way_shares: tuple[Fraction, ...]
-    edges: int
-    edge: Budget
     most_cells: int
     table: Budget
     rounds: int
-    winners: int
-    annealing: int
+    tables: int
     selection: Fraction
 
     @property
@@ -114,10 +102,10 @@ class Costs:
         """Cost of each column's one-way table; they sum to ``one_way``."""
         return self.one_way.split(self.one_way_shares)
 
-    def atoms(self, total: float, particles: int) -> int:
-        """Return the number of released atoms: two per row, at least the particles of the fit, at most 400,000."""
-        most = min(MOST_ATOMS, max(particles, ATOM_CELLS // self.columns))
-        return min(most, max(particles, 2 * round(total)))
+    def particles(self, total: float, least: int) -> int:
+        """Return the number of released particles of one sweep: one per row, at least those between rounds."""
+        most = min(MOST_ATOMS, max(3 * least, ATOM_CELLS // self.columns)) // 3
+        return min(most, max(least, round(total)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +113,6 @@ class Shares:
     """What the settings of `Adaptive` say about the budget; parameters as there, ``levels`` for its resolutions."""
 
     one_way: float | None
-    tree: float
     selection: float | None
     rounds: int | None
     levels: tuple[int, ...]
@@ -147,9 +134,8 @@ def costs_of(schema: Schema, budget: Budget, shares: Shares) -> Costs:
     one_way = ONE_WAY_SHARE[budget.notion] if shares.one_way is None else shares.one_way
     selection = SELECTION_SHARE[budget.notion] if shares.selection is None else shares.selection
     share = Fraction(str(one_way)) if columns > 1 else Fraction(1)
-    rest, tree_share = budget * (1 - share), Fraction(str(shares.tree))
-    winners = winners_of(columns)
-    planned = shares.rounds or ROUNDS[budget.notion] // (2 if columns > MOST_TRIPLE_COLUMNS else 1)
+    rounds = shares.rounds or ROUNDS[budget.notion]
+    tables = tables_of(columns)
     return Costs(
         columns=columns,
         one_way=budget * share,
@@ -157,20 +143,19 @@ def costs_of(schema: Schema, budget: Budget, shares: Shares) -> Costs:
             Fraction(math.isqrt(10_000 * (REFINED_CELLS if is_refined(column) else column.domain.size)), 100)
             for column in schema.columns
         ),
-        edges=columns - 1,
-        edge=rest * (tree_share / max(1, columns - 1)),
         most_cells=MOST_CELLS,
-        table=rest * ((1 - tree_share) / (planned * winners)),
-        rounds=planned,
-        winners=winners,
-        annealing=ANNEALING[budget.notion],
+        table=budget * ((1 - share) / (rounds * max(1, tables))),
+        rounds=rounds,
+        tables=tables,
         selection=Fraction(str(selection)),
     )
 
 
-def winners_of(columns: int) -> int:
-    """Return how many tables one round chooses."""
-    return max(1, (2 if columns > MOST_TRIPLE_COLUMNS else 1) * columns // COLUMNS_PER_WINNER)
+def tables_of(columns: int) -> int:
+    """Return how many tables one round chooses: no set of columns twice."""
+    if columns > MOST_TRIPLE_COLUMNS:
+        return columns * 3 // 5
+    return min(max(LEAST_TABLES, columns), math.comb(columns, 2) + math.comb(columns, 3))
 
 
 def divided(schema: Schema, budget: Budget, rows: float, terms: Terms, shares: Shares) -> Costs:
