@@ -14,8 +14,9 @@ from lapwing.api.planning import expected_terms, planned
 from lapwing.api.settings import Settings
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.steps.adaptive_costs import particles_for
-from lapwing.mechanisms.steps.candidate_tables import MOST_GROWN, MOST_TRIPLE_COLUMNS
+from lapwing.mechanisms.steps.adaptive.candidates import MOST_GROWN, MOST_TRIPLE_COLUMNS
+from lapwing.mechanisms.steps.adaptive.costs import PARTICLES
+from lapwing.mechanisms.steps.adaptive.fit import SNAPSHOTS
 from lapwing.release.cell_sums import CellSums
 from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.planned import PlannedQuestion
@@ -226,7 +227,7 @@ def memory_need(settings: Settings, questions: Sequence[PlannedQuestion], terms:
     if isinstance(mechanism, Adaptive):
         expected = _MOST_ROWS if rows is None else rows
         costs = mechanism.costs_of(schema, settings.request.budget, float(expected), terms)
-        atoms = costs.atoms(expected, mechanism.particles or particles_for(expected, costs, terms))
+        atoms = SNAPSHOTS * costs.particles(expected, mechanism.particles or PARTICLES)
         pairs, triples = _candidate_cells(mechanism, settings)
         model += _ATOM_BYTES * atoms * len(schema.columns) + _CANDIDATE_BYTES * (pairs + triples)
         tables = _CELL_BYTES * (pairs + triples)

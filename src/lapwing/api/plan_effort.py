@@ -13,7 +13,7 @@ from typing import Final
 from lapwing.api.memory import MemoryNeed, memory_need, noisy_counts
 from lapwing.api.settings import Settings
 from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.steps.adaptive_costs import particles_for
+from lapwing.mechanisms.steps.adaptive.costs import PARTICLES
 from lapwing.release.cell_sums import CellSums
 from lapwing.release.chosen_table import ChosenTable
 from lapwing.release.planned import PlannedQuestion
@@ -92,11 +92,11 @@ def _adaptive_seconds(mechanism: Adaptive, settings: Settings, tables: int, term
     """Return what the selections, the rounds and the particles take."""
     columns = settings.schema.columns
     costs = mechanism.costs_of(settings.schema, settings.request.budget, float(rows), terms)
-    particles = mechanism.particles or particles_for(rows, costs, terms)
+    particles = mechanism.particles or PARTICLES
     middle = (tables + len(columns) - 1) / 2 if tables else 0.0
     return (
         _FIT_SECONDS * particles * costs.rounds * middle
-        + _FINAL_SECONDS * costs.atoms(rows, particles) * tables
+        + _FINAL_SECONDS * costs.particles(rows, particles) * tables
         + _PAIR_SECONDS * rows * math.comb(len(columns), 2)
     )
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 from lapwing.api.settings import Settings
 from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.private_sampling import PrivateSampling
-from lapwing.mechanisms.steps.adaptive_costs import winners_of
+from lapwing.mechanisms.steps.adaptive.costs import tables_of
 from lapwing.mechanisms.steps.refined_columns import one_way_tables
 from lapwing.release.questions import Answer
 from lapwing.release.select_worst import Selected
@@ -112,7 +112,7 @@ class ReleaseProgress:
         self._watch = _WATCH.get()
         self._spent = Fraction(0)
         self._one_way = 0  # tables of one column
-        self._chosen: int | None = None  # tables since the first selection
+        self._chosen = 0
         self.add(recorded)
 
     def add(self, answers: Sequence[Answer]) -> None:
@@ -120,10 +120,7 @@ class ReleaseProgress:
         for answer in answers:
             self._spent += answer.question.cost.amount
             self._one_way += len(answer.question.columns) == 1
-            if isinstance(answer, Selected):
-                self._chosen = self._chosen or 0
-            elif self._chosen is not None:
-                self._chosen += 1
+            self._chosen += isinstance(answer, Selected)
         if self._watch is not None:
             self._watch(Progress(step=self._step(), share=float(self._spent / self._settings.request.budget.amount)))
 
@@ -138,8 +135,4 @@ class ReleaseProgress:
         schema = self._settings.schema
         if self._one_way < one_way_tables(schema):
             return "one-way tables"
-        columns = len(schema.columns)
-        edges, chosen = columns - 1, self._chosen or 0
-        if chosen < edges:
-            return f"tree, pair {chosen + 1} of {edges}"
-        return f"round {(chosen - edges) // winners_of(columns) + 1}"
+        return f"round {max(0, self._chosen - 1) // tables_of(len(schema.columns)) + 1}"

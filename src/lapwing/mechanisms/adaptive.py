@@ -1,7 +1,7 @@
-"""Adaptive: tables at several resolutions, chosen one by one, and a cloud of particles fitted to them.
+"""Adaptive: tables at several resolutions, chosen in rounds, and particles moved towards all of them.
 
-ask -> solve -> model, many times: one-way tables; a spanning tree of pairs; then rounds that choose the table which the
-model fits worst, measure it, and fit again. The default for three columns or more.
+ask -> solve -> model, a few times: one-way tables; then rounds that choose the tables which the model fits worst, measure
+them, and fit again. The default for three columns or more.
 """
 
 from collections.abc import Sequence
@@ -12,32 +12,30 @@ from typing import ClassVar
 import numpy as np
 
 from lapwing.budget.budget import Budget
+from lapwing.engine.particles import heated
+from lapwing.engine.tables import Cells
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.mechanisms.steps.adaptive_costs import Costs, Shares, divided, particles_for, planned_release
-from lapwing.mechanisms.steps.candidate_tables import (
+from lapwing.mechanisms.steps.adaptive.candidates import (
     MOST_TRIPLE_COLUMNS,
     Candidates,
-    GrowingTriples,
     candidates_of,
+    competing_triples,
     measurement,
     pair_tables,
     preferred_tables,
-    product_counts,
     rounded_down,
+    triple_tables,
 )
+from lapwing.mechanisms.steps.adaptive.costs import PARTICLES, Costs, Shares, divided, planned_release, table_law
+from lapwing.mechanisms.steps.adaptive.fit import Fit, finished, fit_as_model, measured, moved, started, with_measured
 from lapwing.mechanisms.steps.hard_zeros import class_groupings, hard_zeros
 from lapwing.mechanisms.steps.one_way import known_rows
-from lapwing.mechanisms.steps.particle_fit import Fit, finished, fit_as_model, measured, refitted, tree_fit, with_factor
 from lapwing.mechanisms.steps.public_factors import public_factors
 from lapwing.mechanisms.steps.refined_columns import ask_columns
 from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn, resolved_column
-from lapwing.mechanisms.steps.rule_start import bound_counts, linked, rule_fit
-from lapwing.numerics.hard_zeros import HardZeros
-from lapwing.numerics.log_linear import Cells, Factor
 from lapwing.release.curator import Curator
 from lapwing.release.model import ReleasedModel
 from lapwing.release.planned import Planned
-from lapwing.release.questions import NoisyCounts
 from lapwing.release.select_worst import SelectWorst
 from lapwing.release.terms import Relation, Terms
 from lapwing.schema.scalars import told
@@ -49,12 +47,9 @@ RESOLUTIONS = (32, 16, 8, 4)
 _Wanted = tuple[frozenset[int], tuple[frozenset[int], ...]]
 """Columns, and tables, that matter more, by position."""
 
-_NOBODY: _Wanted = (frozenset(), ())
-_REFRESH_EVERY = 3
 _MOST_LEVELS = 6
 _COARSEST = 16  # so that pairs of columns with up to 47 special values are small enough to compete
-_LAST = Fraction(3, 2)  # what is left of the budget is one table's when it is less than so many
-_MEAN_ABSOLUTE = 0.8  # of noise, in standard deviations: 0.798 Gaussian, 0.71 Laplace
+_FREE = 3  # every third table of a round is chosen among all, also where some matter more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,26 +61,24 @@ class Adaptive:
     one_way_share : float or None, default None
         Least part of the budget for the one-way tables, 0.001 to 0.999: by default 0.2, or 0.3 under pure ε. Where the
         number of rows (public, expected, or bought with 2 % of the budget) shows that tables of two columns would drown
-        in noise, they get more, up to all of it; then up to a quarter buys a tree of tables which tell only what is
-        missing or special in two columns, if these would not drown.
-    tree_share : float, default 0.3
-        Part of the rest for the spanning tree of pairs, 0.001 to 0.999.
+        in noise, they get more, up to all of it; then up to a quarter buys tables which tell only what is missing or
+        special in two columns, if these would not drown.
     selection_share : float or None, default None
         Part of each later step that pays for choosing the table, 0.001 to 0.999; the rest measures it. By default 0.05,
-        or 0.15 under pure ε, and 0.4 in a tree of what is missing together (see ``one_way_share``).
+        or 0.15 under pure ε, and 0.4 for tables of what is missing together (see ``one_way_share``).
     resolutions : tuple of int or None, default None
         Most groups of a column at each level, 2 to 64, decreasing to at most 16, at most 6 levels: by default
         (32, 16, 8, 4), and (16, 8, 4) for more than 30 columns. Missing and special values are groups of their own
         beside them. Pairs compete at every level, triples at the last.
     particles : int or None, default None
-        Particles during the fit, 16 to 400,000. By default ``n**2 / (256 sd**2)`` within 20,000 to 60,000, for n noisy
-        records and tables measured with noise of that sd: their own noise stays below the tables'.
+        Particles between rounds, 16 to 400,000: by default 20,000. At the end there is one for each record, if that is
+        more, three times.
     rounds : int or None, default None
-        Rounds that are planned, 1 to 1000: 50, or 24 under pure ε, and half of that for more than 30 columns; fewer are
-        made when the model no longer moves.
+        How often the model is fitted, 1 to 1000: 6, or 4 under pure ε. Each round chooses about as many tables as there
+        are columns.
     workload : tuple of str or of tuples of str, default ()
-        Columns, or tables given by their columns, that matter more: every second round only tables that contain such a
-        column, or lie within such a table, compete. The schema's survey weight is such a column by itself.
+        Columns, or tables given by their columns, that matter more: for two tables of three only those that contain such
+        a column, or lie within such a table, compete. The schema's survey weight is such a column by itself.
     target : str or None, default None
         A column whose dependence on the others matters most; the same as this column in ``workload``.
 
@@ -103,14 +96,14 @@ class Adaptive:
     the next cost may depend on earlier answers (filters: Rogers et al. 2016; Whitehouse et al. 2023).
 
     Expected error: no bound is proved for the whole; the certificate names the noise on every table. Time, beside
-    counting: ``O(rounds m (tables + d**2))`` for m particles, d columns; memory ``O(m d)`` and the candidates' cells.
+    counting: ``O(rounds m tables)`` for m particles and all measured tables; memory ``O(m d)`` and the candidates' cells.
 
     References
     ----------
     Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", linear statistics on a
     reduced space; McKenna, Mullins, Sheldon, Miklau (2022), AIM, for selecting by misfit. What we changed: the
-    density of most entropy; the reduced space is a cloud of particles redrawn as the model grows; tables at several
-    resolutions compete with unweighted scores; a spanning tree comes first.
+    density of most entropy; the reduced space is particles that move towards all tables at once
+    (`lapwing.engine`); tables at several resolutions compete with unweighted scores; many are chosen between two fits.
 
     Examples
     --------
@@ -123,7 +116,6 @@ class Adaptive:
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
 
     one_way_share: float | None = None
-    tree_share: float = 0.3
     selection_share: float | None = None
     resolutions: tuple[int, ...] | None = None
     particles: int | None = None
@@ -132,9 +124,9 @@ class Adaptive:
     target: str | None = None
 
     def __post_init__(self) -> None:
-        for key in ("one_way_share", "tree_share", "selection_share"):
+        for key in ("one_way_share", "selection_share"):
             share = getattr(self, key)
-            if share is None and key != "tree_share":
+            if share is None:
                 continue
             if isinstance(share, bool) or not isinstance(share, int | float) or not 0.001 <= share <= 0.999:
                 raise ParameterError(
@@ -193,16 +185,17 @@ class Adaptive:
             resolved_column(table, field, records, self.levels_of(schema), refining.get(field.name, ()))
             for table, field in zip(tables, schema.columns, strict=True)
         )
-        particles = self.particles or particles_for(total, costs, curator.terms)
-
-        public = public_factors(columns, schema, records)
-        start = rule_fit(columns, records, rng, size=particles, zeros=hard_zeros(schema, columns), public=public)
-        zeros, free = linked(start)
-        asking = _Asking(curator, columns if start is None else start.columns, costs, wanted, zeros)
-        edges, left = _tree(asking, left - costs.one_way, records, start, free)
-        fit = tree_fit(asking.columns, edges, records, rng, size=particles, zeros=zeros, free=free, public=public)
-        fit = _rounds(asking, fit, left, rng)
-        fit = finished(fit, rng, size=costs.atoms(total, particles))
+        particles = self.particles or PARTICLES
+        fit = started(
+            columns,
+            records,
+            rng,
+            size=particles,
+            zeros=hard_zeros(schema, columns),
+            public=public_factors(columns, schema, records),
+        )
+        fit = _rounds(_Asking(curator, columns, costs, wanted), fit, left - costs.one_way, rng)
+        fit = finished(fit, rng, size=costs.particles(total, particles))
         return fit_as_model(fit, round(total))
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
@@ -244,7 +237,6 @@ class Adaptive:
         """
         shares = Shares(
             one_way=self.one_way_share,
-            tree=self.tree_share,
             selection=self.selection_share,
             rounds=self.rounds,
             levels=self.levels_of(schema),
@@ -268,108 +260,56 @@ class Adaptive:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asking:
-    """Whom a step asks, about which columns, at which costs, what matters more, and what rules leave empty."""
+    """Whom a round asks, about which columns, at which costs, and what matters more."""
 
     curator: Curator
     columns: tuple[ResolvedColumn, ...]
     costs: Costs
     wanted: _Wanted
-    zeros: HardZeros | None = None
 
-    def choose(self, candidates: Candidates, counts: np.ndarray, cost: Budget) -> tuple[int, Budget]:
+    def choose(self, candidates: Candidates, counts: np.ndarray, cost: Budget, barred: np.ndarray) -> tuple[int, Budget]:
         """Choose a table that a model with these counts fits worst; return its number and what is left of ``cost``."""
         terms = self.curator.terms
-        law = measurement(self.columns, candidates.tables[0], cost * (1 - self.costs.selection)).noise(
-            terms.relation, terms.max_rows
-        )
-        question: SelectWorst = candidates.question(counts, law.mean_absolute, cost * self.costs.selection)
+        law = table_law(cost * (1 - self.costs.selection), terms)
+        question: SelectWorst = candidates.question(counts, law.sd, cost * self.costs.selection, barred)
         (selected,) = self.curator.ask(question)
         return selected.choice, cost - question.cost
 
-    def measure(self, table: Cells, cost: Budget) -> NoisyCounts:
-        """Measure a table."""
-        (answer,) = self.curator.ask(measurement(self.columns, table, cost))
-        return answer
-
-    def factor(self, table: Cells, cost: Budget, expected: np.ndarray) -> Factor:
-        """Measure a table of which a model expects these counts; return it as a factor."""
-        return measured(self.columns, table, self.measure(table, cost), expected, self.zeros)
-
-
-def _tree(
-    asking: _Asking, left: Budget, total: float, start: Fit | None, free: Sequence[Factor]
-) -> tuple[list[Factor], Budget]:
-    """Choose and measure pairs until they span all columns; return them and the budget that is left."""
-    columns, edge = asking.columns, asking.costs.edge
-    group = list(range(len(columns)))
-    for factor in free:
-        one, two = (group[column] for column, _ in factor.table)
-        group = [one if each == two else each for each in group]
-    pairs = pair_tables(columns, asking.costs.most_cells)
-    counts = {table: product_counts(columns, table, total) for table in pairs} | bound_counts(start, pairs)
-    edges: list[Factor] = []
-    for number in range(asking.costs.edges if left.amount else 0):
-        open_pairs = [table for table in pairs if group[table[0][0]] != group[table[1][0]]]
-        if not open_pairs:  # pairs of columns with very many special values are too large to compete
-            break
-        candidates = candidates_of(columns, open_pairs, asking.zeros)
-        expected = np.concatenate([counts[table] for table in open_pairs])
-        is_last = not asking.costs.rounds and number == asking.costs.edges - 1
-        price = left if is_last else edge
-        choice, rest = asking.choose(candidates, expected, price)
-        table = open_pairs[choice]
-        cost = rest if is_last else Budget(rest.notion, rounded_down(rest.amount))
-        edges.append(asking.factor(table, cost, counts[table]))
-        left = left - (price - rest) - cost
-        one, two = group[table[0][0]], group[table[1][0]]
-        group = [one if each == two else each for each in group]
-    return edges, left
-
 
 def _rounds(asking: _Asking, fit: Fit, left: Budget, rng: np.random.Generator) -> Fit:
-    """Choose, measure and fit until the budget is spent; a table gets more of it once the model stands still."""
-    columns = asking.columns
-    most = asking.costs.most_cells
-    pairs = pair_tables(columns, most)
-    triples = GrowingTriples(columns, most)
-    step, done = asking.costs.table, 0
-    while pairs and left.amount > 0:
-        known = [tuple(column for column, _ in factor.table) for factor in fit.factors if len(factor.table) == 2]
-        tables = [*pairs, *triples.over(known)]
-        new, left = _measured_round(asking, fit, tables, step, left, wanted=asking.wanted if done % 2 else _NOBODY)
-        done += 1
-        for factor in new:
-            fit = with_factor(fit, factor)
-        before = [fit.counts([factor.table]) for factor in new]
-        fit = refitted(fit, rng, is_due=done % _REFRESH_EVERY == 0)
-        moved = sum(
-            float(np.abs(fit.counts([factor.table]) - old).sum()) for factor, old in zip(new, before, strict=True)
-        )
-        if moved < sum(factor.sd * _MEAN_ABSOLUTE * factor.target.size for factor in new):
-            step = step * asking.costs.annealing
+    """Choose tables, measure them and fit, until the budget is spent."""
+    costs = asking.costs
+    pairs = pair_tables(asking.columns, costs.most_cells)
+    for number in range(costs.rounds if left.amount and pairs else 0):
+        known = [tuple(column for column, _ in each.table) for each in fit.measured if len(each.table) == 2]
+        triples = triple_tables(asking.columns, competing_triples(len(asking.columns), known), costs.most_cells)
+        candidates = candidates_of(asking.columns, [*pairs, *triples], fit.zeros)
+        tables, left = _chosen(asking, fit, candidates, left, is_last=number == costs.rounds - 1)
+        answers = asking.curator.ask(*(measurement(asking.columns, table, cost) for table, cost in tables))
+        new = [measured(fit, table, answer) for (table, _), answer in zip(tables, answers, strict=True)]
+        fit = moved(with_measured(fit, new), rng, pulls=heated(3, 1, start=0.1) if number else heated(rest=1))
     return fit
 
 
-def _measured_round(
-    asking: _Asking, fit: Fit, tables: list[Cells], step: Budget, left: Budget, *, wanted: _Wanted
-) -> tuple[list[Factor], Budget]:
-    """Choose and measure the tables of one round; the last of all gets what is left."""
-    candidates = candidates_of(asking.columns, tables, asking.zeros)
-    counts = fit.counts(tables)
-    numbers = preferred_tables(candidates, *wanted)
-    if numbers:
-        counts = candidates.counts_of(counts, numbers)
-        candidates = candidates_of(asking.columns, [tables[number] for number in numbers], asking.zeros)
-    new: list[Factor] = []
-    while len(new) < asking.costs.winners and left.amount > 0:
-        is_last = left.amount < step.amount * _LAST
-        cost = left if is_last else step
-        choice, rest = asking.choose(candidates, counts, cost)
-        paid = rest if is_last else Budget(rest.notion, rounded_down(rest.amount))
-        table, expected = candidates.tables[choice], candidates.counts_of(counts, [choice])
-        new.append(asking.factor(table, paid, expected))
+def _chosen(
+    asking: _Asking, fit: Fit, candidates: Candidates, left: Budget, *, is_last: bool
+) -> tuple[list[tuple[Cells, Budget]], Budget]:
+    """Choose the tables of one round, no set of columns twice; the last of all gets what is left."""
+    counts = fit.counts(candidates.tables)
+    sets = [frozenset(column for column, _ in table) for table in candidates.tables]
+    is_wanted = preferred_tables(candidates, *asking.wanted)
+    barred = np.zeros(len(sets), dtype=bool)
+    found: list[tuple[Cells, Budget]] = []
+    most = min(asking.costs.tables, len(set(sets)))
+    for number in range(most):
+        cost = left if is_last and number == most - 1 else asking.costs.table
+        is_free = number % _FREE == _FREE - 1 or not (is_wanted & ~barred).any()
+        choice, rest = asking.choose(candidates, counts, cost, barred if is_free else barred | ~is_wanted)
+        paid = rest if cost is left else Budget(rest.notion, rounded_down(rest.amount))
+        found.append((candidates.tables[choice], paid))
         left = left - (cost - rest) - paid
-    return new, left
+        barred |= np.array([each == sets[choice] for each in sets])
+    return found, left
 
 
 def _check_resolutions(sizes: tuple[int, ...]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from lapwing.numerics.gibbs import swept
+from lapwing.engine.particles import swept
 from lapwing.sample.draws import Histogram, draw_indexed
 from lapwing.sample.log_linear import GroupedPart
 

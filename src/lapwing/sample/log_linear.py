@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from lapwing.errors import CapacityError
-from lapwing.numerics.gibbs import swept
-from lapwing.numerics.log_linear import Axis, Factor
+from lapwing.engine.particles import swept
+from lapwing.engine.tables import Axis, Factor
 from lapwing.release.laws import Laws
 from lapwing.release.model import ColumnLaw, Indexed, LogLinear, ReleasedModel, narrow
 from lapwing.sample.draws import AtomRows, Histogram, draw_column, draw_indexed, row_ends
@@ -137,8 +137,6 @@ def grouped(part: LogLinear, names: tuple[str, ...]) -> GroupedPart:
         factors.append(
             Factor(
                 table=tuple((place[columns[at]], 1 + levels[at]) for at in order),
-                target=np.zeros(seen.size),
-                sd=0.0,
                 theta=np.transpose(seen, order).reshape(-1),
             )
         )

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn
-from lapwing.numerics.hard_zeros import HardZeros, alive_cells, hard_factor
-from lapwing.numerics.log_linear import Cells, Factor, table_shape
+from lapwing.engine.hard_zeros import HardZeros, alive_cells, hard_factor
+from lapwing.engine.tables import Cells, Factor, table_shape
 from lapwing.schema.grouping_overlaps import group_ends, told_apart
 from lapwing.schema.groupings import Grouping
 from lapwing.schema.public_cells import coded_tables

@@ -7,7 +7,7 @@ from functools import reduce
 import numpy as np
 
 from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn
-from lapwing.numerics.log_linear import Factor
+from lapwing.engine.tables import Factor
 from lapwing.schema.public_cells import CodedTable, coded_tables
 from lapwing.schema.schemas import Schema
 
@@ -61,6 +61,6 @@ def _factor(coded: CodedTable, columns: Sequence[ResolvedColumn], places: dict[s
     return Factor(
         table=tuple((places[column.name], level) for column, level in zip(chosen, levels, strict=True)),
         target=counts[cell + 1] * product / shared[cell + 1],
-        sd=(coded.table.sd or 0.0) * scale,
+        ridge=(coded.table.sd or 0.0) * scale,
         theta=np.zeros(math.prod(shape)),
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lapwing.numerics.denoising import denoised
-from lapwing.numerics.log_linear import Axis
+from lapwing.engine.tables import Axis
 from lapwing.numerics.resolutions import branch_runs, even_runs, leading_values, nested
 from lapwing.numerics.simplex import project_to_simplex
 from lapwing.release.laws import Laws, laws_from_probabilities
@@ -181,7 +181,7 @@ def with_masses(column: ResolvedColumn, masses: np.ndarray) -> ResolvedColumn:
     shares = inside.probabilities * (masses / masses.sum())[inside.law_of_piece]
     order = np.argsort(inside.starts, kind="stable")
     base = laws_from_probabilities(inside.starts[order], inside.stops[order], shares[order])
-    return replace(column, axis=Axis(masses, column.axis.levels), base=base)
+    return replace(column, axis=replace(column.axis, base=masses), base=base)
 
 
 def _masses(table: OneWayTable, field: Field, total: float, floor: float) -> np.ndarray:

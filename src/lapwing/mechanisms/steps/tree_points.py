@@ -1,4 +1,4 @@
-"""Points of a tree of pairs: every pair of columns is counted in coarse groups, and the strongest pairs form a tree."""
+"""Points that follow all pairs: every pair of columns is counted in coarse groups, and particles are moved towards them."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -10,9 +10,9 @@ import numpy as np
 from lapwing.budget.budget import Budget
 from lapwing.mechanisms.steps.one_way import one_way_questions, pooled_total
 from lapwing.mechanisms.steps.public_cells import is_refined, one_way_grouping, public_cells
-from lapwing.numerics.log_linear import Axis, Factor
+from lapwing.engine.particles import fitted, heated, independent
+from lapwing.engine.tables import Axis, Factor
 from lapwing.numerics.simplex import project_to_simplex
-from lapwing.numerics.tree_start import FLOOR, drawn_from_tree
 from lapwing.release.curator import Curator
 from lapwing.release.model import ReleasedModel, Spans
 from lapwing.release.questions import MarginalCounts, NoisyCounts
@@ -26,6 +26,12 @@ FINE_CELLS: Final = 128
 PAIR_GROUPS: Final = 8
 """About how many groups an ordered column has in pairs."""
 
+RIDGE: Final = 1.5
+"""Ridge of a pair, in standard deviations of its noise; a fifth of that for a column by itself."""
+
+FLOOR: Final = 0.3
+"""Counts that a group has at least, so that nothing becomes impossible because of noise."""
+
 ONE_WAY_SHARE: Final = Fraction(1, 5)
 """Part of the budget for columns by themselves, where there are pairs."""
 
@@ -33,7 +39,7 @@ ONE_WAY_SHARE: Final = Fraction(1, 5)
 def tree_points(
     curator: Curator, schema: Schema, budget: Budget, count: int, rng: np.random.Generator
 ) -> ReleasedModel:
-    """Spend a budget on pairs of columns, and draw points from the tree of the strongest ones.
+    """Spend a budget on pairs of columns, and move points until they follow them.
 
     Parameters
     ----------
@@ -52,17 +58,13 @@ def tree_points(
     -------
     ReleasedModel
         One atom per point, of equal weights: small cells of wide columns, values of others.
-
-    References
-    ----------
-    Chow, Liu, "Approximating Discrete Probability Distributions with Dependence Trees" (1968). What we changed: noisy
-    pairs, weighed by their L1 distance from independence less what noise alone gives.
     """
     answers = curator.ask(*tree_questions(schema, budget))
     alone, pairs = answers[: len(schema.columns)], answers[len(schema.columns) :]
     total = max(1.0, pooled_total(alone, curator.terms.rows))
     axes = [_axis(field, answer, total) for field, answer in zip(schema.columns, alone, strict=True)]
-    groups = drawn_from_tree(axes, _strongest(schema, pairs, total), total, count, rng)
+    factors = [*_one_way(axes, alone, total), *_pairs(schema, pairs)]
+    groups, _ = fitted(axes, independent(axes, count, rng), factors, total, rng, pulls=heated())
     laws = {}
     for place, (field, grouping) in enumerate(fine_groupings(schema).items()):
         starts, stops, _ = grouping.pieces()
@@ -121,28 +123,33 @@ def _axis(field: Field, answer: NoisyCounts, total: float) -> Axis:
     return Axis(masses, (np.arange(seen), np.asarray(coarse)))
 
 
-def _strongest(schema: Schema, pairs: Sequence[NoisyCounts], total: float) -> list[Factor]:
-    """Return the pairs of a maximum spanning forest; none that noise alone may explain."""
-    from scipy.sparse.csgraph import minimum_spanning_tree  # noqa: PLC0415 - SciPy takes a while to load
+def _one_way(axes: Sequence[Axis], alone: Sequence[NoisyCounts], total: float) -> list[Factor]:
+    """Return each column by itself, in the groups that pairs have."""
+    found = []
+    for place, (axis, answer) in enumerate(zip(axes, alone, strict=True)):
+        target = np.bincount(axis.levels[1], axis.base * (total / axis.base.sum()), axis.sizes[1])
+        spread = (axis.base.size / target.size) ** 0.5
+        ridge = RIDGE / 5 * answer.noise.sd * spread
+        found.append(Factor(table=((place, 1),), theta=np.zeros(target.size), target=target, ridge=ridge))
+    return found
 
-    names = [field.name for field in schema.columns]
-    strengths, found = np.zeros((len(names), len(names))), {}
+
+def _pairs(schema: Schema, pairs: Sequence[NoisyCounts]) -> list[Factor]:
+    """Return the pairs without misfits, which no point has."""
+    places = {field.name: place for place, field in enumerate(schema.columns)}
+    found = []
     for answer in pairs:
-        one, other = (names.index(name) for name in answer.question.columns)
+        one, other = (places[name] for name in answer.question.columns)
         counts = answer.counts
         for axis, place in enumerate((one, other)):
             if not schema.columns[place].domain.missing:
                 counts = np.delete(counts, -1, axis=axis)
-        joint = project_to_simplex(counts.ravel().astype(np.float64), total).reshape(counts.shape)
-        product = joint.sum(axis=1)[:, None] * joint.sum(axis=0)[None, :] / total
-        strengths[one, other] = max(
-            0.0, float(np.abs(joint - product).sum()) - counts.size * answer.noise.mean_absolute
+        found.append(
+            Factor(
+                table=((one, 1), (other, 1)),
+                theta=np.zeros(counts.size),
+                target=counts.ravel().astype(np.float64),
+                ridge=RIDGE * answer.noise.sd,
+            )
         )
-        found[one, other] = Factor(
-            table=((one, 1), (other, 1)),
-            target=counts.ravel().astype(np.float64),
-            sd=answer.noise.sd,
-            theta=np.zeros(counts.size),
-        )
-    edges = minimum_spanning_tree(-strengths).tocoo()
-    return [found[min(edge), max(edge)] for edge in zip(edges.row.tolist(), edges.col.tolist(), strict=True)]
+    return found

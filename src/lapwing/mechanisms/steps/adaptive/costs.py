@@ -173,13 +173,13 @@ def divided(schema: Schema, budget: Budget, rows: float, terms: Terms, shares: S
     Returns
     -------
     Costs
-        More for one-way tables where pairs would drown in noise. Where they get all: up to a quarter of it for a tree
-        of the smallest tables, which tell what is missing together, unless these would drown too.
+        More for one-way tables where pairs would drown in noise. Where they get all: up to a quarter of it for a
+        round of the smallest tables, which tell what is missing together, unless these would drown too.
     """
     first = costs_of(schema, budget, shares)
     share = one_way_share(shares.one_way, rows, first, terms, coarse_cells(schema, shares.levels))
     final = costs_of(schema, budget, replace(shares, one_way=share))
-    return (share == 1 and _presence_tree(final, schema, budget, rows, terms=terms, shares=shares)) or final
+    return (share == 1 and _presence(final, schema, budget, rows, terms=terms, shares=shares)) or final
 
 
 def coarse_cells(schema: Schema, resolutions: Sequence[int]) -> int:
@@ -200,10 +200,10 @@ def _reserved(column: Field) -> int:
     return column.domain.specials + int(column.domain.missing)
 
 
-def _presence_tree(
+def _presence(
     usual: Costs, schema: Schema, budget: Budget, rows: float, *, terms: Terms, shares: Shares
 ) -> Costs | None:
-    """Return costs of a tree over what is missing or special; None where it too would drown, or there is nothing."""
+    """Return costs of a round of tables of what is missing or special; None where it too would drown, or there is nothing."""
     most = min(PRESENCE_SHARE, 1 - Fraction(str(shares.one_way or 0)))
     selection = PRESENCE_SELECTION if shares.selection is None else Fraction(str(shares.selection))
     groups = [2 + column.domain.specials for column in schema.columns if _reserved(column)]
@@ -211,22 +211,21 @@ def _presence_tree(
         columns = sum(size <= largest for size in groups)
         if columns < 2 or largest not in groups:
             continue
-        edge, cells = budget * (most / (columns - 1)), largest**2
-        moved = table_law(edge, terms).mean_absolute * cells / (2 * rows)
+        table, cells = budget * (most / (columns - 1)), largest**2
+        moved = table_law(table, terms).mean_absolute * cells / (2 * rows)
         if moved > PRESENCE_DROWNING:
             continue
         if moved < PRESENCE_NOISE:  # it need not be better than that
             saved = (moved / PRESENCE_NOISE) ** (1 if budget.notion == "pure" else 2)
-            edge = edge * Fraction(math.ceil(1000 * saved), 1000)
-        edge = Budget(budget.notion, rounded_down(edge.amount))
+            table = table * Fraction(math.ceil(1000 * saved), 1000)
+        table = Budget(budget.notion, rounded_down(table.amount))
         return replace(
             usual,
-            one_way=budget - edge * (columns - 1),
-            edges=columns - 1,
-            edge=edge,
+            one_way=budget - table * (columns - 1),
             most_cells=max(cells, math.floor(cells * PRESENCE_DROWNING / max(moved, PRESENCE_NOISE))),
-            table=edge,
-            rounds=0,
+            table=table,
+            rounds=1,
+            tables=columns - 1,
             selection=selection,
         )
     return None
@@ -266,35 +265,13 @@ def one_way_share(share: float | None, total: float, costs: Costs, terms: Terms,
     return found if is_worth_it else 1.0
 
 
-def particles_for(total: float, costs: Costs, terms: Terms) -> int:
-    """Return the number of particles during the fit: their noise in a typical cell stays below that of its count.
-
-    Parameters
-    ----------
-    total : float
-        Noisy number of rows, at least 0.
-    costs, terms
-        Of the release.
-
-    Notes
-    -----
-    A cell of c rows of n has particle variance ``c n / m``; it stays below ``sd**2`` for ``m = c n / sd**2``.
-    """
-    if not costs.table.amount:  # a single column
-        return LEAST_PARTICLES
-    sd = table_law(costs.table, terms).sd
-    needed = total**2 / (TYPICAL_CELLS * sd**2) if sd else math.inf
-    most = min(MOST_PARTICLES, max(LEAST_PARTICLES, PARTICLE_CELLS // costs.columns))
-    return int(min(max(needed, LEAST_PARTICLES), most))
-
-
 def table_law(cost: Budget, terms: Terms) -> NoiseLaw:
     """Return the noise on each count of a table that costs this."""
     return calibrated(row_sensitivity(terms.relation, terms.max_rows), cost)
 
 
 def planned_release(schema: Schema, costs: Costs, terms: Terms, resolutions: tuple[int, ...]) -> Planned:
-    """Return the questions of a release in which nothing is annealed, and the noise of its tables.
+    """Return the questions of a release, and the noise of its tables.
 
     Parameters
     ----------
@@ -309,9 +286,8 @@ def planned_release(schema: Schema, costs: Costs, terms: Terms, resolutions: tup
     pairs = len(resolutions) * math.comb(columns, 2)
     triples = math.comb(columns, 3) if columns <= MOST_TRIPLE_COLUMNS else 0
     questions: list[MarginalCounts | SelectWorst | ChosenTable] = [*stage_questions(schema, costs.one_way_costs)]
-    steps = [(costs.edge, pairs)] * costs.edges
-    steps += [(costs.table, pairs + triples)] * (costs.rounds * costs.winners)
-    for cost, count in steps if costs.table.amount else ():
+    steps = [(costs.table, pairs + triples)] * (costs.rounds * costs.tables) if costs.table.amount else []
+    for cost, count in steps:
         select = SelectWorst(
             columns=tuple(column.name for column in schema.columns),
             levels=(),
@@ -329,7 +305,7 @@ def planned_release(schema: Schema, costs: Costs, terms: Terms, resolutions: tup
 def _expected_noise(costs: Costs, terms: Terms) -> tuple[Statement, ...]:
     """Say how large the noise on a table is beside the rows."""
     rows = max(1, terms.rows if terms.rows is not None else terms.expected_rows or 1)
-    chosen = [("a table of a round", costs.table), ("a pair of the tree", costs.edge)] if costs.table.amount else []
+    chosen = [("a chosen table", costs.table)] if costs.table.amount else []
     steps = [(what, cost * (1 - costs.selection)) for what, cost in chosen]
     widest = max(costs.one_way_shares)
     steps.append(("the widest one-way table", costs.one_way * (widest / sum(costs.one_way_shares))))
