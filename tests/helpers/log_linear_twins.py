@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from lapwing.numerics.log_linear import Axis, Cloud, Factor
+from lapwing.engine.tables import Axis, Factor
 
 
 def small_axis(rng, groups, levels=3):
@@ -18,20 +18,13 @@ def small_axes(rng, sizes, levels=3):
     return [small_axis(rng, size, levels) for size in sizes]
 
 
-def random_cloud(rng, axes, size, spread=1.0):
-    """Return particles drawn at random, of random weights."""
-    groups = np.array([rng.integers(0, axis.base.size, size) for axis in axes], dtype=np.uint8)
-    return Cloud(groups, rng.normal(0.0, spread, size))
+def random_groups(rng, axes, size):
+    """Return particles drawn at random."""
+    return np.array([rng.integers(0, axis.base.size, size) for axis in axes], dtype=np.uint16)
 
 
-def factor_of(axes, table, *, target=None, sd=1.0, theta=None):
-    cells = len(cells_listed(axes, table))
-    return Factor(
-        table=table,
-        target=np.zeros(cells) if target is None else np.asarray(target, dtype=np.float64).reshape(-1),
-        sd=sd,
-        theta=np.zeros(cells) if theta is None else theta,
-    )
+def factor_of(axes, table, *, theta=None):
+    return Factor(table=table, theta=np.zeros(len(cells_listed(axes, table))) if theta is None else theta)
 
 
 def random_factors(rng, axes, tables, size=0.7):
@@ -81,7 +74,7 @@ def marginal_by_hand(axes, density, table):
 def drawn_states(rng, axes, density, size):
     """Return particles drawn from a law over every state: shape (columns, size)."""
     chosen = rng.choice(density.size, size, p=density.reshape(-1))
-    return np.array(states_of(axes), dtype=np.uint8)[chosen].T
+    return np.array(states_of(axes), dtype=np.uint16)[chosen].T
 
 
 def state_counts(axes, groups):

@@ -14,8 +14,9 @@ from helpers.kept import Kept
 from lapwing.budget.budget import Budget
 from lapwing.curator.room import Room
 from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.steps import adaptive_costs
-from lapwing.mechanisms.steps.adaptive_costs import table_law
+from lapwing.mechanisms.steps.adaptive import costs as adaptive_costs
+from lapwing.mechanisms.steps.adaptive.candidates import MOST_CELLS
+from lapwing.mechanisms.steps.adaptive.costs import table_law
 from lapwing.mechanisms.steps.one_way import COUNT_SHARE, known_rows
 from lapwing.release.select_worst import Selected
 from lapwing.release.terms import Terms
@@ -51,7 +52,7 @@ def costs(fields, budget, rows, terms=ADD, **given_as):
 
 def regime(found):
     """Return what a division pays for beside one-way tables: nothing, tables of gaps, or tables of all kinds."""
-    return (2 if found.rounds else 1) if found.edge.amount and found.table.amount else 0
+    return (2 if found.most_cells == MOST_CELLS else 1) if found.table.amount else 0
 
 
 # ----------------------------------------------------------------------------------------------------- which tables
@@ -92,18 +93,18 @@ def test_the_noise_decides_with_the_rows_not_the_rows_alone(budget, relation, ma
 
 
 @EVERY_BUDGET
-def test_a_tree_of_gaps_has_noise_that_the_rows_bear_and_costs_at_most_a_quarter(budget) -> None:
+def test_tables_of_gaps_have_noise_that_the_rows_bear_and_cost_at_most_a_quarter(budget) -> None:
     found = [(rows, costs(GAPS, budget, rows)) for rows in ROWS]
 
     trees = [(rows, each) for rows, each in found if regime(each) == 1]
     for rows, each in trees:
-        moved = table_law(each.edge, ADD).mean_absolute * 4 / (2 * rows)
-        spent = each.edge.amount * each.edges / budget.amount
-        assert (each.edges, each.rounds) == (2, 0)
+        moved = table_law(each.table, ADD).mean_absolute * 4 / (2 * rows)
+        spent = each.table.amount * each.tables / budget.amount
+        assert (each.tables, each.rounds) == (2, 1)
         assert spent <= Fraction(1, 4)
         assert moved <= adaptive_costs.PRESENCE_DROWNING * 1.001
         assert spent > Fraction(249, 1000) or moved == pytest.approx(adaptive_costs.PRESENCE_NOISE, rel=0.02)
-        assert each.one_way.amount + each.edge.amount * each.edges == budget.amount
+        assert each.one_way.amount + each.table.amount * each.tables == budget.amount
     first = min(rows for rows, _ in trees)
     full = budget * Fraction(1, 8)
     assert table_law(full, ADD).mean_absolute * 4 / (2 * first / 1.34) > adaptive_costs.PRESENCE_DROWNING
@@ -120,7 +121,7 @@ def test_a_tree_of_gaps_has_noise_that_the_rows_bear_and_costs_at_most_a_quarter
     ids=["nothing can be missing", "one column", "too many special values", "a single column"],
 )
 @EVERY_BUDGET
-def test_without_two_columns_with_few_gaps_there_is_no_tree_of_them(fields, budget) -> None:
+def test_without_two_columns_with_few_gaps_there_are_no_tables_of_them(fields, budget) -> None:
     found = [costs(fields, budget, rows) for rows in ROWS]
 
     assert 1 not in {regime(each) for each in found}
@@ -132,9 +133,7 @@ def test_without_two_columns_with_few_gaps_there_is_no_tree_of_them(fields, budg
 def test_what_is_planned_is_the_whole_budget(budget, rows) -> None:
     found = costs(GAPS, budget, rows)
 
-    planned = found.one_way.amount + found.edge.amount * found.edges
-    planned += found.table.amount * found.rounds * found.winners if found.rounds else 0
-    assert planned == budget.amount
+    assert found.one_way.amount + found.table.amount * found.rounds * found.tables == budget.amount
     assert sum(cost.amount for cost in found.one_way_costs) == found.one_way.amount
 
 
@@ -159,12 +158,16 @@ def test_a_share_for_selections_holds_for_every_choice(budget, share) -> None:
 
 
 @EVERY_BUDGET
-def test_rounds_and_the_share_of_the_tree_are_as_they_were_set(budget) -> None:
-    found = costs(GAPS, budget, 10**7, rounds=7, tree_share=0.6, one_way_share=0.1)
+def test_rounds_are_as_they_were_set(budget) -> None:
+    found = costs(GAPS, budget, 10**7, rounds=7, one_way_share=0.1)
 
-    assert found.rounds == 7
-    assert found.edge.amount * 2 == budget.amount * Fraction("0.9") * Fraction("0.6")
-    assert found.table.amount * 7 * found.winners == budget.amount * Fraction("0.9") * Fraction("0.4")
+    assert (found.rounds, found.tables) == (7, 4)
+    assert found.table.amount * 7 * 4 == budget.amount * Fraction("0.9")
+
+
+@pytest.mark.parametrize(("columns", "tables"), [(1, 0), (2, 1), (3, 4), (4, 6), (14, 14), (30, 30), (40, 24)])
+def test_a_round_chooses_about_a_table_for_each_column_and_no_set_twice(columns, tables) -> None:
+    assert adaptive_costs.tables_of(columns) == tables
 
 
 # ------------------------------------------------------------------------------------------------- number of rows
@@ -260,7 +263,7 @@ def test_every_release_spends_its_budget_exactly(release) -> None:
 )
 @pytest.mark.parametrize("rows", [90, 150, 300])
 @EVERY_BUDGET
-def test_a_tree_of_gaps_is_all_that_follows_the_one_way_tables(fields, rows, budget) -> None:
+def test_tables_of_gaps_are_all_that_follow_the_one_way_tables(fields, rows, budget) -> None:
     terms = Terms(relation="add-remove", expected_rows=rows)
     found = Adaptive(rounds=3, resolutions=(3, 2)).costs_of(schema_of(fields), budget, float(rows), terms)
 
@@ -269,13 +272,12 @@ def test_a_tree_of_gaps_is_all_that_follows_the_one_way_tables(fields, rows, bud
     assert sum(answer.question.cost.amount for answer in answers) == budget.amount
     if regime(found) != 2:
         pairs = [each for each in answers if not isinstance(each, Selected) and len(each.question.columns) == 2]
-        assert len(pairs) == found.edges * int(regime(found) == 1)
-        assert all(each.question.cost.amount > found.edge.amount / 3 for each in pairs)
+        assert len(pairs) == found.tables * int(regime(found) == 1)
+        assert all(each.question.cost.amount > found.table.amount / 3 for each in pairs)
 
 
 @pytest.mark.parametrize(("rows", "mode"), [(20, 0), (250, 1), (10**6, 2)])
-def test_a_plan_states_the_questions_of_a_release_in_which_nothing_is_annealed(rows, mode, monkeypatch) -> None:
-    monkeypatch.setitem(adaptive_costs.ANNEALING, "pure", 1)
+def test_a_plan_states_the_questions_of_a_release(rows, mode) -> None:
     mechanism = Adaptive(rounds=3, particles=400, resolutions=(8, 4))
     few = min(rows, 3000)
     data = pl.DataFrame({name: np.arange(few) % 7 for name in "abc"})

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from helpers.resolved import FIELDS, column_of, named
 from lapwing.budget.budget import Budget
-from lapwing.mechanisms.steps import candidate_tables as tables
-from lapwing.numerics.log_linear import table_shape
+from lapwing.engine.tables import table_shape
+from lapwing.mechanisms.steps.adaptive import candidates as tables
 from lapwing.release.noise_law import NoiseLaw
 
 KINDS = ("integer, wide", "few categories", "boolean, required", "date", "integer, special and missing")
@@ -67,7 +67,7 @@ def test_a_question_costs_at_most_what_it_may(cost: Budget) -> None:
     columns = columns_of()
     candidates = tables.candidates_of(columns, tables.pair_tables(columns))
 
-    asked = candidates.question(np.zeros(int(candidates.cells.sum())), 1.0, cost)
+    asked = candidates.question(np.zeros(int(candidates.cells.sum())), 1.0, cost, np.zeros(len(candidates.tables), bool))
 
     assert asked.notion == cost.notion
     assert cost.amount * Fraction(999, 1000) < asked.cost.amount <= cost.amount
@@ -78,7 +78,8 @@ def test_a_question_looks_at_every_cell_but_misfits() -> None:
     candidates = tables.candidates_of(columns, tables.pair_tables(columns))
     counts = np.arange(candidates.cells.sum()) + 0.4
 
-    asked = candidates.question(counts, 2.6, Budget.pure(1))
+    barred = np.arange(len(candidates.tables)) == 2
+    asked = candidates.question(counts, 2.6, Budget.pure(1), barred)
 
     wanted, written = iter(range(counts.size)), []
     for table in candidates.tables:
@@ -90,23 +91,13 @@ def test_a_question_looks_at_every_cell_but_misfits() -> None:
             written.append(-1 if any(misfits) else next(wanted))
     assert asked.estimates.tolist() == written
     assert next(wanted, None) is None
-    assert asked.penalties.tolist() == [round(2.6 * size) for size in candidates.cells.tolist()]
+    assert asked.penalties[2] == 2**60
+    sizes = [table_shape([column.axis for column in columns], table) for table in candidates.tables]
+    kept = [1.5 * (sum(sides) * math.prod(sides) * 2 / math.pi) ** 0.5 for sides in sizes]
+    wanted = [round(2.6 * min(0.8 * math.prod(sides), each)) for sides, each in zip(sizes, kept, strict=True)]
+    assert np.delete(asked.penalties, 2).tolist() == np.delete(wanted, 2).tolist()
     assert asked.columns == tuple(column.name for column in columns)
     assert asked.candidates == candidates.tables
-
-
-def test_measured_tables_lose_their_misfits() -> None:
-    columns = columns_of()
-    table = ((0, 1), (1, 0), (2, 0))
-    question = tables.measurement(columns, table, Budget.pure(1))
-    counts = np.arange(math.prod(question.shape)).reshape(question.shape)
-
-    kept = tables.without_misfits(columns, table, counts)
-
-    sizes = table_shape([column.axis for column in columns], table)
-    assert question.columns == ("x0", "x1", "x2")
-    assert question.shape == (sizes[0], sizes[1] + 1, sizes[2] + 1)
-    assert kept.tolist() == [float(counts[cell]) for cell in np.ndindex(sizes)]
 
 
 def test_every_pair_competes_at_every_resolution_once_the_finest_first() -> None:
@@ -226,33 +217,10 @@ def test_preferred_tables_touch_a_column_or_lie_within_a_table() -> None:
 
     found = tables.preferred_tables(candidates, frozenset({4}), [frozenset({0, 1, 2})])
 
-    sets = {frozenset(column for column, _ in listed[number]) for number in found}
+    sets = {frozenset(column for column, _ in listed[number]) for number in np.flatnonzero(found)}
     assert sets == {frozenset(each) for each in [(0, 1), (0, 2), (1, 2), (0, 1, 2), (0, 4), (1, 4), (2, 4), (3, 4)]}
-    assert all(number in found for number, table in enumerate(listed) if frozenset(c for c, _ in table) in sets)
-    assert tables.preferred_tables(candidates, frozenset(), []) == ()
-
-
-def test_counts_of_some_tables_are_cut_out_of_all() -> None:
-    columns = columns_of()
-    listed = tables.pair_tables(columns)
-    candidates = tables.candidates_of(columns, listed)
-    parts = [np.full(size, float(number)) for number, size in enumerate(candidates.cells.tolist())]
-
-    found = candidates.counts_of(np.concatenate(parts), [3, 0, len(listed) - 1])
-
-    assert found.tolist() == [*parts[3], *parts[0], *parts[-1]]
-
-
-def test_independent_columns_say_the_product_of_their_masses() -> None:
-    columns = columns_of()
-    table = ((0, 1), (1, 0))
-
-    found = tables.product_counts(columns, table, 200.0)
-
-    one, two = (columns[place].axis for place in (0, 1))
-    coarse = [one.base[one.levels[1] == group].sum() / one.base.sum() for group in range(one.sizes[1])]
-    wanted = [200.0 * mass * other / two.base.sum() for mass in coarse for other in two.base]
-    assert found.tolist() == pytest.approx(wanted)
+    assert all(found[number] for number, table in enumerate(listed) if frozenset(c for c, _ in table) in sets)
+    assert not tables.preferred_tables(candidates, frozenset(), []).any()
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(2), Fraction(50)])
@@ -278,17 +246,3 @@ def test_the_mean_of_absolute_gaussian_noise_is_close(variance: Fraction) -> Non
 @pytest.mark.parametrize("epsilon", [700, 701, 720, 745, 1500, 10**9])
 def test_noise_that_is_never_seen_has_a_mean_of_nothing(epsilon: int) -> None:
     assert NoiseLaw("laplace", Fraction(1, epsilon)).mean_absolute == pytest.approx(0.0, abs=1e-300)
-
-
-def test_triples_grow_anew_once_a_quarter_more_pairs_are_measured(monkeypatch) -> None:
-    asked = []
-    monkeypatch.setattr(tables, "triple_tables", lambda columns, sets, most: [asked.append(len(sets))])
-    growing = tables.GrowingTriples([None] * 31, 100)
-    pairs = [(0, place) for place in range(1, 21)]
-
-    found = [growing.over(pairs[:count]) for count in (8, 9, 10, 12, 13, 13)]
-
-    assert asked == [28, 45, 78]
-    assert found[0] is found[1]
-    assert found[2] is found[3] is not found[0]
-    assert found[4] is found[5]

@@ -10,18 +10,15 @@ import pytest
 from helpers.log_linear_twins import (
     cells_listed,
     exact_density,
-    factor_of,
     marginal_by_hand,
     random_factors,
     small_axes,
     state_counts,
     states_of,
 )
-from lapwing.numerics.gibbs import swept
-from lapwing.numerics.hard_zeros import DEAD, HardZeros, alive_cells, hard_factor, links, mended
-from lapwing.numerics.log_linear import Cloud
-from lapwing.numerics.raking import raked
-from lapwing.numerics.tree_start import drawn_from_tree, tree_factors
+from lapwing.engine.hard_zeros import MOST_TOGETHER, HardZeros, alive_cells, hard_factor
+from lapwing.engine.particles import swept
+from lapwing.engine.tables import DEAD
 
 SIZES = (4, 5, 3)
 STATES = int(np.prod(SIZES))
@@ -56,7 +53,7 @@ def is_dead(axes, zeros):
 def test_sweeps_with_hard_zeros_keep_the_exact_law_and_never_reach_a_dead_cell(seed) -> None:
     rng, axes, factors, zeros = setting(seed)
     law = exact_density(axes, [*factors, *zeros.factors])
-    start = np.array(states_of(axes), dtype=np.uint8)[rng.choice(STATES, 60_000, p=law.reshape(-1))].T
+    start = np.array(states_of(axes), dtype=np.uint16)[rng.choice(STATES, 60_000, p=law.reshape(-1))].T
 
     moved = swept(axes, swept(axes, start, (*factors, *zeros.factors), rng), (*factors, *zeros.factors), rng)
 
@@ -88,70 +85,24 @@ def test_a_table_that_no_rule_is_inside_of_has_no_dead_cells() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_mended_particles_break_no_rule_and_others_stay_as_they_are(seed) -> None:
-    rng, _, factors, zeros = setting(seed)
-    groups = np.array([rng.integers(0, size, 2000) for size in SIZES], dtype=np.uint8)
-    broken = zeros.broken(groups)
+def test_the_combinations_of_bound_columns_are_those_that_break_no_rule(seed) -> None:
+    _, axes, _, zeros = setting(seed)
 
-    fixed = mended(zeros, groups, factors, rng)
+    ((members, found),) = zeros.together()
 
-    assert broken.any()
-    assert not zeros.broken(fixed).any()
-    np.testing.assert_array_equal(fixed[:, ~broken], groups[:, ~broken])
+    assert members == (0, 1, 2)
+    wanted = [state for state, dead in zip(states_of(axes), is_dead(axes, zeros), strict=True) if not dead]
+    assert [tuple(each) for each in found.tolist()] == wanted
 
 
-def test_rules_that_nothing_keeps_leave_particles_as_they_were() -> None:
-    rng, axes, _, _ = setting()
-    nothing = HardZeros(tuple(axes), (hard_factor(((0, 0), (1, 0)), np.zeros(20, dtype=bool)),), ((0, 1),))
-    groups = np.array([rng.integers(0, size, 50) for size in SIZES], dtype=np.uint8)
+def test_columns_of_too_many_combinations_or_of_none_are_not_moved_together() -> None:
+    axes = small_axes(np.random.default_rng(0), (50, 50, 4))
+    large = hard_factor(((0, 0), (1, 0)), np.triu(np.ones((50, 50), dtype=bool)))
+    nothing = hard_factor(((1, 0), (2, 0)), np.zeros((50, 4), dtype=bool))
 
-    assert mended(nothing, groups, (), rng).shape == groups.shape
-
-
-def test_noise_in_dead_cells_moves_no_weight() -> None:
-    rng, axes, _, zeros = setting(1)
-    table = ((0, 0), (1, 0))
-    alive = alive_cells(zeros, table)
-    assert alive is not None
-    groups = mended(zeros, np.array([rng.integers(0, s, 3000) for s in SIZES], dtype=np.uint8), (), rng)
-    target = np.where(alive, rng.uniform(10, 100, alive.size), 0.0)
-    total = float(target.sum())
-    known = factor_of(axes, table, target=target)
-    loud = replace(known, target=np.where(alive, target, 500.0))
-
-    _, (quiet,), _ = raked(axes, Cloud(groups, np.zeros(3000)), [replace(known, alive=alive)], total, sweeps=3)
-    cloud, (same,), _ = raked(axes, Cloud(groups, np.zeros(3000)), [replace(loud, alive=alive)], total, sweeps=3)
-
-    assert np.abs(quiet.theta[alive]).max() > 0.1
-    np.testing.assert_array_equal(quiet.theta[alive], same.theta[alive])
-    assert not same.theta[~alive].any()
-    assert cloud.weights(total).sum() == pytest.approx(total)
-
-
-def test_a_tree_with_hard_zeros_draws_no_dead_pair_and_has_finite_theta() -> None:
-    rng, axes, _, zeros = setting(2)
-    table = ((0, 0), (1, 0))
-    edge = factor_of(axes, table, target=rng.uniform(5, 50, 20))
-    edge = replace(edge, alive=alive_cells(zeros, table))
-
-    groups = drawn_from_tree(axes, [edge], 1000.0, 5000, rng)
-    (fitted,) = tree_factors(axes, [edge], 1000.0)
-
-    assert edge.alive is not None
-    assert edge.alive[groups[0].astype(int) * 5 + groups[1]].all()
-    assert np.isfinite(fitted.theta).all()
-
-
-def test_a_pair_links_where_each_group_of_one_column_has_one_partner() -> None:
-    axes = small_axes(np.random.default_rng(0), (4, 3, 3))
-    a_function = np.eye(3, dtype=bool)[[0, 1, 1, 2]]
-    free = np.ones((3, 3), dtype=bool)
-    free[0, 0] = False
-    zeros = HardZeros(
-        tuple(axes), (hard_factor(((0, 0), (1, 0)), a_function), hard_factor(((1, 0), (2, 0)), free)), ((0, 1, 2),)
-    )
-
-    assert links(zeros) == [((0, 0), (1, 0))]
+    assert 50 * 51 // 2 > MOST_TOGETHER
+    assert HardZeros(tuple(axes), (large,), ((0, 1),)).together() == []
+    assert HardZeros(tuple(axes), (nothing,), ((1, 2),)).together() == []
 
 
 def test_alive_cells_are_found_once_and_keep_no_model_alive() -> None:
