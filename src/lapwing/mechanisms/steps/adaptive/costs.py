@@ -286,19 +286,19 @@ def planned_release(schema: Schema, costs: Costs, terms: Terms, resolutions: tup
     pairs = len(resolutions) * math.comb(columns, 2)
     triples = math.comb(columns, 3) if columns <= MOST_TRIPLE_COLUMNS else 0
     questions: list[MarginalCounts | SelectWorst | ChosenTable] = [*stage_questions(schema, costs.one_way_costs)]
-    steps = [(costs.table, pairs + triples)] * (costs.rounds * costs.tables) if costs.table.amount else []
-    for cost, count in steps:
+    if costs.table.amount:
         select = SelectWorst(
             columns=tuple(column.name for column in schema.columns),
             levels=(),
             candidates=(),
             estimates=None,
             penalties=None,
-            epsilon=selection_epsilon(cost * costs.selection),
-            notion=cost.notion,
-            candidate_count=count,
+            epsilon=selection_epsilon(costs.table * costs.selection),
+            notion=costs.table.notion,
+            candidate_count=pairs + triples,
         )
-        questions += [select, ChosenTable(cost - select.cost)]
+        measured = ChosenTable(costs.table - select.cost)
+        questions += ([select] * costs.tables + [measured] * costs.tables) * costs.rounds
     return Planned(questions=tuple(questions), accuracy=_expected_noise(costs, terms))
 
 
