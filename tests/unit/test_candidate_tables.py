@@ -67,7 +67,9 @@ def test_a_question_costs_at_most_what_it_may(cost: Budget) -> None:
     columns = columns_of()
     candidates = tables.candidates_of(columns, tables.pair_tables(columns))
 
-    asked = candidates.question(np.zeros(int(candidates.cells.sum())), 1.0, cost, np.zeros(len(candidates.tables), bool))
+    asked = candidates.question(
+        np.zeros(int(candidates.cells.sum())), 1.0, cost, np.zeros(len(candidates.tables), bool)
+    )
 
     assert asked.notion == cost.notion
     assert cost.amount * Fraction(999, 1000) < asked.cost.amount <= cost.amount

@@ -41,9 +41,7 @@ def test_every_table_is_what_counting_particle_by_particle_gives() -> None:
 
     weights = np.full(groups.shape[1], TOTAL / groups.shape[1])
     for table in tables:
-        np.testing.assert_allclose(
-            found[table], counts_by_hand(axes, groups, weights, table), rtol=1e-9, atol=1e-9
-        )
+        np.testing.assert_allclose(found[table], counts_by_hand(axes, groups, weights, table), rtol=1e-9, atol=1e-9)
         assert found[table].sum() == pytest.approx(TOTAL, rel=1e-12)
 
 

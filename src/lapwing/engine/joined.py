@@ -105,8 +105,7 @@ def on_axes(whole: Joined, factors: Sequence[Factor]) -> tuple[Joined, list[Fact
         target = None if factor.target is None else turn.there(factor.target)
         found.append(replace(factor, table=tuple(table), theta=turn.there(factor.theta), target=target))
     axes = [
-        Axis(axis.base, tuple(each), tuple(size))
-        for axis, each, size in zip(whole.axes, levels, sizes, strict=True)
+        Axis(axis.base, tuple(each), tuple(size)) for axis, each, size in zip(whole.axes, levels, sizes, strict=True)
     ]
     kept = [axis if len(new.levels) == len(axis.levels) else new for axis, new in zip(whole.axes, axes, strict=True)]
     return replace(whole, axes=tuple(kept)), found, turns

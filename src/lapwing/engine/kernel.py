@@ -28,6 +28,10 @@ class Layout(NamedTuple):
         The entries of each slot: one for each axis of a table that has this slot.
     tables, places : ndarray of int64, shape (entries,)
         The table of an entry, and which of its axes.
+    begins : ndarray of int64, shape (entries,)
+        Where the view of an entry begins.
+    others, reaches : ndarray of int64, shape (entries, a - 1)
+        The slots of the other axes of an entry's table, and their strides in its view; 0 beyond.
     axes : ndarray of int64, shape (c, a)
         The slot of each axis of each table, -1 beyond its axes.
     views : ndarray of int64, shape (c, a)
@@ -43,6 +47,9 @@ class Layout(NamedTuple):
     entries: np.ndarray
     tables: np.ndarray
     places: np.ndarray
+    begins: np.ndarray
+    others: np.ndarray
+    reaches: np.ndarray
     axes: np.ndarray
     views: np.ndarray
     strides: np.ndarray
@@ -86,13 +93,9 @@ def sweep(
         for i in range(particles.shape[0]):
             own = particles[i]
             for e in range(low, high):
-                table, place = layout.tables[e], layout.places[e]
-                base = layout.views[table, place]
-                for x in range(layout.axes.shape[1]):
-                    if layout.axes[table, x] < 0:
-                        break
-                    if x != place:
-                        base += layout.strides[table, place, x] * np.int64(own[layout.axes[table, x]])
+                base = layout.begins[e]
+                for x in range(layout.others.shape[1]):
+                    base += layout.reaches[e, x] * np.int64(own[layout.others[e, x]])
                 bases[e] = base
             old = np.int64(own[first])
             _add_rows(theta, bases, low, layout.entries[first + 1], layout.log_base[column], logits, size)
@@ -150,9 +153,11 @@ def _drawn(logits: np.ndarray, size: int, uniform: float) -> int:
     most = logits[0]
     for v in range(1, size):
         most = max(most, logits[v])
+    for v in range(size):
+        logits[v] = _exponential(logits[v] - most)
     total = _F(0.0)
     for v in range(size):
-        total += _exponential(logits[v] - most)
+        total += logits[v]
         logits[v] = total
     reached = uniform * total
     for v in range(size - 1):
@@ -164,9 +169,8 @@ def _drawn(logits: np.ndarray, size: int, uniform: float) -> int:
 @njit(cache=True, error_model="numpy")
 def _exponential(x: np.float32) -> np.float32:
     """Return exp(x) for x up to 0, exactly 0 below -80: two to a whole power times a polynomial."""
-    if x < _F(-80.0):
-        return _F(0.0)
-    scaled = x * _F(1.4426950408889634)
+    kept = max(x, _F(-80.0))
+    scaled = kept * _F(1.4426950408889634)
     whole = np.int32(scaled - _F(0.5))
     rest = (scaled - _F(whole)) * _F(0.6931471805599453)
     value = _F(1.0) + rest * (
@@ -177,7 +181,8 @@ def _exponential(x: np.float32) -> np.float32:
             + rest * (_F(0.16666667) + rest * (_F(0.041666668) + rest * (_F(0.008333334) + rest * _F(0.0013888889))))
         )
     )
-    return value * np.int32((whole + 127) << 23).view(np.float32)
+    value *= np.int32((whole + np.int32(127)) << np.int32(23)).view(np.float32)
+    return value if x >= _F(-80.0) else _F(0.0)
 
 
 @njit(cache=True, error_model="numpy")

@@ -244,6 +244,12 @@ def _layout(
             begin += length
     found = sorted((of_axis[at, place], at, place) for at, table in enumerate(tables) for place in range(len(table)))
     by_slot, table_of, place_of = np.array(found, dtype=np.int64).reshape(-1, 3).T
+    others = np.zeros((len(found), most - 1), dtype=np.int64)
+    reaches = np.zeros((len(found), most - 1), dtype=np.int64)
+    for entry, (_, at, place) in enumerate(found):
+        rest = [other for other in range(len(tables[at])) if other != place]
+        others[entry, : len(rest)] = of_axis[at, rest]
+        reaches[entry, : len(rest)] = strides[at, place, rest]
     return Layout(
         slots=np.concatenate(([0], np.cumsum([len(used) for used in levels]))),
         coarse=coarse,
@@ -252,6 +258,9 @@ def _layout(
         entries=np.searchsorted(by_slot, np.arange(len(slot) + 1)),
         tables=np.ascontiguousarray(table_of),
         places=np.ascontiguousarray(place_of),
+        begins=views[table_of, place_of],
+        others=others,
+        reaches=reaches,
         axes=of_axis,
         views=views,
         strides=strides,

@@ -267,7 +267,9 @@ class _Asking:
     costs: Costs
     wanted: _Wanted
 
-    def choose(self, candidates: Candidates, counts: np.ndarray, cost: Budget, barred: np.ndarray) -> tuple[int, Budget]:
+    def choose(
+        self, candidates: Candidates, counts: np.ndarray, cost: Budget, barred: np.ndarray
+    ) -> tuple[int, Budget]:
         """Choose a table that a model with these counts fits worst; return its number and what is left of ``cost``."""
         terms = self.curator.terms
         law = table_law(cost * (1 - self.costs.selection), terms)
@@ -281,13 +283,15 @@ def _rounds(asking: _Asking, fit: Fit, left: Budget, rng: np.random.Generator) -
     costs = asking.costs
     pairs = pair_tables(asking.columns, costs.most_cells)
     for number in range(costs.rounds if left.amount and pairs else 0):
+        if number:
+            fit = moved(fit, rng, pulls=heated(3, 1, start=0.1) if number > 1 else heated(rest=1))
         known = [tuple(column for column, _ in each.table) for each in fit.measured if len(each.table) == 2]
         triples = triple_tables(asking.columns, competing_triples(len(asking.columns), known), costs.most_cells)
         candidates = candidates_of(asking.columns, [*pairs, *triples], fit.zeros)
         tables, left = _chosen(asking, fit, candidates, left, is_last=number == costs.rounds - 1)
         answers = asking.curator.ask(*(measurement(asking.columns, table, cost) for table, cost in tables))
         new = [measured(fit, table, answer) for (table, _), answer in zip(tables, answers, strict=True)]
-        fit = moved(with_measured(fit, new), rng, pulls=heated(3, 1, start=0.1) if number else heated(rest=1))
+        fit = with_measured(fit, new)
     return fit
 
 

@@ -90,8 +90,10 @@ class Candidates:
         Of a table of r rows and c columns, unfolded as evenly as can be, a signal of rank 1 keeps about the noise of
         ``r + c`` cells out of ``r c``.
         """
-        cells = self.cells if self.alive is None else np.add.reduceat(
-            self.alive, np.cumsum(self.cells) - self.cells, dtype=np.int64
+        cells = (
+            self.cells
+            if self.alive is None
+            else np.add.reduceat(self.alive, np.cumsum(self.cells) - self.cells, dtype=np.int64)
         )
         axes = [column.axis for column in self.columns]
         largest = np.array([max(table_shape(axes, table)) for table in self.tables])
@@ -181,9 +183,7 @@ def competing_triples(columns: int, pairs: Sequence[tuple[int, ...]]) -> list[tu
     return list(found)[:MOST_GROWN]
 
 
-def preferred_tables(
-    candidates: Candidates, columns: frozenset[int], tables: Sequence[frozenset[int]]
-) -> np.ndarray:
+def preferred_tables(candidates: Candidates, columns: frozenset[int], tables: Sequence[frozenset[int]]) -> np.ndarray:
     """Return whether each candidate contains one of some columns, or lies within one of some tables: ndarray of bool."""
     sets = [frozenset(column for column, _ in table) for table in candidates.tables]
     return np.array([bool(each & columns) or any(each <= table for table in tables) for each in sets], dtype=bool)

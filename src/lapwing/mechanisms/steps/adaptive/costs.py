@@ -8,7 +8,12 @@ from fractions import Fraction
 import numpy as np
 
 from lapwing.budget.budget import Budget
-from lapwing.mechanisms.steps.adaptive.candidates import MOST_CELLS, MOST_TRIPLE_COLUMNS, rounded_down, selection_epsilon
+from lapwing.mechanisms.steps.adaptive.candidates import (
+    MOST_CELLS,
+    MOST_TRIPLE_COLUMNS,
+    rounded_down,
+    selection_epsilon,
+)
 from lapwing.mechanisms.steps.public_cells import is_refined
 from lapwing.mechanisms.steps.refined_columns import stage_questions
 from lapwing.release.certificate import Statement
@@ -24,7 +29,7 @@ from lapwing.schema.schemas import Schema
 REFINED_CELLS = 128
 """Cells that a column counted in stages has as its share of the budget is reckoned."""
 
-ONE_WAY_SHARE = {"zcdp": 0.2, "pure": 0.3}
+ONE_WAY_SHARE = {"zcdp": 0.25, "pure": 0.3}
 """Least part of the budget for one-way tables."""
 
 SELECTION_SHARE = {"zcdp": 0.05, "pure": 0.15}
@@ -65,6 +70,7 @@ PRESENCE_NOISE, PRESENCE_DROWNING = 0.03, 0.1
 
 PRESENCE_GROUPS = (3, 2)
 """Most groups of a column in such a table: all regular values, those missing (or misfits), and a special value."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:

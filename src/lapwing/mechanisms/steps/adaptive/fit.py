@@ -184,9 +184,9 @@ def finished(fit: Fit, rng: np.random.Generator, *, size: int) -> Fit:
     factors = tuple(
         replace(factor, theta=np.mean(each, axis=0)) for factor, each in zip(fits[-1].factors, thetas, strict=True)
     )
-    return replace(
-        fits[-1], particles=np.concatenate([each.particles for each in fits], axis=1), factors=factors
-    )
+    # One after the other, so that rows which are drawn at even distances are those of one sweep.
+    particles = np.stack([each.particles for each in fits], axis=2).reshape(len(fit.particles), -1)
+    return replace(fits[-1], particles=particles, factors=factors)
 
 
 def fit_as_model(fit: Fit, rows: int) -> ReleasedModel:
