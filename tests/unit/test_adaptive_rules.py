@@ -5,6 +5,10 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from lapwing.mechanisms.steps.candidate_tables import candidates_of, measurement, pair_tables, without_misfits
+from lapwing.mechanisms.steps.particle_fit import finished, fit_as_model, measured, tree_fit
+from lapwing.mechanisms.steps.rule_start import linked, rule_fit
+from lapwing.numerics.hard_zeros import DEAD, alive_cells
 
 import lapwing as lw
 from helpers.cases import spread
@@ -13,13 +17,9 @@ from lapwing.api.generators import generator
 from lapwing.budget.budget import Budget
 from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.steps import hard_zeros as steps
-from lapwing.mechanisms.steps.candidate_tables import candidates_of, measurement, pair_tables, without_misfits
 from lapwing.mechanisms.steps.hard_zeros import MOST_CLASSES, class_groupings, hard_zeros, modelled_rules
-from lapwing.mechanisms.steps.particle_fit import finished, fit_as_model, measured, tree_fit
 from lapwing.mechanisms.steps.public_factors import public_factors
 from lapwing.mechanisms.steps.resolved_columns import one_way_table, resolved_column
-from lapwing.mechanisms.steps.rule_start import linked, rule_fit
-from lapwing.numerics.hard_zeros import DEAD, alive_cells
 from lapwing.release.noise_law import NoiseLaw
 from lapwing.release.questions import NoisyCounts
 from lapwing.release.replay import ReplayCurator

@@ -98,7 +98,7 @@ def sweep(
                     base += layout.reaches[e, x] * np.int64(own[layout.others[e, x]])
                 bases[e] = base
             old = np.int64(own[first])
-            _add_rows(theta, bases, low, layout.entries[first + 1], layout.log_base[column], logits, size)
+            _add_rows(theta, bases, low, layout.entries[first + 1], layout.log_base[column], logits, int(size))
             for e in range(low, layout.entries[first + 1]):  # the particle is taken out of its own cell
                 logits[old] += slopes[layout.tables[e]]
             for slot in range(first + 1, last):
@@ -111,7 +111,7 @@ def sweep(
                     sums[own[slot]] += slopes[layout.tables[e]]
                 for v in range(size):
                     logits[v] += sums[layout.coarse[slot, v]]
-            new = _drawn(logits, size, uniforms[at, i])
+            new = _drawn(logits, int(size), uniforms[at, i])
             if new == old:
                 continue
             moved += 1

@@ -1,12 +1,17 @@
 """Particles that move under the residuals of all tables at once."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lapwing.engine.tables import DEAD, Axis, Cells, Factor, table_shape
+
+if TYPE_CHECKING:
+    from lapwing.engine.kernel import Layout
 
 HEAT = 12
 """Sweeps in which the pull of the tables grows from a thousandth to all of it, where particles start from nothing."""
@@ -90,27 +95,23 @@ def fitted(
     that tables tell apart and the axes of all tables; memory of the particles at the levels that tables use.
     """
     step = total / groups.shape[1]
-    asked = [factor for factor in factors if factor.target is not None]
-    given = [factor for factor in factors if factor.target is None]
-    gains = np.array([1 / max(factor.ridge, step / 2) for factor in asked])
-    sweeper = _Sweeper(axes, groups, [factor.table for factor in (*asked, *given)])
-    if pulls:
-        residuals = [factor.target - sweeper.counts(axes, factor.table, step) for factor in asked]
-        thetas = [gain * pulls[0] * each for gain, each in zip(gains, residuals, strict=True)]
-        views = sweeper.views([*thetas, *(factor.theta for factor in given)])
-        own = sweeper.layout.views[len(asked), 0] if given else views.size
-        for before, pull in pairwise((pulls[0], *pulls)):
-            views[:own] *= np.float32(pull / before)
-            slopes = np.concatenate([gains * pull * step, np.zeros(len(given))]).astype(np.float32)
-            sweeper.sweep(views, slopes, rng)
-    moved = sweeper.finest(axes, groups, rng)
-    thetas = iter(
-        [
-            gain * (factor.target - sweeper.counts(axes, factor.table, step))
-            for gain, factor in zip(gains, asked, strict=True)
+    gains = np.array([0.0 if each.target is None else 1 / max(each.ridge, step / 2) for each in factors])
+    sweeper = _Sweeper(axes, groups, [factor.table for factor in factors])
+
+    def thetas() -> list[np.ndarray]:
+        return [
+            each.theta if each.target is None else gain * (each.target - sweeper.counts(axes, each.table, step))
+            for each, gain in zip(factors, gains, strict=True)
         ]
-    )
-    return moved, tuple(factor if factor.target is None else replace(factor, theta=next(thetas)) for factor in factors)
+
+    if pulls:
+        views = sweeper.views(thetas())
+        is_pulled = sweeper.cells_of_views(gains > 0)
+        for before, pull in pairwise((1.0, *pulls)):
+            views[is_pulled] *= np.float32(pull / before)
+            sweeper.sweep(views, (gains * pull * step).astype(np.float32), rng)
+    moved = sweeper.finest(axes, groups, rng)
+    return moved, tuple(replace(each, theta=theta) for each, theta in zip(factors, thetas(), strict=True))
 
 
 def swept(
@@ -171,8 +172,15 @@ class _Sweeper:
         for theta, shape in zip(thetas, self._shapes, strict=True):
             for axis in range(len(shape)):
                 view = np.moveaxis(theta.reshape(shape), axis, -1)
-                parts.append(np.pad(view, [(0, 0)] * (len(shape) - 1) + [(0, _padding(shape[axis]))]).reshape(-1))
+                parts.append(
+                    np.pad(view, [(0, 0)] * (len(shape) - 1) + [(0, _padded(shape[axis]) - shape[axis])]).reshape(-1)
+                )
         return np.concatenate(parts or [np.zeros(0)]).astype(np.float32)
+
+    def cells_of_views(self, chosen: np.ndarray) -> np.ndarray:
+        """Return which entries of the flat views belong to chosen tables: ndarray of bool."""
+        sizes = [sum(math.prod(shape) // size * _padded(size) for size in shape) for shape in self._shapes]
+        return np.repeat(chosen, sizes)
 
     def sweep(self, views: np.ndarray, slopes: np.ndarray, rng: np.random.Generator, fixed: Sequence[int] = ()) -> None:
         """Draw all columns that a table has, but the fixed ones, once, in a random order."""
@@ -197,7 +205,7 @@ class _Sweeper:
     def finest(
         self, axes: Sequence[Axis], groups: np.ndarray, rng: np.random.Generator, fixed: Sequence[int] = ()
     ) -> np.ndarray:
-        """Return the finest groups: drawn anew by their masses where a particle left its group of the finest level used."""
+        """Return the finest groups, drawn anew by their masses where a particle left its group at the finest level used."""
         moved = groups.copy()
         for column, levels in enumerate(self._levels):
             if not levels or column in fixed:
@@ -282,13 +290,9 @@ def _inside(masses: np.ndarray, level: np.ndarray, coarse: np.ndarray, rng: np.r
     start = np.searchsorted(level[order], coarse, side="left")
     below = np.where(start > 0, reached[start - 1], 0.0)
     drawn = np.searchsorted(reached, below + rng.random(coarse.size) * (reached[stop] - below), side="right")
-    return order[np.clip(drawn, start, stop)]
+    return np.asarray(order[np.clip(drawn, start, stop)])
 
 
 def _padded(size: int) -> int:
-    """Return the next multiple of the number of groups that are looked at together."""
+    """Return the next multiple of the number of groups that the compiled loop looks at together."""
     return -(-size // 8) * 8
-
-
-def _padding(size: int) -> int:
-    return _padded(size) - size

@@ -4,9 +4,7 @@ ask -> solve -> model, a few times: one-way tables; then rounds that choose the 
 them, and fit again. The default for three columns or more.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lapwing.errors import CapacityError
 from lapwing.engine.particles import swept
 from lapwing.engine.tables import Axis, Factor
+from lapwing.errors import CapacityError
 from lapwing.release.laws import Laws
 from lapwing.release.model import ColumnLaw, Indexed, LogLinear, ReleasedModel, narrow
 from lapwing.sample.draws import AtomRows, Histogram, draw_column, draw_indexed, row_ends

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn
 from lapwing.engine.hard_zeros import HardZeros, alive_cells, hard_factor
 from lapwing.engine.tables import Cells, Factor, table_shape
+from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn
 from lapwing.schema.grouping_overlaps import group_ends, told_apart
 from lapwing.schema.groupings import Grouping
 from lapwing.schema.public_cells import coded_tables

@@ -6,8 +6,8 @@ from functools import reduce
 
 import numpy as np
 
-from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn
 from lapwing.engine.tables import Factor
+from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn
 from lapwing.schema.public_cells import CodedTable, coded_tables
 from lapwing.schema.schemas import Schema
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lapwing.numerics.denoising import denoised
 from lapwing.engine.tables import Axis
+from lapwing.numerics.denoising import denoised
 from lapwing.numerics.resolutions import branch_runs, even_runs, leading_values, nested
 from lapwing.numerics.simplex import project_to_simplex
 from lapwing.release.laws import Laws, laws_from_probabilities

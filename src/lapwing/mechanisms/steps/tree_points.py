@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 
 from lapwing.budget.budget import Budget
-from lapwing.mechanisms.steps.one_way import one_way_questions, pooled_total
-from lapwing.mechanisms.steps.public_cells import is_refined, one_way_grouping, public_cells
 from lapwing.engine.particles import fitted, heated, independent
 from lapwing.engine.tables import Axis, Factor
+from lapwing.mechanisms.steps.one_way import one_way_questions, pooled_total
+from lapwing.mechanisms.steps.public_cells import is_refined, one_way_grouping, public_cells
 from lapwing.numerics.simplex import project_to_simplex
 from lapwing.release.curator import Curator
 from lapwing.release.model import ReleasedModel, Spans

@@ -10,9 +10,9 @@ from itertools import combinations
 import numpy as np
 
 from lapwing.budget.budget import Budget
-from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn
 from lapwing.engine.hard_zeros import HardZeros, alive_cells
 from lapwing.engine.tables import Cells, table_shape
+from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn
 from lapwing.release.questions import MarginalCounts
 from lapwing.release.select_worst import SelectWorst
 

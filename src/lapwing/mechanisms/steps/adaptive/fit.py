@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
@@ -13,8 +14,11 @@ from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn, with_masse
 from lapwing.release.model import Indexed, LogLinear, ReleasedModel, narrow
 from lapwing.release.questions import NoisyCounts
 
-RIDGE = 1.5
-"""Ridge of a measured table, in standard deviations of its noise."""
+PULL = 1.0
+"""Pull of a measured table, beside what its signal asks for."""
+
+LEAST_EFFECT = 0.1
+"""A table says of its cells at least so much beyond its margins: typical effects on their logarithms."""
 
 ONE_WAY_RIDGE = 0.3
 """The same of a column by itself, which all tables tell of together."""
@@ -165,7 +169,7 @@ def moved(fit: Fit, rng: np.random.Generator, *, pulls: Sequence[float], size: i
         particles = particles[:, rng.permutation(np.arange(size) % particles.shape[1])]
     masses = [_pooled(fit, column) for column in range(len(fit.columns))]
     axes = [replace(column.axis, base=mass) for column, mass in zip(fit.columns, masses, strict=True)]
-    asked = [*_one_way(fit, axes), *(_factor(each) for each in fit.measured)]
+    asked = [*_one_way(fit, axes), *(_factor(each, axes) for each in fit.measured)]
     whole, factors, turns = on_axes(fit.whole.with_masses(axes), [*asked, *fit.given])
     particles, factors = fitted(whole.axes, particles, factors, fit.total, rng, pulls=pulls)
     found = tuple(
@@ -213,8 +217,21 @@ def fit_as_model(fit: Fit, rows: int) -> ReleasedModel:
     return ReleasedModel(weights=np.ones(groups.shape[1]), rows=rows, laws=laws, log_linear=part)
 
 
-def _factor(each: Measured) -> Factor:
-    return Factor(table=each.table, theta=np.zeros(each.counts.size), target=each.counts, ridge=RIDGE * each.sd)
+def _factor(each: Measured, axes: Sequence[Axis]) -> Factor:
+    """Return a measured table with the ridge that its noise and its signal ask for.
+
+    Effects on the logarithms of cells with mean square ``t`` move a cell of N records by about ``t**0.5 N``; where they are
+    normal, the likeliest ones have theta = (t N / sd**2) (target - count). One ridge for all cells has the mean of N over
+    records; so it is ``sd**2`` records over the sum of squares that noise does not explain.
+    """
+    margins = [np.bincount(axes[at].levels[level], axes[at].base, axes[at].sizes[level]) for at, level in each.table]
+    records = margins[0].sum()
+    expected = reduce(np.multiply.outer, margins).reshape(-1) / records ** (len(margins) - 1)
+    squares = float(np.square(expected).sum())
+    signal = float(np.square(each.counts - expected).sum()) - each.counts.size * each.sd**2
+    signal = max(signal, LEAST_EFFECT**2 * squares)
+    ridge = each.sd**2 * records / signal / PULL
+    return Factor(table=each.table, theta=np.zeros(each.counts.size), target=each.counts, ridge=ridge)
 
 
 def _one_way(fit: Fit, axes: Sequence[Axis]) -> list[Factor]:
@@ -245,7 +262,8 @@ def _pooled(fit: Fit, place: int) -> np.ndarray:
     """
     column = fit.columns[place]
     masses = column.axis.base * (fit.total / column.axis.base.sum())
-    variance = np.full(masses.size, max(column.sd, _LEAST_SD) ** 2)
+    sd = max(column.sd, _LEAST_SD)
+    variance = sd**2 * masses / (masses + sd)  # noise has been taken out of small groups already
     told: dict[int, list[tuple[np.ndarray, float]]] = {}
     for each in fit.measured:
         for at, (other, level) in enumerate(each.table):
