@@ -4,7 +4,9 @@ ask -> solve -> model, a few times: one-way tables; then rounds that choose the 
 them, and fit again. The default for three columns or more.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -18,14 +20,35 @@ from lapwing.mechanisms.steps.adaptive.candidates import (
     Candidates,
     candidates_of,
     competing_triples,
+    expected_noise,
     measurement,
     pair_tables,
     preferred_tables,
     rounded_down,
     triple_tables,
 )
-from lapwing.mechanisms.steps.adaptive.costs import PARTICLES, Costs, Shares, divided, planned_release, table_law
-from lapwing.mechanisms.steps.adaptive.fit import Fit, finished, fit_as_model, measured, moved, started, with_measured
+from lapwing.mechanisms.steps.adaptive.costs import (
+    CLEAR_NOISE,
+    FINE_NOISE,
+    MOST_PAIRS_AT_ONCE,
+    PARTICLES,
+    Costs,
+    Shares,
+    divided,
+    next_tables,
+    planned_release,
+    table_law,
+)
+from lapwing.mechanisms.steps.adaptive.fit import (
+    Fit,
+    finished,
+    fit_as_model,
+    gain,
+    measured,
+    moved,
+    started,
+    with_measured,
+)
 from lapwing.mechanisms.steps.hard_zeros import class_groupings, hard_zeros
 from lapwing.mechanisms.steps.one_way import known_rows
 from lapwing.mechanisms.steps.public_factors import public_factors
@@ -47,6 +70,8 @@ _Wanted = tuple[frozenset[int], tuple[frozenset[int], ...]]
 
 _MOST_LEVELS = 6
 _COARSEST = 16  # so that pairs of columns with up to 47 special values are small enough to compete
+_PAIRS_FIRST = 2  # rounds in which only tables of two columns compete: what three do at once is seen against them
+_MOST_CLEAR = 0.95  # of all pairs, to be asked for at once
 _FREE = 3  # every third table of a round is chosen among all, also where some matter more
 
 
@@ -276,42 +301,91 @@ class _Asking:
         return selected.choice, cost - question.cost
 
 
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """A table to measure: at what cost, and what it and its choice cost together."""
+
+    table: Cells
+    cost: Budget
+    spent: Fraction
+
+
 def _rounds(asking: _Asking, fit: Fit, left: Budget, rng: np.random.Generator) -> Fit:
     """Choose tables, measure them and fit, until the budget is spent."""
-    costs = asking.costs
+    costs, tables = asking.costs, asking.costs.tables
     pairs = pair_tables(asking.columns, costs.most_cells)
     for number in range(costs.rounds if left.amount and pairs else 0):
         if number:
             fit = moved(fit, rng, pulls=heated(3, 1, start=0.1) if number > 1 else heated(rest=1))
-        known = [tuple(column for column, _ in each.table) for each in fit.measured if len(each.table) == 2]
-        triples = triple_tables(asking.columns, competing_triples(len(asking.columns), known), costs.most_cells)
-        candidates = candidates_of(asking.columns, [*pairs, *triples], fit.zeros)
-        tables, left = _chosen(asking, fit, candidates, left, is_last=number == costs.rounds - 1)
-        answers = asking.curator.ask(*(measurement(asking.columns, table, cost) for table, cost in tables))
-        new = [measured(fit, table, answer) for (table, _), answer in zip(tables, answers, strict=True)]
+        chosen = _every_pair(asking, fit, pairs, left) if not number else []
+        if not chosen:
+            is_late = number >= _PAIRS_FIRST or costs.rounds <= _PAIRS_FIRST
+            candidates = candidates_of(asking.columns, [*pairs, *(_triples(asking, fit) if is_late else ())], fit.zeros)
+            chosen = _chosen(asking, fit, candidates, left, tables=tables, rounds=costs.rounds - number)
+        left = Budget(left.notion, left.amount - sum((each.spent for each in chosen), Fraction(0)))
+        answers = asking.curator.ask(*(measurement(asking.columns, each.table, each.cost) for each in chosen))
+        new = [measured(fit, each.table, answer) for each, answer in zip(chosen, answers, strict=True)]
+        tables = next_tables(tables, gain(fit, new), len(asking.columns))
         fit = with_measured(fit, new)
     return fit
 
 
+def _triples(asking: _Asking, fit: Fit) -> list[Cells]:
+    """Return the tables of three columns that compete now."""
+    known = [tuple(column for column, _ in each.table) for each in fit.measured if len(each.table) == 2]
+    sets = competing_triples(len(asking.columns), known)
+    return triple_tables(asking.columns, sets, asking.costs.most_cells)
+
+
+def _every_pair(asking: _Asking, fit: Fit, pairs: Sequence[Cells], left: Budget) -> list[_Chosen]:
+    """Return all pairs of columns, each as fine as its noise allows, where none would drown; otherwise nothing.
+
+    They get half of what is left, as long as there are rounds to come: which tables are worth more is chosen then.
+    """
+    levels: dict[tuple[int, ...], list[Cells]] = {}
+    for table in pairs:
+        levels.setdefault(tuple(column for column, _ in table), []).append(table)
+    if len(levels) > MOST_PAIRS_AT_ONCE:
+        return []
+    share = Fraction(1, 2) if asking.costs.rounds > 1 else Fraction(1)
+    cost = Budget(left.notion, rounded_down(left.amount * share / len(levels)))
+    sd = table_law(cost, asking.curator.terms).sd
+    moved_rows = [expected_noise(asking.columns, each, fit.zeros) * sd / (2 * fit.total) for each in levels.values()]
+    if np.mean([noise[-1] <= CLEAR_NOISE for noise in moved_rows]) < _MOST_CLEAR:
+        return []
+    return [
+        _Chosen(each[min(np.count_nonzero(noise > FINE_NOISE), len(each) - 1)], cost, cost.amount)
+        for each, noise in zip(levels.values(), moved_rows, strict=True)
+    ]
+
+
 def _chosen(
-    asking: _Asking, fit: Fit, candidates: Candidates, left: Budget, *, is_last: bool
-) -> tuple[list[tuple[Cells, Budget]], Budget]:
-    """Choose the tables of one round, no set of columns twice; the last of all gets what is left."""
+    asking: _Asking, fit: Fit, candidates: Candidates, left: Budget, *, tables: int, rounds: int
+) -> list[_Chosen]:
+    """Choose the tables of one round; the last of the last round gets what is left.
+
+    The model does not learn in between, so that no two columns are looked at together twice while others are left.
+    """
     counts = fit.counts(candidates.tables)
     sets = [frozenset(column for column, _ in table) for table in candidates.tables]
     is_wanted = preferred_tables(candidates, *asking.wanted)
-    barred = np.zeros(len(sets), dtype=bool)
-    found: list[tuple[Cells, Budget]] = []
-    most = min(asking.costs.tables, len(set(sets)))
+    most = min(tables, len(set(sets)))
+    step = Budget(left.notion, rounded_down(left.amount / (rounds * most)))
+    is_new = np.ones(len(sets), dtype=bool)
+    is_open = is_new.copy()
+    found: list[_Chosen] = []
     for number in range(most):
-        cost = left if is_last and number == most - 1 else asking.costs.table
-        is_free = number % _FREE == _FREE - 1 or not (is_wanted & ~barred).any()
-        choice, rest = asking.choose(candidates, counts, cost, barred if is_free else barred | ~is_wanted)
-        paid = rest if cost is left else Budget(rest.notion, rounded_down(rest.amount))
-        found.append((candidates.tables[choice], paid))
-        left = left - (cost - rest) - paid
-        barred |= np.array([each == sets[choice] for each in sets])
-    return found, left
+        is_last = rounds == 1 and number == most - 1
+        cost = Budget(left.notion, left.amount - sum(each.spent for each in found)) if is_last else step
+        is_free = number % _FREE == _FREE - 1 or not (is_wanted & is_open).any()
+        choice, rest = asking.choose(candidates, counts, cost, ~(is_open if is_free else is_open & is_wanted))
+        paid = rest if is_last else Budget(rest.notion, rounded_down(rest.amount))
+        found.append(_Chosen(candidates.tables[choice], paid, cost.amount - rest.amount + paid.amount))
+        is_new &= np.array([each != sets[choice] for each in sets])
+        is_open &= np.array([len(each & sets[choice]) < 2 for each in sets])
+        if not is_open.any():
+            is_open = is_new.copy()
+    return found
 
 
 def _check_resolutions(sizes: tuple[int, ...]) -> None:

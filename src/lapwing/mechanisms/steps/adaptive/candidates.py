@@ -25,9 +25,11 @@ MOST_TRIPLE_COLUMNS = 30
 MOST_GROWN = 1000
 """Most triples that grow from measured pairs."""
 
+MOST_FINE_TRIPLES = 1000
+"""Up to so many triples compete one level finer, too."""
 
 _MEAN_ABSOLUTE = 0.8  # of noise, in standard deviations: 0.798 Gaussian, 0.71 Laplace
-_RANK = 1.5
+_RANK = 1.2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +48,8 @@ class Candidates:
         Where these cells stand among all cells, misfits included.
     size : int
         Number of all cells.
+    noise : ndarray of float64, shape (tables,)
+        `expected_noise` of each.
     alive : ndarray of bool, shape (sum of cells,), optional
         Cells that can hold rows; the others are not looked at. By default all.
     """
@@ -55,6 +59,7 @@ class Candidates:
     cells: np.ndarray
     places: np.ndarray
     size: int
+    noise: np.ndarray
     alive: np.ndarray | None = None
 
     def question(self, counts: np.ndarray, sd: float, cost: Budget, barred: np.ndarray) -> SelectWorst:
@@ -79,26 +84,25 @@ class Candidates:
             levels=tuple(column.groupings for column in self.columns),
             candidates=self.tables,
             estimates=estimates,
-            penalties=np.rint(np.where(barred, 2.0**60, np.minimum(sd * self._noise(), 2.0**59))).astype(np.int64),
+            penalties=np.rint(np.where(barred, 2.0**60, np.minimum(sd * self.noise, 2.0**59))).astype(np.int64),
             epsilon=selection_epsilon(cost),
             notion=cost.notion,
         )
 
-    def _noise(self) -> np.ndarray:
-        """Return what noise of one unit that a fit does not take out puts into each table, absolute and summed.
 
-        Of a table of r rows and c columns, unfolded as evenly as can be, a signal of rank 1 keeps about the noise of
-        ``r + c`` cells out of ``r c``.
-        """
-        cells = (
-            self.cells
-            if self.alive is None
-            else np.add.reduceat(self.alive, np.cumsum(self.cells) - self.cells, dtype=np.int64)
-        )
-        axes = [column.axis for column in self.columns]
-        largest = np.array([max(table_shape(axes, table)) for table in self.tables])
-        sides = largest + self.cells / largest
-        return np.minimum(_MEAN_ABSOLUTE * cells, _RANK * np.sqrt(sides * cells * 2 / math.pi))
+def expected_noise(columns: Sequence[ResolvedColumn], tables: Sequence[Cells], zeros: HardZeros | None) -> np.ndarray:
+    """Return what noise of one unit that a fit does not take out puts into each table, absolute and summed.
+
+    Of a table of r rows and c columns, unfolded as evenly as can be, a signal of rank 1 keeps about the noise of
+    ``r + c`` cells out of ``r c``.
+    """
+    axes = [column.axis for column in columns]
+    shapes = [table_shape(axes, table) for table in tables]
+    largest = np.array([max(shape) for shape in shapes])
+    alive = [None if zeros is None else alive_cells(zeros, table) for table in tables]
+    cells = np.array([math.prod(s) if a is None else np.count_nonzero(a) for s, a in zip(shapes, alive, strict=True)])
+    sides = largest + cells / largest
+    return np.minimum(_MEAN_ABSOLUTE * cells, _RANK * np.sqrt(sides * cells * 2 / math.pi))
 
 
 def candidates_of(
@@ -114,7 +118,8 @@ def candidates_of(
     offsets = np.repeat(np.cumsum(sizes) - sizes, cells)
     places = offsets + np.concatenate([places for places, _ in inner])
     alive = None if zeros is None else _alive(zeros, listed, cells)
-    return Candidates(tuple(columns), listed, cells, places, int(sizes.sum()), alive)
+    noise = expected_noise(columns, listed, zeros)
+    return Candidates(tuple(columns), listed, cells, places, int(sizes.sum()), noise, alive)
 
 
 def _alive(zeros: HardZeros, tables: Sequence[Cells], cells: np.ndarray) -> np.ndarray:
@@ -148,9 +153,13 @@ def pair_tables(columns: Sequence[ResolvedColumn], most_cells: int = MOST_CELLS)
 def triple_tables(
     columns: Sequence[ResolvedColumn], sets: Iterable[tuple[int, ...]], most_cells: int = MOST_CELLS
 ) -> list[Cells]:
-    """Return triples of columns, all at their coarsest level that tells regular values apart."""
+    """Return triples of columns at their coarsest level that tells regular values apart; few ones one level finer, too."""
     coarsest = [len(column.groupings) - 1 - int(column.has_presence) for column in columns]
-    tables = (tuple((column, coarsest[column]) for column in each) for each in sets)
+    listed = list(sets)
+    finer = [[max(0, level - 1) for level in coarsest]] if len(listed) <= MOST_FINE_TRIPLES else []
+    tables = dict.fromkeys(
+        tuple((column, level[column]) for column in each) for each in listed for level in (*finer, coarsest)
+    )
     return [table for table in tables if _cells(columns, table) <= most_cells]
 
 

@@ -35,12 +35,29 @@ ONE_WAY_SHARE = {"zcdp": 0.25, "pure": 0.3}
 SELECTION_SHARE = {"zcdp": 0.05, "pure": 0.15}
 """Part of each step that pays for choosing the table: under pure ε a share buys less of a choice."""
 
-ROUNDS = {"zcdp": 6, "pure": 4}
+ROUNDS = {"zcdp": 5, "pure": 4}
 """How often tables are chosen and the model is fitted: under pure ε the cost of a table grows with its noise's scale, so
 that there are fewer."""
 
 LEAST_TABLES = 6
 """A round chooses a table for every column, and at least so many; fewer where there are more than 30 columns."""
+
+CLEAR_NOISE = 0.012
+"""Part of the rows that the noise of a pair's coarsest table may move, after the fit, for all pairs to be asked at once."""
+
+FINE_NOISE = 0.04
+"""Each pair is as fine then as moves no larger part."""
+
+MOST_PAIRS_AT_ONCE = 2_500
+
+BALANCE = 8.0
+"""Signal of a typical table over the noise that is left of it, both as roots of squares: what a round should find."""
+
+MOST_TABLES = 150
+"""Most tables of a round, or one per column."""
+
+_LEAST_CHOSEN = 3
+_MOST_CHANGE = 3.0
 
 PARTICLES = 20_000
 """Between rounds."""
@@ -87,9 +104,9 @@ class Costs:
     most_cells : int
         Most cells of a table that competes.
     table : Budget
-        For choosing and measuring one table.
+        For choosing and measuring one table of the first round.
     rounds, tables : int
-        Rounds, and tables that each of them chooses.
+        Rounds, and tables that the first of them chooses.
     selection : Fraction
         Part of ``table`` that pays for choosing it.
     """
@@ -162,6 +179,30 @@ def tables_of(columns: int) -> int:
     if columns > MOST_TRIPLE_COLUMNS:
         return columns * 3 // 5
     return min(max(LEAST_TABLES, columns), math.comb(columns, 2) + math.comb(columns, 3))
+
+
+def next_tables(tables: int, gain: float, columns: int) -> int:
+    """Return how many tables the next round chooses: more, each with more noise, where the last ones told much.
+
+    Where k tables share a budget, noise grows like the root of k, so that their error together is least where the last
+    one brings a fixed multiple of its noise; signals are taken to fall off like 1 / k.
+
+    Parameters
+    ----------
+    tables : int
+        Of the last round.
+    gain : float
+        What they told, typically, over the noise that is left of it.
+    columns : int
+        Of the release.
+
+    Examples
+    --------
+    >>> next_tables(14, 8.0, 14), next_tables(14, 80.0, 14), next_tables(14, 1.0, 14)
+    (14, 42, 5)
+    """
+    change = min(_MOST_CHANGE, max(1 / _MOST_CHANGE, (gain / BALANCE) ** (2 / 3)))
+    return min(max(_LEAST_CHOSEN, round(tables * change)), max(MOST_TABLES, columns))
 
 
 def divided(schema: Schema, budget: Budget, rows: float, terms: Terms, shares: Shares) -> Costs:

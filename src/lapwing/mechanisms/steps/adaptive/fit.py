@@ -1,5 +1,6 @@
 """The model between questions: particles that have been moved towards every table that was answered."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -14,7 +15,7 @@ from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn, with_masse
 from lapwing.release.model import Indexed, LogLinear, ReleasedModel, narrow
 from lapwing.release.questions import NoisyCounts
 
-PULL = 1.0
+PULL = 0.7
 """Pull of a measured table, beside what its signal asks for."""
 
 LEAST_EFFECT = 0.1
@@ -140,6 +141,20 @@ def measured(fit: Fit, table: Cells, answer: NoisyCounts) -> Measured:
     counts = answer.counts[tuple(slice(size) for size in shape)].astype(np.float64).reshape(-1)
     alive = None if fit.zeros is None else alive_cells(fit.zeros, table)
     return Measured(table, counts if alive is None else np.where(alive, counts, 0.0), answer.noise.sd)
+
+
+def gain(fit: Fit, new: Sequence[Measured]) -> float:
+    """Return what new tables tell beyond the model, typically, over the noise that a fit leaves of them; at least 0.
+
+    Both are roots of sums of squares; a fit leaves about the noise of ``r + c`` cells of a table of r rows and c columns.
+    """
+    expected = np.split(fit.counts([each.table for each in new]), np.cumsum([each.counts.size for each in new])[:-1])
+    found = []
+    for each, model in zip(new, expected, strict=True):
+        largest = max(table_shape(fit.axes, each.table))
+        told = np.square(each.counts - model).sum() / max(each.sd, _LEAST_SD) ** 2 - each.counts.size
+        found.append(told / (largest + each.counts.size / largest))
+    return math.sqrt(max(0.0, float(np.median(found))))
 
 
 def with_measured(fit: Fit, new: Sequence[Measured]) -> Fit:
