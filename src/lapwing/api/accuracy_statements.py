@@ -62,6 +62,7 @@ _FORMS: Final[Mapping[str, _Form]] = MappingProxyType(
             "Hoeffding's inequality",
             is_bound=True,
         ),
+        "states without rows": _Form(("so many", "{}"), "columns", "model", "docs/adaptive.md"),
         "rows drawn": _Form(("", ""), "rows", "model", "docs/private-sampling.md"),
         "distance of the density": _Form(("", ""), "total variation", "theorem", "docs/private-sampling.md"),
     }

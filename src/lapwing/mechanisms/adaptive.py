@@ -54,9 +54,11 @@ from lapwing.mechanisms.steps.one_way import known_rows
 from lapwing.mechanisms.steps.public_factors import public_factors
 from lapwing.mechanisms.steps.refined_columns import ask_columns
 from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn, resolved_column
+from lapwing.release.certificate import Statement
 from lapwing.release.curator import Curator
 from lapwing.release.model import ReleasedModel
 from lapwing.release.planned import Planned
+from lapwing.release.questions import Answer
 from lapwing.release.select_worst import SelectWorst
 from lapwing.release.terms import Relation, Terms
 from lapwing.schema.scalars import told
@@ -220,6 +222,37 @@ class Adaptive:
         fit = _rounds(_Asking(curator, columns, costs, wanted), fit, left - costs.one_way, rng)
         fit = finished(fit, rng, size=costs.particles(total, particles))
         return fit_as_model(fit, round(total))
+
+    def statements(
+        self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
+    ) -> tuple[Statement, ...]:
+        """Say how many columns have a missing or special state that noise explained, so that no row has it.
+
+        Parameters
+        ----------
+        schema : Schema
+            Of the release.
+        model : ReleasedModel
+            What `run` returned.
+        terms, answers, rng
+            Not needed.
+
+        Returns
+        -------
+        tuple of Statement
+            None where there is no such column.
+        """
+        del terms, answers
+        base = {} if model.log_linear is None else model.log_linear.base
+        states = {column.name: column.domain.specials + int(column.domain.missing) for column in schema.columns}
+        present = {
+            column.name: np.count_nonzero(base[column.name].starts >= column.domain.values)
+            for column in schema.columns
+            if column.name in base
+        }
+        absent = sum(states[name] > count for name, count in present.items())
+        text = "so many columns have a missing or special state that no row has: noise explained what was counted there"
+        return (Statement(kind="states without rows", text=text, value=float(absent)),) if absent else ()
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
         """Return what `run` would ask when nothing is annealed, and the noise of its tables.

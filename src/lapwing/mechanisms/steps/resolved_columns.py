@@ -17,6 +17,7 @@ from lapwing.schema.groupings import Grouping, cut, lookup
 
 _FLOOR_RECORDS = 0.3
 _FLOOR_SHARE = 0.01
+_PRESENT = 2.0  # standard deviations of noise: a missing or special state is believed in from there on
 _TINY = 1e-9
 _MOST_RUNS = 2
 _MOST_GROWTH = 1.5
@@ -135,12 +136,15 @@ def resolved_column(
     -----
     Noise is taken out of ordered columns that were counted value by value by wavelet shrinkage. No such value, and no
     group, loses more than noise explains: each keeps at least 0.3 records, or less where that would be more than 1 % of
-    all rows.
+    all rows. A missing or special state that does not reach two standard deviations of its noise has no mass.
     """
     table = _cut_further(table, field.domain, refining) if refining else table
     domain, counted, regular = field.domain, table.grouping, table.grouping.regular
     floor = min(_FLOOR_RECORDS, _FLOOR_SHARE * total / counted.groups)
-    masses = _masses(table, field, total, floor) if table.masses is None else table.masses
+    told = (table.counts if table.masses is None else table.masses)[regular : counted.groups - int(not domain.missing)]
+    is_absent = np.append(np.zeros(regular, dtype=bool), told < _PRESENT * table.sd)
+    masses = _masses(table, field, total, floor, is_absent) if table.masses is None else table.masses
+    masses = np.where(is_absent, 0.0, masses)
     levels = _levels(table, field, np.maximum(masses[:regular], _TINY * floor), sizes)
     if refining:
         levels = _refined(domain, counted, levels, refining)
@@ -149,6 +153,7 @@ def resolved_column(
         levels = (*levels, np.zeros(regular, dtype=np.intp))
     codes = tuple(_with_reserved(level, masses.size - regular) for level in levels)
     mass = np.maximum(np.bincount(codes[0], masses), floor)
+    mass[codes[0][is_absent]] = 0.0
     starts, stops, cell = counted.pieces()
     kept = cell < masses.size
     widths = np.bincount(cell, stops - starts)[: masses.size]
@@ -184,13 +189,14 @@ def with_masses(column: ResolvedColumn, masses: np.ndarray) -> ResolvedColumn:
     return replace(column, axis=replace(column.axis, base=masses), base=base)
 
 
-def _masses(table: OneWayTable, field: Field, total: float, floor: float) -> np.ndarray:
-    """Take the noise out of a table that was counted value by value; misfits are left out."""
-    counts = table.counts if field.domain.missing else table.counts[:-1]
+def _masses(table: OneWayTable, field: Field, total: float, floor: float, is_absent: np.ndarray) -> np.ndarray:
+    """Take the noise out of a table that was counted value by value; misfits are left out, absent states are 0."""
+    counts = table.counts[: is_absent.size]
     if field.domain.ordered:
         regular = table.grouping.regular
         counts = np.concatenate((denoised(counts[:regular], table.sd), counts[regular:]))
-    masses: np.ndarray = np.maximum(project_to_simplex(counts, total), floor)
+    masses = np.zeros(counts.size)
+    masses[~is_absent] = np.maximum(project_to_simplex(counts[~is_absent], total), floor)
     return masses
 
 

@@ -50,7 +50,7 @@ FINE_NOISE = 0.04
 
 MOST_PAIRS_AT_ONCE = 2_500
 
-BALANCE = 8.0
+BALANCE = 5.0
 """Signal of a typical table over the noise that is left of it, both as roots of squares: what a round should find."""
 
 MOST_TABLES = 150
@@ -198,7 +198,7 @@ def next_tables(tables: int, gain: float, columns: int) -> int:
 
     Examples
     --------
-    >>> next_tables(14, 8.0, 14), next_tables(14, 80.0, 14), next_tables(14, 1.0, 14)
+    >>> next_tables(14, 5.0, 14), next_tables(14, 80.0, 14), next_tables(14, 1.0, 14)
     (14, 42, 5)
     """
     change = min(_MOST_CHANGE, max(1 / _MOST_CHANGE, (gain / BALANCE) ** (2 / 3)))
