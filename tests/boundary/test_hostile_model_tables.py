@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lapwing.mechanisms.steps.adaptive_costs import winners_of
 
 from helpers.hostile import good_entries, zipped
 from lapwing.errors import DataError, ParameterError
 from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.steps.adaptive_costs import winners_of
 from lapwing.release.files import MOST_TABLES, MOST_TABLES_PER_COLUMN, load_release
 from lapwing.schema.public_tables import MOST_TABLES as PUBLIC_TABLES
 from lapwing.schema.rule_reading import MOST_RULES

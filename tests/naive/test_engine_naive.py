@@ -42,23 +42,22 @@ def naive_sweep(axes, groups, factors, total, rng, pull):
     step, order = total / m, rng.permutation(len(axes))
     order = [column for column in order if any(column == each for f in factors for each, _ in f.table)]
     uniforms = rng.random((len(order), m), dtype=np.float32) * np.float32(1 - 2**-20)
-    for at, column in enumerate(order):
-        for i in range(m):
-            weights = axes[column].base / axes[column].base.sum()
-            logits = np.log(weights)
-            for factor in factors:
-                if not any(each == column for each, _ in factor.table):
-                    continue
-                others = np.delete(groups, i, axis=1)
-                theta = factor.theta
-                if factor.target is not None:
-                    left = np.bincount(cells_of(axes, others, factor.table), minlength=theta.size) * step
-                    theta = pull / max(factor.ridge, step / 2) * (factor.target - left)
-                tried = np.repeat(groups[:, i : i + 1], weights.size, axis=1)
-                tried[column] = np.arange(weights.size)
-                logits = logits + theta[cells_of(axes, tried, factor.table)]
-            reached = np.cumsum(np.exp(logits - logits.max()))
-            groups[column, i] = np.searchsorted(reached, uniforms[at, i] * reached[-1], side="right")
+    for (at, column), i in itertools.product(enumerate(order), range(m)):
+        weights = axes[column].base / axes[column].base.sum()
+        logits = np.log(weights)
+        for factor in factors:
+            if not any(each == column for each, _ in factor.table):
+                continue
+            others = np.delete(groups, i, axis=1)
+            theta = factor.theta
+            if factor.target is not None:
+                left = np.bincount(cells_of(axes, others, factor.table), minlength=theta.size) * step
+                theta = pull / max(factor.ridge, step / 2) * (factor.target - left)
+            tried = np.repeat(groups[:, i : i + 1], weights.size, axis=1)
+            tried[column] = np.arange(weights.size)
+            logits = logits + theta[cells_of(axes, tried, factor.table)]
+        reached = np.cumsum(np.exp(logits - logits.max()))
+        groups[column, i] = np.searchsorted(reached, uniforms[at, i] * reached[-1], side="right")
     return groups
 
 

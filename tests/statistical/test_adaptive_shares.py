@@ -10,12 +10,12 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from lapwing.mechanisms.steps.adaptive_costs import table_law
 
 from helpers.bits import SeededBits
 from helpers.pmm_runs import run
 from lapwing.budget.budget import Budget
 from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.steps.adaptive_costs import table_law
 from lapwing.release.terms import Terms
 from lapwing.sample.rows import row_chunks
 from lapwing.schema.groupings import evenly

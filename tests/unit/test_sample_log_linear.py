@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from lapwing.numerics.log_linear import Axis, Factor
 
 from helpers.log_linear import drawn, model_at, random_part
 from helpers.models import allowed, small_schema
@@ -9,7 +10,6 @@ from helpers.saved import small_saved
 from lapwing.api.release import Release
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.numerics import gibbs
-from lapwing.numerics.log_linear import Axis, Factor
 from lapwing.release.laws import Laws, point_laws, uniform_law
 from lapwing.release.model import Bernoulli, Indexed, LogLinear, ReleasedModel, Spans, narrow
 from lapwing.sample import row_choice

@@ -51,7 +51,7 @@ class HardZeros:
         return _broken(self.axes, groups, self.factors)
 
     def together(self) -> list[tuple[tuple[int, ...], np.ndarray]]:
-        """Return the bound sets of columns that have few combinations, and these, as `lapwing.engine.joined` takes them.
+        """Return the bound sets of columns that have few combinations, and these, for `lapwing.engine.joined`.
 
         A single draw cannot move a column whose value follows from another one's; both are moved together then.
         """
@@ -64,7 +64,7 @@ class HardZeros:
         return found
 
     def _combinations(self, members: Sequence[int]) -> np.ndarray | None:
-        """Return the combinations of finest groups that keep all rules: shape (few, columns); None where they are many."""
+        """Return the combinations of finest groups that keep all rules: shape (few, columns); None if they are many."""
         rows = np.zeros((1, 0), dtype=np.intp)
         for place, column in enumerate(members):
             size = self.axes[column].base.size

@@ -116,7 +116,7 @@ def sweep(
                 continue
             moved += 1
             for slot in range(first, last):
-                left, entered = np.int64(own[slot]), layout.coarse[slot, new]
+                left, entered = int(own[slot]), layout.coarse[slot, new]
                 if left == entered:
                     continue
                 for e in range(layout.entries[slot], layout.entries[slot + 1]):

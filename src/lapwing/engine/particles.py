@@ -205,7 +205,7 @@ class _Sweeper:
     def finest(
         self, axes: Sequence[Axis], groups: np.ndarray, rng: np.random.Generator, fixed: Sequence[int] = ()
     ) -> np.ndarray:
-        """Return the finest groups, drawn anew by their masses where a particle left its group at the finest level used."""
+        """Return the finest groups, drawn anew by mass where a particle left its group at the finest level used."""
         moved = groups.copy()
         for column, levels in enumerate(self._levels):
             if not levels or column in fixed:

@@ -1,7 +1,7 @@
 """Adaptive: tables at several resolutions, chosen in rounds, and particles moved towards all of them.
 
-ask -> solve -> model, a few times: one-way tables; then rounds that choose the tables which the model fits worst, measure
-them, and fit again. The default for three columns or more.
+ask -> solve -> model, a few times: one-way tables; then rounds that choose the tables which the model fits worst,
+measure them, and fit again. The default for three columns or more.
 """
 
 from collections.abc import Sequence
@@ -102,8 +102,8 @@ class Adaptive:
         How often the model is fitted, 1 to 1000: 6, or 4 under pure ε. Each round chooses about as many tables as there
         are columns.
     workload : tuple of str or of tuples of str, default ()
-        Columns, or tables given by their columns, that matter more: for two tables of three only those that contain such
-        a column, or lie within such a table, compete. The schema's survey weight is such a column by itself.
+        Columns, or tables given by their columns, that matter more: for two tables of three only those that contain
+        such a column, or lie within such a table, compete. The schema's survey weight is such a column by itself.
     target : str or None, default None
         A column whose dependence on the others matters most; the same as this column in ``workload``.
 
@@ -121,7 +121,8 @@ class Adaptive:
     the next cost may depend on earlier answers (filters: Rogers et al. 2016; Whitehouse et al. 2023).
 
     Expected error: no bound is proved for the whole; the certificate names the noise on every table. Time, beside
-    counting: ``O(rounds m tables)`` for m particles and all measured tables; memory ``O(m d)`` and the candidates' cells.
+    counting: ``O(rounds m tables)`` for m particles and all measured tables; memory ``O(m d)`` and the cells of all
+    candidates.
 
     References
     ----------
@@ -242,7 +243,7 @@ class Adaptive:
         tuple of Statement
             None where there is no such column.
         """
-        del terms, answers
+        del terms, answers, rng
         base = {} if model.log_linear is None else model.log_linear.base
         states = {column.name: column.domain.specials + int(column.domain.missing) for column in schema.columns}
         present = {
@@ -387,7 +388,7 @@ def _every_pair(asking: _Asking, fit: Fit, pairs: Sequence[Cells], left: Budget)
     if np.mean([noise[-1] <= CLEAR_NOISE for noise in moved_rows]) < _MOST_CLEAR:
         return []
     return [
-        _Chosen(each[min(np.count_nonzero(noise > FINE_NOISE), len(each) - 1)], cost, cost.amount)
+        _Chosen(each[min(int(np.count_nonzero(noise > FINE_NOISE)), len(each) - 1)], cost, cost.amount)
         for each, noise in zip(levels.values(), moved_rows, strict=True)
     ]
 

@@ -1,4 +1,4 @@
-"""Points that follow all pairs: every pair of columns is counted in coarse groups, and particles are moved towards them."""
+"""Points that follow all pairs: each pair of columns is counted in coarse groups; particles move towards the tables."""
 
 import itertools
 from collections.abc import Mapping, Sequence

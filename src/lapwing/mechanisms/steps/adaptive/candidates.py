@@ -70,8 +70,8 @@ class Candidates:
         counts : ndarray of float64, shape (sum of cells,)
             What the model says.
         sd : float
-            Standard deviation of a cell's noise if the table is measured, in records: a table must be worth what the fit
-            leaves of it.
+            Standard deviation of a cell's noise if the table is measured, in records: a table must be worth what the
+            fit leaves of it.
         cost : Budget
             At most this is spent; the epsilon of the selection is rounded down.
         barred : ndarray of bool, shape (tables,)
@@ -102,7 +102,7 @@ def expected_noise(columns: Sequence[ResolvedColumn], tables: Sequence[Cells], z
     alive = [None if zeros is None else alive_cells(zeros, table) for table in tables]
     cells = np.array([math.prod(s) if a is None else np.count_nonzero(a) for s, a in zip(shapes, alive, strict=True)])
     sides = largest + cells / largest
-    return np.minimum(_MEAN_ABSOLUTE * cells, _RANK * np.sqrt(sides * cells * 2 / math.pi))
+    return np.asarray(np.minimum(_MEAN_ABSOLUTE * cells, _RANK * np.sqrt(sides * cells * 2 / math.pi)))
 
 
 def candidates_of(
@@ -153,7 +153,7 @@ def pair_tables(columns: Sequence[ResolvedColumn], most_cells: int = MOST_CELLS)
 def triple_tables(
     columns: Sequence[ResolvedColumn], sets: Iterable[tuple[int, ...]], most_cells: int = MOST_CELLS
 ) -> list[Cells]:
-    """Return triples of columns at their coarsest level that tells regular values apart; few ones one level finer, too."""
+    """Return triples of columns at the coarsest level that tells regular values apart; a few also one finer."""
     coarsest = [len(column.groupings) - 1 - int(column.has_presence) for column in columns]
     listed = list(sets)
     finer = [[max(0, level - 1) for level in coarsest]] if len(listed) <= MOST_FINE_TRIPLES else []
@@ -193,7 +193,7 @@ def competing_triples(columns: int, pairs: Sequence[tuple[int, ...]]) -> list[tu
 
 
 def preferred_tables(candidates: Candidates, columns: frozenset[int], tables: Sequence[frozenset[int]]) -> np.ndarray:
-    """Return whether each candidate contains one of some columns, or lies within one of some tables: ndarray of bool."""
+    """Return whether each candidate contains one of the columns, or lies within one of the tables: ndarray of bool."""
     sets = [frozenset(column for column, _ in table) for table in candidates.tables]
     return np.array([bool(each & columns) or any(each <= table for table in tables) for each in sets], dtype=bool)
 

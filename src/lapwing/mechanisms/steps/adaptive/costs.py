@@ -36,14 +36,13 @@ SELECTION_SHARE = {"zcdp": 0.05, "pure": 0.15}
 """Part of each step that pays for choosing the table: under pure ε a share buys less of a choice."""
 
 ROUNDS = {"zcdp": 5, "pure": 4}
-"""How often tables are chosen and the model is fitted: under pure ε the cost of a table grows with its noise's scale, so
-that there are fewer."""
+"""How often tables are chosen and the model is fitted; fewer under pure ε, where a share buys less of a table."""
 
 LEAST_TABLES = 6
 """A round chooses a table for every column, and at least so many; fewer where there are more than 30 columns."""
 
 CLEAR_NOISE = 0.012
-"""Part of the rows that the noise of a pair's coarsest table may move, after the fit, for all pairs to be asked at once."""
+"""Part of the rows that noise of a pair's coarsest table may move, after the fit, for all pairs to be asked at once."""
 
 FINE_NOISE = 0.04
 """Each pair is as fine then as moves no larger part."""
@@ -201,7 +200,7 @@ def next_tables(tables: int, gain: float, columns: int) -> int:
     >>> next_tables(14, 5.0, 14), next_tables(14, 80.0, 14), next_tables(14, 1.0, 14)
     (14, 42, 5)
     """
-    change = min(_MOST_CHANGE, max(1 / _MOST_CHANGE, (gain / BALANCE) ** (2 / 3)))
+    change = min(_MOST_CHANGE, max(1 / _MOST_CHANGE, math.pow(gain / BALANCE, 2 / 3)))
     return min(max(_LEAST_CHOSEN, round(tables * change)), max(MOST_TABLES, columns))
 
 
@@ -250,7 +249,7 @@ def _reserved(column: Field) -> int:
 def _presence(
     usual: Costs, schema: Schema, budget: Budget, rows: float, *, terms: Terms, shares: Shares
 ) -> Costs | None:
-    """Return costs of a round of tables of what is missing or special; None where it too would drown, or there is nothing."""
+    """Return costs of a round of tables of what is missing or special; None where it drowns, too, or is empty."""
     most = min(PRESENCE_SHARE, 1 - Fraction(str(shares.one_way or 0)))
     selection = PRESENCE_SELECTION if shares.selection is None else Fraction(str(shares.selection))
     groups = [2 + column.domain.specials for column in schema.columns if _reserved(column)]

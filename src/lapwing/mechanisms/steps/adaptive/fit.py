@@ -146,7 +146,8 @@ def measured(fit: Fit, table: Cells, answer: NoisyCounts) -> Measured:
 def gain(fit: Fit, new: Sequence[Measured]) -> float:
     """Return what new tables tell beyond the model, typically, over the noise that a fit leaves of them; at least 0.
 
-    Both are roots of sums of squares; a fit leaves about the noise of ``r + c`` cells of a table of r rows and c columns.
+    Both are roots of sums of squares; a fit leaves about the noise of ``r + c`` cells of a table of r rows and c
+    columns.
     """
     expected = np.split(fit.counts([each.table for each in new]), np.cumsum([each.counts.size for each in new])[:-1])
     found = []
@@ -185,8 +186,8 @@ def moved(fit: Fit, rng: np.random.Generator, *, pulls: Sequence[float], size: i
     masses = [_pooled(fit, column) for column in range(len(fit.columns))]
     axes = [replace(column.axis, base=mass) for column, mass in zip(fit.columns, masses, strict=True)]
     asked = [*_one_way(fit, axes), *(_factor(each, axes) for each in fit.measured)]
-    whole, factors, turns = on_axes(fit.whole.with_masses(axes), [*asked, *fit.given])
-    particles, factors = fitted(whole.axes, particles, factors, fit.total, rng, pulls=pulls)
+    whole, turned, turns = on_axes(fit.whole.with_masses(axes), [*asked, *fit.given])
+    particles, factors = fitted(whole.axes, particles, turned, fit.total, rng, pulls=pulls)
     found = tuple(
         replace(before, theta=turn.back(after.theta))
         for before, after, turn in zip((*asked, *fit.given), factors, turns, strict=True)
@@ -235,9 +236,9 @@ def fit_as_model(fit: Fit, rows: int) -> ReleasedModel:
 def _factor(each: Measured, axes: Sequence[Axis]) -> Factor:
     """Return a measured table with the ridge that its noise and its signal ask for.
 
-    Effects on the logarithms of cells with mean square ``t`` move a cell of N records by about ``t**0.5 N``; where they are
-    normal, the likeliest ones have theta = (t N / sd**2) (target - count). One ridge for all cells has the mean of N over
-    records; so it is ``sd**2`` records over the sum of squares that noise does not explain.
+    Effects on the logarithms of cells with mean square ``t`` move a cell of N records by about ``t**0.5 N``; where they
+    are normal, the likeliest ones have theta = (t N / sd**2) (target - count). One ridge for all cells has the mean of
+    N over records; so it is ``sd**2`` records over the sum of squares that noise does not explain.
     """
     margins = [np.bincount(axes[at].levels[level], axes[at].base, axes[at].sizes[level]) for at, level in each.table]
     records = margins[0].sum()
@@ -272,8 +273,8 @@ def _one_way(fit: Fit, axes: Sequence[Axis]) -> list[Factor]:
 def _pooled(fit: Fit, place: int) -> np.ndarray:
     """Return the records in each finest group of a column, as it and the margins of all tables with it tell together.
 
-    Each is weighted by the inverse of its noise's variance, level by level, the finest first; what a coarse level says is
-    shared out in proportion to how unsure the groups inside are.
+    Each is weighted by the inverse of its noise's variance, level by level, the finest first; what a coarse level says
+    is shared out in proportion to how unsure the groups inside are.
     """
     column = fit.columns[place]
     masses = column.axis.base * (fit.total / column.axis.base.sum())
@@ -294,7 +295,7 @@ def _pooled(fit: Fit, place: int) -> np.ndarray:
         share = variance / (np.bincount(groups, variance, mean.size) + 1 / precision)[groups]
         masses, variance = masses + share * gap[groups], variance * (1 - share)
     masses = np.maximum(masses, np.minimum(column.axis.base, _LEAST_SD))
-    return masses * (fit.total / masses.sum())
+    return np.asarray(masses * (fit.total / masses.sum()))
 
 
 def _mean(one: Measured, other: Measured) -> Measured:
@@ -308,4 +309,4 @@ def _with_misfits(columns: Sequence[ResolvedColumn], factor: Factor) -> np.ndarr
     """Return theta with a cell for misfits, 0: no base law reaches it."""
     shape = table_shape([column.axis for column in columns], factor.table)
     extra = [(0, int(columns[column].has_misfit)) for column, _ in factor.table]
-    return np.pad(factor.theta.reshape(shape), extra)
+    return np.asarray(np.pad(factor.theta.reshape(shape), extra))
