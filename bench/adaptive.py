@@ -40,22 +40,21 @@ SIZES += [(10**5, 15), (10**5, 30), (10**5, 60), (10**5, 100), (10**5, 200)]
 VARIANTS: dict[str, Job] = {
     "default": {},
     "no multi-resolution": {"settings": {"resolutions": [16]}},
-    "no tree start": {"settings": {"tree_share": 0.01}},
-    "no annealing": {"patches": ["no annealing"]},
+    "as many tables in each round": {"patches": ["as many tables in each round"]},
+    "not all pairs at once": {"patches": ["not all pairs at once"]},
     "no output descent": {"patches": ["systematic rows"]},
     "particles 5000": {"settings": {"particles": 5_000}},
-    "particles 20000": {"settings": {"particles": 20_000}},
     "particles 60000": {"settings": {"particles": 60_000}},
-    "particles 100000": {"settings": {"particles": 100_000}},
-    "one_way_share 0.1": {"settings": {"one_way_share": 0.1}},
-    "one_way_share 0.3": {"settings": {"one_way_share": 0.3}},
+    "rounds 3": {"settings": {"rounds": 3}},
+    "rounds 10": {"settings": {"rounds": 10}},
+    "one_way_share 0.15": {"settings": {"one_way_share": 0.15}},
+    "one_way_share 0.4": {"settings": {"one_way_share": 0.4}},
     "selection_share 0.1": {"settings": {"selection_share": 0.1}},
     "selection_share 0.02": {"settings": {"selection_share": 0.02}},
     "finest 16": {"settings": {"resolutions": [16, 8, 4]}},
     "finest 64": {"settings": {"resolutions": [64, 32, 16, 8, 4]}},
-    "triples at 8": {"settings": {"resolutions": [32, 16, 8]}},
 }
-"""What differs from the default; the default has 20,000 to 60,000 particles, shares 0.2 and 0.05, up to 32 groups."""
+"""What differs from the default; the default has 20,000 particles, shares 0.25 and 0.05, up to 32 groups, 5 rounds."""
 
 LIMIT_CPU_S = 1800
 KEYS = ["part", "table", "method", "variant", "epsilon", "delta", "run", "commit"]

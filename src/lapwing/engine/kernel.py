@@ -126,6 +126,67 @@ def sweep(
 
 
 @njit(cache=True, error_model="numpy")
+def unexpected(
+    layout: Layout, particles: np.ndarray, start: int, stop: int, theta: np.ndarray, found: np.ndarray
+) -> None:
+    """Add particles to each cell where they are, less what theta expects there given their other columns.
+
+    Parameters
+    ----------
+    layout : Layout
+    particles : ndarray of uint16, shape (m, slots)
+    start, stop : int
+        Which particles.
+    theta : ndarray of float32
+        In all views.
+    found : ndarray of float32
+        In all views; the view of an axis sees that axis drawn. Changed in place.
+    """
+    logits = np.zeros(layout.log_base.shape[1], np.float32)
+    sums = np.zeros(layout.log_base.shape[1], np.float32)
+    bases = np.zeros(layout.tables.size, np.int64)
+    for column in range(layout.slots.size - 1):
+        first, last = layout.slots[column], layout.slots[column + 1]
+        if first == last:
+            continue
+        size = layout.groups[first]
+        for i in range(start, stop):
+            own = particles[i]
+            for e in range(layout.entries[first], layout.entries[last]):
+                base = layout.begins[e]
+                for x in range(layout.others.shape[1]):
+                    base += layout.reaches[e, x] * np.int64(own[layout.others[e, x]])
+                bases[e] = base
+            low, high = layout.entries[first], layout.entries[first + 1]
+            _add_rows(theta, bases, low, high, layout.log_base[column], logits, int(size))
+            for slot in range(first + 1, last):
+                sums[:] = _F(0.0)
+                _add_rows(theta, bases, layout.entries[slot], layout.entries[slot + 1], sums, sums, layout.groups[slot])
+                for v in range(size):
+                    logits[v] += sums[layout.coarse[slot, v]]
+            _scaled(logits, int(size))
+            for slot in range(first, last):
+                for e in range(layout.entries[slot], layout.entries[slot + 1]):
+                    found[bases[e] + own[slot]] += _F(1.0)
+                    for v in range(size):
+                        found[bases[e] + layout.coarse[slot, v]] -= logits[v]
+
+
+@njit(cache=True, error_model="numpy")
+def _scaled(logits: np.ndarray, size: int) -> None:
+    """Turn logits into probabilities."""
+    most = logits[0]
+    for v in range(1, size):
+        most = max(most, logits[v])
+    total = _F(0.0)
+    for v in range(size):
+        logits[v] = _exponential(logits[v] - most)
+        total += logits[v]
+    for v in range(size):
+        logits[v] /= total
+
+
+@njit(cache=True, error_model="numpy")
 def _add_rows(
     theta: np.ndarray, bases: np.ndarray, low: int, high: int, start: np.ndarray, sums: np.ndarray, size: int
 ) -> None:

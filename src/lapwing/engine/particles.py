@@ -146,6 +146,53 @@ def swept(
     return sweeper.finest(axes, groups, rng, fixed)
 
 
+def explained(axes: Sequence[Axis], groups: np.ndarray, factors: Sequence[Factor], *, steps: int = 20) -> tuple[Factor, ...]:
+    """Return factors whose theta explains where particles are: for fresh draws, which no residual corrects.
+
+    Parameters
+    ----------
+    axes, groups, factors
+        As `fitted` returned them; more particles tell more.
+    steps : int
+        Parts of the particles, one step each.
+
+    Returns
+    -------
+    tuple of Factor
+        Those without a target as they were.
+
+    Notes
+    -----
+    Theta of a few particles jumps with each move of one. This one goes up the pseudo-likelihood of the particles, the
+    product of the densities of each column given the others (Besag 1975), by diagonal Newton steps.
+    """
+    sweeper = _Sweeper(axes, groups, [factor.table for factor in factors])
+    tables_of = np.bincount([column for factor in factors for column, _ in factor.table], minlength=len(axes))
+    rates = [1 / max(tables_of[column] for column, _ in factor.table) for factor in factors]
+    counts = [sweeper.counts(axes, factor.table, 1 / steps) for factor in factors]
+    thetas = [factor.theta for factor in factors]
+    if SHRINK:
+        step = 3*48842/groups.shape[1]
+        gains = np.array([0.0 if each.target is None else 1 / max(each.ridge, step / 2) for each in factors])
+        ks=[max(.1, 1 - th.size*g*step/3/max(1e-9,(th**2).sum())) for th,g in zip(thetas,gains)]
+        import sys; print(np.quantile(ks,[0,.1,.25,.5,.75,1]),file=sys.stderr)
+        thetas=[k*th for k,th in zip(ks,thetas)]
+    edges = np.linspace(0, groups.shape[1], steps + 1).astype(np.int64)
+    for turn,(start, stop) in enumerate(list(pairwise(edges)) * PASSES):
+        slow=1-DECAY*turn/(steps*PASSES)
+        gradients = sweeper.unexpected(thetas, int(start), int(stop))
+        thetas = [
+            theta if factor.target is None else theta + slow*rate * gradient / (len(factor.table) * count + PRIOR)
+            for theta, factor, gradient, count, rate in zip(thetas, factors, gradients, counts, rates, strict=True)
+        ]
+    return tuple(replace(factor, theta=theta) for factor, theta in zip(factors, thetas, strict=True))
+
+
+EXPLAINED = 20
+PRIOR = 1.0
+PASSES = 1
+DECAY = 0
+SHRINK = 0
 class _Sweeper:
     """Particles at the levels that tables use, laid out for the compiled loop."""
 
@@ -193,6 +240,25 @@ class _Sweeper:
         uniforms = rng.random((order.size, len(self.particles)), dtype=np.float32)
         uniforms *= _NEARLY_ONE
         sweep(self.layout, self.particles, order, uniforms, views, slopes)
+
+    def unexpected(self, thetas: Sequence[np.ndarray], start: int, stop: int) -> list[np.ndarray]:
+        """Return for each table how many of some particles are in each cell beyond what theta says, over all axes."""
+        from lapwing.engine.kernel import unexpected  # noqa: PLC0415 - numba takes long to import
+
+        views = self.views(thetas)
+        found = np.zeros_like(views)
+        unexpected(self.layout, self.particles, start, stop, views, found)
+        sums, begin = [], 0
+        for shape in self._shapes:
+            table = np.zeros(shape)
+            for axis, size in enumerate(shape):
+                rest = [other for at, other in enumerate(shape) if at != axis]
+                length = math.prod(rest) * _padded(size)
+                view = found[begin : begin + length].reshape(*rest, _padded(size))[..., :size]
+                table += np.moveaxis(view, -1, axis)
+                begin += length
+            sums.append(table.reshape(-1))
+        return sums
 
     def counts(self, axes: Sequence[Axis], table: Cells, step: float) -> np.ndarray:
         """Return the records in each cell of one of the tables."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from lapwing.engine.hard_zeros import HardZeros, alive_cells
 from lapwing.engine.joined import Joined, joined, on_axes
-from lapwing.engine.particles import fitted, heated, independent
+from lapwing.engine.particles import explained, fitted, heated, independent
 from lapwing.engine.tables import Axis, Cells, Factor, counted, table_shape
 from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn, with_masses
 from lapwing.release.model import Indexed, LogLinear, ReleasedModel, narrow
@@ -206,7 +206,19 @@ def finished(fit: Fit, rng: np.random.Generator, *, size: int) -> Fit:
     )
     # One after the other, so that rows which are drawn at even distances are those of one sweep.
     particles = np.stack([each.particles for each in fits], axis=2).reshape(len(fit.particles), -1)
-    return replace(fits[-1], particles=particles, factors=factors)
+    last = replace(fits[-1], particles=particles, factors=factors)
+    whole, turned, turns = on_axes(last.whole, last.factors)
+    found = explained(whole.axes, particles, turned, steps=STEPS) if STEPS else turned
+    return replace(
+        last,
+        factors=tuple(
+            replace(before, theta=turn.back(after.theta))
+            for before, after, turn in zip(factors, found, turns, strict=True)
+        ),
+    )
+
+
+STEPS = 20
 
 
 def fit_as_model(fit: Fit, rows: int) -> ReleasedModel:
