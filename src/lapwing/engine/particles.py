@@ -19,7 +19,12 @@ HEAT = 12
 REST = 3
 """Sweeps at full pull, at the end."""
 
+ASCENT = 60
+"""Steps up the pseudo-likelihood."""
+
 _COLDEST = 1e-3
+_LAST_STEP = 0.1  # of a whole Newton step
+_LEAST_CURVATURE = 2.0  # in particles: no cell has so few that its effect is unbounded
 _NEARLY_ONE = np.float32(1 - 2**-20)
 
 
@@ -146,53 +151,44 @@ def swept(
     return sweeper.finest(axes, groups, rng, fixed)
 
 
-def explained(axes: Sequence[Axis], groups: np.ndarray, factors: Sequence[Factor], *, steps: int = 20) -> tuple[Factor, ...]:
+def explained(axes: Sequence[Axis], groups: np.ndarray, factors: Sequence[Factor]) -> tuple[Factor, ...]:
     """Return factors whose theta explains where particles are: for fresh draws, which no residual corrects.
 
     Parameters
     ----------
     axes, groups, factors
         As `fitted` returned them; more particles tell more.
-    steps : int
-        Parts of the particles, one step each.
 
     Returns
     -------
     tuple of Factor
-        Those without a target as they were.
+        In the same order; those without a target as they were.
 
     Notes
     -----
     Theta of a few particles jumps with each move of one. This one goes up the pseudo-likelihood of the particles, the
-    product of the densities of each column given the others (Besag 1975), by diagonal Newton steps.
+    product of the densities of each column given the others (Besag 1975, *The Statistician* 24, 179-195): one diagonal
+    Newton step for each part of the particles, divided by the tables that a column has, and shorter towards the end.
     """
     sweeper = _Sweeper(axes, groups, [factor.table for factor in factors])
     tables_of = np.bincount([column for factor in factors for column, _ in factor.table], minlength=len(axes))
     rates = [1 / max(tables_of[column] for column, _ in factor.table) for factor in factors]
-    counts = [sweeper.counts(axes, factor.table, 1 / steps) for factor in factors]
+    curvatures = [
+        len(factor.table) * sweeper.counts(axes, factor.table, 1 / ASCENT) + _LEAST_CURVATURE for factor in factors
+    ]
     thetas = [factor.theta for factor in factors]
-    if SHRINK:
-        step = 3*48842/groups.shape[1]
-        gains = np.array([0.0 if each.target is None else 1 / max(each.ridge, step / 2) for each in factors])
-        ks=[max(.1, 1 - th.size*g*step/3/max(1e-9,(th**2).sum())) for th,g in zip(thetas,gains)]
-        import sys; print(np.quantile(ks,[0,.1,.25,.5,.75,1]),file=sys.stderr)
-        thetas=[k*th for k,th in zip(ks,thetas)]
-    edges = np.linspace(0, groups.shape[1], steps + 1).astype(np.int64)
-    for turn,(start, stop) in enumerate(list(pairwise(edges)) * PASSES):
-        slow=1-DECAY*turn/(steps*PASSES)
+    edges = np.linspace(0, groups.shape[1], ASCENT + 1).astype(np.int64)
+    for step, (start, stop) in zip(np.linspace(1, _LAST_STEP, ASCENT), pairwise(edges), strict=True):
         gradients = sweeper.unexpected(thetas, int(start), int(stop))
         thetas = [
-            theta if factor.target is None else theta + slow*rate * gradient / (len(factor.table) * count + PRIOR)
-            for theta, factor, gradient, count, rate in zip(thetas, factors, gradients, counts, rates, strict=True)
+            theta if factor.target is None else theta + step * rate * gradient / curvature
+            for theta, factor, gradient, curvature, rate in zip(
+                thetas, factors, gradients, curvatures, rates, strict=True
+            )
         ]
     return tuple(replace(factor, theta=theta) for factor, theta in zip(factors, thetas, strict=True))
 
 
-EXPLAINED = 20
-PRIOR = 1.0
-PASSES = 1
-DECAY = 0
-SHRINK = 0
 class _Sweeper:
     """Particles at the levels that tables use, laid out for the compiled loop."""
 
@@ -208,6 +204,7 @@ class _Sweeper:
         }
         self._tables = list(tables)
         self._shapes = [table_shape(axes, table) for table in tables]
+        self._cells = _cells_of_views(self._shapes)
         self.layout = _layout(axes, self._levels, self._slot, self._tables)
         self.particles = np.empty((groups.shape[1], len(self._slot)), dtype=np.uint16)
         for (column, level), slot in self._slot.items():
@@ -215,14 +212,7 @@ class _Sweeper:
 
     def views(self, thetas: Sequence[np.ndarray]) -> np.ndarray:
         """Return theta of all tables in the view of each axis: ndarray of float32, flat."""
-        parts = []
-        for theta, shape in zip(thetas, self._shapes, strict=True):
-            for axis in range(len(shape)):
-                view = np.moveaxis(theta.reshape(shape), axis, -1)
-                parts.append(
-                    np.pad(view, [(0, 0)] * (len(shape) - 1) + [(0, _padded(shape[axis]) - shape[axis])]).reshape(-1)
-                )
-        return np.concatenate(parts or [np.zeros(0)]).astype(np.float32)
+        return np.concatenate([*thetas, [0.0]]).astype(np.float32)[self._cells]
 
     def cells_of_views(self, chosen: np.ndarray) -> np.ndarray:
         """Return which entries of the flat views belong to chosen tables: ndarray of bool."""
@@ -248,17 +238,8 @@ class _Sweeper:
         views = self.views(thetas)
         found = np.zeros_like(views)
         unexpected(self.layout, self.particles, start, stop, views, found)
-        sums, begin = [], 0
-        for shape in self._shapes:
-            table = np.zeros(shape)
-            for axis, size in enumerate(shape):
-                rest = [other for at, other in enumerate(shape) if at != axis]
-                length = math.prod(rest) * _padded(size)
-                view = found[begin : begin + length].reshape(*rest, _padded(size))[..., :size]
-                table += np.moveaxis(view, -1, axis)
-                begin += length
-            sums.append(table.reshape(-1))
-        return sums
+        sizes = [theta.size for theta in thetas]
+        return np.split(np.bincount(self._cells, found, sum(sizes) + 1)[:-1], np.cumsum(sizes)[:-1])
 
     def counts(self, axes: Sequence[Axis], table: Cells, step: float) -> np.ndarray:
         """Return the records in each cell of one of the tables."""
@@ -339,6 +320,19 @@ def _layout(
         views=views,
         strides=strides,
     )
+
+
+def _cells_of_views(shapes: Sequence[tuple[int, ...]]) -> np.ndarray:
+    """Return the cell of each entry of the views of all tables one after another; what only pads is one more cell."""
+    beyond = sum(math.prod(shape) for shape in shapes)
+    found, begin = [np.empty(0, dtype=np.intp)], 0
+    for shape in shapes:
+        cells = np.arange(begin, begin + math.prod(shape)).reshape(shape)
+        begin += cells.size
+        for axis, size in enumerate(shape):
+            padding = [(0, 0)] * (len(shape) - 1) + [(0, _padded(size) - size)]
+            found.append(np.pad(np.moveaxis(cells, axis, -1), padding, constant_values=beyond).reshape(-1))
+    return np.concatenate(found)
 
 
 def _drawn(masses: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:

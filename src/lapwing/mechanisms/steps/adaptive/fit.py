@@ -208,7 +208,7 @@ def finished(fit: Fit, rng: np.random.Generator, *, size: int) -> Fit:
     particles = np.stack([each.particles for each in fits], axis=2).reshape(len(fit.particles), -1)
     last = replace(fits[-1], particles=particles, factors=factors)
     whole, turned, turns = on_axes(last.whole, last.factors)
-    found = explained(whole.axes, particles, turned, steps=STEPS) if STEPS else turned
+    found = explained(whole.axes, particles, turned)
     return replace(
         last,
         factors=tuple(
@@ -216,9 +216,6 @@ def finished(fit: Fit, rng: np.random.Generator, *, size: int) -> Fit:
             for before, after, turn in zip(factors, found, turns, strict=True)
         ),
     )
-
-
-STEPS = 20
 
 
 def fit_as_model(fit: Fit, rows: int) -> ReleasedModel:
