@@ -42,7 +42,7 @@ def peeking(patch):
 
 def scores(asking, question):
     """Return the exact scores of a selection, which no mechanism may know."""
-    return misfit_scores(question, exact_cells(question, ExactTables(rows_behind(asking.curator))))
+    return misfit_scores(question, exact_cells([question], ExactTables(rows_behind(asking.curator)))[0])
 
 
 # --------------------------------------------------------------------------------------- the mechanism sees the rows
@@ -125,7 +125,7 @@ def exact_tables_of_the_room_become_estimates(patch):
 
     def choose(self, candidates, counts, cost):
         question = candidates.question(counts, 0.0, cost)
-        exact = exact_cells(question, ExactTables(rows_behind(self.curator)))
+        exact = exact_cells([question], ExactTables(rows_behind(self.curator)))[0]
         return honest(self, candidates, exact[candidates.places].astype(np.float64), cost)
 
     patch.setattr(adaptive._Asking, "choose", choose)

@@ -76,7 +76,7 @@ def the_best_two_of_one_noisy_ranking(patch):
             return honest(questions, tables, terms, bits)
         asked = questions[0]
         bound = asked.sensitivity(terms.relation, terms.max_rows).l1
-        scores = answering.misfit_scores(asked, answering.exact_cells(asked, tables))
+        scores = answering.misfit_scores(asked, answering.exact_cells([asked], tables)[0])
         noisy = scores + discrete_laplace(2 * bound / asked.epsilon, scores.size, bits)
         best = np.argsort(-noisy, kind="stable")[: len(questions)].tolist()
         return tuple(Selected(question, choice, bound) for question, choice in zip(questions, best, strict=True))

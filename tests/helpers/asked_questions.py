@@ -134,7 +134,7 @@ def _of_texts(question, source, schema):
 
 _BY_TABLES = {MarginalCounts, TreeCounts}
 _OTHERS = {
-    SelectWorst: lambda asked, source, _: [misfit_scores(asked, exact_cells(asked, ExactTables(source)))],
+    SelectWorst: lambda asked, source, _: [misfit_scores(asked, exact_cells([asked], ExactTables(source))[0])],
     SparseCounts: _of_cells,
     SplitDecisions: _of_cells,
     SecondMoment: lambda asked, source, _: [exact_products(asked.coordinates, source)],

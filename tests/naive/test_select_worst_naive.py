@@ -34,7 +34,7 @@ def frame(rng, rows):
 
 
 def scores(asked, source, tables=None):
-    return misfit_scores(asked, exact_cells(asked, tables or ExactTables(source))).tolist()
+    return misfit_scores(asked, exact_cells([asked], tables or ExactTables(source))[0]).tolist()
 
 
 @pytest.mark.parametrize("rows", [0, 1, 30])

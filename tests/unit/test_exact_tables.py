@@ -155,7 +155,7 @@ def test_a_table_of_the_same_columns_and_other_groups_is_counted():
 
 def test_kept_counts_cannot_be_written_into():
     tables = counted.ExactTables(SOURCE)
-    tables.cells(NAMES, LEVELS, PAIRS)
+    tables.cells([(NAMES, LEVELS, PAIRS)])
 
     (kept,) = tables.count([((NAMES[0], LEVELS[0][0]), (NAMES[1], LEVELS[1][0]))])
 
@@ -165,7 +165,7 @@ def test_kept_counts_cannot_be_written_into():
 
 def test_exact_tables_show_no_counts_and_are_not_copied():
     tables = counted.ExactTables(SOURCE)
-    tables.cells(NAMES, LEVELS, PAIRS)
+    tables.cells([(NAMES, LEVELS, PAIRS)])
 
     assert repr(tables) == "ExactTables(private)"
     with pytest.raises(ParameterError, match="neither pickled nor copied"):

@@ -72,7 +72,7 @@ def scores_of_neighbours(relation, max_rows):
     whole = asked(schema)
     scores = [
         misfit_scores(
-            whole, exact_cells(whole, ExactTables(code_table(pl.DataFrame(others + extra, schema=kinds), schema)))
+            whole, exact_cells([whole], ExactTables(code_table(pl.DataFrame(others + extra, schema=kinds), schema))[0])
         )
         for extra in sets
     ]
@@ -174,7 +174,7 @@ def test_the_draw_takes_scores_to_move_by_the_rows_of_a_unit_on_each_side(relati
     rows = rows_of(1, [("a", False)] * 2) + rows_of(2, [("b", True), ("a", None)])
     tables = ExactTables(code_table(pl.DataFrame(rows), schema))
     ask = asked(schema, epsilon=Fraction(5, 7))
-    scores = misfit_scores(ask, exact_cells(ask, tables))
+    scores = misfit_scores(ask, exact_cells([ask], tables)[0])
     moves = max_rows if relation == "add-remove" else 2 * max_rows
     terms = Terms(relation=relation, max_rows=max_rows)
 

@@ -100,7 +100,7 @@ def _select_worst() -> Iterator[QuestionCase]:
 def _penalties(parts: dict[str, Any], source: Any, terms: Terms) -> np.ndarray:  # noqa: ANN401
     """Return penalties with which the first candidate is a rare choice on the first table; for rho one in four."""
     plain = SelectWorst(**parts, penalties=np.zeros(2, dtype=np.int64))
-    scores = select_worst.misfit_scores(plain, select_worst.exact_cells(plain, ExactTables(source)))
+    scores = select_worst.misfit_scores(plain, select_worst.exact_cells([plain], ExactTables(source))[0])
     odds = _SELDOM if plain.notion == "pure" else float(_EPSILON) / 2
     ahead = round(odds * 2 * plain.sensitivity(terms.relation, terms.max_rows).l1 / float(_EPSILON))
     return np.array([ahead + scores[0] - scores[1], 0])

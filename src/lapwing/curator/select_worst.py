@@ -38,15 +38,16 @@ def answer_select_worst(
     Notes
     -----
     Guarantee: each answer is ε-DP, and ε-bounded range, so (ε²/8)-zCDP, at its question's cost, for add-remove and
-    replace-one neighbours with ``terms.max_rows`` rows per unit. One pass over the rows per question that needs tables
-    not counted before.
+    replace-one neighbours with ``terms.max_rows`` rows per unit. At most one pass over the rows: none where all tables
+    were counted before.
     """
-    return tuple(_selected(question, exact_cells(question, tables), terms, bits) for question in questions)
+    exact = exact_cells(questions, tables)
+    return tuple(_selected(question, cells, terms, bits) for question, cells in zip(questions, exact, strict=True))
 
 
-def exact_cells(question: SelectWorst, tables: ExactTables) -> np.ndarray:
-    """Return the exact counts of all candidates' cells: ndarray of int64, shape (k,)."""
-    return tables.cells(question.columns, question.levels, question.candidates)  # [count]
+def exact_cells(questions: Sequence[SelectWorst], tables: ExactTables) -> list[np.ndarray]:
+    """Return the exact counts of all candidates' cells: a list of ndarray of int64, shape (k,), one per question."""
+    return tables.cells([(each.columns, each.levels, each.candidates) for each in questions])  # [count]
 
 
 def _selected(question: SelectWorst, exact: np.ndarray, terms: Terms, bits: BitSource) -> Selected:

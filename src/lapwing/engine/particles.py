@@ -212,7 +212,7 @@ class _Sweeper:
 
     def views(self, thetas: Sequence[np.ndarray]) -> np.ndarray:
         """Return theta of all tables in the view of each axis: ndarray of float32, flat."""
-        return np.concatenate([*thetas, [0.0]]).astype(np.float32)[self._cells]
+        return np.asarray(np.concatenate([*thetas, [0.0]]).astype(np.float32)[self._cells])
 
     def cells_of_views(self, chosen: np.ndarray) -> np.ndarray:
         """Return which entries of the flat views belong to chosen tables: ndarray of bool."""

@@ -6,60 +6,36 @@ measure them, and fit again. The default for three columns or more.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from lapwing.budget.budget import Budget
-from lapwing.engine.particles import heated
-from lapwing.engine.tables import Cells
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.mechanisms.steps.adaptive.candidates import (
-    MOST_TRIPLE_COLUMNS,
-    Candidates,
-    candidates_of,
-    competing_triples,
-    expected_noise,
-    measurement,
-    pair_tables,
-    preferred_tables,
-    rounded_down,
-    triple_tables,
-)
+from lapwing.mechanisms.steps.adaptive.candidates import MOST_TRIPLE_COLUMNS
 from lapwing.mechanisms.steps.adaptive.costs import (
-    CLEAR_NOISE,
-    FINE_NOISE,
-    MOST_PAIRS_AT_ONCE,
-    PARTICLES,
     Costs,
     Shares,
     divided,
-    next_tables,
+    particles_of,
     planned_release,
-    table_law,
 )
 from lapwing.mechanisms.steps.adaptive.fit import (
-    Fit,
     finished,
     fit_as_model,
-    gain,
-    measured,
-    moved,
     started,
-    with_measured,
 )
+from lapwing.mechanisms.steps.adaptive.rounds import Asking, Wanted, rounds
 from lapwing.mechanisms.steps.hard_zeros import class_groupings, hard_zeros
 from lapwing.mechanisms.steps.one_way import known_rows
 from lapwing.mechanisms.steps.public_factors import public_factors
 from lapwing.mechanisms.steps.refined_columns import ask_columns
-from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn, resolved_column
+from lapwing.mechanisms.steps.resolved_columns import resolved_column
 from lapwing.release.certificate import Statement
 from lapwing.release.curator import Curator
 from lapwing.release.model import ReleasedModel
 from lapwing.release.planned import Planned
 from lapwing.release.questions import Answer
-from lapwing.release.select_worst import SelectWorst
 from lapwing.release.terms import Relation, Terms
 from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
@@ -67,14 +43,9 @@ from lapwing.schema.schemas import Schema
 RESOLUTIONS = (32, 16, 8, 4)
 """Most groups of a column at each level."""
 
-_Wanted = tuple[frozenset[int], tuple[frozenset[int], ...]]
-"""Columns, and tables, that matter more, by position."""
-
+_MANY = 200  # columns, from which on pairs at three levels would be tens of millions of cells
 _MOST_LEVELS = 6
 _COARSEST = 16  # so that pairs of columns with up to 47 special values are small enough to compete
-_PAIRS_FIRST = 2  # rounds in which only tables of two columns compete: what three do at once is seen against them
-_MOST_CLEAR = 0.95  # of all pairs, to be asked for at once
-_FREE = 3  # every third table of a round is chosen among all, also where some matter more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +182,7 @@ class Adaptive:
             resolved_column(table, field, records, self.levels_of(schema), refining.get(field.name, ()))
             for table, field in zip(tables, schema.columns, strict=True)
         )
-        particles = self.particles or PARTICLES
+        particles = self.particles or particles_of(len(columns))
         fit = started(
             columns,
             records,
@@ -220,7 +191,7 @@ class Adaptive:
             zeros=hard_zeros(schema, columns),
             public=public_factors(columns, schema, records),
         )
-        fit = _rounds(_Asking(curator, columns, costs, wanted), fit, left - costs.one_way, rng)
+        fit = rounds(Asking(curator, columns, costs, wanted), fit, left - costs.one_way, rng)
         fit = finished(fit, rng, size=costs.particles(total, particles))
         return fit_as_model(fit, round(total))
 
@@ -274,7 +245,8 @@ class Adaptive:
 
     def levels_of(self, schema: Schema) -> tuple[int, ...]:
         """Return the resolutions: fewer for wide tables, so that they stay quick."""
-        return self.resolutions or (RESOLUTIONS if len(schema.columns) <= MOST_TRIPLE_COLUMNS else RESOLUTIONS[1:])
+        columns = len(schema.columns)
+        return self.resolutions or RESOLUTIONS[(columns > MOST_TRIPLE_COLUMNS) + (columns > _MANY) :]
 
     def costs_of(self, schema: Schema, budget: Budget, rows: float, terms: Terms) -> Costs:
         """Divide the budget, now that a number of rows is known.
@@ -300,7 +272,7 @@ class Adaptive:
         )
         return divided(schema, budget, rows, terms, shares)
 
-    def _wanted(self, schema: Schema) -> _Wanted:
+    def _wanted(self, schema: Schema) -> Wanted:
         """Return the columns and tables that matter more, by position; refuse names that the schema lacks."""
         places = {column.name: place for place, column in enumerate(schema.columns)}
         entries = (*self.workload, *(name for name in (self.target, schema.weight) if name is not None))
@@ -313,113 +285,6 @@ class Adaptive:
         columns = frozenset(places[entry] for entry in entries if isinstance(entry, str))
         tables = tuple(frozenset(places[name] for name in entry) for entry in entries if not isinstance(entry, str))
         return columns, tables
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Asking:
-    """Whom a round asks, about which columns, at which costs, and what matters more."""
-
-    curator: Curator
-    columns: tuple[ResolvedColumn, ...]
-    costs: Costs
-    wanted: _Wanted
-
-    def choose(
-        self, candidates: Candidates, counts: np.ndarray, cost: Budget, barred: np.ndarray
-    ) -> tuple[int, Budget]:
-        """Choose a table that a model with these counts fits worst; return its number and what is left of ``cost``."""
-        terms = self.curator.terms
-        law = table_law(cost * (1 - self.costs.selection), terms)
-        question: SelectWorst = candidates.question(counts, law.sd, cost * self.costs.selection, barred)
-        (selected,) = self.curator.ask(question)
-        return selected.choice, cost - question.cost
-
-
-@dataclass(frozen=True, slots=True)
-class _Chosen:
-    """A table to measure: at what cost, and what it and its choice cost together."""
-
-    table: Cells
-    cost: Budget
-    spent: Fraction
-
-
-def _rounds(asking: _Asking, fit: Fit, left: Budget, rng: np.random.Generator) -> Fit:
-    """Choose tables, measure them and fit, until the budget is spent."""
-    costs, tables = asking.costs, asking.costs.tables
-    pairs = pair_tables(asking.columns, costs.most_cells)
-    for number in range(costs.rounds if left.amount and pairs else 0):
-        if number:
-            fit = moved(fit, rng, pulls=heated(3, 1, start=0.1) if number > 1 else heated(rest=1))
-        chosen = _every_pair(asking, fit, pairs, left) if not number else []
-        if not chosen:
-            is_late = number >= _PAIRS_FIRST or costs.rounds <= _PAIRS_FIRST
-            candidates = candidates_of(asking.columns, [*pairs, *(_triples(asking, fit) if is_late else ())], fit.zeros)
-            chosen = _chosen(asking, fit, candidates, left, tables=tables, rounds=costs.rounds - number)
-        left = Budget(left.notion, left.amount - sum((each.spent for each in chosen), Fraction(0)))
-        answers = asking.curator.ask(*(measurement(asking.columns, each.table, each.cost) for each in chosen))
-        new = [measured(fit, each.table, answer) for each, answer in zip(chosen, answers, strict=True)]
-        tables = next_tables(tables, gain(fit, new), len(asking.columns))
-        fit = with_measured(fit, new)
-    return fit
-
-
-def _triples(asking: _Asking, fit: Fit) -> list[Cells]:
-    """Return the tables of three columns that compete now."""
-    known = [tuple(column for column, _ in each.table) for each in fit.measured if len(each.table) == 2]
-    sets = competing_triples(len(asking.columns), known)
-    return triple_tables(asking.columns, sets, asking.costs.most_cells)
-
-
-def _every_pair(asking: _Asking, fit: Fit, pairs: Sequence[Cells], left: Budget) -> list[_Chosen]:
-    """Return all pairs of columns, each as fine as its noise allows, where none would drown; otherwise nothing.
-
-    They get half of what is left, as long as there are rounds to come: which tables are worth more is chosen then.
-    """
-    levels: dict[tuple[int, ...], list[Cells]] = {}
-    for table in pairs:
-        levels.setdefault(tuple(column for column, _ in table), []).append(table)
-    if len(levels) > MOST_PAIRS_AT_ONCE:
-        return []
-    share = Fraction(1, 2) if asking.costs.rounds > 1 else Fraction(1)
-    cost = Budget(left.notion, rounded_down(left.amount * share / len(levels)))
-    sd = table_law(cost, asking.curator.terms).sd
-    moved_rows = [expected_noise(asking.columns, each, fit.zeros) * sd / (2 * fit.total) for each in levels.values()]
-    if np.mean([noise[-1] <= CLEAR_NOISE for noise in moved_rows]) < _MOST_CLEAR:
-        return []
-    return [
-        _Chosen(each[min(int(np.count_nonzero(noise > FINE_NOISE)), len(each) - 1)], cost, cost.amount)
-        for each, noise in zip(levels.values(), moved_rows, strict=True)
-    ]
-
-
-def _chosen(
-    asking: _Asking, fit: Fit, candidates: Candidates, left: Budget, *, tables: int, rounds: int
-) -> list[_Chosen]:
-    """Choose the tables of one round; the last of the last round gets what is left.
-
-    The model does not learn in between, so that no two columns are looked at together twice while others are left.
-    """
-    counts = fit.counts(candidates.tables)
-    sets = [frozenset(column for column, _ in table) for table in candidates.tables]
-    is_wanted = preferred_tables(candidates, *asking.wanted)
-    most = min(tables, len(set(sets)))
-    step = Budget(left.notion, rounded_down(left.amount / (rounds * most)))
-    is_new = np.ones(len(sets), dtype=bool)
-    is_open = is_new.copy()
-    found: list[_Chosen] = []
-    for number in range(most):
-        is_last = rounds == 1 and number == most - 1
-        cost = Budget(left.notion, left.amount - sum(each.spent for each in found)) if is_last else step
-        is_free = number % _FREE == _FREE - 1 or not (is_wanted & is_open).any()
-        choice, rest = asking.choose(candidates, counts, cost, ~(is_open if is_free else is_open & is_wanted))
-        paid = rest if is_last else Budget(rest.notion, rounded_down(rest.amount))
-        found.append(_Chosen(candidates.tables[choice], paid, cost.amount - rest.amount + paid.amount))
-        is_new &= np.array([each != sets[choice] for each in sets])
-        is_open &= np.array([len(each & sets[choice]) < 2 for each in sets])
-        if not is_open.any():
-            is_open = is_new.copy()
-    return found
 
 
 def _check_resolutions(sizes: tuple[int, ...]) -> None:

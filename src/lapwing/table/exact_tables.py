@@ -48,7 +48,8 @@ class ExactTables:
     ...         return [np.array([2, 1]) for _ in tables]
     >>> flag = identity(Domain(1, 0, True, False, False))
     >>> tables = ExactTables(Rows())
-    >>> tables.cells(("flag",), ((flag,),), (((0, 0),),)).tolist(), tables.count([(("flag", flag),)])[0].tolist()
+    >>> (cells,) = tables.cells([(("flag",), ((flag,),), (((0, 0),),))])
+    >>> cells.tolist(), tables.count([(("flag", flag),)])[0].tolist()
     a pass over the rows
     ([2, 1], [2, 1])
     """
@@ -80,27 +81,30 @@ class ExactTables:
         new = dict(zip(missing, counted, strict=True))
         return [new[place] if place in new else self._tables[key] for place, key in enumerate(keys)]
 
-    def cells(self, columns: Sequence[str], levels: _Levels, candidates: Sequence[_Candidate]) -> np.ndarray:
+    def cells(self, asked: Sequence[tuple[Sequence[str], _Levels, Sequence[_Candidate]]]) -> list[np.ndarray]:
         """Return the exact counts of all candidates' cells, and keep them; at most one pass over the rows.
 
         Parameters
         ----------
-        columns, levels, candidates
-            As for `lapwing.release.select_worst.SelectWorst`.
+        asked : sequence of (columns, levels, candidates)
+            Each as for `lapwing.release.select_worst.SelectWorst`.
 
         Returns
         -------
-        ndarray of int64, shape (k,)
-            One candidate after another, each in C order.
+        list of ndarray of int64, shape (k,)
+            One for each: one candidate after another, each in C order.
         """
-        keys = self._keys(columns, levels, candidates)
-        missing = {key: place for place, key in enumerate(keys) if key not in self._tables}
-        asked = _Asked(columns, levels, candidates)
-        new = dict(zip(missing, _counted(asked, list(missing.values()), self._source), strict=True))
-        tables = self._tables | new
-        found = [tables[key] for key in keys]
-        self._keep(tables, dict(zip(keys, found, strict=True)))
-        return np.concatenate(found)
+        keys = [self._keys(*each) for each in asked]
+        missing: dict[_Key, tuple[int, int]] = {}
+        for number, each in enumerate(keys):
+            for place, key in enumerate(each):
+                if key not in self._tables:
+                    missing.setdefault(key, (number, place))
+        counted = _counted([_Asked(*each) for each in asked], list(missing.values()), self._source)
+        tables = self._tables | dict(zip(missing, counted, strict=True))
+        found = [[tables[key] for key in each] for each in keys]
+        self._keep(tables, {key: tables[key] for each in keys for key in each})
+        return [np.concatenate(each) for each in found]
 
     def _keys(self, columns: Sequence[str], levels: _Levels, candidates: Sequence[_Candidate]) -> list[_Key]:
         """Return what identifies each candidate's table: a number per column and grouping."""
@@ -151,16 +155,21 @@ class _Plan:
     members: tuple[tuple[int, _Merges], ...]
 
 
-def _counted(asked: _Asked, places: Sequence[int], source: Counted) -> list[np.ndarray]:
+def _counted(asked: Sequence[_Asked], places: Sequence[tuple[int, int]], source: Counted) -> list[np.ndarray]:
     """Count candidates in one pass over the rows: list of ndarray of int64, each with its candidate's cells."""
-    by_columns: dict[tuple[int, ...], list[int]] = {}
-    for place in places:
-        by_columns.setdefault(tuple(position for position, _ in asked.candidates[place]), []).append(place)
-    plans = [plan for columns, members in by_columns.items() for plan in _plans(asked, columns, members)]
-    exact = source.count([plan.table for plan in plans]) if plans else []  # [count]
+    by_columns: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+    for number, place in places:
+        columns = tuple([position for position, _ in asked[number].candidates[place]])
+        by_columns.setdefault((number, columns), []).append(place)
+    plans = [
+        (number, plan)
+        for (number, columns), members in by_columns.items()
+        for plan in _plans(asked[number], columns, members)
+    ]
+    exact = source.count([plan.table for _, plan in plans]) if plans else []  # [count]
     found = {
-        place: _summed(counts.reshape([grouping.groups for _, grouping in plan.table]), merges)
-        for plan, counts in zip(plans, exact, strict=True)
+        (number, place): _summed(counts.reshape([grouping.groups for _, grouping in plan.table]), merges)
+        for (number, plan), counts in zip(plans, exact, strict=True)
         for place, merges in plan.members
     }
     for cells in found.values():

@@ -59,7 +59,7 @@ _LEAST_CHOSEN = 3
 _MOST_CHANGE = 3.0
 
 PARTICLES = 20_000
-"""Between rounds."""
+"""Between rounds; fewer where more than 100 columns would take long, at least a quarter."""
 
 MOST_ATOMS = 400_000
 
@@ -178,6 +178,17 @@ def tables_of(columns: int) -> int:
     if columns > MOST_TRIPLE_COLUMNS:
         return columns * 3 // 5
     return min(max(LEAST_TABLES, columns), math.comb(columns, 2) + math.comb(columns, 3))
+
+
+def particles_of(columns: int) -> int:
+    """Return the number of particles between rounds.
+
+    Examples
+    --------
+    >>> particles_of(15), particles_of(200), particles_of(500)
+    (20000, 10000, 5000)
+    """
+    return min(PARTICLES, max(PARTICLES // 4, 100 * PARTICLES // columns))
 
 
 def next_tables(tables: int, gain: float, columns: int) -> int:
