@@ -43,7 +43,8 @@ from lapwing.schema.schemas import Schema
 RESOLUTIONS = (32, 16, 8, 4)
 """Most groups of a column at each level."""
 
-_MANY = 200  # columns, from which on pairs at three levels would be tens of millions of cells
+_MANY = 200  # columns, beyond which pairs at several levels would be tens of millions of cells
+_ONE_RESOLUTION = (6,)
 _MOST_LEVELS = 6
 _COARSEST = 16  # so that pairs of columns with up to 47 special values are small enough to compete
 
@@ -246,7 +247,8 @@ class Adaptive:
     def levels_of(self, schema: Schema) -> tuple[int, ...]:
         """Return the resolutions: fewer for wide tables, so that they stay quick."""
         columns = len(schema.columns)
-        return self.resolutions or RESOLUTIONS[(columns > MOST_TRIPLE_COLUMNS) + (columns > _MANY) :]
+        usual = RESOLUTIONS if columns <= MOST_TRIPLE_COLUMNS else RESOLUTIONS[1:]
+        return self.resolutions or (usual if columns <= _MANY else _ONE_RESOLUTION)
 
     def costs_of(self, schema: Schema, budget: Budget, rows: float, terms: Terms) -> Costs:
         """Divide the budget, now that a number of rows is known.

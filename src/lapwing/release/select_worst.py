@@ -32,7 +32,7 @@ LARGEST_SCORE = 2**60
 """The most that the estimates of a question sum to, and the largest penalty: scores then stay well inside int64."""
 
 _DIGEST = re.compile(r"([0-9a-f]{64})?", re.ASCII)
-_LAYOUTS = 16
+_LAYOUTS = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -23,7 +23,7 @@ from lapwing.schema.rule_codes import CodedRule
 from lapwing.schema.rule_reading import rules_from
 from lapwing.schema.rule_search import checked_rules, named_columns
 from lapwing.schema.rules import Rule
-from lapwing.schema.scalars import is_among, path_text, quote, visible, whole_number
+from lapwing.schema.scalars import path_text, quote, visible, whole_number
 from lapwing.schema.weights import check_weight
 from lapwing.schema.writing import file_text, write_whole
 
@@ -377,9 +377,10 @@ def _check_types(schema: Schema) -> None:
 
 def _find(fields: tuple[Field, ...], name: str, where: str) -> Field:
     """Return the field of a name, or raise naming close matches."""
-    for field in fields:
-        if is_among(name, (field.name,)):
-            return field
+    if type(name) is str:
+        for field in fields:
+            if field.name == name:
+                return field
     names = [field.name for field in fields]
     close = (isinstance(name, str) and difflib.get_close_matches(name, names, n=3)) or names[:3]
     listed = ", ".join(map(quote, close))

@@ -100,11 +100,12 @@ class ExactTables:
             for place, key in enumerate(each):
                 if key not in self._tables:
                     missing.setdefault(key, (number, place))
-        counted = _counted([_Asked(*each) for each in asked], list(missing.values()), self._source)
-        tables = self._tables | dict(zip(missing, counted, strict=True))
-        found = [[tables[key] for key in each] for each in keys]
-        self._keep(tables, {key: tables[key] for each in keys for key in each})
-        return [np.concatenate(each) for each in found]
+        tables = self._tables
+        if missing:
+            counted = _counted([_Asked(*each) for each in asked], list(missing.values()), self._source)
+            tables = tables | dict(zip(missing, counted, strict=True))
+            self._keep(tables, {key: tables[key] for each in keys for key in each})
+        return [np.concatenate([tables[key] for key in each]) for each in keys]
 
     def _keys(self, columns: Sequence[str], levels: _Levels, candidates: Sequence[_Candidate]) -> list[_Key]:
         """Return what identifies each candidate's table: a number per column and grouping."""

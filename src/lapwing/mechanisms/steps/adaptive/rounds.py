@@ -44,7 +44,7 @@ PAIRS_FIRST = 2
 HAND_CELLS = 250_000
 """Cells of the candidates that are looked at together, where there are more than 30 columns."""
 
-_MOST_HANDS = 16
+_MOST_HANDS = 60
 _MOST_CLEAR = 0.95  # of all pairs, to be asked for at once
 _FREE = 3  # every third table of a round is chosen among all, also where some matter more
 
