@@ -38,7 +38,7 @@ SELECTION_SHARE = {"zcdp": 0.05, "pure": 0.15}
 ROUNDS = {"zcdp": 5, "pure": 4}
 """How often tables are chosen and the model is fitted; fewer under pure ε, where a share buys less of a table."""
 
-WIDE, WIDE_ROUNDS = 100, 3
+WIDE, WIDE_ROUNDS = 200, 3
 """From so many columns on no more rounds: choosing is the cost."""
 
 LEAST_TABLES = 6

@@ -41,7 +41,7 @@ Wanted = tuple[frozenset[int], tuple[frozenset[int], ...]]
 PAIRS_FIRST = 2
 """Rounds in which only tables of two columns compete: what three do at once is seen against them."""
 
-HAND_CELLS = 250_000
+HAND_CELLS = 500_000
 """Cells of the candidates that are looked at together, where there are more than 30 columns."""
 
 _MOST_HANDS = 60
