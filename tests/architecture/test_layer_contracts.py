@@ -25,7 +25,7 @@ LAYERS = (
     ("evaluate",),
     ("sample",),
     ("release",),
-    ("budget", "noise", "numerics"),
+    ("budget", "noise", "numerics", "engine"),
     ("table",),
     ("schema",),
     ("errors",),

@@ -16,7 +16,8 @@ from lapwing.curator import room as rooms
 from lapwing.curator.select_worst import exact_cells, misfit_scores
 from lapwing.mechanisms import adaptive
 from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.steps import adaptive_costs, refined_columns
+from lapwing.mechanisms.steps import refined_columns
+from lapwing.mechanisms.steps.adaptive import costs, rounds
 from lapwing.release.select_worst import SelectWorst
 from lapwing.table.exact_tables import ExactTables
 from mechanism_checks import settings_for
@@ -73,17 +74,17 @@ def the_true_number_of_rows_is_released(patch):
 
 
 def particles_follow_the_true_number_of_rows(patch):
-    source, honest = peeking(patch), adaptive.tree_fit
-    patch.setattr(adaptive, "tree_fit", lambda *rest, size, **more: honest(*rest, size=size + source().rows, **more))
+    source, honest = peeking(patch), adaptive.started
+    patch.setattr(adaptive, "started", lambda *rest, size, **more: honest(*rest, size=size + source().rows, **more))
 
 
 def public_randomness_follows_the_rows(patch):
-    source, honest = peeking(patch), adaptive.tree_fit
+    source, honest = peeking(patch), adaptive.started
 
-    def fit(columns, edges, total, rng, **size):
-        return honest(columns, edges, total, np.random.default_rng(source().rows), **size)
+    def fit(columns, total, rng, **more):
+        return honest(columns, total, np.random.default_rng(source().rows), **more)
 
-    patch.setattr(adaptive, "tree_fit", fit)
+    patch.setattr(adaptive, "started", fit)
 
 
 def exactly(answer, source):
@@ -121,39 +122,43 @@ def the_empty_part_of_a_domain_is_looked_up(patch):
 
 
 def exact_tables_of_the_room_become_estimates(patch):
-    honest = adaptive._Asking.choose
+    honest = rounds._Hand.__init__
 
-    def choose(self, candidates, counts, cost):
-        question = candidates.question(counts, 0.0, cost)
-        exact = exact_cells([question], ExactTables(rows_behind(self.curator)))[0]
-        return honest(self, candidates, exact[candidates.places].astype(np.float64), cost)
+    def begin(self, asking, candidates, fit):
+        honest(self, asking, candidates, fit)
+        exact = exact_cells([whole_question(self)], ExactTables(rows_behind(asking.curator)))[0]
+        self._counts = exact[candidates.places].astype(np.float64)
 
-    patch.setattr(adaptive._Asking, "choose", choose)
+    patch.setattr(rounds._Hand, "__init__", begin)
 
 
-def rounds_stop_early_on_an_exact_score(patch):
-    honest = adaptive._measured_round
+def rounds_choose_less_on_an_exact_score(patch):
+    honest = rounds._chosen
 
-    def measured(asking, fit, tables, step, left, *, wanted):
-        candidates = adaptive.candidates_of(asking.columns, tables)
-        question = candidates.question(fit.counts(tables), 0.0, step)
-        if scores(asking, question).max() < 3:
-            return [], Budget(left.notion, Fraction(0))
-        return honest(asking, fit, tables, step, left, wanted=wanted)
+    def chosen(asking, fit, hands, left, *, tables, rounds):
+        (hand,) = [rounding._Hand(asking, candidates, fit) for candidates in hands]
+        is_well = scores(asking, whole_question(hand)).max() < 3
+        return honest(asking, fit, hands, left, tables=1 if is_well else tables, rounds=rounds)
 
-    patch.setattr(adaptive, "_measured_round", measured)
+    rounding = rounds
+    patch.setattr(rounds, "_chosen", chosen)
 
 
 def the_runner_up_of_one_draw_is_measured_too(patch):
-    honest = adaptive._Asking.choose
+    honest = rounds._Hand.take
 
-    def choose(self, candidates, counts, cost):
-        choice, rest = honest(self, candidates, counts, cost)
-        exact = scores(self, candidates.question(counts, 0.0, cost))
+    def take(self, choice, taken):
+        exact = scores(self._asking, whole_question(self))
         exact[choice] = exact.min()
-        return int(exact.argmax()), rest
+        return honest(self, int(exact.argmax()), taken)
 
-    patch.setattr(adaptive._Asking, "choose", choose)
+    patch.setattr(rounds._Hand, "take", take)
+
+
+def whole_question(hand):
+    """Return the question which of a hand to measure, whatever was chosen before."""
+    barred = np.zeros(len(hand._candidates.tables), dtype=bool)
+    return hand._candidates.question(hand._counts, 0.0, hand._asking.costs.table, barred)
 
 
 # ------------------------------------------------------------------------------------------- the room counts wrongly
@@ -166,14 +171,13 @@ def without_refusals(patch):
 
 def selections_are_not_charged(patch):
     without_refusals(patch)
-    honest = adaptive._Asking.choose
-    patch.setattr(adaptive._Asking, "choose", lambda self, *rest: (honest(self, *rest)[0], rest[-1]))
+    patch.setattr(SelectWorst, "cost", property(lambda self: Budget(self.notion, Fraction(0))))
 
 
 def the_last_question_pays_more_than_is_left(patch):
     without_refusals(patch)
-    honest = adaptive._Asking.measure
-    patch.setattr(adaptive._Asking, "measure", lambda self, table, cost: honest(self, table, cost * Fraction(9, 8)))
+    honest = rounds.measurement
+    patch.setattr(rounds, "measurement", lambda columns, table, cost: honest(columns, table, cost * Fraction(9, 8)))
 
 
 def the_second_stage_of_a_wide_column_costs_twice_its_share(patch):
@@ -259,7 +263,7 @@ BUGS = [
     cells_of_the_second_stage_are_made_from_exact_counts,
     the_empty_part_of_a_domain_is_looked_up,
     exact_tables_of_the_room_become_estimates,
-    rounds_stop_early_on_an_exact_score,
+    rounds_choose_less_on_an_exact_score,
     the_runner_up_of_one_draw_is_measured_too,
     selections_are_not_charged,
     the_last_question_pays_more_than_is_left,
@@ -309,23 +313,21 @@ def gap_flags():
 
 
 def test_tables_of_gaps_are_asked_only_where_something_is_missing_is_flagged(monkeypatch):
-    source, honest = peeking(monkeypatch), adaptive_costs._presence_tree
+    source, honest = peeking(monkeypatch), costs._presence
 
-    def tree(usual, schema, *rest, **settings):
+    def presence(usual, schema, *rest, **settings):
         places = {field.name: field.domain.last for field in schema.columns}
         gaps = sum(int((chunk[name] == last).sum()) for chunk in source().chunks() for name, last in places.items())
         return honest(usual, schema, *rest, **settings) if gaps else None
 
-    monkeypatch.setattr(adaptive_costs, "_presence_tree", tree)
+    monkeypatch.setattr(costs, "_presence", presence)
 
     assert all(gap_flags())
 
 
 def test_tables_of_gaps_that_follow_the_schema_are_not_flagged(monkeypatch):
-    asked, honest = [], adaptive._Asking.measure
-    monkeypatch.setattr(
-        adaptive._Asking, "measure", lambda self, table, cost: asked.append(table) or honest(self, table, cost)
-    )
+    asked, honest = [], rounds.measurement
+    monkeypatch.setattr(rounds, "measurement", lambda columns, *rest: asked.append(rest[0]) or honest(columns, *rest))
 
     assert gap_flags() == [(), ()]
     assert asked

@@ -14,6 +14,7 @@ import signal
 import socket  # before its attributes go: libraries import it
 import sys
 import sysconfig
+import tempfile
 import time
 from pathlib import Path
 from types import ModuleType
@@ -86,6 +87,7 @@ def take_posix_away() -> None:
         sys.modules.pop(name, None)
     sys.meta_path.insert(0, Blocked())
     vars(shutil)["_use_fd_functions"] = False  # chosen at its import, by what ``os`` can do
+    vars(tempfile)["TemporaryFile"] = tempfile.NamedTemporaryFile  # likewise
     for module, beginnings in ATTRIBUTES.items():
         pattern = re.compile("".join(beginnings.split()))
         for name in filter(pattern.match, dir(module)):

@@ -72,7 +72,7 @@ def scores_of_neighbours(relation, max_rows):
     whole = asked(schema)
     scores = [
         misfit_scores(
-            whole, exact_cells([whole], ExactTables(code_table(pl.DataFrame(others + extra, schema=kinds), schema))[0])
+            whole, exact_cells([whole], ExactTables(code_table(pl.DataFrame(others + extra, schema=kinds), schema)))[0]
         )
         for extra in sets
     ]

@@ -36,7 +36,6 @@ class KeyedColumn:
 
 
 _COMPACT_ROWS: Final = 2**22  # keys that wait to be merged with those before
-_MOST_NARROW: Final = 2**16 - 1  # groups or cells that two bytes tell apart
 _COUNT_ROWS: Final = 2**16  # rows counted at a time: their groups stay in the processor's cache
 
 
@@ -173,15 +172,14 @@ def _blocks(chunk: Codes) -> Iterator[Codes]:
 
 
 def _narrow(grouping: Grouping, codes: np.ndarray) -> np.ndarray:
-    """Return the group of each code, in two bytes where that is enough: more rows stay in the processor's cache."""
-    groups = grouping.apply(codes)
-    return groups.astype(np.uint16) if grouping.groups <= _MOST_NARROW else groups
+    """Return the group of each code in few bytes, so that more rows stay in the processor's cache."""
+    return grouping.apply(codes).astype(np.min_scalar_type(-1 - grouping.groups))
 
 
 def _joint(table: Table, groups: Sequence[np.ndarray]) -> np.ndarray:
     """Return the cell of each row in C order."""
-    is_narrow = math.prod(grouping.groups for _, grouping in table) <= _MOST_NARROW
-    cells = groups[0] if is_narrow else groups[0].astype(np.int64)
+    kind = np.min_scalar_type(-1 - math.prod(grouping.groups for _, grouping in table))
+    cells = groups[0].astype(kind, copy=False)
     for (_, grouping), more in zip(table[1:], groups[1:], strict=True):
-        cells = cells * cells.dtype.type(grouping.groups) + more
+        cells = cells * kind.type(grouping.groups) + more
     return cells

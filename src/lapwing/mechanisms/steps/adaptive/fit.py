@@ -295,7 +295,7 @@ def _pooled(fit: Fit, place: int) -> np.ndarray:
             if other == place:
                 shape = table_shape(fit.axes, each.table)
                 margin = each.counts.reshape(shape).sum(axis=tuple(axis for axis in range(len(shape)) if axis != at))
-                told.setdefault(level, []).append((margin, each.sd**2 * each.counts.size / shape[at]))
+                told.setdefault(level, []).append((margin, max(each.sd, _LEAST_SD) ** 2 * each.counts.size / shape[at]))
     for level in sorted(told):
         precision = sum(1 / each for _, each in told[level])
         mean = np.sum([margin / each for margin, each in told[level]], axis=0) / precision
