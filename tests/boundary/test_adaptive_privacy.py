@@ -57,7 +57,6 @@ def releases(draw):
     """Return a mechanism, a budget, terms and a schema."""
     mechanism = Adaptive(
         one_way_share=draw(shares),
-        tree_share=draw(shares),
         selection_share=draw(shares),
         resolutions=draw(st.sampled_from([(2,), (3, 2), (8, 4, 2)])),
         particles=16,
@@ -215,7 +214,7 @@ def test_the_search_for_canaries_finds_them_in_the_table_itself(place):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"tree_share": 1e-300}, {"target": "nobody"}, {"workload": ("kind", ("size", "nobody"))}],
+    [{"one_way_share": 1e-300}, {"target": "nobody"}, {"workload": ("kind", ("size", "nobody"))}],
     ids=lambda wrong: next(iter(wrong)),
 )
 def test_a_canary_is_in_no_error_of_a_release_that_fails_on_its_way(wrong):

@@ -288,9 +288,14 @@ def test_a_plan_states_the_questions_of_a_release(rows, mode) -> None:
 
     lines = release.certificate.lines
     assert regime(costs(GAPS, Budget.pure(1), rows, rounds=3, resolutions=(8, 4))) == mode
-    assert [line.question.removesuffix(" (chosen)") for line in planned.lines] == [line.question for line in lines]
+    known = len(lines) if mode < 2 else 3 + 3  # later rounds choose as many tables as those before make worth while
+    told = [line.question.removesuffix(" (chosen)") for line in planned.lines]
+    assert told[:known] == [line.question for line in lines[:known]]
     # The last table gets what rounding left of the others.
-    assert [float(line.cost.amount) for line in planned.lines] == pytest.approx(
-        [float(line.cost.amount) for line in lines], rel=1e-4
+    assert [float(line.cost.amount) for line in planned.lines[:known]] == pytest.approx(
+        [float(line.cost.amount) for line in lines[:known]], rel=1e-4
+    )
+    assert sum(line.cost.amount for line in planned.lines) == pytest.approx(
+        sum(line.cost.amount for line in lines), rel=1e-4
     )
     assert [line.cost.amount for line in planned.lines[:3]] == [line.cost.amount for line in lines[:3]]

@@ -23,7 +23,7 @@ def schema_of(*fields):
     ("settings", "message"),
     [
         ({"one_way_share": 0}, "one_way_share must be a number from 0.001 to 0.999, got 0"),
-        ({"tree_share": 1}, "tree_share must be a number from 0.001 to 0.999"),
+        ({"selection_share": 1}, "selection_share must be a number from 0.001 to 0.999"),
         ({"selection_share": "half"}, "selection_share must be a number"),
         ({"one_way_share": True}, "one_way_share must be a number"),
         ({"resolutions": ()}, "resolutions must be 1 to 6 decreasing numbers from 2 to 64"),
@@ -72,7 +72,7 @@ def test_a_column_that_the_schema_lacks_is_named(settings):
         ({"workload": '[["age", "sex"], "income"]'}, {"workload": (("age", "sex"), "income")}),
         ({"workload": '["with, comma"]'}, {"workload": ("with, comma",)}),
         ({"target": "7"}, {"target": "7"}),
-        ({"rounds": "12", "tree_share": "0.25"}, {"rounds": 12, "tree_share": 0.25}),
+        ({"rounds": "12", "one_way_share": "0.25"}, {"rounds": 12, "one_way_share": 0.25}),
     ],
 )
 def test_settings_are_read_from_texts(texts, settings):
@@ -89,7 +89,7 @@ def test_settings_are_read_from_texts(texts, settings):
         ({"workload": "[[" * 100_000}, "setting workload must be a list"),
         ({"workload": "[1]"}, "workload must list columns"),
         ({"rounds": "many"}, "setting rounds must be a whole number, got 'many'; write rounds=NUMBER"),
-        ({"tree_share": "a third"}, "setting tree_share must be a number"),
+        ({"one_way_share": "a third"}, "setting one_way_share must be a number"),
     ],
 )
 def test_a_text_that_is_no_such_setting_is_refused_by_its_key(texts, message):

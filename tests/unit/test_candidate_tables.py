@@ -95,7 +95,7 @@ def test_a_question_looks_at_every_cell_but_misfits() -> None:
     assert next(wanted, None) is None
     assert asked.penalties[2] == 2**60
     sizes = [table_shape([column.axis for column in columns], table) for table in candidates.tables]
-    kept = [1.5 * (sum(sides) * math.prod(sides) * 2 / math.pi) ** 0.5 for sides in sizes]
+    kept = [1.2 * (sum(sides) * math.prod(sides) * 2 / math.pi) ** 0.5 for sides in sizes]
     wanted = [round(2.6 * min(0.8 * math.prod(sides), each)) for sides, each in zip(sizes, kept, strict=True)]
     assert np.delete(asked.penalties, 2).tolist() == np.delete(wanted, 2).tolist()
     assert asked.columns == tuple(column.name for column in columns)
@@ -135,18 +135,28 @@ def test_tables_of_more_than_4096_cells_do_not_compete(specials: int, levels: li
     assert all(size <= tables.MOST_CELLS for size in sizes)
 
 
-def test_triples_compete_at_their_coarsest_level_that_tells_regular_values_apart() -> None:
+def test_triples_compete_at_their_coarsest_level_that_tells_regular_values_apart_and_one_finer() -> None:
     columns = columns_of()
 
     found = tables.triple_tables(columns, tables.competing_triples(len(columns), ()))
 
-    assert [tuple(column for column, _ in table) for table in found] == list(itertools.combinations(range(5), 3))
-    for column, level in {each for table in found for each in table}:
-        groupings = columns[column].groupings
-        assert groupings[level].regular > 1
-        assert [grouping.regular for grouping in groupings[level + 1 :]] in ([], [1])
+    coarsest = [max(at for at, each in enumerate(column.groupings) if each.regular > 1) for column in columns]
+    for chosen in itertools.combinations(range(5), 3):
+        finer = tuple((column, max(0, coarsest[column] - 1)) for column in chosen)
+        of_these = [table for table in found if tuple(column for column, _ in table) == chosen]
+        assert of_these == list(dict.fromkeys((finer, tuple((column, coarsest[column]) for column in chosen))))
     assert any(column.has_presence for column in columns)
     assert not all(column.has_presence for column in columns)
+
+
+def test_many_triples_compete_at_one_level_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = columns_of()
+    sets = tables.competing_triples(len(columns), ())
+    monkeypatch.setattr(tables, "MOST_FINE_TRIPLES", len(sets) - 1)
+
+    found = tables.triple_tables(columns, sets)
+
+    assert [tuple(column for column, _ in table) for table in found] == sets
 
 
 def test_fewer_cells_may_be_asked_for_than_compete_by_default() -> None:
@@ -215,14 +225,13 @@ def test_later_pairs_do_not_reorder_the_triples_of_earlier_ones() -> None:
 def test_preferred_tables_touch_a_column_or_lie_within_a_table() -> None:
     columns = columns_of()
     listed = [*tables.pair_tables(columns), *tables.triple_tables(columns, [(0, 1, 2), (1, 2, 3)])]
-    candidates = tables.candidates_of(columns, listed)
 
-    found = tables.preferred_tables(candidates, frozenset({4}), [frozenset({0, 1, 2})])
+    found = tables.preferred_tables(listed, frozenset({4}), [frozenset({0, 1, 2})])
 
     sets = {frozenset(column for column, _ in listed[number]) for number in np.flatnonzero(found)}
     assert sets == {frozenset(each) for each in [(0, 1), (0, 2), (1, 2), (0, 1, 2), (0, 4), (1, 4), (2, 4), (3, 4)]}
     assert all(found[number] for number, table in enumerate(listed) if frozenset(c for c, _ in table) in sets)
-    assert not tables.preferred_tables(candidates, frozenset(), []).any()
+    assert not tables.preferred_tables(listed, frozenset(), []).any()
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(2), Fraction(50)])

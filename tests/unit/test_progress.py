@@ -37,13 +37,12 @@ def seen(call):
     return steps
 
 
-def test_steps_are_one_way_tables_tree_rounds_and_the_last_fit():
+def test_steps_are_one_way_tables_rounds_and_the_last_fit():
     steps = seen(lambda: lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism=QUICK, seed=1))
 
     names = list(dict.fromkeys(step.step for step in steps))
-    assert names[:5] == ["one-way tables", *(f"tree, pair {pair} of 3" for pair in (1, 2, 3)), "round 1"]
-    assert names[-1] == "fitting"
-    assert all(name.startswith("round ") for name in names[5:-1])
+    assert names == ["one-way tables", *(f"round {number}" for number in range(1, len(names) - 1)), "fitting"]
+    assert len(names) > 3
     bought = [step for step in steps if 0 < step.share < 0.03]
     assert [step.step for step in bought] == ["one-way tables"]  # the number of rows is there, the tables are not
     shares = [step.share for step in steps]

@@ -15,7 +15,7 @@ from lapwing.api.settings import Settings
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.steps.adaptive.candidates import MOST_GROWN, MOST_TRIPLE_COLUMNS
-from lapwing.mechanisms.steps.adaptive.costs import PARTICLES
+from lapwing.mechanisms.steps.adaptive.costs import particles_of
 from lapwing.mechanisms.steps.adaptive.fit import SNAPSHOTS
 from lapwing.release.cell_sums import CellSums
 from lapwing.release.linear_statistics import LinearStatistics
@@ -227,8 +227,9 @@ def memory_need(settings: Settings, questions: Sequence[PlannedQuestion], terms:
     if isinstance(mechanism, Adaptive):
         expected = _MOST_ROWS if rows is None else rows
         costs = mechanism.costs_of(schema, settings.request.budget, float(expected), terms)
-        atoms = SNAPSHOTS * costs.particles(expected, mechanism.particles or PARTICLES)
-        pairs, triples = _candidate_cells(mechanism, settings)
+        particles = mechanism.particles or particles_of(len(schema.columns))
+        atoms = SNAPSHOTS * costs.particles(expected, particles)
+        pairs, triples = candidate_cells(mechanism, settings)
         model += _ATOM_BYTES * atoms * len(schema.columns) + _CANDIDATE_BYTES * (pairs + triples)
         tables = _CELL_BYTES * (pairs + triples)
     return MemoryNeed(
@@ -247,7 +248,7 @@ def _reading(columns: int, rows: int | None) -> int:
     return most if rows is None else min(most, _LEAST_READ_BYTES + _READ_CELL_BYTES * rows * columns)
 
 
-def _candidate_cells(mechanism: Adaptive, settings: Settings) -> tuple[int, int]:
+def candidate_cells(mechanism: Adaptive, settings: Settings) -> tuple[int, int]:
     """Return about how many cells the pairs, and the triples, have that compete."""
     columns, levels = settings.schema.columns, mechanism.levels_of(settings.schema)
     sizes = [[min(size + column.domain.reserved, column.domain.size) for column in columns] for size in levels]

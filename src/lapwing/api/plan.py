@@ -177,8 +177,8 @@ class Plan:
         """Say for which releases the plan is exact."""
         if any(line.question == CHOSEN for line in self.lines):
             return (
-                "Tables are chosen as the release goes, and cost more where the model stands still: the total is as "
-                "planned, the number of tables may be less."
+                "Tables are chosen as the release goes, more of them at less cost each where they tell much: the total "
+                "is as planned, the number of tables may be another."
             )
         if self.has_public_rows:
             return (

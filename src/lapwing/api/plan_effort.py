@@ -10,14 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from lapwing.api.memory import MemoryNeed, memory_need, noisy_counts
+from lapwing.api.memory import MemoryNeed, candidate_cells, memory_need, noisy_counts
 from lapwing.api.settings import Settings
 from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.steps.adaptive.costs import PARTICLES
+from lapwing.mechanisms.steps.adaptive.candidates import MOST_TRIPLE_COLUMNS
+from lapwing.mechanisms.steps.adaptive.costs import particles_of
+from lapwing.mechanisms.steps.adaptive.rounds import HAND_CELLS
 from lapwing.release.cell_sums import CellSums
 from lapwing.release.chosen_table import ChosenTable
 from lapwing.release.planned import PlannedQuestion
 from lapwing.release.second_moment import SecondMoment
+from lapwing.release.select_worst import SelectWorst
 from lapwing.release.terms import Terms
 
 MACHINE: Final = "one core of a two-core AMD EPYC server"
@@ -31,9 +34,11 @@ _MOMENT_SECONDS: Final = 2.5e-5
 
 _ROW_OUT_BYTES: Final = 8
 
-_FIT_SECONDS: Final = 1.6e-7
-_FINAL_SECONDS: Final = 2.5e-7
-_PAIR_SECONDS: Final = 1e-8
+_SWEEP_SECONDS: Final = 5e-8
+_PAIR_SECONDS: Final = 5e-9
+_CHOICE_SECONDS: Final = 5e-8
+
+_SWEEPS, _LAST_SWEEPS = 4, 10  # of a round; at the end, what explains the particles among them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +49,9 @@ class Effort:
     ----------
     seconds : float
         ``0.8 + 3e-7 n d + 1e-6 k`` for n rows, d columns and k noisy counts: start, reading and drawing rows, noise
-        and fit. For Adaptive with m particles, a released atoms and t tables beside the one-way ones, r rounds and
-        the number of tables in the middle of them, s, also ``1.6e-7 m r s + 2.5e-7 a t + 1e-8 n d**2 / 2``. For sums of
-        vectors of p coordinates also ``4e-8 n p`` each, and ``5e-10 n p**2 + 2.5e-5 p**2`` for a second moment.
+        and fit. For Adaptive with m particles, a released atoms of one sweep, t tables beside the one-way ones, r rounds
+        and s choices among c cells, also ``5e-8 (2 m r + 10 a) t + 5e-9 n d**2 / 2 + 5e-8 s c``. For sums of vectors of
+        p coordinates also ``4e-8 n p`` each, and ``5e-10 n p**2 + 2.5e-5 p**2`` for a second moment.
     memory : MemoryNeed
         What is in memory while the release is made.
     memory_bytes : int
@@ -83,21 +88,24 @@ def effort_of(settings: Settings, questions: Questions, terms: Terms, rows: int)
     seconds += sum(_vector_seconds(question, rows) for question in questions)
     mechanism = settings.mechanism
     if isinstance(mechanism, Adaptive):
-        tables = sum(isinstance(question, ChosenTable) for question in questions)
-        seconds += _adaptive_seconds(mechanism, settings, tables, terms, rows)
+        seconds += _adaptive_seconds(mechanism, settings, questions, terms, rows)
     return Effort(seconds=seconds, memory=memory, memory_bytes=memory.total + _ROW_OUT_BYTES * cells)
 
 
-def _adaptive_seconds(mechanism: Adaptive, settings: Settings, tables: int, terms: Terms, rows: int) -> float:
-    """Return what the selections, the rounds and the particles take."""
-    columns = settings.schema.columns
+def _adaptive_seconds(mechanism: Adaptive, settings: Settings, questions: Questions, terms: Terms, rows: int) -> float:
+    """Return what choosing tables, counting them and moving the particles takes."""
+    columns = len(settings.schema.columns)
     costs = mechanism.costs_of(settings.schema, settings.request.budget, float(rows), terms)
-    particles = mechanism.particles or PARTICLES
-    middle = (tables + len(columns) - 1) / 2 if tables else 0.0
+    particles = mechanism.particles or particles_of(columns)
+    tables = sum(isinstance(question, ChosenTable) for question in questions)
+    choices = sum(isinstance(question, SelectWorst) for question in questions)
+    cells = sum(candidate_cells(mechanism, settings))
+    looked = cells if columns <= MOST_TRIPLE_COLUMNS else min(cells, HAND_CELLS)
+    sweeps = particles * costs.rounds * _SWEEPS / 2 + costs.particles(rows, particles) * _LAST_SWEEPS
     return (
-        _FIT_SECONDS * particles * costs.rounds * middle
-        + _FINAL_SECONDS * costs.particles(rows, particles) * tables
-        + _PAIR_SECONDS * rows * math.comb(len(columns), 2)
+        _SWEEP_SECONDS * sweeps * tables
+        + _PAIR_SECONDS * rows * math.comb(columns, 2) * bool(tables)
+        + _CHOICE_SECONDS * looked * choices
     )
 
 

@@ -72,7 +72,7 @@ def _what(line: CostLine) -> str:
     if line.question == PrivateDraw.kind:
         return f"(rows of {len(line.columns)} columns)"
     if line.question == CHOSEN:
-        return "(the table that the selection chooses)"
+        return "(a table of two or three columns)"
     more = len(line.columns) - _COLUMNS
     named = ", ".join(line.columns[:_COLUMNS]) + (f" and {more} more" if more > 0 else "")
     return named or "(number of rows)"

@@ -11,7 +11,6 @@ from typing import TypeVar
 from lapwing.api.settings import Settings
 from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.private_sampling import PrivateSampling
-from lapwing.mechanisms.steps.adaptive.costs import tables_of
 from lapwing.mechanisms.steps.refined_columns import one_way_tables
 from lapwing.release.questions import Answer
 from lapwing.release.select_worst import Selected
@@ -105,14 +104,14 @@ class ReleaseProgress:
         Answers of an interrupted run.
     """
 
-    __slots__ = ("_chosen", "_one_way", "_settings", "_spent", "_watch")
+    __slots__ = ("_is_table", "_one_way", "_rounds", "_settings", "_spent", "_watch")
 
     def __init__(self, settings: Settings, recorded: Sequence[Answer]) -> None:
         self._settings = settings
         self._watch = _WATCH.get()
         self._spent = Fraction(0)
         self._one_way = 0  # tables of one column
-        self._chosen = 0
+        self._rounds, self._is_table = 0, False  # rounds that were measured; whether the last answer is a table of one
         self.add(recorded)
 
     def add(self, answers: Sequence[Answer]) -> None:
@@ -120,7 +119,9 @@ class ReleaseProgress:
         for answer in answers:
             self._spent += answer.question.cost.amount
             self._one_way += len(answer.question.columns) == 1
-            self._chosen += isinstance(answer, Selected)
+            is_table = len(answer.question.columns) > 1 and not isinstance(answer, Selected)
+            self._rounds += is_table and not self._is_table
+            self._is_table = is_table
         if self._watch is not None:
             self._watch(Progress(step=self._step(), share=float(self._spent / self._settings.request.budget.amount)))
 
@@ -135,4 +136,4 @@ class ReleaseProgress:
         schema = self._settings.schema
         if self._one_way < one_way_tables(schema):
             return "one-way tables"
-        return f"round {max(0, self._chosen - 1) // tables_of(len(schema.columns)) + 1}"
+        return f"round {self._rounds + 1}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lapwing.engine.tables import DEAD, Axis, Cells, Factor, table_shape
+from lapwing.engine.tables import DEAD, Axis, Cells, Factor, is_coarser, table_shape
 
 if TYPE_CHECKING:
     from lapwing.engine.kernel import Layout
@@ -193,8 +193,11 @@ class _Sweeper:
     """Particles at the levels that tables use, laid out for the compiled loop."""
 
     def __init__(self, axes: Sequence[Axis], groups: np.ndarray, tables: Sequence[Cells]) -> None:
+        named = {pair for table in tables for pair in table}
+        used = [sorted(level for at, level in named if at == column) for column in range(len(axes))]
         self._levels = [
-            sorted({level for table in tables for at, level in table if at == column}) for column in range(len(axes))
+            levels if all(is_coarser(axis, levels[0], level) for level in levels[1:]) else [0, *levels]
+            for axis, levels in zip(axes, used, strict=True)
         ]
         self._slot = {
             pair: slot

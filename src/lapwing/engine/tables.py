@@ -159,6 +159,11 @@ def group_of_groups(axis: Axis, fine: int, coarse: int) -> np.ndarray:
     return merged
 
 
+def is_coarser(axis: Axis, fine: int, coarse: int) -> bool:
+    """Return whether each group of one level lies within one of another."""
+    return np.array_equal(group_of_groups(axis, fine, coarse)[axis.levels[fine]], axis.levels[coarse])
+
+
 def _is_coarser(table: Cells, other: Cells) -> bool:
     """Tell whether a table can be summed from another one of the same columns."""
     return [c for c, _ in table] == [c for c, _ in other] and all(

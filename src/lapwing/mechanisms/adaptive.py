@@ -18,13 +18,13 @@ from lapwing.mechanisms.steps.adaptive.costs import (
     Shares,
     divided,
     particles_of,
-    planned_release,
 )
 from lapwing.mechanisms.steps.adaptive.fit import (
     finished,
     fit_as_model,
     started,
 )
+from lapwing.mechanisms.steps.adaptive.plan import planned_release
 from lapwing.mechanisms.steps.adaptive.rounds import Asking, Wanted, rounds
 from lapwing.mechanisms.steps.hard_zeros import class_groupings, hard_zeros
 from lapwing.mechanisms.steps.one_way import known_rows

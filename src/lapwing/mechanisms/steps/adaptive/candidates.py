@@ -101,6 +101,11 @@ def expected_noise(columns: Sequence[ResolvedColumn], tables: Sequence[Cells], z
     largest = np.array([max(shape) for shape in shapes])
     alive = [None if zeros is None else alive_cells(zeros, table) for table in tables]
     cells = np.array([math.prod(s) if a is None else np.count_nonzero(a) for s, a in zip(shapes, alive, strict=True)])
+    return noise_left(cells, largest)
+
+
+def noise_left(cells: np.ndarray, largest: np.ndarray) -> np.ndarray:
+    """Return what noise of one unit puts into tables after a fit, from their cells and their largest sides."""
     sides = largest + cells / largest
     return np.asarray(np.minimum(_MEAN_ABSOLUTE * cells, _RANK * np.sqrt(sides * cells * 2 / math.pi)))
 
@@ -192,9 +197,9 @@ def competing_triples(columns: int, pairs: Sequence[tuple[int, ...]]) -> list[tu
     return list(found)[:MOST_GROWN]
 
 
-def preferred_tables(candidates: Candidates, columns: frozenset[int], tables: Sequence[frozenset[int]]) -> np.ndarray:
-    """Return whether each candidate contains one of the columns, or lies within one of the tables: ndarray of bool."""
-    sets = [frozenset(column for column, _ in table) for table in candidates.tables]
+def preferred_tables(listed: Sequence[Cells], columns: frozenset[int], tables: Sequence[frozenset[int]]) -> np.ndarray:
+    """Return whether each table contains one of the columns, or lies within one of the tables: ndarray of bool."""
+    sets = [frozenset([column for column, _ in table]) for table in listed]
     return np.array([bool(each & columns) or any(each <= table for table in tables) for each in sets], dtype=bool)
 
 

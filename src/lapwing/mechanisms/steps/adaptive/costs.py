@@ -12,16 +12,9 @@ from lapwing.mechanisms.steps.adaptive.candidates import (
     MOST_CELLS,
     MOST_TRIPLE_COLUMNS,
     rounded_down,
-    selection_epsilon,
 )
 from lapwing.mechanisms.steps.public_cells import is_refined
-from lapwing.mechanisms.steps.refined_columns import stage_questions
-from lapwing.release.certificate import Statement
-from lapwing.release.chosen_table import ChosenTable
 from lapwing.release.noise_law import NoiseLaw, calibrated, row_sensitivity
-from lapwing.release.planned import Planned
-from lapwing.release.questions import MarginalCounts
-from lapwing.release.select_worst import SelectWorst
 from lapwing.release.terms import Terms
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
@@ -51,6 +44,8 @@ FINE_NOISE = 0.04
 """Each pair is as fine then as moves no larger part."""
 
 MOST_PAIRS_AT_ONCE = 2_500
+
+_MOST_CLEAR = 0.95  # of all pairs
 
 BALANCE = 5.0
 """Signal of a typical table over the noise that is left of it, both as roots of squares: what a round should find."""
@@ -251,11 +246,11 @@ def coarse_cells(schema: Schema, resolutions: Sequence[int]) -> int:
     >>> coarse_cells(Schema.from_dict({"fields": fields}), (16, 4))
     4
     """
-    sides = [min(resolutions[-1], column.domain.values) + _reserved(column) for column in schema.columns]
+    sides = [min(resolutions[-1], column.domain.values) + reserved_groups(column) for column in schema.columns]
     return min(MOST_COARSE_CELLS, round(float(np.median(sides)) ** 2))
 
 
-def _reserved(column: Field) -> int:
+def reserved_groups(column: Field) -> int:
     """Return the groups beside those of regular values."""
     return column.domain.specials + int(column.domain.missing)
 
@@ -266,7 +261,7 @@ def _presence(
     """Return costs of a round of tables of what is missing or special; None where it drowns, too, or is empty."""
     most = min(PRESENCE_SHARE, 1 - Fraction(str(shares.one_way or 0)))
     selection = PRESENCE_SELECTION if shares.selection is None else Fraction(str(shares.selection))
-    groups = [2 + column.domain.specials for column in schema.columns if _reserved(column)]
+    groups = [2 + column.domain.specials for column in schema.columns if reserved_groups(column)]
     for largest in PRESENCE_GROUPS:
         columns = sum(size <= largest for size in groups)
         if columns < 2 or largest not in groups:
@@ -330,55 +325,13 @@ def table_law(cost: Budget, terms: Terms) -> NoiseLaw:
     return calibrated(row_sensitivity(terms.relation, terms.max_rows), cost)
 
 
-def planned_release(schema: Schema, costs: Costs, terms: Terms, resolutions: tuple[int, ...]) -> Planned:
-    """Return the questions of a release, and the noise of its tables.
-
-    Parameters
-    ----------
-    schema, terms
-        Of the release; the number of rows is public or expected.
-    costs : Costs
-        Of the release.
-    resolutions : tuple of int
-        Levels of the columns.
-    """
-    columns = len(schema.columns)
-    pairs = len(resolutions) * math.comb(columns, 2)
-    triples = math.comb(columns, 3) if columns <= MOST_TRIPLE_COLUMNS else 0
-    questions: list[MarginalCounts | SelectWorst | ChosenTable] = [*stage_questions(schema, costs.one_way_costs)]
-    if costs.table.amount:
-        select = SelectWorst(
-            columns=tuple(column.name for column in schema.columns),
-            levels=(),
-            candidates=(),
-            estimates=None,
-            penalties=None,
-            epsilon=selection_epsilon(costs.table * costs.selection),
-            notion=costs.table.notion,
-            candidate_count=pairs + triples,
-        )
-        measured = ChosenTable(costs.table - select.cost)
-        questions += ([select] * costs.tables + [measured] * costs.tables) * costs.rounds
-    return Planned(questions=tuple(questions), accuracy=_expected_noise(costs, terms))
+def share_at_once(rounds: int) -> Fraction:
+    """Return the part of what is left that all pairs get where they are asked at once."""
+    return Fraction(1, 2) if rounds > 1 else Fraction(1)
 
 
-def _expected_noise(costs: Costs, terms: Terms) -> tuple[Statement, ...]:
-    """Say how large the noise on a table is beside the rows."""
-    rows = max(1, terms.rows if terms.rows is not None else terms.expected_rows or 1)
-    chosen = [("a chosen table", costs.table)] if costs.table.amount else []
-    steps = [(what, cost * (1 - costs.selection)) for what, cost in chosen]
-    widest = max(costs.one_way_shares)
-    steps.append(("the widest one-way table", costs.one_way * (widest / sum(costs.one_way_shares))))
-    laws = [(what, table_law(cost, terms)) for what, cost in steps]
-    cells = min(TYPICAL_CELLS, costs.most_cells)
-    summary = Statement(
-        kind="expected error",
-        text=f"total variation distance that the noise of {laws[0][0]} with {cells} cells makes on its own at "
-        f"{rows} rows, before the fit takes most of it out; no bound is proved for the whole",
-        value=min(1.0, laws[0][1].mean_absolute * cells / (2 * rows)),
+def are_clear(coarsest: np.ndarray, rows: float, sd: float) -> bool:
+    """Return whether all pairs are asked at once: what noise of one unit puts into their coarsest tables is small."""
+    return coarsest.size <= MOST_PAIRS_AT_ONCE and bool(
+        np.mean(coarsest * sd / (2 * rows) <= CLEAR_NOISE) >= _MOST_CLEAR
     )
-    each = [
-        Statement(kind="expected noise", text=f"standard deviation of each count of {what}, in records", value=law.sd)
-        for what, law in laws
-    ]
-    return summary, *each

@@ -23,11 +23,11 @@ from lapwing.mechanisms.steps.adaptive.candidates import (
     triple_tables,
 )
 from lapwing.mechanisms.steps.adaptive.costs import (
-    CLEAR_NOISE,
     FINE_NOISE,
-    MOST_PAIRS_AT_ONCE,
     Costs,
+    are_clear,
     next_tables,
+    share_at_once,
     table_law,
 )
 from lapwing.mechanisms.steps.adaptive.fit import Fit, gain, measured, moved, with_measured
@@ -45,7 +45,7 @@ HAND_CELLS = 500_000
 """Cells of the candidates that are looked at together, where there are more than 30 columns."""
 
 _MOST_HANDS = 60
-_MOST_CLEAR = 0.95  # of all pairs, to be asked for at once
+_WANTED_WEIGHT = 4  # of pairs that matter more, where all are asked for at once
 _FREE = 3  # every third table of a round is chosen among all, also where some matter more
 
 
@@ -112,20 +112,24 @@ def _every_pair(asking: Asking, fit: Fit, pairs: Sequence[Cells], left: Budget) 
     """Return all pairs of columns, each as fine as its noise allows, where none would drown; otherwise nothing.
 
     They get half of what is left, as long as there are rounds to come: which tables are worth more is chosen then.
+    Those that matter more get four times as much as others.
     """
     levels = _by_columns(pairs)
-    if len(levels) > MOST_PAIRS_AT_ONCE:
+    weights = 1 + (_WANTED_WEIGHT - 1) * preferred_tables([each[0] for each in levels], *asking.wanted)
+    unit = rounded_down(left.amount * share_at_once(asking.costs.rounds) / int(weights.sum()))
+    sd = table_law(Budget(left.notion, unit), asking.curator.terms).sd
+    noise_of = [expected_noise(asking.columns, each, fit.zeros) for each in levels]
+    if not are_clear(np.array([noise[-1] for noise in noise_of]), fit.total, sd):
         return []
-    share = Fraction(1, 2) if asking.costs.rounds > 1 else Fraction(1)
-    cost = Budget(left.notion, rounded_down(left.amount * share / len(levels)))
-    sd = table_law(cost, asking.curator.terms).sd
-    moved_rows = [expected_noise(asking.columns, each, fit.zeros) * sd / (2 * fit.total) for each in levels]
-    if np.mean([noise[-1] <= CLEAR_NOISE for noise in moved_rows]) < _MOST_CLEAR:
-        return []
-    return [
-        _Chosen(each[min(int(np.count_nonzero(noise > FINE_NOISE)), len(each) - 1)], cost, cost.amount)
+    moved_rows = [noise * sd / (2 * fit.total) for noise in noise_of]
+    tables = [
+        each[min(int(np.count_nonzero(noise > FINE_NOISE)), len(each) - 1)]
         for each, noise in zip(levels, moved_rows, strict=True)
     ]
+    costs = [Budget(left.notion, unit * int(weight)) for weight in weights]
+    if asking.costs.rounds == 1:
+        costs[-1] = Budget(left.notion, left.amount - unit * int(weights[:-1].sum()))
+    return [_Chosen(table, cost, cost.amount) for table, cost in zip(tables, costs, strict=True)]
 
 
 def _dealt(fit: Fit, tables: Sequence[Cells], rng: np.random.Generator) -> list[Candidates]:
@@ -185,7 +189,7 @@ class _Hand:
         numbers = {each: number for number, each in enumerate(dict.fromkeys(columns))}
         self._set = np.array([numbers[each] for each in columns])
         self._members = np.array([_pairs_of(each) for each in columns])
-        self._is_wanted = preferred_tables(candidates, *asking.wanted)
+        self._is_wanted = preferred_tables(candidates.tables, *asking.wanted)
         self._is_new = np.ones(len(numbers), dtype=bool)
         self.sets, self.chosen = len(numbers), 0
 
