@@ -181,7 +181,8 @@ def test_adaptive_passes_over_the_rows_a_few_times_whatever_the_rounds():
         answers.run(curator, SCHEMA, Budget.zcdp(100), np.random.default_rng(5))
         passes.append(len(source.passes))
 
-    assert passes[0] == passes[1] <= 6
+    # Tables of three columns compete from the third round on.
+    assert passes[0] + 1 == passes[1] <= 6
 
 
 def test_ten_thousand_candidates_are_built_in_milliseconds():
