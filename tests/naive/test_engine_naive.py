@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from lapwing.engine.particles import fitted, heated, independent, swept
+from lapwing.engine import particles
+from lapwing.engine.particles import explained, fitted, heated, independent, swept
 from lapwing.engine.tables import DEAD, Axis, Factor, cells_of, table_shape
 
 
@@ -189,3 +190,80 @@ def test_fixed_columns_stay_and_a_seed_is_a_seed():
     assert (moved[0] == moved[1]).all()
     assert (moved[0][1] == groups[1]).all()
     assert (moved[0][0] != groups[0]).any()
+
+
+# ------------------------------------------------------------------------------------------------------ fresh rows
+
+
+def naive_unexpected(axes, groups, factors, thetas):
+    """Return particles in each cell, less what each of their columns lets expect there given the others."""
+    found = [np.zeros(theta.size) for theta in thetas]
+    for i, (column, axis_) in itertools.product(range(groups.shape[1]), enumerate(axes)):
+        tried = np.repeat(groups[:, i : i + 1], axis_.base.size, axis=1)
+        tried[column] = np.arange(axis_.base.size)
+        with_column = [at for at, factor in enumerate(factors) if any(each == column for each, _ in factor.table)]
+        logits = np.log(axis_.base)
+        for at in with_column:
+            logits = logits + thetas[at][cells_of(axes, tried, factors[at].table)]
+        law = np.exp(logits - logits.max())
+        for at in with_column:
+            found[at][cells_of(axes, groups[:, i : i + 1], factors[at].table)] += 1
+            np.subtract.at(found[at], cells_of(axes, tried, factors[at].table), law / law.sum())
+    return found
+
+
+def naive_explained(axes, groups, factors, steps):
+    """Go up the pseudo-likelihood, one step for each part of the particles."""
+    thetas, means = [factor.theta for factor in factors], [0.0 for _ in factors]
+    edges = np.linspace(0, groups.shape[1], steps + 1).astype(int)
+    for turn, (start, stop) in enumerate(itertools.pairwise(edges)):
+        gradients = naive_unexpected(axes, groups[:, start:stop], factors, thetas)
+        for at, factor in enumerate(factors):
+            if factor.target is None:
+                continue
+            columns = [column for column, _ in factor.table]
+            tables = max(sum(c == column for f in factors for c, _ in f.table) for column in columns)
+            counts = np.bincount(cells_of(axes, groups, factor.table), minlength=factor.theta.size)
+            thetas[at] = thetas[at] + 1 / tables * gradients[at] / (len(columns) * counts / steps + 2)
+        if turn >= steps // 2:
+            means = [mean + theta / (steps - steps // 2) for mean, theta in zip(means, thetas, strict=True)]
+    return means
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_theta_for_fresh_rows_is_that_of_the_slow_ascent(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    monkeypatch.setattr(particles, "ASCENT", 4)
+    factors = factors_of(rng, TABLES, 100.0, fixed=(2,))
+    groups = independent(AXES, 48, rng)
+
+    found = explained(AXES, groups, factors)
+
+    for factor, theta in zip(found, naive_explained(AXES, groups, factors, 4), strict=True):
+        np.testing.assert_allclose(factor.theta, theta, rtol=1e-4, atol=1e-4)
+    assert found[2].theta is factors[2].theta
+
+
+def test_tables_of_fresh_rows_are_those_of_the_particles():
+    # Thousands of exact counts: theta of `fitted` then jumps by 2 with a single particle.
+    rng = np.random.default_rng(8)
+    axes = [axis([3, 2, 1, 1]), axis([1, 1, 1]), axis([2, 1, 1, 1, 1])]
+    law = rng.dirichlet(np.full(60, 0.5)).reshape(4, 3, 5)
+    tables = [((0, 0), (1, 0)), ((1, 0), (2, 0)), ((0, 0), (2, 0))]
+    targets = [law.sum(axis=axis_).reshape(-1) * 9000 for axis_ in (2, 0, 1)]
+    asked = [
+        Factor(table=table, theta=np.zeros(target.size), target=target, ridge=0.0)
+        for table, target in zip(tables, targets, strict=True)
+    ]
+    groups, factors = fitted(axes, independent(axes, 9000, rng), asked, 9000.0, rng, pulls=heated())
+
+    def error(parts):
+        fresh = swept(axes, independent(axes, 90_000, rng), parts, rng, sweeps=20)
+        gaps = [
+            np.abs(np.bincount(cells_of(axes, fresh, table), minlength=target.size) / 10 - target).sum() / 2 / 9000
+            for table, target in zip(tables, targets, strict=True)
+        ]
+        return np.mean(gaps)
+
+    assert error(explained(axes, groups, factors)) < 0.03
+    assert error(factors) > 0.3

@@ -4,6 +4,7 @@ import sys
 import warnings
 from pathlib import Path
 
+import polars as pl
 import pytest
 import typer
 
@@ -163,6 +164,23 @@ def test_help_loads_no_table_library():
     assert "typer" in done.stdout
     assert "numpy" not in done.stdout
     assert "polars" not in done.stdout
+    assert "numba" not in done.stdout
+
+
+def test_rows_and_answers_of_a_saved_model_need_no_compiler(tmp_path):
+    schema = {"fields": [{"name": name, "type": "boolean"} for name in "abc"]}
+    rows = pl.DataFrame({name: [True, False] * 200 for name in "abc"})
+    lw.synthesize(rows, schema, epsilon=5, mechanism=lw.Adaptive(particles=64, rounds=2)).save(tmp_path / "m.lapwing")
+    code = (
+        "import sys; from lapwing.cli.main import execute\n"
+        "assert execute(['sample', 'm.lapwing', '--rows', '9', '-o', 'out.csv']) == 0\n"
+        "assert execute(['query', 'm.lapwing', '--column', 'a']) == 0\n"
+        "print('numba' in sys.modules)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+
+    assert done.stdout.splitlines()[-1] == "False"
 
 
 @pytest.mark.parametrize("is_buffered", [True, False])

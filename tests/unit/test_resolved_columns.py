@@ -1,13 +1,14 @@
 """Columns at several resolutions, for every kind of field."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from helpers.resolved import FIELDS, SIZES, answer_of, column_of, dense_laws
 from lapwing.mechanisms.steps.public_cells import one_way_grouping
-from lapwing.mechanisms.steps.resolved_columns import OneWayTable, resolved_column
+from lapwing.mechanisms.steps.resolved_columns import OneWayTable, one_way_table, resolved_column
 from lapwing.schema.groupings import Grouping
 
 EVERY_FIELD = pytest.mark.parametrize("field", FIELDS.values(), ids=FIELDS.keys())
@@ -112,6 +113,22 @@ def test_every_value_keeps_some_mass_and_the_masses_are_records(field, how) -> N
     assert total * (1 - 1e-9) <= column.axis.base.sum() <= 1.01 * total
     law = dense_laws(column.base, run_edges(column))[0]
     assert (law[:values] > 0).all()
+
+
+def test_a_special_or_missing_state_within_two_deviations_of_noise_has_no_rows() -> None:
+    field = FIELDS["integer, special and missing"]
+    answer = answer_of(field, sd=5.0)
+    states = field.domain.specials + 1
+    counts = answer.counts.copy()
+    first = answer.question.groupings[0].regular
+    counts[first : first + states] = [9, 11, *[10] * (states - 2)]
+
+    column = resolved_column(one_way_table([replace(answer, counts=counts)]), field, 5000.0, SIZES)
+
+    assert states >= 3
+    assert column.axis.base[-states] == 0
+    assert (column.axis.base[-states + 1 :] > 0).all()
+    assert (dense_laws(column.base, run_edges(column))[0][-states:] > 0).tolist() == [False, *[True] * (states - 1)]
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -56,7 +56,7 @@ class Adaptive:
     Parameters
     ----------
     one_way_share : float or None, default None
-        Least part of the budget for the one-way tables, 0.001 to 0.999: by default 0.2, or 0.3 under pure ε. Where the
+        Least part of the budget for the one-way tables, 0.001 to 0.999: by default 0.25, or 0.3 under pure ε. Where the
         number of rows (public, expected, or bought with 2 % of the budget) shows that tables of two columns would drown
         in noise, they get more, up to all of it; then up to a quarter buys tables which tell only what is missing or
         special in two columns, if these would not drown.
@@ -65,17 +65,19 @@ class Adaptive:
         or 0.15 under pure ε, and 0.4 for tables of what is missing together (see ``one_way_share``).
     resolutions : tuple of int or None, default None
         Most groups of a column at each level, 2 to 64, decreasing to at most 16, at most 6 levels: by default
-        (32, 16, 8, 4), and (16, 8, 4) for more than 30 columns. Missing and special values are groups of their own
-        beside them. Pairs compete at every level, triples at the last.
+        (32, 16, 8, 4), (16, 8, 4) for more than 30 columns, (6,) for more than 200. Missing and special values are
+        groups of their own beside them. Pairs compete at every level, triples at the last, and few of them one finer.
     particles : int or None, default None
-        Particles between rounds, 16 to 400,000: by default 20,000. At the end there is one for each record, if that is
-        more, three times.
+        Particles between rounds, 16 to 400,000: by default 20,000, fewer for more than 100 columns, at least 5,000. At
+        the end there is one for each record, if that is more, three times.
     rounds : int or None, default None
-        How often the model is fitted, 1 to 1000: 6, or 4 under pure ε. Each round chooses about as many tables as there
-        are columns.
+        How often tables are chosen and the model is fitted, 1 to 1000: 5, or 4 under pure ε; 3 for more than 200
+        columns. The first round asks for all pairs where their noise is small; otherwise it chooses about as many
+        tables as there are columns. Later ones choose more where the last tables told much beside their noise.
     workload : tuple of str or of tuples of str, default ()
         Columns, or tables given by their columns, that matter more: for two tables of three only those that contain
-        such a column, or lie within such a table, compete. The schema's survey weight is such a column by itself.
+        such a column, or lie within such a table, compete; where all pairs are asked for at once these get four times
+        as much. The schema's survey weight is such a column by itself.
     target : str or None, default None
         A column whose dependence on the others matters most; the same as this column in ``workload``.
 
