@@ -22,9 +22,9 @@ from lapwing.api.release import Release
 from lapwing.evaluate.downstream import trained_auc
 from lapwing.evaluate.reference_rows import bootstrap_rows
 from lapwing.evaluate.variation import choose_tables, compare_tables
-from lapwing.mechanisms import adaptive
 from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.independent import Independent
+from lapwing.mechanisms.steps.adaptive import costs, rounds
 from lapwing.sample import rows as sampling
 from lapwing.schema.schemas import Schema
 from lapwing.table.source import code_table
@@ -53,9 +53,9 @@ def main() -> None:
 def patch(names: list[str]) -> None:
     """Switch parts off that have no setting, in this process only."""
     if "as many tables in each round" in names:
-        adaptive.next_tables = lambda tables, gain, columns: tables
+        rounds.next_tables = lambda tables, *_: tables
     if "not all pairs at once" in names:
-        adaptive.MOST_PAIRS_AT_ONCE = 0
+        costs.MOST_PAIRS_AT_ONCE = 0
     if "systematic rows" in names:
         sampling.chosen_rows = lambda *_: None
 
