@@ -2,16 +2,17 @@
 
 import io
 import json
+import math
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from lapwing.mechanisms.steps.adaptive_costs import winners_of
 
 from helpers.hostile import good_entries, zipped
 from lapwing.errors import DataError, ParameterError
 from lapwing.mechanisms.adaptive import Adaptive
+from lapwing.mechanisms.steps.adaptive.costs import MOST_PAIRS_AT_ONCE, most_tables
 from lapwing.release.files import MOST_TABLES, MOST_TABLES_PER_COLUMN, load_release
 from lapwing.schema.public_tables import MOST_TABLES as PUBLIC_TABLES
 from lapwing.schema.rule_reading import MOST_RULES
@@ -59,6 +60,10 @@ def test_no_release_of_adaptive_has_more_tables_than_a_model_file_may():
     with pytest.raises(ParameterError):
         Adaptive(rounds=1001)
     for columns in (1, 3, 19, 30, 31, 40, 100, 999, 10_000):
-        measured = 2 * columns + 1000 * winners_of(columns)
+        pairs = math.comb(columns, 2)
+        candidates = 6 * pairs + 2 * math.comb(columns, 3)
+        for rounds in (1, 5, 100, 1000):
+            chosen = min(candidates, rounds * most_tables(columns, rounds) + (pairs <= MOST_PAIRS_AT_ONCE) * pairs)
+            measured = columns + chosen
 
-        assert measured + MOST_RULES + PUBLIC_TABLES <= MOST_TABLES + columns * MOST_TABLES_PER_COLUMN
+            assert measured + MOST_RULES + PUBLIC_TABLES <= MOST_TABLES + columns * MOST_TABLES_PER_COLUMN

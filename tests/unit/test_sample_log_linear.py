@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from lapwing.numerics.log_linear import Axis, Factor
 
 from helpers.log_linear import drawn, model_at, random_part
 from helpers.models import allowed, small_schema
 from helpers.saved import small_saved
 from lapwing.api.release import Release
+from lapwing.engine.tables import Axis
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.numerics import gibbs
 from lapwing.release.laws import Laws, point_laws, uniform_law
 from lapwing.release.model import Bernoulli, Indexed, LogLinear, ReleasedModel, Spans, narrow
 from lapwing.sample import row_choice
@@ -199,19 +198,6 @@ def test_columns_with_too_many_groups_are_refused():
 
     with pytest.raises(CapacityError, match="5000 groups of column 'atom'"):
         drawn(model, schema, 6000, 0)
-
-
-@pytest.mark.parametrize("entries", [1, 100, 2**22])
-def test_how_many_particles_are_swept_at_a_time_changes_no_draw(entries: int, monkeypatch: pytest.MonkeyPatch):
-    rng = np.random.default_rng(1)
-    axes = [Axis(np.full(size, 1 / size), (np.arange(size),)) for size in (3, 4)]
-    factor = Factor(table=((0, 0), (1, 0)), target=np.zeros(12), sd=0.0, theta=rng.normal(size=12))
-    groups = rng.integers(0, 3, (2, 500)).astype(np.uint8)
-    expected = gibbs.swept(axes, groups, [factor], np.random.default_rng(2))
-
-    monkeypatch.setattr(gibbs, "_BLOCK_ENTRIES", entries)
-
-    assert np.array_equal(gibbs.swept(axes, groups, [factor], np.random.default_rng(2)), expected)
 
 
 def test_a_law_lies_in_a_group_only_where_all_its_pieces_do():

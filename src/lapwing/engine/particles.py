@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,9 @@ REST = 3
 
 ASCENT = 100
 """Steps up the pseudo-likelihood."""
+
+LEAST_EFFECT = 0.1
+"""A table says of its cells at least so much beyond its margins: typical effects on their logarithms."""
 
 _COLDEST = 1e-3
 _LEAST_CURVATURE = 2.0  # in particles: no cell has so few that its effect is unbounded
@@ -57,6 +61,33 @@ def heated(sweeps: int = HEAT, rest: int = REST, *, start: float = _COLDEST) -> 
     """
     shares = [start ** (1 - step / (sweeps - 1)) for step in range(sweeps)] if sweeps > 1 else []
     return (*shares, *[1.0] * rest)
+
+
+def ridge_of(axes: Sequence[Axis], table: Cells, counts: np.ndarray, sd: float) -> float:
+    """Return the ridge that the noise and the signal of a table of two columns or more ask for.
+
+    Parameters
+    ----------
+    axes : sequence of Axis
+        One per column; masses in records.
+    table : tuple of (int, int)
+        Columns and levels.
+    counts : ndarray of float64, shape (cells,)
+        Noisy counts.
+    sd : float
+        Standard deviation of their noise.
+
+    Notes
+    -----
+    Effects on the logarithms of cells with mean square ``t`` move a cell of N records by about ``t**0.5 N``; where they
+    are normal, the likeliest ones have theta = (t N / sd**2) (target - count). One ridge for all cells has the mean of
+    N over records; so it is ``sd**2`` records over the sum of squares that noise does not explain.
+    """
+    margins = [np.bincount(axes[at].levels[level], axes[at].base, axes[at].sizes[level]) for at, level in table]
+    records = float(margins[0].sum())
+    expected = reduce(np.multiply.outer, margins).reshape(-1) / records ** (len(margins) - 1)
+    signal = float(np.square(counts - expected).sum()) - counts.size * sd**2
+    return sd**2 * records / max(signal, LEAST_EFFECT**2 * float(np.square(expected).sum()))
 
 
 def fitted(

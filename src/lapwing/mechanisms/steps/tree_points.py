@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from lapwing.budget.budget import Budget
-from lapwing.engine.particles import fitted, heated, independent
+from lapwing.engine.particles import fitted, heated, independent, ridge_of
 from lapwing.engine.tables import Axis, Factor
 from lapwing.mechanisms.steps.one_way import one_way_questions, pooled_total
 from lapwing.mechanisms.steps.public_cells import is_refined, one_way_grouping, public_cells
@@ -26,8 +26,8 @@ FINE_CELLS: Final = 128
 PAIR_GROUPS: Final = 8
 """About how many groups an ordered column has in pairs."""
 
-RIDGE: Final = 1.5
-"""Ridge of a pair, in standard deviations of its noise; a fifth of that for a column by itself."""
+ONE_WAY_RIDGE: Final = 0.3
+"""Ridge of a column by itself, in standard deviations of its noise."""
 
 FLOOR: Final = 0.3
 """Counts that a group has at least, so that nothing becomes impossible because of noise."""
@@ -63,7 +63,7 @@ def tree_points(
     alone, pairs = answers[: len(schema.columns)], answers[len(schema.columns) :]
     total = max(1.0, pooled_total(alone, curator.terms.rows))
     axes = [_axis(field, answer, total) for field, answer in zip(schema.columns, alone, strict=True)]
-    factors = [*_one_way(axes, alone, total), *_pairs(schema, pairs)]
+    factors = [*_one_way(axes, alone, total), *_pairs(schema, axes, pairs, total)]
     groups, _ = fitted(axes, independent(axes, count, rng), factors, total, rng, pulls=heated())
     laws = {}
     for place, (field, grouping) in enumerate(fine_groupings(schema).items()):
@@ -129,13 +129,13 @@ def _one_way(axes: Sequence[Axis], alone: Sequence[NoisyCounts], total: float) -
     for place, (axis, answer) in enumerate(zip(axes, alone, strict=True)):
         target = np.bincount(axis.levels[1], axis.base * (total / axis.base.sum()), axis.sizes[1])
         spread = (axis.base.size / target.size) ** 0.5
-        ridge = RIDGE / 5 * answer.noise.sd * spread
+        ridge = ONE_WAY_RIDGE * answer.noise.sd * spread
         found.append(Factor(table=((place, 1),), theta=np.zeros(target.size), target=target, ridge=ridge))
     return found
 
 
-def _pairs(schema: Schema, pairs: Sequence[NoisyCounts]) -> list[Factor]:
-    """Return the pairs without misfits, which no point has."""
+def _pairs(schema: Schema, axes: Sequence[Axis], pairs: Sequence[NoisyCounts], total: float) -> list[Factor]:
+    """Return the pairs that noise alone does not explain, without misfits, which no point has."""
     places = {field.name: place for place, field in enumerate(schema.columns)}
     found = []
     for answer in pairs:
@@ -144,12 +144,11 @@ def _pairs(schema: Schema, pairs: Sequence[NoisyCounts]) -> list[Factor]:
         for axis, place in enumerate((one, other)):
             if not schema.columns[place].domain.missing:
                 counts = np.delete(counts, -1, axis=axis)
-        found.append(
-            Factor(
-                table=((one, 1), (other, 1)),
-                theta=np.zeros(counts.size),
-                target=counts.ravel().astype(np.float64),
-                ridge=RIDGE * answer.noise.sd,
-            )
-        )
+        table, target = ((one, 1), (other, 1)), counts.ravel().astype(np.float64)
+        joint = project_to_simplex(target, total).reshape(counts.shape)
+        product = np.outer(joint.sum(axis=1), joint.sum(axis=0)) / total
+        if np.abs(joint - product).sum() <= counts.size * answer.noise.mean_absolute:
+            continue
+        ridge = ridge_of(axes, table, target, answer.noise.sd)
+        found.append(Factor(table=table, theta=np.zeros(target.size), target=target, ridge=ridge))
     return found

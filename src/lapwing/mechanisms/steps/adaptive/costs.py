@@ -54,6 +54,7 @@ MOST_TABLES = 150
 """Most tables of a round, or one per column."""
 
 _LEAST_CHOSEN = 3
+_MOST_IN_ALL = 2_000
 _MOST_CHANGE = 3.0
 
 PARTICLES = 20_000
@@ -155,7 +156,7 @@ def costs_of(schema: Schema, budget: Budget, shares: Shares) -> Costs:
     selection = SELECTION_SHARE[budget.notion] if shares.selection is None else shares.selection
     share = Fraction(str(one_way)) if columns > 1 else Fraction(1)
     rounds = shares.rounds or (WIDE_ROUNDS if columns >= WIDE else ROUNDS[budget.notion])
-    tables = tables_of(columns)
+    tables = min(tables_of(columns), most_tables(columns, rounds))
     return Costs(
         columns=columns,
         one_way=budget * share,
@@ -189,7 +190,18 @@ def particles_of(columns: int) -> int:
     return min(PARTICLES, max(PARTICLES // 4, 100 * PARTICLES // columns))
 
 
-def next_tables(tables: int, gain: float, columns: int) -> int:
+def most_tables(columns: int, rounds: int) -> int:
+    """Return how many tables a round chooses at most: a model file holds some thousand.
+
+    Examples
+    --------
+    >>> most_tables(15, 5), most_tables(500, 3), most_tables(15, 1000)
+    (150, 500, 3)
+    """
+    return max(_LEAST_CHOSEN, min(max(MOST_TABLES, columns), _MOST_IN_ALL // rounds))
+
+
+def next_tables(tables: int, gain: float, most: int) -> int:
     """Return how many tables the next round chooses: more, each with more noise, where the last ones told much.
 
     Where k tables share a budget, noise grows like the root of k, so that their error together is least where the last
@@ -201,16 +213,16 @@ def next_tables(tables: int, gain: float, columns: int) -> int:
         Of the last round.
     gain : float
         What they told, typically, over the noise that is left of it.
-    columns : int
-        Of the release.
+    most : int
+        As `most_tables` gives it.
 
     Examples
     --------
-    >>> next_tables(14, 5.0, 14), next_tables(14, 80.0, 14), next_tables(14, 1.0, 14)
+    >>> next_tables(14, 5.0, 150), next_tables(14, 80.0, 150), next_tables(14, 1.0, 150)
     (14, 42, 5)
     """
     change = min(_MOST_CHANGE, max(1 / _MOST_CHANGE, math.pow(gain / BALANCE, 2 / 3)))
-    return min(max(_LEAST_CHOSEN, round(tables * change)), max(MOST_TABLES, columns))
+    return min(max(_LEAST_CHOSEN, round(tables * change)), most)
 
 
 def divided(schema: Schema, budget: Budget, rows: float, terms: Terms, shares: Shares) -> Costs:

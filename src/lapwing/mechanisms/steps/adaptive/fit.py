@@ -3,13 +3,12 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 
 import numpy as np
 
 from lapwing.engine.hard_zeros import HardZeros, alive_cells
 from lapwing.engine.joined import Joined, joined, on_axes
-from lapwing.engine.particles import explained, fitted, heated, independent
+from lapwing.engine.particles import explained, fitted, heated, independent, ridge_of
 from lapwing.engine.tables import Axis, Cells, Factor, counted, table_shape
 from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn, with_masses
 from lapwing.release.model import Indexed, LogLinear, ReleasedModel, narrow
@@ -18,15 +17,13 @@ from lapwing.release.questions import NoisyCounts
 PULL = 0.7
 """Pull of a measured table, beside what its signal asks for."""
 
-LEAST_EFFECT = 0.1
-"""A table says of its cells at least so much beyond its margins: typical effects on their logarithms."""
-
 ONE_WAY_RIDGE = 0.3
-"""The same of a column by itself, which all tables tell of together."""
+"""Ridge of a column by itself, which all tables tell of together, in standard deviations of its noise."""
 
 SNAPSHOTS = 3
 """The released particles are those of so many sweeps: where they happen to stand matters less then."""
 
+_SURE_SD = 1e-3  # of a public table without one
 _LEAST_SD = 0.3  # of a column's counts, in records: rounding is no smaller
 
 
@@ -243,19 +240,8 @@ def fit_as_model(fit: Fit, rows: int) -> ReleasedModel:
 
 
 def _factor(each: Measured, axes: Sequence[Axis]) -> Factor:
-    """Return a measured table with the ridge that its noise and its signal ask for.
-
-    Effects on the logarithms of cells with mean square ``t`` move a cell of N records by about ``t**0.5 N``; where they
-    are normal, the likeliest ones have theta = (t N / sd**2) (target - count). One ridge for all cells has the mean of
-    N over records; so it is ``sd**2`` records over the sum of squares that noise does not explain.
-    """
-    margins = [np.bincount(axes[at].levels[level], axes[at].base, axes[at].sizes[level]) for at, level in each.table]
-    records = margins[0].sum()
-    expected = reduce(np.multiply.outer, margins).reshape(-1) / records ** (len(margins) - 1)
-    squares = float(np.square(expected).sum())
-    signal = float(np.square(each.counts - expected).sum()) - each.counts.size * each.sd**2
-    signal = max(signal, LEAST_EFFECT**2 * squares)
-    ridge = each.sd**2 * records / signal / PULL
+    """Return a measured table with the ridge that its noise and its signal ask for."""
+    ridge = ridge_of(axes, each.table, each.counts, each.sd) / PULL
     return Factor(table=each.table, theta=np.zeros(each.counts.size), target=each.counts, ridge=ridge)
 
 
@@ -296,6 +282,12 @@ def _pooled(fit: Fit, place: int) -> np.ndarray:
                 shape = table_shape(fit.axes, each.table)
                 margin = each.counts.reshape(shape).sum(axis=tuple(axis for axis in range(len(shape)) if axis != at))
                 told.setdefault(level, []).append((margin, max(each.sd, _LEAST_SD) ** 2 * each.counts.size / shape[at]))
+    for factor in fit.given:
+        for at, (other, level) in enumerate(factor.table):
+            if other == place and factor.target is not None:
+                shape = table_shape(fit.axes, factor.table)
+                margin = factor.target.reshape(shape).sum(axis=tuple(axis for axis in range(len(shape)) if axis != at))
+                told.setdefault(level, []).append((margin, max(factor.ridge, _SURE_SD) ** 2 * margin.size))
     for level in sorted(told):
         precision = sum(1 / each for _, each in told[level])
         mean = np.sum([margin / each for margin, each in told[level]], axis=0) / precision

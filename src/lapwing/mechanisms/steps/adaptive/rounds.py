@@ -26,6 +26,7 @@ from lapwing.mechanisms.steps.adaptive.costs import (
     FINE_NOISE,
     Costs,
     are_clear,
+    most_tables,
     next_tables,
     share_at_once,
     table_law,
@@ -97,7 +98,7 @@ def rounds(asking: Asking, fit: Fit, left: Budget, rng: np.random.Generator) -> 
         left = Budget(left.notion, left.amount - sum((each.spent for each in chosen), Fraction(0)))
         answers = asking.curator.ask(*(measurement(asking.columns, each.table, each.cost) for each in chosen))
         new = [measured(fit, each.table, answer) for each, answer in zip(chosen, answers, strict=True)]
-        tables = next_tables(tables, gain(fit, new), len(asking.columns))
+        tables = next_tables(tables, gain(fit, new), most_tables(len(asking.columns), costs.rounds))
         fit = with_measured(fit, new)
     return fit
 
