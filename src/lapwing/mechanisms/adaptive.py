@@ -157,7 +157,7 @@ class Adaptive:
         return cls(particles=64, rounds=2, resolutions=(3, 2))
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
-        """Return weighted particles, spending ``budget``.
+        """Return particles of equal weight, spending ``budget``.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class Adaptive:
         return (Statement(kind="states without rows", text=text, value=float(absent)),) if absent else ()
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
-        """Return what `run` would ask when nothing is annealed, and the noise of its tables.
+        """Return about what `run` would ask, and the noise of its tables.
 
         Parameters
         ----------

@@ -49,8 +49,8 @@ class ExactTables:
     >>> flag = identity(Domain(1, 0, True, False, False))
     >>> tables = ExactTables(Rows())
     >>> (cells,) = tables.cells([(("flag",), ((flag,),), (((0, 0),),))])
-    >>> cells.tolist(), tables.count([(("flag", flag),)])[0].tolist()
     a pass over the rows
+    >>> cells.tolist(), tables.count([(("flag", flag),)])[0].tolist()
     ([2, 1], [2, 1])
     """
 
