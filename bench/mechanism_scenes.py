@@ -1,6 +1,6 @@
 """What each mechanism does, as a chart of a real run on a small invented table: a function for each page."""
 
-from itertools import combinations
+from itertools import combinations, groupby
 from typing import Any
 
 import altair as alt
@@ -396,14 +396,19 @@ def anonymous() -> alt.TopLevelMixin:
 def adaptive() -> alt.TopLevelMixin:
     """Show which tables were measured, in their order, and how strongly pairs hang together in table and release."""
     frame, schema = _people(20_000)
-    release = lw.synthesize(frame, schema, epsilon=1, expected_rows=20_000, mechanism=lw.Adaptive(rounds=12), seed=1)
+    release = lw.synthesize(frame, schema, epsilon=1, expected_rows=20_000, mechanism=lw.Adaptive(), seed=1)
     names = frame.columns
-    asked = [answer.question.columns for answer in release.noisy if isinstance(answer, NoisyCounts)]
-    tables = [columns for columns in asked if len(columns) > 1]
-    tree = len(names) - 1
+    batches = [
+        [answer.question.columns for answer in batch if len(answer.question.columns) > 1]
+        for kind, batch in groupby(release.noisy, type)
+        if kind is NoisyCounts
+    ]
+    rounds = [batch for batch in batches if batch]
+    tables = [columns for batch in rounds for columns in batch]
+    kinds = ["first round" if number == 0 else "later rounds" for number, batch in enumerate(rounds) for _ in batch]
     lines = [
-        {"order": place + 1, "column": name, "kind": "tree" if place < tree else "rounds", "first": columns[0]}
-        for place, columns in enumerate(tables)
+        {"order": place + 1, "column": name, "kind": kind, "first": columns[0]}
+        for place, (columns, kind) in enumerate(zip(tables, kinds, strict=True))
         for name in columns
     ]
     vertical = alt.Y("column:N", sort=names, title=None, axis=alt.Axis(grid=True))
@@ -411,7 +416,7 @@ def adaptive() -> alt.TopLevelMixin:
     base = data(lines).encode(
         color=alt.Color(
             "kind:N",
-            sort=["tree", "rounds"],
+            sort=["first round", "later rounds"],
             scale=alt.Scale(range=["#5b6670", OUT]),
             legend=alt.Legend(title=None, orient="top"),
         )
