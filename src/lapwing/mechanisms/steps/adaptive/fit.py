@@ -194,7 +194,7 @@ def moved(fit: Fit, rng: np.random.Generator, *, pulls: Sequence[float], size: i
 
 def finished(fit: Fit, rng: np.random.Generator, *, size: int) -> Fit:
     """Return the model with the particles of several sweeps, and the mean of their theta."""
-    fits = [moved(fit, rng, pulls=heated(3, 2, start=0.1), size=size)]
+    fits = [moved(fit, rng, pulls=heated(2, 1, start=0.3), size=size)]
     for _ in range(SNAPSHOTS - 1):
         fits.append(moved(fits[-1], rng, pulls=(1.0,)))
     thetas = zip(*([factor.theta for factor in each.factors] for each in fits), strict=True)

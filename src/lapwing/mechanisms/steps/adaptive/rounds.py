@@ -87,7 +87,7 @@ def rounds(asking: Asking, fit: Fit, left: Budget, rng: np.random.Generator) -> 
     pairs = pair_tables(asking.columns, costs.most_cells)
     for number in range(costs.rounds if left.amount and pairs else 0):
         if number:
-            fit = moved(fit, rng, pulls=heated(3, 1, start=0.1) if number > 1 else heated(rest=1))
+            fit = moved(fit, rng, pulls=heated(2, 1, start=0.2) if number > 1 else heated(rest=1))
         chosen = _every_pair(asking, fit, pairs, left) if not number else []
         if not chosen:
             is_late = number >= PAIRS_FIRST or costs.rounds <= PAIRS_FIRST
