@@ -255,7 +255,7 @@ def test_tables_of_fresh_rows_are_those_of_the_particles():
         Factor(table=table, theta=np.zeros(target.size), target=target, ridge=0.0)
         for table, target in zip(tables, targets, strict=True)
     ]
-    groups, factors = fitted(axes, independent(axes, 9000, rng), asked, 9000.0, rng, pulls=heated())
+    groups, factors = fitted(axes, independent(axes, 9000, rng), asked, 9000.0, rng, pulls=heated(12, 3))
 
     def error(parts):
         fresh = swept(axes, independent(axes, 90_000, rng), parts, rng, sweeps=20)
