@@ -109,13 +109,11 @@ def test_leading_values_are_the_largest_that_stand_out(counts: np.ndarray, sd: f
 
     assert is_without_gaps(group)
     assert group.max() < max(groups, 1)
-    if counts.size <= groups:
-        assert group.tolist() == list(range(counts.size))
-        return
-    leaders = np.flatnonzero(group < group.max())
-    others = np.flatnonzero(group == group.max())
-    assert leaders.size == min(groups - 1, int((counts > 3 * sd).sum()))
-    assert counts[leaders].min(initial=10**6) >= counts[others].max()
+    alone = min(groups - 1, int((counts > 3 * sd).sum()))
+    leaders, others = np.flatnonzero(group < alone), np.flatnonzero(group >= alone)
+    assert leaders.size == alone
+    assert group.max() == alone - int(alone == counts.size)
+    assert counts[leaders].min(initial=10**6) >= counts[others].max(initial=-(10**6))
     assert np.diff(counts[leaders[np.argsort(group[leaders])]]).max(initial=0) <= 0
 
 

@@ -216,6 +216,38 @@ def test_no_two_columns_are_together_twice_in_a_round():
     assert len(set(together)) == len(together)
 
 
+def test_the_tables_of_a_single_round_span_all_columns_before_they_repeat():
+    names = [f"c{number}" for number in range(8)]
+    flag = np.random.default_rng(1).random(3000) < 0.5
+    copies = pl.DataFrame({name: flag if at < 6 else ~flag for at, name in enumerate(names)})
+
+    _, answers = run(Adaptive(particles=400, rounds=1), copies, schema_of(*({**FLAG, "name": name} for name in names)))
+
+    tied = {name: {name} for name in names}
+    for columns in asked_tables(answers):
+        parts = [tied[name] for name in columns]
+        if len(set(map(id, parts))) < len(parts):
+            break
+        tied |= dict.fromkeys(set().union(*parts), set().union(*parts))
+    assert tied[names[0]] == set(names)
+
+
+def test_categories_that_tell_another_column_do_so_one_by_one():
+    values = np.random.default_rng(1).integers(0, 100, 30_000)
+    kinds, groups = [f"k{value:02}" for value in range(100)], np.random.default_rng(2).integers(0, 5, 100)
+    data = pl.DataFrame({"kind": [kinds[value] for value in values], "group": groups[values], "flag": values % 7 < 3})
+    schema = schema_of(
+        {"name": "kind", "type": "string", "categories": kinds, "constraints": REQUIRED},
+        {"name": "group", "type": "integer", "constraints": {"minimum": 0, "maximum": 4, **REQUIRED}},
+        FLAG,
+    )
+
+    rows = lw.synthesize(data, schema, epsilon=2, delta=1e-9, mechanism=Adaptive(), seed=1).sample()
+
+    agreeing = [group == groups[kinds.index(kind)] for kind, group in zip(rows["kind"], rows["group"], strict=True)]
+    assert np.mean(agreeing) > 0.85  # about 0.5 where 31 kinds stand alone
+
+
 @pytest.mark.parametrize("rows", [600, 20_000])
 @pytest.mark.parametrize("settings", [{"target": "day"}, {"workload": ("day",)}])
 def test_tables_with_a_target_or_a_preferred_column_get_more_than_half(settings, rows):

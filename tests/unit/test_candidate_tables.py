@@ -114,6 +114,42 @@ def test_every_pair_competes_at_every_resolution_once_the_finest_first() -> None
         assert levels == [(min(at, last[0]), min(at, last[1])) for at in range(max(last) + 1)]
 
 
+def categories_and_numbers(columns):
+    """Return columns of which the first has more categories than groups of a common level."""
+    kinds = ["integer categories", *["number, resolution"] * (columns - 1)]
+    return tuple(column_of(replace(FIELDS[kind], name=f"x{at}"), sd=1.0, seed=at) for at, kind in enumerate(kinds))
+
+
+def test_mixed_pairs_tell_one_column_finely_and_the_other_coarsely_the_finest_first() -> None:
+    columns = categories_and_numbers(2)
+
+    common, mixed = tables.pair_tables(columns), tables.pair_tables(columns, is_mixed=True)
+    small = tables.pair_tables(columns, 200, is_mixed=True)
+
+    regular = [[columns[at].groupings[level].regular for at, level in table] for table in mixed]
+    assert [[columns[at].groupings[level].regular for at, level in table] for table in common] == [
+        [16, 16],
+        [8, 8],
+        [4, 4],
+    ]
+    assert sorted(regular) == sorted(map(list, itertools.product((columns[0].axis.sizes[0], 16, 8, 4), (16, 8, 4))))
+    assert mixed[0] == ((0, 0), (1, 0))
+    assert [sum(level for _, level in table) for table in mixed] == sorted(
+        sum(level for _, level in table) for table in mixed
+    )
+    assert small == [
+        table for table in mixed if math.prod(columns[at].groupings[level].groups for at, level in table) <= 200
+    ]
+
+
+def test_many_columns_are_mixed_only_at_the_level_that_others_lack() -> None:
+    columns = categories_and_numbers(tables.MOST_TRIPLE_COLUMNS + 1)
+
+    found = set(tables.pair_tables(columns, is_mixed=True)) - set(tables.pair_tables(columns))
+
+    assert found == {((0, 0), (at, level)) for at in range(1, len(columns)) for level in range(3)}
+
+
 def wide_fields(specials):
     """Return columns whose special values are groups of their own at every level."""
     field = FIELDS["integer, special"]

@@ -68,7 +68,7 @@ def test_groups_are_few_and_reserved_codes_stay_alone(field, how) -> None:
     column, domain = column_of(field, **how), field.domain
 
     reserved = np.arange(domain.values, domain.size)
-    for size, grouping in zip(SIZES, column.groupings, strict=False):
+    for size, grouping in zip((512,) * column.common + SIZES, column.groupings, strict=False):
         assert grouping.regular <= size
         assert grouping.apply(reserved).tolist() == list(range(grouping.regular, grouping.groups))
     assert column.groupings[-1].regular <= SIZES[-1]
@@ -186,8 +186,10 @@ def test_values_that_do_not_stand_out_of_the_noise_share_a_group() -> None:
     quiet, noisy = (column_of(field, sd=sd, rows=4000, shape=2.0) for sd in (1.0, 400.0))
 
     # Integer categories are not ordered unless the schema says so.
-    assert quiet.groupings[0].regular == 16
+    assert [grouping.regular for grouping in quiet.groupings] == [40, 16, 8, 4]
+    assert quiet.common == 1
     assert noisy.groupings[0].regular < 8
+    assert noisy.common == 0
 
 
 def test_the_noise_of_a_group_grows_with_the_cells_it_holds() -> None:
@@ -203,7 +205,8 @@ def test_the_noise_of_a_group_grows_with_the_cells_it_holds() -> None:
 def test_levels_are_as_coarse_as_asked_for(name, sizes) -> None:
     column = column_of(FIELDS[name], sizes=sizes)
 
-    assert 1 <= len(column.groupings) - int(column.has_presence) <= len(sizes)
+    assert column.common == int(name == "many categories" and len(sizes) > 1)
+    assert 1 <= len(column.groupings) - column.common - int(column.has_presence) <= len(sizes)
     assert column.groupings[-1 - int(column.has_presence)].regular <= sizes[-1]
 
 

@@ -5,18 +5,22 @@ The constants are measured on releases of up to 200 columns (`docs/memory.md`), 
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations_with_replacement, product, starmap
+from operator import mul
 from typing import Final
 
 from lapwing.api.planning import expected_terms, planned
 from lapwing.api.settings import Settings
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.steps.adaptive.candidates import MOST_GROWN, MOST_TRIPLE_COLUMNS
+from lapwing.mechanisms.steps.adaptive.candidates import MOST_CELLS, MOST_GROWN, MOST_TRIPLE_COLUMNS
 from lapwing.mechanisms.steps.adaptive.costs import particles_of
 from lapwing.mechanisms.steps.adaptive.fit import SNAPSHOTS
+from lapwing.mechanisms.steps.resolved_columns import MOST_VALUES
 from lapwing.release.cell_sums import CellSums
 from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.planned import PlannedQuestion
@@ -25,6 +29,7 @@ from lapwing.release.second_moment import SecondMoment
 from lapwing.release.table_distances import TableDistances
 from lapwing.release.terms import Terms
 from lapwing.release.tree_counts import TreeCounts
+from lapwing.schema.fields import Field
 from lapwing.schema.scalars import told
 from lapwing.table.exact_tables import CACHE_CELLS
 from lapwing.table.source import CACHE_BYTES
@@ -250,11 +255,29 @@ def _reading(columns: int, rows: int | None) -> int:
 
 def candidate_cells(mechanism: Adaptive, settings: Settings) -> tuple[int, int]:
     """Return about how many cells the pairs, and the triples, have that compete."""
-    columns, levels = settings.schema.columns, mechanism.levels_of(settings.schema)
-    sizes = [[min(size + column.domain.reserved, column.domain.size) for column in columns] for size in levels]
-    pairs = sum((sum(level) ** 2 - sum(size**2 for size in level)) // 2 for level in sizes)
-    number = math.comb(len(columns), 3) if len(columns) <= MOST_TRIPLE_COLUMNS else MOST_GROWN
-    return pairs, number * max(sizes[-1]) ** 3
+    columns, resolutions = settings.schema.columns, mechanism.levels_of(settings.schema)
+    is_mixed = len(columns) <= MOST_TRIPLE_COLUMNS
+    kinds = Counter(_groups_of(column, resolutions) for column in columns)
+    pairs = sum(
+        (count * (count - 1) // 2 if one is two else count * number) * _pair_cells(one, two, is_mixed=is_mixed)
+        for (one, count), (two, number) in combinations_with_replacement(kinds.items(), 2)
+    )
+    number = math.comb(len(columns), 3) if is_mixed else MOST_GROWN
+    return pairs, number * max(groups[-1] for groups in kinds) ** 3
+
+
+def _groups_of(column: Field, resolutions: Sequence[int]) -> tuple[int, ...]:
+    """Return about how many groups a column has at each level."""
+    domain = column.domain
+    is_finer = len(resolutions) > 1 and not (domain.ordered or domain.cuts) and domain.values > resolutions[0]
+    levels = (MOST_VALUES, *resolutions) if is_finer else tuple(resolutions)
+    return tuple(min(size + domain.reserved, domain.size) for size in levels)
+
+
+def _pair_cells(one: tuple[int, ...], two: tuple[int, ...], *, is_mixed: bool) -> int:
+    """Return the cells of all tables of two columns that are small enough."""
+    listed = product(one, two) if is_mixed else zip(reversed(one), reversed(two), strict=False)
+    return sum(cells for cells in starmap(mul, listed) if cells <= MOST_CELLS)
 
 
 def noisy_counts(question: PlannedQuestion) -> int:

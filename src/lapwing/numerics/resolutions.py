@@ -71,8 +71,6 @@ def leading_values(counts: np.ndarray, sd: float, groups: int) -> np.ndarray:
     >>> leading_values(np.array([5, 900, 40, 300]), 10.0, 3).tolist()
     [2, 0, 2, 1]
     """
-    if counts.size <= groups:
-        return np.arange(counts.size)
     leaders = np.argsort(-counts, kind="stable")[: groups - 1]
     leaders = leaders[counts[leaders] > _LEAST_DEVIATIONS * sd]
     group = np.full(counts.size, leaders.size, dtype=np.intp)

@@ -23,6 +23,9 @@ _MOST_RUNS = 2
 _MOST_GROWTH = 1.5
 _MOST_LISTED = 2**16
 
+MOST_VALUES = 512
+"""Most groups of the finest level of categories, where there are several levels."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OneWayTable:
@@ -74,6 +77,8 @@ class ResolvedColumn:
         The law of the column inside each finest group.
     sd : float
         Standard deviation of the one-way table's noise, for a finest group of average size.
+    common : int, default 0
+        The first level that has no more groups than others have; a finer one tells categories apart.
     has_presence : bool, default False
         Whether the last level of ``groupings`` has one group for all regular values, beside those of missing and
         special values.
@@ -88,6 +93,7 @@ class ResolvedColumn:
     base: Laws
     within: Laws
     sd: float
+    common: int = 0
     has_presence: bool = False
     classes: tuple[Grouping, ...] = ()
 
@@ -129,7 +135,8 @@ def resolved_column(
     ResolvedColumn
         A function of the answer and the schema. Groups of ordered columns are runs of about equal mass, those of
         categories with a declared hierarchy runs at the ends of its branches, those of others the values that stand out
-        of the noise and one for the rest. Missing and special values stay on their own; where there are any, the last
+        of the noise and one for the rest. Such categories have a finest level of up to 512 groups beside those of
+        ``sizes``, where these are several. Missing and special values stay on their own; where there are any, the last
         level tells them from all regular values together.
 
     Notes
@@ -148,6 +155,7 @@ def resolved_column(
     levels = _levels(table, field, np.maximum(masses[:regular], _TINY * floor), sizes)
     if refining:
         levels = _refined(domain, counted, levels, refining)
+    common = int(len(levels) > 1 and int(levels[0].max()) >= sizes[0] and not (domain.ordered or domain.cuts))
     has_presence = masses.size > regular and int(levels[-1].max()) > 0
     if has_presence:
         levels = (*levels, np.zeros(regular, dtype=np.intp))
@@ -169,6 +177,7 @@ def resolved_column(
         base=laws_from_probabilities(starts[kept], stops[kept], shares.sum(axis=0)),
         within=laws_from_probabilities(starts[kept], stops[kept], within),
         sd=table.sd * max(1.0, masses.size / mass.size) ** 0.5,
+        common=common,
         has_presence=has_presence,
     )
 
@@ -206,10 +215,11 @@ def _levels(table: OneWayTable, field: Field, values: np.ndarray, sizes: Sequenc
         starts, _, _ = table.grouping.pieces()
         return branch_runs(values, _ranks(field.domain, starts[: values.size]), sizes)
     if field.domain.ordered:
-        finest = even_runs(values, sizes[0])
-    else:
-        finest = leading_values(table.counts[: values.size], table.sd, sizes[0])
-    return nested(values, finest, sizes[1:], is_ordered=field.domain.ordered)
+        return nested(values, even_runs(values, sizes[0]), sizes[1:], is_ordered=True)
+    if values.size <= sizes[0]:
+        return nested(values, np.arange(values.size), sizes[1:], is_ordered=False)
+    most = (MOST_VALUES, *sizes) if len(sizes) > 1 else sizes
+    return nested(values, leading_values(table.counts[: values.size], table.sd, most[0]), most[1:], is_ordered=False)
 
 
 def _cut_further(table: OneWayTable, domain: Domain, refining: Sequence[Grouping]) -> OneWayTable:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 
@@ -143,15 +143,28 @@ def _inner(shape: tuple[int, ...], extra: tuple[int, ...]) -> tuple[np.ndarray, 
     return places, math.prod(whole)
 
 
-def pair_tables(columns: Sequence[ResolvedColumn], most_cells: int = MOST_CELLS) -> list[Cells]:
-    """Return all pairs of at most so many cells at every common level, each shape once, the finest first."""
+def pair_tables(
+    columns: Sequence[ResolvedColumn], most_cells: int = MOST_CELLS, *, is_mixed: bool = False
+) -> list[Cells]:
+    """Return all pairs of at most so many cells at every common level, each shape once, the finest first.
+
+    Mixed ones tell one column finely and the other coarsely, too; beyond 30 columns, where choosing is the cost, only
+    at a level that is finer than the common ones.
+    """
     found: list[Cells] = []
     for one, two in combinations(range(len(columns)), 2):
-        deepest = max(len(columns[one].groupings), len(columns[two].groupings))
-        for level in range(deepest):
-            table = _at_level(columns, (one, two), level)
-            if _cells(columns, table) <= most_cells:
-                found.append(table)
+        (first, last), (start, stop) = ((columns[at].common, len(columns[at].groupings)) for at in (one, two))
+        steps = range(max(last - first, stop - start))
+        levels = {(min(first + step, last - 1), min(start + step, stop - 1)) for step in steps}
+        if is_mixed:
+            is_any = len(columns) <= MOST_TRIPLE_COLUMNS
+            levels |= {
+                (fine, coarse)
+                for fine, coarse in product(range(last), range(stop))
+                if is_any or fine < first or coarse < start
+            }
+        tables = [((one, fine), (two, coarse)) for fine, coarse in sorted(levels, key=lambda each: (sum(each), each))]
+        found += [table for table in tables if _cells(columns, table) <= most_cells]
     return found
 
 
@@ -232,11 +245,6 @@ def rounded_down(amount: Fraction) -> Fraction:
     bits = 20 - (amount.numerator.bit_length() - amount.denominator.bit_length())
     scale = Fraction(2) ** bits
     return Fraction(int(amount * scale)) / scale
-
-
-def _at_level(columns: Sequence[ResolvedColumn], chosen: tuple[int, ...], level: int) -> Cells:
-    """Return the table of some columns at a level, or the coarsest that each has."""
-    return tuple((column, min(level, len(columns[column].groupings) - 1)) for column in chosen)
 
 
 def _cells(columns: Sequence[ResolvedColumn], table: Cells) -> int:

@@ -46,6 +46,7 @@ HAND_CELLS = 500_000
 """Cells of the candidates that are looked at together, where there are more than 30 columns."""
 
 _MOST_HANDS = 60
+_TIED, _ASKED = 1, 2  # through others; in one table
 _WANTED_WEIGHT = 4  # of pairs that matter more, where all are asked for at once
 _FREE = 3  # every third table of a round is chosen among all, also where some matter more
 
@@ -84,11 +85,11 @@ def rounds(asking: Asking, fit: Fit, left: Budget, rng: np.random.Generator) -> 
         Public randomness.
     """
     costs, tables = asking.costs, asking.costs.tables
-    pairs = pair_tables(asking.columns, costs.most_cells)
+    pairs = pair_tables(asking.columns, costs.most_cells, is_mixed=True)
     for number in range(costs.rounds if left.amount and pairs else 0):
         if number:
             fit = moved(fit, rng, pulls=heated(2, 1, start=0.2) if number > 1 else heated(rest=1))
-        chosen = _every_pair(asking, fit, pairs, left) if not number else []
+        chosen = _every_pair(asking, fit, left) if not number else []
         if not chosen:
             is_late = number >= PAIRS_FIRST or costs.rounds <= PAIRS_FIRST
             competing = [*pairs, *(_triples(asking, fit) if is_late else ())]
@@ -100,7 +101,7 @@ def rounds(asking: Asking, fit: Fit, left: Budget, rng: np.random.Generator) -> 
         new = [measured(fit, each.table, answer) for each, answer in zip(chosen, answers, strict=True)]
         tables = next_tables(tables, gain(fit, new), most_tables(len(asking.columns), costs.rounds))
         fit = with_measured(fit, new)
-    return fit
+    return moved(fit, rng, pulls=heated(rest=1)) if costs.rounds == 1 and fit.measured else fit
 
 
 def _triples(asking: Asking, fit: Fit) -> list[Cells]:
@@ -109,13 +110,15 @@ def _triples(asking: Asking, fit: Fit) -> list[Cells]:
     return triple_tables(asking.columns, competing_triples(len(asking.columns), known), asking.costs.most_cells)
 
 
-def _every_pair(asking: Asking, fit: Fit, pairs: Sequence[Cells], left: Budget) -> list[_Chosen]:
+def _every_pair(asking: Asking, fit: Fit, left: Budget) -> list[_Chosen]:
     """Return all pairs of columns, each as fine as its noise allows, where none would drown; otherwise nothing.
 
     They get half of what is left, as long as there are rounds to come: which tables are worth more is chosen then.
     Those that matter more get four times as much as others.
     """
-    levels = _by_columns(pairs)
+    levels = _by_columns(pair_tables(asking.columns, asking.costs.most_cells))
+    if not levels:
+        return []
     weights = 1 + (_WANTED_WEIGHT - 1) * preferred_tables([each[0] for each in levels], *asking.wanted)
     unit = rounded_down(left.amount * share_at_once(asking.costs.rounds) / int(weights.sum()))
     sd = table_law(Budget(left.notion, unit), asking.curator.terms).sd
@@ -160,7 +163,7 @@ def _chosen(
     looked = [_Hand(asking, candidates, fit) for candidates in hands]
     most = min(tables, sum(each.sets for each in looked))
     step = Budget(left.notion, rounded_down(left.amount / (rounds * most)))
-    taken = np.zeros((len(fit.columns),) * 2, dtype=bool)
+    taken = np.zeros((len(fit.columns),) * 2, dtype=np.int8)
     found: list[_Chosen] = []
     while len(found) < most:
         turn = [each for each in looked if each.sets > each.chosen][: most - len(found)]
@@ -195,23 +198,29 @@ class _Hand:
         self.sets, self.chosen = len(numbers), 0
 
     def question(self, cost: Budget, taken: np.ndarray, *, is_free: bool) -> SelectWorst:
-        """Return the question which of them to measure; where all have taken columns together, none are taken."""
+        """Return the question which of them to measure: not two columns that were looked at together, if possible."""
         asking = self._asking
         is_new = self._is_new[self._set]
-        is_open = is_new & ~taken[self._members[:, :, 0], self._members[:, :, 1]].any(axis=1)
-        if not is_open.any():
-            taken[:] = False
-            is_open = is_new
+        worst = taken[self._members[:, :, 0], self._members[:, :, 1]].max(axis=1)
+        least = worst[is_new].min()
+        if least == _ASKED:
+            taken[:] = 0
+        is_open = is_new & (worst == least)
         is_wanted = is_open & self._is_wanted
         is_open = is_open if is_free or not is_wanted.any() else is_wanted
         law = table_law(cost * (1 - asking.costs.selection), asking.curator.terms)
         return self._candidates.question(self._counts, law.sd, cost * asking.costs.selection, ~is_open)
 
     def take(self, choice: int, taken: np.ndarray) -> Cells:
-        """Return the chosen table; its columns are taken."""
+        """Return the chosen table; where there is one round, its columns are tied to all that theirs are tied to."""
         self.chosen += 1
         self._is_new[self._set[choice]] = False
-        taken[self._members[choice, :, 0], self._members[choice, :, 1]] = True
+        one, two = self._members[choice, :, 0], self._members[choice, :, 1]
+        if self._asking.costs.rounds == 1:
+            tied = (taken[one] | taken[two]).any(axis=0)
+            tied[[*one, *two]] = True
+            taken[np.ix_(tied, tied)] = np.maximum(taken[np.ix_(tied, tied)], _TIED)
+        taken[one, two] = taken[two, one] = _ASKED
         return self._candidates.tables[choice]
 
 
