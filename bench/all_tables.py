@@ -1,7 +1,7 @@
 """Every development table through `lapwing synthesize` with default settings: one CSV line per table and ε.
 
-    python bench/all_tables.py [--epsilon 1 10] [--only NAME ...] [--runs 1] [--rows-to DIR] [--schemas DIR]
-        [-o OUT.csv]
+    python bench/all_tables.py [--epsilon 1 10] [--delta 1e-9] [--only NAME ...] [--runs 1] [--rows-to DIR]
+        [--schemas DIR] [-o OUT.csv]
     python bench/all_tables.py --rows-from DIR [--commit C] [-o OUT.csv]
 
 Each release is made in a process of its own on one thread; time and memory are of the whole command, reading, writing
@@ -52,6 +52,7 @@ def main() -> None:
     """Make the rows unless they are there, then compare them: a large process would count as the runs' own memory."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epsilon", nargs="+", default=["1", "10"])
+    parser.add_argument("--delta", help="default: none, pure ε")
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--rows-to", type=Path)
@@ -70,13 +71,13 @@ def main() -> None:
         rows = chosen.rows_from or chosen.rows_to or Path(scratch)
         if not chosen.rows_from:
             jobs = list(itertools.product(chosen.epsilon, folders, range(1, chosen.runs + 1)))
-            make_rows(jobs, rows, chosen.schemas)
+            make_rows(jobs, rows, chosen.schemas, chosen.delta)
         lines = compared(folders, rows)
         lines = ({"commit": commit.strip()} | line for line in lines if line["epsilon"] in chosen.epsilon)
         write_lines(chosen.output, lines)
 
 
-def make_rows(jobs: list[tuple[str, Path, int]], rows: Path, schemas: Path | None) -> None:
+def make_rows(jobs: list[tuple[str, Path, int]], rows: Path, schemas: Path | None, delta: str | None) -> None:
     """Release every table, and write down what each run took as soon as it is done."""
     for epsilon, _, _ in jobs:
         (rows / epsilon).mkdir(parents=True, exist_ok=True)
@@ -88,7 +89,8 @@ def make_rows(jobs: list[tuple[str, Path, int]], rows: Path, schemas: Path | Non
             schema = other if other is not None and other.exists() else folder / "schema.json"
             out = rows_of(rows, epsilon, folder.name, seed)
             line: Line = {"table": folder.name, "epsilon": epsilon, "seed": seed}
-            writer.writerow(line | run_command(folder / "data.parquet", schema, epsilon, seed, out))
+            budget = ["--epsilon", epsilon, *(["--delta", delta] if delta else [])]
+            writer.writerow(line | run_command(folder / "data.parquet", schema, budget, seed, out))
             file.flush()
 
 
@@ -97,10 +99,10 @@ def rows_of(rows: Path, epsilon: str, table: str, seed: int) -> Path:
     return rows / epsilon / (f"{table}.parquet" if seed == 1 else f"{table}.{seed}.parquet")
 
 
-def run_command(data: Path, schema: Path, epsilon: str, seed: int, out: Path) -> Line:
+def run_command(data: Path, schema: Path, budget: list[str], seed: int, out: Path) -> Line:
     """Run the command on one table in its own process."""
     command = [Path(sys.executable).with_name("lapwing"), "synthesize", data, "--schema", schema]
-    command += ["--epsilon", epsilon, "--seed", seed, "-o", out, "--quiet"]
+    command += [*budget, "--seed", seed, "-o", out, "--quiet"]
     start = time.perf_counter()
     process = subprocess.Popen(
         list(map(str, command)), stderr=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}

@@ -66,7 +66,8 @@ class Adaptive:
     resolutions : tuple of int or None, default None
         Most groups of a column at each level, 2 to 64, decreasing to at most 16, at most 6 levels: by default
         (32, 16, 8, 4), (16, 8, 4) for more than 30 columns, (6,) for more than 200. Missing and special values are
-        groups of their own beside them. Pairs compete at every level, triples at the last, and few of them one finer.
+        groups of their own beside them; categories without a hierarchy have a finer level of up to 512 groups where
+        there are several. Pairs compete at every level and at mixed ones, triples at the last, few of them one finer.
     particles : int or None, default None
         Particles between rounds, 16 to 400,000: by default 20,000, fewer for more than 100 columns, at least 5,000. At
         the end there is one for each record, if that is more, three times.

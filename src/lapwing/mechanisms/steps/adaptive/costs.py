@@ -32,7 +32,7 @@ ROUNDS = {"zcdp": 5, "pure": 4}
 """How often tables are chosen and the model is fitted; fewer under pure ε, where a share buys less of a table."""
 
 WIDE, WIDE_ROUNDS = 200, 3
-"""From so many columns on no more rounds: choosing is the cost."""
+"""With more columns than that there are no more rounds: choosing is the cost."""
 
 LEAST_TABLES = 6
 """A round chooses a table for every column, and at least so many; fewer where there are more than 30 columns."""
@@ -155,7 +155,7 @@ def costs_of(schema: Schema, budget: Budget, shares: Shares) -> Costs:
     one_way = ONE_WAY_SHARE[budget.notion] if shares.one_way is None else shares.one_way
     selection = SELECTION_SHARE[budget.notion] if shares.selection is None else shares.selection
     share = Fraction(str(one_way)) if columns > 1 else Fraction(1)
-    rounds = shares.rounds or (WIDE_ROUNDS if columns >= WIDE else ROUNDS[budget.notion])
+    rounds = shares.rounds or (WIDE_ROUNDS if columns > WIDE else ROUNDS[budget.notion])
     tables = min(tables_of(columns), most_tables(columns, rounds))
     return Costs(
         columns=columns,
