@@ -217,8 +217,8 @@ class _Hand:
         self._is_new[self._set[choice]] = False
         one, two = self._members[choice, :, 0], self._members[choice, :, 1]
         if self._asking.costs.rounds == 1:
-            tied = (taken[one] | taken[two]).any(axis=0)
-            tied[[*one, *two]] = True
+            ends = np.union1d(one, two)
+            tied = np.union1d(ends, np.flatnonzero(taken[ends].any(axis=0)))
             taken[np.ix_(tied, tied)] = np.maximum(taken[np.ix_(tied, tied)], _TIED)
         taken[one, two] = taken[two, one] = _ASKED
         return self._candidates.tables[choice]
