@@ -141,11 +141,12 @@ def figures(folder: Path, out: Path) -> Line:
     if not pl.scan_parquet(out).select(pl.len()).collect().item():
         return {"rows_out": 0}
     schema = Schema.load(folder / "schema.json")
-    found = lw.evaluate(folder / "data.parquet", out, schema)
+    found = lw.evaluate(folder / "data.parquet", out, schema).findings
     certificate = out.with_name(f"{out.name}.certificate.json")
     line: Line = {"rows": found.rows, "columns": len(schema.columns), "rows_out": found.synthetic_rows}
     line["mechanism"] = json.loads(certificate.read_text())["mechanism"]
-    for each, lazy, floor in zip(found.synthetic, found.independent, found.bootstrap, strict=True):
+    kinds = ("synthetic", "independent", "bootstrap")
+    for each, lazy, floor in zip(*(found.tables[kind] for kind in kinds), strict=True):
         name = f"tv{each.ways}"
         line |= {name: each.mean, f"{name}_independent": lazy.mean, f"{name}_bootstrap": floor.mean}
     for name, gaps in (("together", found.together), ("given", found.given)):
@@ -158,7 +159,9 @@ def column_figures(found: object) -> Line:
     """Return mean errors of single columns, those of the bootstrap, and the worst column."""
     from lapwing.evaluate.columns import error_sizes
 
-    sizes, floors = ((errors_and_median(each, error_sizes)) for each in (found.columns, found.bootstrap_columns))
+    sizes, floors = (
+        (errors_and_median(each, error_sizes)) for each in (found.columns[kind] for kind in ("synthetic", "bootstrap"))
+    )
     line: Line = {}
     for kind, errors in sizes.items():
         if errors:

@@ -6,7 +6,7 @@ partition cuts cells of the one before. Everything here is post-processing of no
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -16,11 +16,11 @@ from lapwing.numerics.simplex import project_to_simplex
 EMPTY_DEVIATIONS = 1.9
 """A half with fewer rows than so many standard deviations of its noise, beside a fuller one, is taken to be empty."""
 
-FAR_DEVIATIONS = 0.2
+FAR_DEVIATIONS = 0.4
 """So many more for each doubling of the distance at which the half ends, beyond `NEAR_SPREADS`."""
 
 NEAR_SPREADS = 4.0
-"""Distance from the mean, in standard deviations of the column, up to which a half is not far."""
+"""Distance from the mean, in standard deviations of the column, up to which a place is not far."""
 
 EVEN_DEVIATIONS = 1.5
 """Halves closer to an even spread than so many standard deviations of the noise are taken to be spread evenly."""
@@ -28,7 +28,7 @@ EVEN_DEVIATIONS = 1.5
 SPLITS = (0.5, 0.38, 0.62, 0.45, 0.55, 0.33, 0.67, 0.42)
 """Where the trees over the cells divide them: one tree for each, and their mean counts."""
 
-_SURE_DEVIATIONS = 4.0  # a half with more rows than that is not noise: what the spread of a column is taken from
+_SURE_DEVIATIONS = 4.0  # rows beyond so many are not noise: atoms, and what the spread of a column is taken from
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,13 +69,15 @@ def settled_masses(stages: Sequence[Counted], codes: int, total: float) -> np.nd
 
     Notes
     -----
-    Weighted least squares over all partitions says how much is in each finest cell (`least_squares_counts`). Then mass
-    is handed down binary trees over the finest cells: a part gets what the estimates say, unless the noise explains
-    all of it, when it gets nothing (a far and empty part of the domain would else keep rows that ruin means), or the
-    noise explains the difference to an even spread, when it gets that. The farther out a part ends, the more it takes
-    to be more than noise: what is far is told by a first pass, in which only what stands out clearly has rows. The
-    mean over trees that divide at different places is smoother and nearer to the truth than one tree. Time ``O(k)`` per
-    tree.
+    Weighted least squares over all partitions says how much is in each finest cell (`least_squares_counts`). Cells that
+    stand out of both their neighbours, such as the zeros of a column of mostly zeros, keep what they have beyond them:
+    one count says it better than the difference of the total and all others. The rest is handed down binary trees over
+    the finest cells: a part gets what the estimates say, each weighted by the inverse of its variance, unless the noise
+    explains all of it, when it gets nothing (a far and empty part of the domain would else keep rows that ruin means),
+    or the noise explains the difference to an even spread, when it gets that. What is far is told by a first pass, in
+    which only what stands out clearly has rows: the farther out a part ends, the more it takes to be more than noise,
+    and rows that are there all the same are even in `tail_places`. The mean over trees that divide at different places
+    is smoother and nearer to the truth than one tree. Time ``O(k)`` per tree.
 
     References
     ----------
@@ -87,13 +89,56 @@ def settled_masses(stages: Sequence[Counted], codes: int, total: float) -> np.nd
     >>> settled_masses([counted], 40, 100.0).tolist()
     [100.0, 0.0, 0.0, 0.0]
     """
+    places = np.append(stages[-1].starts, codes).astype(np.float64)
+    estimates = least_squares_counts(stages)
+    atoms = _atoms(estimates, np.diff(places), cell_deviation(stages))
+    atoms *= min(1.0, total / max(float(atoms.sum()), 1e-9))
+    rest = max(0.0, total - float(atoms.sum()))
     found = _Handing(
-        estimates=np.concatenate(([0.0], np.cumsum(least_squares_counts(stages)))).tolist(),
-        places=np.append(stages[-1].starts, codes).astype(np.float64).tolist(),
+        estimates=np.concatenate(([0.0], np.cumsum(estimates - atoms))).tolist(),
+        places=places.tolist(),
         coverings=_coverings(stages, codes),
+        empty=[_SURE_DEVIATIONS] * places.size,
+        far=[False] * places.size,
     )
-    sure = _handed_down(found, total, [_SURE_DEVIATIONS] * len(found.places))
-    return _handed_down(found, total, _empty_deviations(sure, np.array(found.places)))
+    is_seen = rest > EMPTY_DEVIATIONS * _deviation(found.coverings, 0, estimates.size) or not atoms.any()
+    sure = atoms + _handed_down(found, rest) if is_seen else atoms
+    mean, near = _near(sure, places)
+    doublings = np.log2(np.maximum(np.abs(places - mean) / near, 1.0))
+    found = replace(
+        found,
+        places=tail_places(sure, places).tolist(),
+        empty=(EMPTY_DEVIATIONS + FAR_DEVIATIONS * doublings).tolist(),
+        far=(doublings > 0).tolist(),
+    )
+    return np.asarray(atoms + _handed_down(found, rest))
+
+
+def tail_places(masses: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Return places between which rows are even that nothing is known of: in the tails, less and less dense.
+
+    Parameters
+    ----------
+    masses : ndarray of float64, shape (k,)
+        What is known of the cells.
+    places : ndarray of float64, shape (k + 1,)
+        Their ends, increasing.
+
+    Returns
+    -------
+    ndarray of float64, shape (k + 1,)
+        Distances from the mean of the masses, as they are up to four standard deviations; farther out they grow like
+        the integral of one over the squared distance, so that most rows of a tail are near its beginning.
+
+    Examples
+    --------
+    >>> tail_places(np.array([1.0, 1.0, 0.0]), np.array([-1.0, 0.0, 1.0, 1000.0])).round(1).tolist()
+    [-1.0, 0.0, 1.0, 8.0]
+    """
+    mean, near = _near(masses, places)
+    away = places - mean
+    far = np.sign(away) * (2 * near - near**2 / np.maximum(np.abs(away), near))
+    return np.asarray(np.where(np.abs(away) > near, far, away))
 
 
 def branch_masses(stages: Sequence[Counted], total: float) -> np.ndarray:
@@ -209,28 +254,39 @@ class _Covering:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Handing:
-    """What mass is handed down by: sums of the estimates up to each end of a cell, the ends, and the noise."""
+    """What mass is handed down by: sums of the estimates up to each end of a cell, the ends, and the noise.
+
+    For a part that ends there, away from the mean, also what counts as empty, in standard deviations, and whether it is
+    far: a row misplaced far out moves the mean most, and noise has the more parts to err in.
+    """
 
     estimates: list[float]
     places: list[float]
     coverings: list[_Covering]
+    empty: list[float]
+    far: list[bool]
 
 
-def _empty_deviations(masses: np.ndarray, places: np.ndarray) -> list[float]:
-    """Return what counts as empty for a half that ends at each place, away from the mean of some masses.
+def _atoms(estimates: np.ndarray, widths: np.ndarray, sd: float) -> np.ndarray:
+    """Return what a cell has beyond both its neighbours, where it is more than theirs and than noise; otherwise 0."""
+    density = np.where(estimates > EMPTY_DEVIATIONS * sd, estimates, 0.0) / widths
+    around = np.maximum(np.append(density[1:], 0.0), np.append(0.0, density[:-1])) * widths
+    excess = estimates - around
+    return np.where(excess > np.maximum(_SURE_DEVIATIONS * sd, around), excess, 0.0)
 
-    A row misplaced far out moves the mean most, and noise has the more halves to err in the farther out they go.
-    """
+
+def _near(masses: np.ndarray, places: np.ndarray) -> tuple[float, float]:
+    """Return the mean of some masses, and how far from it is not far."""
     middles, widths, total = (places[1:] + places[:-1]) / 2, np.diff(places), max(float(masses.sum()), 1e-9)
     mean = float((masses * middles).sum()) / total
     spread = math.sqrt(float((masses * (np.square(middles - mean) + np.square(widths) / 12)).sum()) / total)
-    doublings = np.log2(np.maximum(np.abs(places - mean) / (NEAR_SPREADS * max(spread, 1.0)), 1.0))
-    return list((EMPTY_DEVIATIONS + FAR_DEVIATIONS * doublings).tolist())
+    return mean, NEAR_SPREADS * max(spread, 1.0)
 
 
-def _handed_down(found: _Handing, total: float, empty: Sequence[float]) -> np.ndarray:
+def _handed_down(found: _Handing, total: float) -> np.ndarray:
     """Return the mean masses of the finest cells over all trees."""
     estimates, places, coverings = found.estimates, found.places, found.coverings
+    empty, far = found.empty, found.far
     cells = len(places) - 1
     masses = np.zeros(cells)
     for number in range(len(SPLITS)):
@@ -245,8 +301,10 @@ def _handed_down(found: _Handing, total: float, empty: Sequence[float]) -> np.nd
             middle = first + min(max(1, round(share * (last - first))), last - first - 1)
             halves = estimates[middle] - estimates[first], estimates[last] - estimates[middle]
             deviations = _deviation(coverings, first, middle), _deviation(coverings, middle, last)
-            even = mass * (places[middle] - places[first]) / (places[last] - places[first])
-            given = _left_share(mass, halves, deviations, even, empty=(empty[first], empty[last]))
+            width = places[last] - places[first]
+            even = mass * min((places[middle] - places[first]) / width, 1.0) if width > 0 else mass / 2
+            is_far = far[first] or far[last]
+            given = _left_share(mass, halves, deviations, even, empty=(empty[first], empty[last]), is_far=is_far)
             waiting += [(first, middle, given, depth + 1), (middle, last, mass - given, depth + 1)]
     return masses / len(SPLITS)
 
@@ -276,19 +334,22 @@ def _left_share(
     even: float,
     *,
     empty: tuple[float, float],
+    is_far: bool,
 ) -> float:
-    """Return how much of a mass the left half gets."""
+    """Return how much of a mass the left half gets: an even share where noise allows it, all or nothing if far out."""
     (left, right), (left_sd, right_sd) = halves, deviations
-    given = min(max((mass + left - right) / 2, 0.0), mass)
     deviation = math.hypot(left_sd, right_sd)
-    if abs(2 * given - 2 * even) < EVEN_DEVIATIONS * deviation:
+    given = min(max(left + (mass - left - right) * (left_sd / deviation) ** 2, 0.0), mass)
+    is_even = abs(2 * given - 2 * even) < EVEN_DEVIATIONS * deviation
+    if is_even and not is_far:
         return even
     if mass > min(empty) * deviation:
         if right < min(empty[1] * right_sd, left):
             return mass
         if left < min(empty[0] * left_sd, right):
             return 0.0
-    return given
+    is_unseen = is_far and mass <= min(empty) * deviation
+    return even if is_even or is_unseen else given
 
 
 def _all_parents(stages: Sequence[Counted]) -> list[np.ndarray]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from lapwing.engine.tables import Axis
 from lapwing.numerics.denoising import denoised
+from lapwing.numerics.refinement import Counted, settled_masses, tail_places
 from lapwing.numerics.resolutions import branch_runs, even_runs, leading_values, nested
 from lapwing.numerics.simplex import project_to_simplex
 from lapwing.release.laws import Laws, laws_from_probabilities
@@ -164,7 +165,10 @@ def resolved_column(
     mass[codes[0][is_absent]] = 0.0
     starts, stops, cell = counted.pieces()
     kept = cell < masses.size
-    widths = np.bincount(cell, stops - starts)[: masses.size]
+    widths = np.bincount(cell, stops - starts)[: masses.size].astype(np.float64)
+    if domain.ordered:
+        ends = np.append(starts[:regular], domain.values).astype(np.float64)
+        widths[:regular] = np.maximum(np.diff(tail_places(masses[:regular], ends)), _TINY)
     inside = np.where(np.bincount(codes[0], masses)[codes[0]] > 0, masses, widths)
     within = np.zeros((mass.size, int(np.count_nonzero(kept))))
     within[codes[0][cell[kept]], np.arange(within.shape[1])] = _piece_masses(inside, starts, stops, cell)[kept]
@@ -200,13 +204,26 @@ def with_masses(column: ResolvedColumn, masses: np.ndarray) -> ResolvedColumn:
 
 def _masses(table: OneWayTable, field: Field, total: float, floor: float, is_absent: np.ndarray) -> np.ndarray:
     """Take the noise out of a table that was counted value by value; misfits are left out, absent states are 0."""
-    counts = table.counts[: is_absent.size]
+    counts, regular = table.counts[: is_absent.size], table.grouping.regular
     if field.domain.ordered:
-        regular = table.grouping.regular
         counts = np.concatenate((denoised(counts[:regular], table.sd), counts[regular:]))
     masses = np.zeros(counts.size)
-    masses[~is_absent] = np.maximum(project_to_simplex(counts[~is_absent], total), floor)
+    masses[~is_absent] = project_to_simplex(counts[~is_absent], total)
+    if not field.domain.ordered:
+        return np.where(is_absent, 0.0, np.maximum(masses, floor))
+    masses[:regular] = _within_reach(masses[:regular], Counted(np.arange(regular), table.counts[:regular], table.sd))
     return masses
+
+
+def _within_reach(masses: np.ndarray, counted: Counted) -> np.ndarray:
+    """Return masses without those beyond the first and last values that have rows once noise is explained away."""
+    total = float(masses.sum())
+    reached = np.flatnonzero(settled_masses([counted], masses.size, total))
+    found = np.zeros(masses.size)
+    if reached.size:
+        kept = slice(reached[0], reached[-1] + 1)
+        found[kept] = masses[kept]
+    return found * (total / found.sum()) if found.sum() > 0 else masses
 
 
 def _levels(table: OneWayTable, field: Field, values: np.ndarray, sizes: Sequence[int]) -> tuple[np.ndarray, ...]:

@@ -11,6 +11,7 @@ from lapwing.budget.budget import Budget
 from lapwing.engine.particles import heated
 from lapwing.engine.tables import Cells
 from lapwing.mechanisms.steps.adaptive.candidates import (
+    MOST_CELLS,
     MOST_TRIPLE_COLUMNS,
     Candidates,
     candidates_of,
@@ -85,7 +86,7 @@ def rounds(asking: Asking, fit: Fit, left: Budget, rng: np.random.Generator) -> 
         Public randomness.
     """
     costs, tables = asking.costs, asking.costs.tables
-    pairs = pair_tables(asking.columns, costs.most_cells, is_mixed=True)
+    pairs = pair_tables(asking.columns, costs.most_cells, is_mixed=costs.most_cells == MOST_CELLS)
     for number in range(costs.rounds if left.amount and pairs else 0):
         if number:
             fit = moved(fit, rng, pulls=heated(2, 1, start=0.2) if number > 1 else heated(rest=1))
