@@ -343,12 +343,10 @@ def _left_share(
     is_even = abs(2 * given - 2 * even) < EVEN_DEVIATIONS * deviation
     if is_even and not is_far:
         return even
-    if mass > min(empty) * deviation:
-        if right < min(empty[1] * right_sd, left):
-            return mass
-        if left < min(empty[0] * left_sd, right):
-            return 0.0
-    is_unseen = is_far and mass <= min(empty) * deviation
+    has_left, has_right = left > empty[0] * left_sd, right > empty[1] * right_sd
+    if mass > min(empty) * deviation and has_left != has_right and (left > right) == has_left:
+        return mass * has_left
+    is_unseen = is_far and not (has_left or has_right)
     return even if is_even or is_unseen else given
 
 

@@ -169,7 +169,7 @@ def resolved_column(
     if domain.ordered:
         ends = np.append(starts[:regular], domain.values).astype(np.float64)
         widths[:regular] = np.maximum(np.diff(tail_places(masses[:regular], ends)), _TINY)
-    inside = np.where(np.bincount(codes[0], masses)[codes[0]] > 0, masses, widths)
+    inside = np.where(np.bincount(codes[0], masses)[codes[0]] > floor, masses, widths)
     within = np.zeros((mass.size, int(np.count_nonzero(kept))))
     within[codes[0][cell[kept]], np.arange(within.shape[1])] = _piece_masses(inside, starts, stops, cell)[kept]
     shares = within * (mass / within.sum(axis=1))[:, None]

@@ -1,7 +1,7 @@
 """Means, standard deviations and medians of the numeric columns of rows that `all_tables.py` made.
 
     python bench/all_tables.py --epsilon 1 --delta 1e-9 --rows-to DIR
-    python bench/numbers.py NAME=DIR ... [--epsilon 1] [-o bench/results/numbers.csv]
+    python bench/number_errors.py NAME=DIR ... [--epsilon 1] [-o bench/results/number_errors.csv]
 
 One CSV line per column of numbers: rows, whether the domain has more than 512 values, and for each NAME the error of
 the mean in real standard deviations, the ratio of the standard deviations, and the error of the median in rank. Only
@@ -33,7 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", metavar="NAME=DIR")
     parser.add_argument("--epsilon", default="1")
-    parser.add_argument("-o", "--output", type=Path, default=HERE / "results" / "numbers.csv")
+    parser.add_argument("-o", "--output", type=Path, default=HERE / "results" / "number_errors.csv")
     chosen = parser.parse_args()
     folders = {
         name: Path(folder) / chosen.epsilon for name, _, folder in (each.partition("=") for each in chosen.folders)
