@@ -66,22 +66,40 @@ def test_the_whole_system_notices_a_wrong_weight() -> None:
     assert np.abs(least_squares_counts(wrong) - naive_least_squares(made)).max() > 0.01
 
 
+def naive_atoms(stages, codes, total):
+    """Return what each cell has beyond both its neighbours, looked at one by one."""
+    edges, estimates = [*stages[-1].starts.tolist(), codes], naive_least_squares(stages).tolist()
+    sd = math.sqrt(1 / sum(len(estimates) / (stage.starts.size * stage.sd**2) for stage in stages))
+    found = []
+    for place, own in enumerate(estimates):
+        around = 0.0
+        for other in (place - 1, place + 1):
+            if 0 <= other < len(estimates) and estimates[other] > EMPTY_DEVIATIONS * sd:
+                width = edges[other + 1] - edges[other]
+                around = max(around, estimates[other] / width * (edges[place + 1] - edges[place]))
+        found.append(own - around if own - around > max(4 * sd, around) else 0.0)
+    return np.array(found) * min(1.0, total / max(sum(found), 1e-9))
+
+
 def naive_masses(stages, codes, total):
-    """Return the mean over all trees, each walked by recursion, with what is far told by a first pass."""
-    sure = naive_pass(stages, codes, total, [4.0] * (stages[-1].starts.size + 1))
-    return naive_pass(stages, codes, total, naive_empty(sure, [*stages[-1].starts.tolist(), codes]))
+    """Return the atoms, and the mean over all trees of the rest, with what is far told by a first pass."""
+    atoms, edges = naive_atoms(stages, codes, total), [*stages[-1].starts.tolist(), codes]
+    estimates, rest = (naive_least_squares(stages) - atoms).tolist(), max(0.0, total - atoms.sum())
+    sure = atoms
+    if rest > EMPTY_DEVIATIONS * naive_noise(stages, codes, 0, len(edges) - 1) or not atoms.any():
+        sure = atoms + naive_pass(stages, codes, estimates, rest, [(4.0, edge, False) for edge in edges])
+    return atoms + naive_pass(stages, codes, estimates, rest, naive_ends(sure, edges))
 
 
-def naive_pass(stages, codes, total, empty):
+def naive_pass(stages, codes, estimates, total, ends):
     """Return the mean over all trees of one pass."""
-    estimates = naive_least_squares(stages).tolist()
     whole = (0, len(estimates))
-    trees = [naive_tree(stages, codes, estimates, number, whole, total, 0, empty) for number in range(len(SPLITS))]
+    trees = [naive_tree(stages, codes, estimates, number, whole, total, 0, ends) for number in range(len(SPLITS))]
     return np.mean(trees, axis=0)
 
 
-def naive_empty(masses, edges):
-    """Return what counts as empty for a half that ends at each edge: more by the distance in standard deviations."""
+def naive_ends(masses, edges):
+    """Return for a half that ends at each edge what counts as empty, its place in the tails, and whether it is far."""
     cells = list(zip(edges[:-1], edges[1:], masses.tolist(), strict=True))
     total = sum(mass for _, _, mass in cells)
     mean = sum(mass * (start + stop) / 2 for start, stop, mass in cells) / total
@@ -89,37 +107,53 @@ def naive_empty(masses, edges):
     second = [((stop - mean) ** 3 - (start - mean) ** 3) / (3 * (stop - start)) for start, stop, _ in cells]
     spread = math.sqrt(sum(mass * each for (_, _, mass), each in zip(cells, second, strict=True)) / total)
     near = NEAR_SPREADS * max(spread, 1.0)
-    return [EMPTY_DEVIATIONS + FAR_DEVIATIONS * math.log2(max(abs(edge - mean) / near, 1.0)) for edge in edges]
+    found = []
+    for edge in edges:
+        away = abs(edge - mean)
+        # Beyond near the density is (near / distance)**2; its integral from near on is added.
+        place = away if away <= near else near + near**2 * (1 / near - 1 / away)
+        empty = EMPTY_DEVIATIONS + FAR_DEVIATIONS * math.log2(max(away / near, 1.0))
+        found.append((empty, math.copysign(place, edge - mean), away > near))
+    return found
 
 
-def naive_tree(stages, codes, estimates, number, part, mass, depth, empty):
+def naive_tree(stages, codes, estimates, number, part, mass, depth, ends):
     """Return the masses of the cells of one part, which has this mass, in one tree."""
     first, last = part
     if last - first == 1:
         return [mass]
     share = SPLITS[number] if depth % 2 else SPLITS[(len(SPLITS) - number) % len(SPLITS)]
     middle = first + min(max(1, round(share * (last - first))), last - first - 1)
-    left, right = sum(estimates[first:middle]), sum(estimates[middle:last])
+    halves = sum(estimates[first:middle]), sum(estimates[middle:last])
     noise = [naive_noise(stages, codes, *half) for half in ((first, middle), (middle, last))]
-    given = naive_share(stages, codes, (first, middle, last), mass, (left, right), noise, (empty[first], empty[last]))
+    given = naive_share([ends[place] for place in (first, middle, last)], mass, halves, noise)
     return [
-        *naive_tree(stages, codes, estimates, number, (first, middle), given, depth + 1, empty),
-        *naive_tree(stages, codes, estimates, number, (middle, last), mass - given, depth + 1, empty),
+        *naive_tree(stages, codes, estimates, number, (first, middle), given, depth + 1, ends),
+        *naive_tree(stages, codes, estimates, number, (middle, last), mass - given, depth + 1, ends),
     ]
 
 
-def naive_share(stages, codes, places, mass, estimates, noise, empty):
+def naive_share(ends, mass, estimates, noise):
     """Return the mass of the left half."""
-    edges = [*stages[-1].starts.tolist(), codes]
-    start, cut, stop = (edges[place] for place in places)
+    (left_empty, start, left_far), (_, cut, _), (right_empty, stop, right_far) = ends
+    is_far = left_far or right_far
     even = mass * (cut - start) / (stop - start)
-    nearest = min(max(0.0, (mass + estimates[0] - estimates[1]) / 2), mass)
+    weights = [1 / each**2 for each in noise]
+    # The least squares of left and right that sum to the mass.
+    nearest = (weights[0] * estimates[0] + weights[1] * (mass - estimates[1])) / sum(weights)
+    nearest = min(max(0.0, nearest), mass)
     both = math.sqrt(noise[0] ** 2 + noise[1] ** 2)
-    if 2 * abs(nearest - even) < EVEN_DEVIATIONS * both:
+    is_even = 2 * abs(nearest - even) < EVEN_DEVIATIONS * both
+    if is_even and not is_far:
         return even
-    lesser = estimates.index(min(estimates))
-    if mass > min(empty) * both and estimates[lesser] < empty[lesser] * noise[lesser]:
-        return 0.0 if lesser == 0 else mass
+    seen = [each > empty * sd for each, empty, sd in zip(estimates, (left_empty, right_empty), noise, strict=True)]
+    if mass > min(left_empty, right_empty) * both:
+        if seen == [True, False] and estimates[0] > estimates[1]:
+            return mass
+        if seen == [False, True] and estimates[1] >= estimates[0]:
+            return 0.0
+    if is_even or (is_far and seen == [False, False]):
+        return even
     return nearest
 
 
@@ -144,10 +178,11 @@ def test_masses_are_those_of_trees_walked_cell_by_cell(seed, stages, total) -> N
 def test_the_slow_trees_notice_a_tree_that_is_left_out(number) -> None:
     made, codes = staged(4)
     whole = naive_masses(made, codes, 5000.0)
-    empty = naive_empty(naive_pass(made, codes, 5000.0, [4.0] * (made[-1].starts.size + 1)), [*made[-1].starts, codes])
+    atoms, edges = naive_atoms(made, codes, 5000.0), [*made[-1].starts.tolist(), codes]
+    estimates, rest = (naive_least_squares(made) - atoms).tolist(), max(0.0, 5000.0 - atoms.sum())
+    sure = atoms + naive_pass(made, codes, estimates, rest, [(4.0, edge, False) for edge in edges])
 
-    estimates = naive_least_squares(made).tolist()
-    alone = naive_tree(made, codes, estimates, number, (0, len(estimates)), 5000.0, 0, empty)
+    alone = naive_tree(made, codes, estimates, number, (0, len(estimates)), rest, 0, naive_ends(sure, edges))
 
-    less = (whole * len(SPLITS) - np.array(alone)) / (len(SPLITS) - 1)
+    less = atoms + ((whole - atoms) * len(SPLITS) - np.array(alone)) / (len(SPLITS) - 1)
     assert np.abs(less - settled_masses(made, codes, 5000.0)).max() > 1

@@ -211,7 +211,8 @@ def _masses(table: OneWayTable, field: Field, total: float, floor: float, is_abs
     masses[~is_absent] = project_to_simplex(counts[~is_absent], total)
     if not field.domain.ordered:
         return np.where(is_absent, 0.0, np.maximum(masses, floor))
-    masses[:regular] = _within_reach(masses[:regular], Counted(np.arange(regular), table.counts[:regular], table.sd))
+    reached = _within_reach(masses[:regular], Counted(np.arange(regular), table.counts[:regular], table.sd))
+    masses[:regular] = np.maximum(reached, _TINY * floor)  # so that rows can be asked for under any condition
     return masses
 
 
