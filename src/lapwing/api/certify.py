@@ -1,6 +1,5 @@
 """Write the certificate of a release from its settings, answers and model."""
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
@@ -22,7 +21,7 @@ from lapwing.mechanisms.registry import (
     settings_of,
 )
 from lapwing.release.certificate import CERTIFIED, Certificate, CostLine, LedgerEntry, Statement
-from lapwing.release.contrary_rules import broken_at_least
+from lapwing.release.contrary_rules import FALSE_WARNING, broken_at_least, sum_reach
 from lapwing.release.domain_cost import other_terms_warnings, pairs_at, untold_warnings
 from lapwing.release.linear_statistics import LinearStatistics
 from lapwing.release.model import ReleasedModel
@@ -37,7 +36,6 @@ from lapwing.sample.conditions import FEW_ATOMS
 
 _MISFIT_SHARE, _MISSING_SHARE = 0.05, 0.95
 _BROKEN_SHARE = 0.03
-_SURE_DEVIATIONS = 4
 _FEW_KEPT = 0.5
 _EVEN = 2.0  # weights with a smaller condition number than this are nearly even
 _WEAK_EPSILON = 10
@@ -300,12 +298,13 @@ def _claims(answers: Sequence[Answer]) -> tuple[str, ...]:
 def _misfit_warnings(settings: Settings, answers: Sequence[Answer]) -> tuple[str, ...]:
     """Say where the noisy counts show that cells do not fit the schema, or that nearly none are there."""
     fields = {field.name: field for field in settings.schema.columns}
+    tables = [answer for answer in answers if isinstance(answer, NoisyCounts) and len(answer.question.columns) == 1]
+    failure = FALSE_WARNING / (2 * max(len(tables), 1))
+    rows = min((_surely_all(answer, failure) for answer in tables), default=1.0)
     found = {}
-    for answer in answers:
-        if not isinstance(answer, NoisyCounts) or len(answer.question.columns) != 1:
-            continue
+    for answer in tables:
         field = fields[answer.question.columns[0]]
-        share = _surely_last(answer)
+        share = (float(answer.counts[-1]) - sum_reach(((answer.noise, 1),), failure)) / max(rows, 1.0)
         if field.required and share > _MISFIT_SHARE:
             found[field.name] = (
                 f"column {field.name!r}: at least about {share:.0%} of its cells do not fit the schema, by the noisy "
@@ -329,8 +328,6 @@ def _contrary_warnings(settings: Settings, answers: Sequence[Answer]) -> tuple[s
     )
 
 
-def _surely_last(answer: NoisyCounts) -> float:
-    """Return the share of missing cells or misfits, less what noise explains: four standard deviations."""
-    sure = _SURE_DEVIATIONS * answer.noise.sd
-    most = float(answer.counts.sum()) + sure * math.sqrt(answer.counts.size)
-    return (float(answer.counts[-1]) - sure) / max(most, 1.0)
+def _surely_all(answer: NoisyCounts, failure: float) -> float:
+    """Return a number of rows that is too small with at most a given probability."""
+    return float(answer.counts.sum()) + sum_reach(((answer.noise, answer.counts.size),), failure)
