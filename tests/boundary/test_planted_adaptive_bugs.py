@@ -116,7 +116,7 @@ def the_empty_part_of_a_domain_is_looked_up(patch):
     def settled(stages, codes, total):
         seen = np.concatenate([values.astype(np.int64) for chunk in source().chunks() for values in chunk.values()])
         masses = honest(stages, codes, total)
-        return np.where(stages[-1].starts > seen[seen < codes].max(initial=0), 0.0, masses)
+        return np.where(refined_columns.finest_starts(stages) > seen[seen < codes].max(initial=0), 0.0, masses)
 
     patch.setattr(refined_columns, "settled_masses", settled)
 

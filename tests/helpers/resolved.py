@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from lapwing.budget.budget import Budget
-from lapwing.mechanisms.steps.public_cells import one_way_grouping
+from lapwing.mechanisms.steps.public_cells import first_cells, one_way_grouping
 from lapwing.mechanisms.steps.resolved_columns import one_way_table, resolved_column
 from lapwing.release.noise_law import NoiseLaw
 from lapwing.release.questions import MarginalCounts, NoisyCounts
@@ -53,7 +53,7 @@ FIELDS = {
 def answer_of(field, *, rows=5000, sd=5.0, seed=1, shape=0.3):
     """Return a noisy one-way table of about so many rows, unevenly spread, misfits among them."""
     rng = np.random.default_rng(seed)
-    grouping = one_way_grouping(field, 128)
+    grouping = first_cells(field) if field.domain.ordered else one_way_grouping(field, 128)
     variance = max(Fraction(sd) ** 2, Fraction(1, 10**6))
     question = MarginalCounts(columns=(field.name,), groupings=(grouping,), cost=Budget("zcdp", 1 / (2 * variance)))
     counts = rng.multinomial(rows, rng.dirichlet(np.full(grouping.groups, shape)))

@@ -5,13 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lapwing.numerics.next_cells import wanted_parts
 from lapwing.numerics.refinement import (
     Counted,
     branch_masses,
     cell_deviation,
-    least_squares_counts,
+    finest_starts,
+    fitted_counts,
     settled_masses,
-    wanted_parts,
 )
 
 
@@ -44,7 +45,7 @@ def test_masses_are_never_negative_and_sum_to_the_total(made, total: float) -> N
 
     masses = settled_masses(stages, codes, total)
 
-    assert masses.shape == stages[-1].starts.shape
+    assert masses.shape == finest_starts(stages).shape
     assert np.isfinite(masses).all()
     assert masses.min() >= 0
     assert masses.sum() == pytest.approx(total, rel=1e-9)
@@ -89,13 +90,13 @@ def test_the_same_counts_give_the_same_masses_and_are_left_as_they_are(made) -> 
 def test_counts_without_noise_give_the_truth_back(made) -> None:
     stages, codes, truth = made
 
-    fitted = least_squares_counts(stages)
+    fitted, _ = fitted_counts(stages)
     masses = settled_masses(stages, codes, float(truth.sum()))
 
     scale = max(1.0, float(truth.sum()))
-    assert np.abs(fitted - truth).max() <= 1e-9 * scale
-    # Counts without noise are taken to have an sd of 1e-6: a few of these per level.
-    assert np.abs(masses - truth).max() <= 1e-3 + 1e-9 * scale
+    assert np.abs(fitted - truth).max() <= 1e-6 * scale
+    # Counts without noise are taken to have an sd of 1e-3: a few of these per level.
+    assert np.abs(masses - truth).max() <= 0.1 + 1e-6 * scale
 
 
 @given(staged())
@@ -115,7 +116,7 @@ def test_coarse_cells_that_agree_with_the_finest_change_no_estimate(made) -> Non
         parent = np.searchsorted(stage.starts, finest.starts, "right") - 1
         agreeing.append(Counted(stage.starts, np.bincount(parent, finest.counts, stage.starts.size), stage.sd))
 
-    fitted = least_squares_counts([*agreeing, finest])
+    fitted, _ = fitted_counts([*agreeing, finest])
 
     scale = max(1.0, float(np.abs(finest.counts).max()))
     assert np.abs(fitted - finest.counts).max() <= 1e-6 * scale

@@ -1,34 +1,40 @@
-"""One column counted in finer and finer cells: where earlier noisy counts show rows, cells are cut further.
+"""The law of one ordered column from noisy counts of several partitions, each made after the counts before.
 
-A column is a line of codes. A partition is given by the first code of each of its cells, the first of them 0; each
-partition cuts cells of the one before. Everything here is post-processing of noisy counts.
+A column is a line of codes. A partition is given by the first code of each of its cells, the first of them 0. Where
+earlier counts show rows, cells are cut further; runs of cells where they show none are counted as one. Everything here
+is post-processing of noisy counts.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from lapwing.numerics.simplex import project_to_simplex
 
-EMPTY_DEVIATIONS = 1.9
+ATOM_DEVIATIONS = 4.0
+"""What a cell has beyond both its neighbours is an atom from so many standard deviations of its noise on."""
+
+SURE_DEVIATIONS = 5.0
+"""A run of cells surely has rows from so many on: there are some ten thousand runs to look at."""
+
+NEXT_DEVIATIONS = 1.0
+"""What is beside the rows has rows, too, while it has so many, in steps that double the range."""
+
+EMPTY_DEVIATIONS = 1.5
 """A half with fewer rows than so many standard deviations of its noise, beside a fuller one, is taken to be empty."""
 
-FAR_DEVIATIONS = 0.4
-"""So many more for each doubling of the distance at which the half ends, beyond `NEAR_SPREADS`."""
-
-NEAR_SPREADS = 4.0
-"""Distance from the mean, in standard deviations of the column, up to which a place is not far."""
-
-EVEN_DEVIATIONS = 1.5
-"""Halves closer to an even spread than so many standard deviations of the noise are taken to be spread evenly."""
+EVEN_DEVIATIONS = math.sqrt(2 * math.log(2))
+"""Halves closer to an even spread than so many, times the root of the depth, are even: the universal threshold."""
 
 SPLITS = (0.5, 0.38, 0.62, 0.45, 0.55, 0.33, 0.67, 0.42)
 """Where the trees over the cells divide them: one tree for each, and their mean counts."""
 
-_SURE_DEVIATIONS = 4.0  # rows beyond so many are not noise: atoms, and what the spread of a column is taken from
+_NEAR_SPREADS = 4.0  # standard deviations of a column up to which a place is not far
+_SLACK = 1.0  # of runs that are nearly as sure as the surest, the shortest is taken
+_LEAST_SD, _LEAST_RATIO = 1e-3, 1e-4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +62,7 @@ def settled_masses(stages: Sequence[Counted], codes: int, total: float) -> np.nd
     Parameters
     ----------
     stages : sequence of Counted
-        Each partition cuts cells of the one before; at least one.
+        Partitions of one column; at least one.
     codes : int
         Codes of the column: the last cell ends here.
     total : float
@@ -65,23 +71,27 @@ def settled_masses(stages: Sequence[Counted], codes: int, total: float) -> np.nd
     Returns
     -------
     ndarray of float64, shape (k,)
-        At least 0, summing to ``total``.
+        Of the cells that begin at `finest_starts`; at least 0, summing to ``total``.
 
     Notes
     -----
-    Weighted least squares over all partitions says how much is in each finest cell (`least_squares_counts`). Cells that
-    stand out of both their neighbours, such as the zeros of a column of mostly zeros, keep what they have beyond them:
-    one count says it better than the difference of the total and all others. The rest is handed down binary trees over
-    the finest cells: a part gets what the estimates say, each weighted by the inverse of its variance, unless the noise
-    explains all of it, when it gets nothing (a far and empty part of the domain would else keep rows that ruin means),
-    or the noise explains the difference to an even spread, when it gets that. What is far is told by a first pass, in
-    which only what stands out clearly has rows: the farther out a part ends, the more it takes to be more than noise,
-    and rows that are there all the same are even in `tail_places`. The mean over trees that divide at different places
-    is smoother and nearer to the truth than one tree. Time ``O(k)`` per tree.
+    1. Weighted least squares over all partitions say how many rows are between any two ends of cells, and how surely.
+    2. Atoms, such as the zeros of a column of mostly zeros: cells that stand out of both their neighbours keep what
+       they have beyond them.
+    3. Support: the runs of cells that surely have rows, from the surest on, and all between them; from there outwards
+       as long as the next step, as wide as all so far, has more rows than noise. Nothing is anywhere else: a few rows
+       that noise puts far out would ruin means.
+    4. Inside it, rows are handed down binary trees: a half gets what the estimates say, unless noise explains all of
+       it or the difference to an even spread. The mean over trees that divide at different places is smoother and
+       nearer to the truth than one tree.
+    5. Once more without the cells that got nothing: those that are left are known the better.
+
+    Time ``O(k ** 3)`` for k cells.
 
     References
     ----------
-    Coifman, Donoho (1995), "Translation-invariant de-noising", for the mean over shifted trees.
+    Coifman, Donoho (1995), "Translation-invariant de-noising", for the mean over shifted trees; Donoho, Johnstone
+    (1994), "Ideal spatial adaptation by wavelet shrinkage", for a threshold that grows with the number of halves.
 
     Examples
     --------
@@ -89,29 +99,46 @@ def settled_masses(stages: Sequence[Counted], codes: int, total: float) -> np.nd
     >>> settled_masses([counted], 40, 100.0).tolist()
     [100.0, 0.0, 0.0, 0.0]
     """
-    places = np.append(stages[-1].starts, codes).astype(np.float64)
-    estimates = least_squares_counts(stages)
-    atoms = _atoms(estimates, np.diff(places), cell_deviation(stages))
-    atoms *= min(1.0, total / max(float(atoms.sum()), 1e-9))
-    rest = max(0.0, total - float(atoms.sum()))
-    found = _Handing(
-        estimates=np.concatenate(([0.0], np.cumsum(estimates - atoms))).tolist(),
-        places=places.tolist(),
-        coverings=_coverings(stages, codes),
-        empty=[_SURE_DEVIATIONS] * places.size,
-        far=[False] * places.size,
-    )
-    is_seen = rest > EMPTY_DEVIATIONS * _deviation(found.coverings, 0, estimates.size) or not atoms.any()
-    sure = atoms + _handed_down(found, rest) if is_seen else atoms
-    mean, near = _near(sure, places)
-    doublings = np.log2(np.maximum(np.abs(places - mean) / near, 1.0))
-    found = replace(
-        found,
-        places=tail_places(sure, places).tolist(),
-        empty=(EMPTY_DEVIATIONS + FAR_DEVIATIONS * doublings).tolist(),
-        far=(doublings > 0).tolist(),
-    )
-    return np.asarray(atoms + _handed_down(found, rest))
+    places = np.append(finest_starts(stages), codes).astype(np.float64)
+    information, weighted = _normal_equations(stages)
+    masses = _shared(information, weighted, places, total)
+    kept = np.flatnonzero(masses)
+    if kept.size:
+        ends = np.append(0.0, np.cumsum(np.diff(places)[kept]))
+        masses[kept] = _shared(information[np.ix_(kept, kept)], weighted[kept], ends, total, is_supported=True)
+    return masses
+
+
+def finest_starts(stages: Sequence[Counted]) -> np.ndarray:
+    """Return the first codes of the cells that all partitions together tell apart: ndarray of int64, shape (k,)."""
+    return np.unique(np.concatenate([stage.starts for stage in stages]))
+
+
+def fitted_counts(stages: Sequence[Counted]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the counts of the finest cells that fit all stages best, by inverse variances.
+
+    Parameters
+    ----------
+    stages : sequence of Counted
+        As for `settled_masses`.
+
+    Returns
+    -------
+    counts : ndarray of float64, shape (k,)
+        May be negative.
+    covariance : ndarray of float64, shape (k, k)
+        Of their noise.
+
+    Examples
+    --------
+    >>> coarse = Counted(np.array([0]), np.array([12.0]), 1.0)
+    >>> fine = Counted(np.array([0, 5]), np.array([4.0, 4.0]), 1.0)
+    >>> fitted_counts([coarse, fine])[0].round(2).tolist()
+    [5.33, 5.33]
+    """
+    information, weighted = _normal_equations(stages)
+    covariance = np.linalg.inv(information)
+    return covariance @ weighted, covariance
 
 
 def tail_places(masses: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -178,119 +205,89 @@ def branch_masses(stages: Sequence[Counted], total: float) -> np.ndarray:
     return masses
 
 
-def least_squares_counts(stages: Sequence[Counted]) -> np.ndarray:
-    """Return the counts of the finest cells that fit all stages best, by inverse variances.
-
-    Parameters
-    ----------
-    stages : sequence of Counted
-        As for `settled_masses`.
-
-    Returns
-    -------
-    ndarray of float64, shape (k,)
-        May be negative.
-
-    Examples
-    --------
-    >>> coarse = Counted(np.array([0]), np.array([12.0]), 1.0)
-    >>> fine = Counted(np.array([0, 5]), np.array([4.0, 4.0]), 1.0)
-    >>> least_squares_counts([coarse, fine]).round(2).tolist()
-    [5.33, 5.33]
-    """
-    parents = _all_parents(stages)
-    pooled, spread = _pooled(stages, parents)
-    fitted = pooled[0]
-    for counts, variances, parent in zip(pooled[1:], spread[1:], parents, strict=True):
-        own_sum = np.bincount(parent, counts, fitted.size)
-        own_variance = np.bincount(parent, variances, fitted.size)
-        fitted = counts + (fitted - own_sum)[parent] * variances / own_variance[parent]
-    return fitted
-
-
 def cell_deviation(stages: Sequence[Counted]) -> float:
     """Return the standard deviation of the noise in one finest cell of average size, all stages together."""
-    cells = stages[-1].starts.size
+    cells = finest_starts(stages).size
     return 1 / math.sqrt(sum(cells / (stage.starts.size * _variance(stage)) for stage in stages))
 
 
-def wanted_parts(masses: np.ndarray, widths: np.ndarray, worth: float, most: int) -> np.ndarray:
-    """Return into how many parts each cell is cut next.
-
-    Parameters
-    ----------
-    masses : ndarray of float64, shape (k,)
-        Of the cells.
-    widths : ndarray of int64, shape (k,)
-        Codes of each cell: it has at most so many parts.
-    worth : float, positive
-        A part is worth counting if it has so much mass.
-    most : int
-        Parts of all cut cells together, about.
-
-    Returns
-    -------
-    ndarray of int64, shape (k,)
-        1 for a cell that stays whole.
-
-    Examples
-    --------
-    >>> wanted_parts(np.array([100.0, 5.0, 30.0]), np.array([64, 64, 2]), 10.0, 100).tolist()
-    [10, 1, 2]
-    """
-    parts = np.clip(np.floor(masses / worth), 1, widths).astype(np.int64)
-    total = int(parts[parts > 1].sum())
-    return np.where(parts > 1, np.maximum(1, parts * most // total), 1) if total > most else parts
+def _normal_equations(stages: Sequence[Counted]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the information that all stages have about the finest cells, and their counts weighted by it."""
+    finest = finest_starts(stages)
+    information, weighted = np.zeros((finest.size, finest.size)), np.zeros(finest.size)
+    least = max(_LEAST_SD, _LEAST_RATIO * max(stage.sd for stage in stages))  # or the inverse would be lost in rounding
+    for stage in stages:
+        cell = np.searchsorted(stage.starts, finest, "right") - 1
+        precision = 1 / max(stage.sd, least) ** 2
+        information += (cell[:, None] == cell[None, :]) * precision
+        weighted += stage.counts[cell] * precision
+    return information, weighted
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Covering:
-    """Say, for each finest cell, where one stage's cells open and close, and the variance of its noise."""
-
-    opened: list[int]
-    closed: list[int]
-    variance: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Handing:
-    """What mass is handed down by: sums of the estimates up to each end of a cell, the ends, and the noise.
-
-    For a part that ends there, away from the mean, also what counts as empty, in standard deviations, and whether it is
-    far: a row misplaced far out moves the mean most, and noise has the more parts to err in.
-    """
-
-    estimates: list[float]
-    places: list[float]
-    coverings: list[_Covering]
-    empty: list[float]
-    far: list[bool]
+def _shared(
+    information: np.ndarray, weighted: np.ndarray, places: np.ndarray, total: float, *, is_supported: bool = False
+) -> np.ndarray:
+    """Return atoms and, by trees over the support, the rest; where is_supported that is everything."""
+    covariance = np.linalg.inv(information)
+    estimates, noise = covariance @ weighted, _interval_noise(covariance)
+    atoms = _atoms(estimates, np.diff(places), np.sqrt(np.diag(covariance)))
+    atoms *= min(1.0, total / max(float(atoms.sum()), 1e-9))
+    rest = total - float(atoms.sum())
+    if atoms.any() and rest < EMPTY_DEVIATIONS * noise[0, -1]:
+        return np.asarray(atoms * (total / atoms.sum()))
+    sums = np.append(0.0, np.cumsum(estimates - atoms))
+    first, last = (0, estimates.size) if is_supported else _support(sums, places, noise, np.flatnonzero(atoms))
+    ends = slice(first, last + 1)
+    atoms[first:last] += _handed_down(sums[ends].tolist(), places[ends].tolist(), noise[ends, ends].tolist(), rest)
+    return atoms
 
 
-def _atoms(estimates: np.ndarray, widths: np.ndarray, sd: float) -> np.ndarray:
+def _interval_noise(covariance: np.ndarray) -> np.ndarray:
+    """Return the standard deviation of the noise in the sum of all cells between any two ends: shape (k + 1, k + 1)."""
+    sums = np.pad(covariance.cumsum(axis=0).cumsum(axis=1), (1, 0))
+    own = np.diag(sums)
+    return np.asarray(np.sqrt(np.maximum(own[:, None] + own[None, :] - 2 * sums, _LEAST_SD**2)))
+
+
+def _atoms(estimates: np.ndarray, widths: np.ndarray, sd: np.ndarray) -> np.ndarray:
     """Return what a cell has beyond both its neighbours, where it is more than theirs and than noise; otherwise 0."""
     density = np.where(estimates > EMPTY_DEVIATIONS * sd, estimates, 0.0) / widths
     around = np.maximum(np.append(density[1:], 0.0), np.append(0.0, density[:-1])) * widths
     excess = estimates - around
-    return np.where(excess > np.maximum(_SURE_DEVIATIONS * sd, around), excess, 0.0)
+    return np.where(excess > np.maximum(ATOM_DEVIATIONS * sd, around), excess, 0.0)
 
 
-def _near(masses: np.ndarray, places: np.ndarray) -> tuple[float, float]:
-    """Return the mean of some masses, and how far from it is not far."""
-    middles, widths, total = (places[1:] + places[:-1]) / 2, np.diff(places), max(float(masses.sum()), 1e-9)
-    mean = float((masses * middles).sum()) / total
-    spread = math.sqrt(float((masses * (np.square(middles - mean) + np.square(widths) / 12)).sum()) / total)
-    return mean, NEAR_SPREADS * max(spread, 1.0)
+def _support(sums: np.ndarray, places: np.ndarray, noise: np.ndarray, atoms: np.ndarray) -> tuple[int, int]:
+    """Return the ends between which there are rows: sums up to each end, atoms as the places of their cells."""
+    cells = sums.size - 1
+    deviations = np.triu((sums[None, :] - sums[:, None]) / noise, 1)
+    free, first, last = deviations.copy(), cells, 0
+    while (best := float(free.max())) > (SURE_DEVIATIONS if last else 0.0):
+        runs = np.argwhere(free >= max(best - _SLACK, min(best, _LEAST_SD)))
+        start, stop = runs[np.argmin(places[runs[:, 1]] - places[runs[:, 0]])].tolist()
+        first, last = min(first, start), max(last, stop)
+        free[:stop, start + 1 :] = 0.0  # all runs that overlap
+    if not last:
+        return 0, cells
+    first, last = min([first, *atoms.tolist()]), max([last, *(atoms + 1).tolist()])
+    while first > 0:
+        start = min(int(np.searchsorted(places, 2 * places[first] - places[last])), first - 1)
+        if deviations[start, first] < NEXT_DEVIATIONS:
+            break
+        first = start
+    while last < cells:
+        stop = max(int(np.searchsorted(places, 2 * places[last] - places[first], "right")) - 1, last + 1)
+        if deviations[last, stop] < NEXT_DEVIATIONS:
+            break
+        last = stop
+    return first, last
 
 
-def _handed_down(found: _Handing, total: float) -> np.ndarray:
-    """Return the mean masses of the finest cells over all trees."""
-    estimates, places, coverings = found.estimates, found.places, found.coverings
-    empty, far = found.empty, found.far
-    cells = len(places) - 1
-    masses = np.zeros(cells)
+def _handed_down(sums: list[float], places: list[float], noise: list[list[float]], total: float) -> np.ndarray:
+    """Return the mean masses of the cells over all trees."""
+    masses = np.zeros(len(places) - 1)
     for number in range(len(SPLITS)):
-        waiting = [(0, cells, total, 0)]
+        waiting = [(0, masses.size, total, 0)]
         while waiting:
             first, last, mass, depth = waiting.pop()
             if last - first == 1 or mass <= 0.0:
@@ -299,55 +296,34 @@ def _handed_down(found: _Handing, total: float) -> np.ndarray:
             # Every other level divides from the other end of the list, so that no tree leans to one side.
             share = SPLITS[number if depth % 2 else -number]
             middle = first + min(max(1, round(share * (last - first))), last - first - 1)
-            halves = estimates[middle] - estimates[first], estimates[last] - estimates[middle]
-            deviations = _deviation(coverings, first, middle), _deviation(coverings, middle, last)
-            width = places[last] - places[first]
-            even = mass * min((places[middle] - places[first]) / width, 1.0) if width > 0 else mass / 2
-            is_far = far[first] or far[last]
-            given = _left_share(mass, halves, deviations, even, empty=(empty[first], empty[last]), is_far=is_far)
+            halves = sums[middle] - sums[first], sums[last] - sums[middle]
+            even = mass * (places[middle] - places[first]) / (places[last] - places[first])
+            given = _left_share(mass, halves, (noise[first][middle], noise[middle][last]), even, depth)
             waiting += [(first, middle, given, depth + 1), (middle, last, mass - given, depth + 1)]
     return masses / len(SPLITS)
 
 
-def _coverings(stages: Sequence[Counted], codes: int) -> list[_Covering]:
-    finest = np.append(stages[-1].starts, codes)
-    return [
-        _Covering(
-            np.searchsorted(stage.starts, finest, "right").tolist(),
-            np.searchsorted(stage.starts, finest, "left").tolist(),
-            _variance(stage),
-        )
-        for stage in stages
-    ]
-
-
-def _deviation(coverings: Sequence[_Covering], first: int, last: int) -> float:
-    """Return the noise in the finest cells from first to last - 1; coarse cells that reach out of them count whole."""
-    precisions = [1 / ((each.closed[last] - each.opened[first] + 1) * each.variance) for each in coverings]
-    return 1 / math.sqrt(sum(precisions))
-
-
 def _left_share(
-    mass: float,
-    halves: tuple[float, float],
-    deviations: tuple[float, float],
-    even: float,
-    *,
-    empty: tuple[float, float],
-    is_far: bool,
+    mass: float, halves: tuple[float, float], deviations: tuple[float, float], even: float, depth: int
 ) -> float:
-    """Return how much of a mass the left half gets: an even share where noise allows it, all or nothing if far out."""
+    """Return how much the left half gets: an even share where noise allows it, all or nothing where one is empty."""
     (left, right), (left_sd, right_sd) = halves, deviations
     deviation = math.hypot(left_sd, right_sd)
     given = min(max(left + (mass - left - right) * (left_sd / deviation) ** 2, 0.0), mass)
-    is_even = abs(2 * given - 2 * even) < EVEN_DEVIATIONS * deviation
-    if is_even and not is_far:
+    if 2 * abs(given - even) < EVEN_DEVIATIONS * math.sqrt(depth) * deviation:
         return even
-    has_left, has_right = left > empty[0] * left_sd, right > empty[1] * right_sd
-    if mass > min(empty) * deviation and has_left != has_right and (left > right) == has_left:
+    has_left, has_right = left > EMPTY_DEVIATIONS * left_sd, right > EMPTY_DEVIATIONS * right_sd
+    if mass > EMPTY_DEVIATIONS * deviation and has_left != has_right and (left > right) == has_left:
         return mass * has_left
-    is_unseen = is_far and not (has_left or has_right)
-    return even if is_even or is_unseen else given
+    return given
+
+
+def _near(masses: np.ndarray, places: np.ndarray) -> tuple[float, float]:
+    """Return the mean of some masses, and how far from it is not far."""
+    middles, widths, total = (places[1:] + places[:-1]) / 2, np.diff(places), max(float(masses.sum()), 1e-9)
+    mean = float((masses * middles).sum()) / total
+    spread = math.sqrt(float((masses * (np.square(middles - mean) + np.square(widths) / 12)).sum()) / total)
+    return mean, _NEAR_SPREADS * max(spread, 1.0)
 
 
 def _all_parents(stages: Sequence[Counted]) -> list[np.ndarray]:

@@ -11,6 +11,9 @@ from lapwing.schema.groupings import Grouping, cut, evenly, identity
 VALUE_BY_VALUE = 512
 """Ordered columns of up to so many values are counted value by value: codes may have no meaning as numbers."""
 
+COUNTED_ONCE = 16
+"""Ordered columns of up to so many values are counted once; what is seen of others says how they are counted next."""
+
 FIRST_CELLS = 64
 """About how many even cells a wider column is counted in at first."""
 
@@ -44,8 +47,13 @@ def one_way_grouping(field: Field, groups: int) -> Grouping:
 
 
 def is_refined(field: Field) -> bool:
-    """Tell whether a column is counted in cells that become finer where rows are, instead of value by value."""
+    """Tell whether an ordered column has too many values to count them one by one."""
     return field.domain.ordered and field.domain.values > VALUE_BY_VALUE
+
+
+def is_staged(field: Field) -> bool:
+    """Tell whether a column is counted in stages, each in cells that the one before suggests."""
+    return field.domain.ordered and field.domain.values > COUNTED_ONCE
 
 
 def branch_groupings(field: Field) -> tuple[Grouping, ...]:
@@ -72,7 +80,7 @@ def branch_groupings(field: Field) -> tuple[Grouping, ...]:
 
 
 def first_cells(field: Field) -> Grouping:
-    """Return the cells in which a wide column is counted first.
+    """Return the cells in which an ordered column is counted first.
 
     Parameters
     ----------
@@ -82,14 +90,18 @@ def first_cells(field: Field) -> Grouping:
     Returns
     -------
     Grouping
-        `public_cells`, and smaller and smaller ones towards zero, where real numbers crowd.
+        Its values, where it has at most 512. Otherwise `public_cells`, and smaller and smaller ones towards zero, where
+        real numbers crowd.
 
     Examples
     --------
     >>> first_cells(Field(name="x", type="integer", minimum=0, maximum=1919)).cuts[:9].tolist()
     [1, 2, 4, 8, 16, 30, 60, 90, 120]
     """
-    domain, cells = field.domain, public_cells(field, FIRST_CELLS)
+    domain = field.domain
+    if not is_refined(field):
+        return identity(domain)
+    cells = public_cells(field, FIRST_CELLS)
     if domain.cuts or field.is_categorical or field.type not in ("integer", "number"):
         return cells
     zero, width = field.range.zero, max(1, domain.values // FIRST_CELLS)

@@ -1,4 +1,4 @@
-"""One-way tables of all columns: value by value, by branches too, or in cells that become finer where rows are."""
+"""One-way tables of all columns: value by value, by branches too, or in cells that follow where rows are seen."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ import numpy as np
 
 from lapwing.budget.budget import Budget
 from lapwing.mechanisms.steps.one_way import pooled_total
-from lapwing.mechanisms.steps.public_cells import branch_groupings, finer_cells, first_cells, is_refined
+from lapwing.mechanisms.steps.public_cells import branch_groupings, finer_cells, first_cells, is_staged
 from lapwing.mechanisms.steps.resolved_columns import OneWayTable, one_way_table
+from lapwing.numerics.next_cells import merged_starts, wanted_parts
 from lapwing.numerics.refinement import (
     Counted,
     branch_masses,
     cell_deviation,
-    least_squares_counts,
+    finest_starts,
     settled_masses,
-    wanted_parts,
 )
 from lapwing.numerics.simplex import project_to_simplex
 from lapwing.release.curator import Curator
@@ -25,19 +25,20 @@ from lapwing.schema.fields import Field
 from lapwing.schema.groupings import Grouping, cut, identity
 from lapwing.schema.schemas import Schema
 
-STAGES = 2
-"""How often a wide column is counted, each time with the same part of its budget."""
+STAGES = 3
+"""How often an ordered column of more than a few values is counted, each time with the same part of its budget."""
 
 BRANCH_SHARE = Fraction(1, 10)
 """Part of a column's budget for each level of branches of its hierarchy; the categories get the rest."""
 
 _WORTH_DEVIATIONS = 6.0  # a part is worth counting if it holds so many standard deviations of the noise
 _MOST_PARTS = 128
+_SEEN_DEVIATIONS = 2.5  # a cell with fewer is counted as one with others like it
 
 
 def first_questions(field: Field, cost: Budget) -> tuple[MarginalCounts, ...]:
     """Return what is asked of a column before anything is known: its values, branches, or first cells."""
-    if is_refined(field):
+    if is_staged(field):
         return (_question(field, first_cells(field), cost * Fraction(1, STAGES)),)
     branches = branch_groupings(field)
     shares = [*[BRANCH_SHARE] * len(branches), 1 - BRANCH_SHARE * len(branches)]
@@ -48,7 +49,7 @@ def first_questions(field: Field, cost: Budget) -> tuple[MarginalCounts, ...]:
 def one_way_tables(schema: Schema) -> int:
     """Return how many tables of one column `ask_columns` asks for."""
     fields = schema.columns
-    return sum(STAGES if is_refined(field) else 1 + len(branch_groupings(field)) for field in fields)
+    return sum(STAGES if is_staged(field) else 1 + len(branch_groupings(field)) for field in fields)
 
 
 def stage_questions(schema: Schema, costs: Sequence[Budget]) -> tuple[MarginalCounts, ...]:
@@ -62,7 +63,7 @@ def stage_questions(schema: Schema, costs: Sequence[Budget]) -> tuple[MarginalCo
         One per column.
     """
     first = [first_questions(field, cost) for field, cost in zip(schema.columns, costs, strict=True)]
-    wide = [each for each, field in zip(first, schema.columns, strict=True) if is_refined(field)]
+    wide = [each for each, field in zip(first, schema.columns, strict=True) if is_staged(field)]
     return tuple(question for each in (*first, *(wide * (STAGES - 1))) for question in each)
 
 
@@ -97,7 +98,7 @@ def ask_columns(curator: Curator, schema: Schema, costs: Sequence[Budget]) -> tu
         total = pooled_total([answer for each in answers for answer in each], curator.terms.rows)
         if stage < STAGES - 1:
             asked = [
-                _next_questions(field, each, total) if is_refined(field) else ()
+                _next_questions(field, each, total) if is_staged(field) else ()
                 for field, each in zip(columns, answers, strict=True)
             ]
     return tuple(_table(field, each, total) for field, each in zip(columns, answers, strict=True)), total
@@ -105,7 +106,7 @@ def ask_columns(curator: Curator, schema: Schema, costs: Sequence[Budget]) -> tu
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Settled:
-    """The masses of a wide column's finest cells, of its reserved codes without misfits, and its stages."""
+    """The masses of a column's finest cells, of its reserved codes without misfits, and its stages."""
 
     stages: tuple[Counted, ...]
     regular: np.ndarray
@@ -121,23 +122,28 @@ def _next_questions(field: Field, answers: Sequence[NoisyCounts], total: float) 
     """Return the next stage of a wide column, of the same cost as the last."""
     domain = field.domain
     found = _settled(field, answers, total)
-    starts, sd = found.stages[-1].starts, found.stages[-1].sd
+    starts, sd = finest_starts(found.stages), found.stages[-1].sd
     widths = np.diff(np.append(starts, np.int64(domain.values)))
-    parts = wanted_parts(found.regular, widths, max(_WORTH_DEVIATIONS * sd, 1.0), _MOST_PARTS)
-    finer = cut(domain, finer_cells(domain, starts, parts)[1:])
+    worth = max(_WORTH_DEVIATIONS * sd, 1.0)
+    parts = wanted_parts(found.regular, widths, worth, _MOST_PARTS)
+    whole = merged_starts(starts, found.regular >= _SEEN_DEVIATIONS * sd)
+    cells = np.setdiff1d(finer_cells(domain, starts, parts), np.setdiff1d(starts, whole))
+    finer = cut(domain, cells[1:])
     return (_question(field, finer, answers[-1].question.cost),)
 
 
 def _table(field: Field, answers: Sequence[NoisyCounts], total: float) -> OneWayTable:
     """Return what all answers say of a column."""
-    if not is_refined(field) and len(answers) == 1:
+    if len(answers) == 1:
         return one_way_table(answers)
-    found = _settled(field, answers, total)
+    found, domain = _settled(field, answers, total), field.domain
+    masses = np.concatenate((found.regular, found.reserved))
+    grouping = cut(domain, finest_starts(found.stages)[1:]) if domain.ordered else answers[-1].question.groupings[0]
     return OneWayTable(
-        grouping=answers[-1].question.groupings[0],
-        counts=answers[-1].counts.astype(np.float64),
+        grouping=grouping,
+        counts=np.pad(masses, (0, grouping.groups - masses.size)),
         sd=cell_deviation(found.stages),
-        masses=np.concatenate((found.regular, found.reserved)),
+        masses=masses,
     )
 
 
@@ -148,10 +154,11 @@ def _settled(field: Field, answers: Sequence[NoisyCounts], total: float) -> _Set
     kept = domain.reserved if domain.missing else domain.reserved - 1
     precisions = np.array([1.0 / max(stage.sd, 1e-6) ** 2 for stage in stages])
     reserved = np.average([_reserved(answer)[:kept] for answer in answers], axis=0, weights=precisions)
-    regular = least_squares_counts(stages).sum()
     # One known total: what the estimates lack of it is theirs in proportion to their variances.
+    precise = precisions / [stage.starts.size for stage in stages]
     spread = np.full(kept + 1, 1.0 / precisions.sum())
-    spread[0] = 1.0 / (precisions / [stage.starts.size for stage in stages]).sum()
+    spread[0] = 1.0 / precise.sum()
+    regular = float(np.average([stage.counts.sum() for stage in stages], weights=precise))
     estimates = np.concatenate(([regular], reserved))
     masses = project_to_simplex(estimates + (total - estimates.sum()) * spread / spread.sum(), total)
     mass = float(masses[0])

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lapwing.engine.tables import Axis
-from lapwing.numerics.denoising import denoised
 from lapwing.numerics.refinement import Counted, settled_masses, tail_places
 from lapwing.numerics.resolutions import branch_runs, even_runs, leading_values, nested
 from lapwing.numerics.simplex import project_to_simplex
@@ -18,6 +17,7 @@ from lapwing.schema.groupings import Grouping, cut, lookup
 
 _FLOOR_RECORDS = 0.3
 _FLOOR_SHARE = 0.01
+_ORDERED_FLOOR = 0.1  # of the floor: an empty group of an ordered column may lie far out
 _PRESENT = 2.0  # standard deviations of noise: a missing or special state is believed in from there on
 _TINY = 1e-9
 _MOST_RUNS = 2
@@ -142,9 +142,9 @@ def resolved_column(
 
     Notes
     -----
-    Noise is taken out of ordered columns that were counted value by value by wavelet shrinkage. No such value, and no
-    group, loses more than noise explains: each keeps at least 0.3 records, or less where that would be more than 1 % of
-    all rows. A missing or special state that does not reach two standard deviations of its noise has no mass.
+    Noise is taken out of ordered columns that were counted once by `settled_masses`. Each category and each group
+    keeps at least 0.3 records (groups of ordered columns 0.03), or less where that would be more than 1 % of all rows.
+    A missing or special state that does not reach two standard deviations of its noise has no mass.
     """
     table = _cut_further(table, field.domain, refining) if refining else table
     domain, counted, regular = field.domain, table.grouping, table.grouping.regular
@@ -152,8 +152,9 @@ def resolved_column(
     told = (table.counts if table.masses is None else table.masses)[regular : counted.groups - int(not domain.missing)]
     is_absent = np.append(np.zeros(regular, dtype=bool), told < _PRESENT * table.sd)
     masses = _masses(table, field, total, floor, is_absent) if table.masses is None else table.masses
-    masses = np.where(is_absent, 0.0, masses)
-    levels = _levels(table, field, np.maximum(masses[:regular], _TINY * floor), sizes)
+    # Values without rows keep a trace, so that rows can be asked for under any condition.
+    masses = np.where(is_absent, 0.0, np.maximum(masses, _TINY * floor))
+    levels = _levels(table, field, masses[:regular], sizes)
     if refining:
         levels = _refined(domain, counted, levels, refining)
     common = int(len(levels) > 1 and int(levels[0].max()) >= sizes[0] and not (domain.ordered or domain.cuts))
@@ -161,7 +162,7 @@ def resolved_column(
     if has_presence:
         levels = (*levels, np.zeros(regular, dtype=np.intp))
     codes = tuple(_with_reserved(level, masses.size - regular) for level in levels)
-    mass = np.maximum(np.bincount(codes[0], masses), floor)
+    mass = np.maximum(np.bincount(codes[0], masses), floor * (_ORDERED_FLOOR if domain.ordered else 1.0))
     mass[codes[0][is_absent]] = 0.0
     starts, stops, cell = counted.pieces()
     kept = cell < masses.size
@@ -203,28 +204,15 @@ def with_masses(column: ResolvedColumn, masses: np.ndarray) -> ResolvedColumn:
 
 
 def _masses(table: OneWayTable, field: Field, total: float, floor: float, is_absent: np.ndarray) -> np.ndarray:
-    """Take the noise out of a table that was counted value by value; misfits are left out, absent states are 0."""
-    counts, regular = table.counts[: is_absent.size], table.grouping.regular
-    if field.domain.ordered:
-        counts = np.concatenate((denoised(counts[:regular], table.sd), counts[regular:]))
-    masses = np.zeros(counts.size)
-    masses[~is_absent] = project_to_simplex(counts[~is_absent], total)
+    """Take the noise out of a table that was counted once; misfits are left out, absent states are 0."""
+    masses = np.zeros(is_absent.size)
+    masses[~is_absent] = project_to_simplex(table.counts[: is_absent.size][~is_absent], total)
     if not field.domain.ordered:
         return np.where(is_absent, 0.0, np.maximum(masses, floor))
-    reached = _within_reach(masses[:regular], Counted(np.arange(regular), table.counts[:regular], table.sd))
-    masses[:regular] = np.maximum(reached, _TINY * floor)  # so that rows can be asked for under any condition
+    regular, (starts, _, _) = table.grouping.regular, table.grouping.pieces()
+    counted = Counted(starts[:regular], table.counts[:regular], table.sd)
+    masses[:regular] = settled_masses([counted], field.domain.values, float(masses[:regular].sum()))
     return masses
-
-
-def _within_reach(masses: np.ndarray, counted: Counted) -> np.ndarray:
-    """Return masses without those beyond the first and last values that have rows once noise is explained away."""
-    total = float(masses.sum())
-    reached = np.flatnonzero(settled_masses([counted], masses.size, total))
-    found = np.zeros(masses.size)
-    if reached.size:
-        kept = slice(reached[0], reached[-1] + 1)
-        found[kept] = masses[kept]
-    return found * (total / found.sum()) if found.sum() > 0 else masses
 
 
 def _levels(table: OneWayTable, field: Field, values: np.ndarray, sizes: Sequence[int]) -> tuple[np.ndarray, ...]:
