@@ -130,7 +130,7 @@ def test_cutting_cells_further_keeps_the_mass_of_the_column() -> None:
     column = resolved_column(one_way_table([answer_of(field)]), field, 5000.0, (16, 8, 4), (classes,))
 
     edges = np.unique(np.concatenate([plain.base.starts, plain.base.stops, column.base.starts, column.base.stops]))
-    # A group that is cut may be lifted to the floor of 0.3 records of 5000.
+    # A group that is cut may be lifted to the floor of 0.03 records of 5000.
     np.testing.assert_allclose(dense_laws(column.base, edges), dense_laws(plain.base, edges), atol=1e-3)
 
 

@@ -146,12 +146,14 @@ def resolved_column(
     keeps at least 0.3 records (groups of ordered columns 0.03), or less where that would be more than 1 % of all rows.
     A missing or special state that does not reach two standard deviations of its noise has no mass.
     """
-    table = _cut_further(table, field.domain, refining) if refining else table
-    domain, counted, regular = field.domain, table.grouping, table.grouping.regular
-    floor = min(_FLOOR_RECORDS, _FLOOR_SHARE * total / counted.groups)
-    told = (table.counts if table.masses is None else table.masses)[regular : counted.groups - int(not domain.missing)]
+    domain, floor = field.domain, min(_FLOOR_RECORDS, _FLOOR_SHARE * total / table.grouping.groups)
+    states = slice(table.grouping.regular, table.grouping.groups - int(not domain.missing))
+    told = (table.counts if table.masses is None else table.masses)[states]
+    if table.masses is None:
+        table = replace(table, masses=_masses(table, field, total, floor, told < _PRESENT * table.sd))
+    table, masses = _cut_further(table, domain, refining)
+    counted, regular = table.grouping, table.grouping.regular
     is_absent = np.append(np.zeros(regular, dtype=bool), told < _PRESENT * table.sd)
-    masses = _masses(table, field, total, floor, is_absent) if table.masses is None else table.masses
     # Values without rows keep a trace, so that rows can be asked for under any condition.
     masses = np.where(is_absent, 0.0, np.maximum(masses, _TINY * floor))
     levels = _levels(table, field, masses[:regular], sizes)
@@ -205,11 +207,12 @@ def with_masses(column: ResolvedColumn, masses: np.ndarray) -> ResolvedColumn:
 
 def _masses(table: OneWayTable, field: Field, total: float, floor: float, is_absent: np.ndarray) -> np.ndarray:
     """Take the noise out of a table that was counted once; misfits are left out, absent states are 0."""
-    masses = np.zeros(is_absent.size)
-    masses[~is_absent] = project_to_simplex(table.counts[: is_absent.size][~is_absent], total)
-    if not field.domain.ordered:
-        return np.where(is_absent, 0.0, np.maximum(masses, floor))
     regular, (starts, _, _) = table.grouping.regular, table.grouping.pieces()
+    is_kept = np.append(np.ones(regular, dtype=bool), ~is_absent)
+    masses = np.zeros(is_kept.size)
+    masses[is_kept] = project_to_simplex(table.counts[: is_kept.size][is_kept], total)
+    if not field.domain.ordered:
+        return np.where(is_kept, np.maximum(masses, floor), 0.0)
     counted = Counted(starts[:regular], table.counts[:regular], table.sd)
     masses[:regular] = settled_masses([counted], field.domain.values, float(masses[:regular].sum()))
     return masses
@@ -228,24 +231,20 @@ def _levels(table: OneWayTable, field: Field, values: np.ndarray, sizes: Sequenc
     return nested(values, leading_values(table.counts[: values.size], table.sd, most[0]), most[1:], is_ordered=False)
 
 
-def _cut_further(table: OneWayTable, domain: Domain, refining: Sequence[Grouping]) -> OneWayTable:
-    """Return a table whose cells lie in one group of each map; parts of a cell share its counts by length."""
+def _cut_further(table: OneWayTable, domain: Domain, refining: Sequence[Grouping]) -> tuple[OneWayTable, np.ndarray]:
+    """Return a table whose cells lie in one group of each map, and its masses; parts share a cell's by length."""
+    assert table.masses is not None
     counted = table.grouping
-    if counted.regular == domain.values:
-        return table
+    if counted.regular == domain.values or not refining:
+        return table, table.masses
     starts, _, _ = counted.pieces()
     wanted = np.unique(np.concatenate((starts, *(grouping.pieces()[0] for grouping in refining))))
     cell = np.searchsorted(starts, wanted, side="right") - 1
     lengths = np.diff(np.append(wanted, counted.values + counted.reserved)).astype(np.float64)
     part = lengths / np.bincount(cell, lengths)[cell]
-    counts = table.counts[cell] * part
-    masses = None if table.masses is None else table.masses[cell[: part.size - int(not domain.missing)]]
-    return replace(
-        table,
-        grouping=cut(domain, wanted[1 : wanted.size - domain.reserved]),
-        counts=counts,
-        masses=None if masses is None else masses * part[: masses.size],
-    )
+    kept = part.size - int(not domain.missing)
+    finer = cut(domain, wanted[1 : wanted.size - domain.reserved])
+    return replace(table, grouping=finer, counts=table.counts[cell] * part), table.masses[cell[:kept]] * part[:kept]
 
 
 def _first_codes(counted: Grouping) -> np.ndarray:
