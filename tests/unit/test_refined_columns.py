@@ -99,11 +99,13 @@ def test_stages_of_a_column_cost_what_the_column_costs_exactly(amounts: list[Fra
     for field, cost in zip(COLUMNS, costs, strict=True):
         spent = [answer.question.cost.amount for answer in answers_of(answers, field["name"])]
         assert sum(spent) == cost.amount
-        assert len(spent) == TIMES[field["name"]]
+        assert TIMES[field["name"]] <= len(spent) <= TIMES[field["name"]] + 4 * (field["name"] in WIDE)
     planned = stage_questions(SCHEMA, costs)
-    assert [(each.columns, each.cost) for each in planned] == [
-        (each.question.columns, each.question.cost) for each in answers
-    ]
+    assert sum(each.cost.amount for each in planned) == sum(amounts)
+    first = [(each.question.columns, each.question.cost) for each in answers[:7]]
+    assert [(each.columns, each.cost) for each in planned[:7]] == first
+    for name, times in TIMES.items():
+        assert sum(each.columns == (name,) for each in planned) == times
 
 
 def test_the_first_stage_is_public_and_tables_hold_the_cells_of_all() -> None:
@@ -116,7 +118,7 @@ def test_the_first_stage_is_public_and_tables_hold_the_cells_of_all() -> None:
         assert groupings[: len(first)] == [question.groupings[0] for question in first]
         assert all(grouping.groups - grouping.regular == field.domain.reserved for grouping in groupings)
         if is_staged(field):
-            cuts = [set(grouping.pieces()[0].tolist()) for grouping in groupings]
+            cuts = [set(grouping.pieces()[0].tolist()) for grouping in (*groupings[: STAGES - 1], groupings[-1])]
             assert set(found[field.name].grouping.pieces()[0].tolist()) == set().union(*cuts)
 
 
@@ -214,7 +216,7 @@ def test_rows_of_misfits_are_shared_out_among_the_regular_cells() -> None:
     tables, _, answers = asked(data, bits=ZeroNoiseBits(), costs=[Budget.pure(1000)] * 5)
 
     misfits = int((data["owed"] == "?").sum())
-    assert [int(answer.counts[-1]) for answer in answers_of(answers, "owed")] == [misfits] * STAGES
+    assert {int(answer.counts[-1]) for answer in answers_of(answers, "owed")} == {misfits}
     assert misfits > 300
     assert tables[1].masses.size == tables[1].grouping.groups - 1
     assert tables[1].masses.sum() == pytest.approx(4000)
@@ -237,6 +239,7 @@ def test_the_noise_that_is_stated_is_that_of_all_stages() -> None:
 
     for field, found in zip(SCHEMA.columns, tables, strict=True):
         own = answers_of(answers, field.name)
+        own = [*own[: STAGES - 1], own[-1]] if is_staged(field) else own
         stages = [
             Counted(a.question.groupings[0].pieces()[0][: a.question.groupings[0].regular], a.counts, a.noise.sd)
             for a in own

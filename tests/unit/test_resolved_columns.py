@@ -110,7 +110,7 @@ def test_every_group_and_category_keeps_some_mass_and_the_masses_are_records(fie
 
     cells = one_way_grouping(field, 128).groups
     values = column.axis.base.size - field.domain.specials - int(field.domain.missing)
-    least = min(0.3, 0.01 * total / cells) * (0.1 if field.domain.ordered else 1)
+    least = min(0.03, 0.01 * total / cells)
     assert column.axis.base[:values].min() >= least * (1 - 1e-9)
     assert column.axis.base.min() >= 0
     assert total * (1 - 1e-9) <= column.axis.base.sum() <= 1.01 * total

@@ -128,7 +128,7 @@ def anonymous_table(
     labels = _by_content(_partition(vectors, standardised, settings), vectors.raw)
     codes = draw_codes(Grouped(rows, labels), schema, settings, rng)
     return AnonymousTable(
-        data=to_frame_kind(decode(codes, schema, rng), rows.kind),
+        data=to_frame_kind(decode(codes, schema), rows.kind),
         information_loss=_rounded(information_loss(standardised, labels)),
         covariance_loss=_rounded(covariance_loss(vectors.raw, labels) / vectors.bound),
         settings=settings,

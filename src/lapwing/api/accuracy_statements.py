@@ -22,6 +22,7 @@ class _Form:
 
 
 _PAGES: Final = "docs/after-the-release.md"
+_SHARE: Final = "share of the rows"
 _LINEAR: Final = "docs/linear-statistics.md"
 _FORMS: Final[Mapping[str, _Form]] = MappingProxyType(
     {
@@ -33,17 +34,17 @@ _FORMS: Final[Mapping[str, _Form]] = MappingProxyType(
         ),
         "largest cell": _Form(("this diameter", "a diameter of {}"), "of a column's length", "model", "docs/pmm.md"),
         "cells": _Form(("so many cells", "{} cells"), "cells", "model", "docs/kd-tree.md"),
-        "share of rows in kept cells": _Form(("this part", "a share of {}"), "share of the rows", "model", _PAGES),
+        "share of rows in kept cells": _Form(("this part", "a share of {}"), _SHARE, "model", _PAGES),
         "certified error": _Form(
             ("further from the table's, as a share of the rows,", "further from the table's than {} of the rows,"),
-            "share of the rows",
+            _SHARE,
             "certificate",
             _LINEAR,
             is_bound=True,
         ),
         "certified error of a table": _Form(
             ("further from its share of the rows", "further than {} from its share of the rows"),
-            "share of the rows",
+            _SHARE,
             "certificate",
             _LINEAR,
             is_bound=True,
@@ -51,18 +52,20 @@ _FORMS: Final[Mapping[str, _Form]] = MappingProxyType(
         "certified error of a statistic": _Form(
             ("no further from the table's", "no further than {} from the table's"), "", "certificate", _LINEAR, True
         ),
-        "fit": _Form(("", ""), "share of the rows", "model", _LINEAR),
-        "gap": _Form(("more than this", "more than {}"), "share of the rows", "certificate", _LINEAR),
+        "fit": _Form(("", ""), _SHARE, "model", _LINEAR),
+        "gap": _Form(("more than this", "more than {}"), _SHARE, "certificate", _LINEAR),
         "effective points": _Form(("so many", "{}"), "points", "model", _LINEAR),
         "condition number": _Form(("", ""), "", "model", _LINEAR),
         "error of the draw": _Form(
             ("further than this, in shares,", "further than {}, in shares,"),
-            "share of the rows",
+            _SHARE,
             "theorem",
             "Hoeffding's inequality",
             is_bound=True,
         ),
         "states without rows": _Form(("so many", "{}"), "columns", "model", "docs/adaptive.md"),
+        "rows where none were seen": _Form(("this share", "a share of {}"), _SHARE, "model", "docs/adaptive.md"),
+        "values not told apart": _Form(("this share", "a share of {}"), _SHARE, "model", "docs/adaptive.md"),
         "rows drawn": _Form(("", ""), "rows", "model", "docs/private-sampling.md"),
         "distance of the density": _Form(("", ""), "total variation", "theorem", "docs/private-sampling.md"),
     }

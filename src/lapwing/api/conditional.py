@@ -178,7 +178,7 @@ def _given_frames(
     codes = _codes(model, schema, conditions, rng)
     for start in range(0, max(rows, 1), CHUNK):
         stop = min(start + CHUNK, rows)
-        frame = decode({name: values[start:stop] for name, values in codes.items()}, schema, rng, start)
+        frame = decode({name: values[start:stop] for name, values in codes.items()}, schema, start)
         for numbers, given in conditions:
             here = np.flatnonzero((numbers >= start) & (numbers < stop))
             if given is not None and here.size:

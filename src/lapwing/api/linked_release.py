@@ -131,8 +131,8 @@ class LinkedRelease:
         parents_before = children_before = 0
         for drawn_parents in sample_codes(self.parent.model, self.parent.schema, n, rng, chunk=_PARENTS):
             codes, owners, drawn = self._families(drawn_parents, rng)
-            parents = decode(codes, linked.parent, rng, parents_before)
-            children = decode(drawn, linked.child, rng, children_before)
+            parents = decode(codes, linked.parent, parents_before)
+            children = decode(drawn, linked.child, children_before)
             keys = parents[linked.key].gather(owners)
             yield parents, children.with_columns(keys)
             parents_before += parents.height

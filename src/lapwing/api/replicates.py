@@ -217,13 +217,9 @@ class Replicates:
         }
 
     def _decoded(self, samples: tuple[Codes, ...]) -> "Iterator[tuple[Codes, pl.DataFrame]]":
-        """Yield each sample with its frame; values inside cells are the same every time."""
-        # The first so many streams made the rows.
-        streams = generator(self.seed, "replicates").spawn(3 * len(samples))
-        first = len(samples) if samples is self.at_model else 2 * len(samples)
-        own = streams[first : first + len(samples)]
-        for codes, rng in zip(samples, own, strict=True):
-            yield codes, decode(codes, self.schema, rng)
+        """Yield each sample with its frame."""
+        for codes in samples:
+            yield codes, decode(codes, self.schema)
 
     def _check_numbers(self, columns: Sequence[str]) -> None:
         """Refuse columns that hold no numbers."""
@@ -280,7 +276,7 @@ def make_replicates(
     at_model, simulated = [], []
     for rng in counted_on_terminal(generator(settings.seed, "replicates").spawn(replicates), "replicates"):
         at_model.append(_rows(model, schema, count, rng))
-        frame = decode(population_codes(model, schema, sampled, rng), schema, rng)
+        frame = decode(population_codes(model, schema, sampled, rng), schema)
         simulated.append(_rows(_refitted(frame, settings, rng), schema, count, rng))
     return Replicates(
         schema=schema, at_model=tuple(at_model), simulated=tuple(simulated), seed=settings.seed, kind=kind

@@ -26,6 +26,7 @@ from lapwing.mechanisms.steps.adaptive.fit import (
 )
 from lapwing.mechanisms.steps.adaptive.plan import planned_release
 from lapwing.mechanisms.steps.adaptive.rounds import Asking, Wanted, rounds
+from lapwing.mechanisms.steps.adaptive.warnings import warnings_of
 from lapwing.mechanisms.steps.hard_zeros import class_groupings, hard_zeros
 from lapwing.mechanisms.steps.one_way import known_rows
 from lapwing.mechanisms.steps.public_factors import public_factors
@@ -202,33 +203,24 @@ class Adaptive:
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
     ) -> tuple[Statement, ...]:
-        """Say how many columns have a missing or special state that noise explained, so that no row has it.
+        """Return what a reader should know of single columns: `warnings_of`.
 
         Parameters
         ----------
-        schema : Schema
+        schema, terms, answers
             Of the release.
         model : ReleasedModel
             What `run` returned.
-        terms, answers, rng
+        rng
             Not needed.
 
         Returns
         -------
         tuple of Statement
-            None where there is no such column.
+            None where there is nothing to warn of.
         """
-        del terms, answers, rng
-        base = {} if model.log_linear is None else model.log_linear.base
-        states = {column.name: column.domain.specials + int(column.domain.missing) for column in schema.columns}
-        present = {
-            column.name: np.count_nonzero(base[column.name].starts >= column.domain.values)
-            for column in schema.columns
-            if column.name in base
-        }
-        absent = sum(states[name] > count for name, count in present.items())
-        text = "so many columns have a missing or special state that no row has: noise explained what was counted there"
-        return (Statement(kind="states without rows", text=text, value=float(absent)),) if absent else ()
+        del rng
+        return warnings_of(schema, terms, answers, model)
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
         """Return about what `run` would ask, and the noise of its tables.

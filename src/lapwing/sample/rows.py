@@ -101,14 +101,20 @@ class RowChunks:
 
     def codes(self, number: int) -> dict[str, np.ndarray]:
         """Return the codes of one chunk, from 0 to ``count - 1``, in the dtypes of the schema."""
-        return self._drawn(number)[0]
+        dtypes = {field.name: field.domain.dtype for field in self.schema.columns}
+        if self.source is None:
+            return {name: np.empty(0, dtype=dtype) for name, dtype in dtypes.items()}
+        rng = chunk_generator(self.parent, number)
+        positions = np.arange(int(self.offsets[number]), self.n, self.count)
+        order = rng.permutation(positions.size)
+        drawn = self.source.codes(positions, rng)
+        return {name: drawn[name].astype(dtype, copy=False)[order] for name, dtype in dtypes.items()}
 
     def frame(self, number: int) -> "pl.DataFrame":
         """Return one chunk as a frame with the schema's types; identifiers count on from the chunks before it."""
         from lapwing.table.decode import decode  # noqa: PLC0415 - polars takes a quarter of a second to import
 
-        codes, rng = self._drawn(number)
-        return decode(codes, self.schema, rng, self.rows_before(number))
+        return decode(self.codes(number), self.schema, self.rows_before(number))
 
     def frames(self) -> "Iterator[pl.DataFrame]":
         """Return all chunks as frames, in order."""
@@ -122,17 +128,6 @@ class RowChunks:
     def no_rows(self) -> "pl.DataFrame":
         """Return a frame of the same columns and types without rows."""
         return replace(self, n=0, offsets=np.zeros(1, np.int64), source=None).frame(0)
-
-    def _drawn(self, number: int) -> tuple[dict[str, np.ndarray], np.random.Generator]:
-        """Return the codes of a chunk, and its generator as they left it."""
-        dtypes = {field.name: field.domain.dtype for field in self.schema.columns}
-        rng = chunk_generator(self.parent, number)
-        if self.source is None:
-            return {name: np.empty(0, dtype=dtype) for name, dtype in dtypes.items()}, rng
-        positions = np.arange(int(self.offsets[number]), self.n, self.count)
-        order = rng.permutation(positions.size)
-        drawn = self.source.codes(positions, rng)
-        return {name: drawn[name].astype(dtype, copy=False)[order] for name, dtype in dtypes.items()}, rng
 
 
 def row_chunks(

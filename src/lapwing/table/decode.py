@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 
 from lapwing.schema.fields import Field
-from lapwing.schema.rules import Determines
 from lapwing.schema.scalars import parse_date, parse_datetime
 from lapwing.schema.schemas import Schema
 from lapwing.schema.shown import multiples
@@ -25,9 +24,7 @@ _PLAIN_TYPES: Final[dict[str, Any]] = {
 }
 
 
-def decode(
-    codes: Mapping[str, np.ndarray], schema: Schema, rng: np.random.Generator, first_row: int = 0
-) -> pl.DataFrame:
+def decode(codes: Mapping[str, np.ndarray], schema: Schema, first_row: int = 0) -> pl.DataFrame:
     """Return rows of codes as a frame with the schema's types.
 
     Parameters
@@ -36,8 +33,6 @@ def decode(
         Released codes of every modelled column; never the misfit code.
     schema : Schema
         The schema that they were made under.
-    rng : Generator
-        Public randomness: where a value lies inside its cell, for numbers without resolution.
     first_row : int, default 0
         Rows that came before; identifiers count on from there.
 
@@ -45,23 +40,20 @@ def decode(
     -------
     polars DataFrame
         All fields in the schema's order: integers as Int64, numbers as Float64 (within the bounds; minimum, maximum
-        and zero exactly in the cells that hold them), categories in their own type, Boolean, Date, Datetime in
-        microseconds (where their week, month, hour or the like begins). A number that a rule determines lies in the
-        middle of its cell, so that equal codes show equal numbers. Identifiers are fresh numbers from
-        ``first_row + 1``, as text where the field is a string. Missing is null.
+        and zero exactly in the cells that hold them, otherwise the number of fewest decimals in the cell, so that a
+        value which many rows share comes out as it was), categories in their own type, Boolean, Date, Datetime in
+        microseconds (where their week, month, hour or the like begins). Equal codes show equal values. Identifiers
+        are fresh numbers from ``first_row + 1``, as text where the field is a string. Missing is null.
 
     Examples
     --------
     >>> schema = Schema.from_dict({"fields": [{"name": "sex", "type": "string", "categories": ["f", "m"]}]})
-    >>> decode({"sex": np.array([1, 2, 0])}, schema, np.random.default_rng(0))["sex"].to_list()
+    >>> decode({"sex": np.array([1, 2, 0])}, schema)["sex"].to_list()
     ['m', None, 'f']
     """
     rows = len(codes[schema.columns[0].name])
-    determined = {rule.column for rule in schema.rules if isinstance(rule, Determines)}
     columns = [
-        _fresh_numbers(field, first_row, rows)
-        if field.identifier
-        else _released(field, codes[field.name], None if field.name in determined else rng)
+        _fresh_numbers(field, first_row, rows) if field.identifier else _released(field, codes[field.name])
         for field in schema.fields
     ]
     return pl.DataFrame(columns)
@@ -72,7 +64,7 @@ def _fresh_numbers(field: Field, first_row: int, rows: int) -> pl.Series:
     return numbers.cast(pl.String) if field.type == "string" else numbers
 
 
-def decoded_column(field: Field, codes: np.ndarray, rng: np.random.Generator | None = None) -> pl.Series:
+def decoded_column(field: Field, codes: np.ndarray) -> pl.Series:
     """Return the values of one column's codes; null for missing and for misfits.
 
     Parameters
@@ -80,9 +72,6 @@ def decoded_column(field: Field, codes: np.ndarray, rng: np.random.Generator | N
     field : Field
         A modelled field.
     codes : ndarray of integers, shape (n,)
-    rng : Generator or None
-        Where a number without resolution lies inside its cell. Without one it lies in the middle, and each value is a
-        function of its own code alone.
 
     Returns
     -------
@@ -93,14 +82,14 @@ def decoded_column(field: Field, codes: np.ndarray, rng: np.random.Generator | N
     if field.is_categorical:
         column = _listed_values(field).gather(np.where(is_last, 0, codes))
     else:
-        column = _ranged_column(field, codes, rng)
+        column = _ranged_column(field, codes)
     return (column.set(pl.Series(is_last), None) if is_last.any() else column).alias(field.name)
 
 
-def _released(field: Field, codes: np.ndarray, rng: np.random.Generator | None) -> pl.Series:
+def _released(field: Field, codes: np.ndarray) -> pl.Series:
     domain = field.domain
     assert domain.missing or not (codes == domain.last).any(), "a released model never holds the misfit code"
-    return decoded_column(field, codes, rng)
+    return decoded_column(field, codes)
 
 
 def _listed_values(field: Field) -> pl.Series:
@@ -114,7 +103,7 @@ def _listed_values(field: Field) -> pl.Series:
     return pl.Series(field.categories, dtype=_PLAIN_TYPES.get(field.type))
 
 
-def _ranged_column(field: Field, codes: np.ndarray, rng: np.random.Generator | None) -> pl.Series:
+def _ranged_column(field: Field, codes: np.ndarray) -> pl.Series:
     """Return values of a field with bounds; those of the last code are arbitrary."""
     last = field.domain.values - 1
     regular = np.minimum(codes, last)
@@ -123,8 +112,7 @@ def _ranged_column(field: Field, codes: np.ndarray, rng: np.random.Generator | N
     if calendar is not None:
         values = calendar.starts(regular)
     elif grid is None:
-        places = 0.5 if rng is None or lo == hi else rng.random(len(codes))
-        values = _inside_cells(regular + places, regular, (float(lo), float(hi)), special_numbers(field))
+        values = _shortest_inside(regular, (float(lo), float(hi)), special_numbers(field))
         for code, value in exact_cells(field).items():
             values[codes == code] = value
     elif field.type == "number":
@@ -138,19 +126,19 @@ def _ranged_column(field: Field, codes: np.ndarray, rng: np.random.Generator | N
     return pl.Series(values).cast(_PLAIN_TYPES[field.type])
 
 
-def _inside_cells(
-    positions: np.ndarray, codes: np.ndarray, ends: tuple[float, float], special: tuple[float, ...]
-) -> np.ndarray:
-    """Return the values at positions inside cells, with no digits finer than a hundredth of one; none is special."""
+def _shortest_inside(codes: np.ndarray, ends: tuple[float, float], special: tuple[float, ...]) -> np.ndarray:
+    """Return the number of fewest decimals in each cell, its middle where there is none that is not special."""
     lo, hi = ends
-    if lo == hi:
-        return np.full(len(codes), lo)
     cell = (hi - lo) / 2**32
-    values: np.ndarray = lo + positions * cell
-    decimals = math.ceil(-math.log10(cell)) + 1 if cell > 0 else _MOST_DECIMALS + 1
-    if abs(decimals) <= _MOST_DECIMALS:
-        starts = lo + codes * cell
-        short = np.round(values, decimals)
-        is_inside = (short >= starts) & (short < starts + cell) & ~np.isin(short, special)
-        values = np.where(is_inside, short, values)
+    values: np.ndarray = lo + (codes + 0.5) * cell
+    decimals = math.ceil(-math.log10(cell)) if cell > 0 else _MOST_DECIMALS + 1
+    places, starts = np.arange(codes.size), lo + codes * cell
+    while places.size and abs(decimals) <= _MOST_DECIMALS:
+        unit = 10.0 ** abs(decimals)
+        found = np.ceil(starts * unit) / unit if decimals >= 0 else np.ceil(starts / unit) * unit
+        is_inside = (found >= starts) & (found < starts + cell)
+        for value in special:
+            is_inside &= found != value
+        places, starts, decimals = places[is_inside], starts[is_inside], decimals - 1
+        values[places] = found[is_inside]
     return np.asarray(np.clip(values, lo, hi)) + 0.0  # no minus zero

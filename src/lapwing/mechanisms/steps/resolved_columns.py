@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lapwing.engine.tables import Axis
+from lapwing.mechanisms.steps.public_cells import is_staged
 from lapwing.numerics.refinement import Counted, settled_masses, tail_places
 from lapwing.numerics.resolutions import branch_runs, even_runs, leading_values, nested
 from lapwing.numerics.simplex import project_to_simplex
@@ -15,9 +16,8 @@ from lapwing.schema.domains import Domain
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings import Grouping, cut, lookup
 
-_FLOOR_RECORDS = 0.3
+_FLOOR_RECORDS = 0.03
 _FLOOR_SHARE = 0.01
-_ORDERED_FLOOR = 0.1  # of the floor: an empty group of an ordered column may lie far out
 _PRESENT = 2.0  # standard deviations of noise: a missing or special state is believed in from there on
 _TINY = 1e-9
 _MOST_RUNS = 2
@@ -142,9 +142,9 @@ def resolved_column(
 
     Notes
     -----
-    Noise is taken out of ordered columns that were counted once by `settled_masses`. Each category and each group
-    keeps at least 0.3 records (groups of ordered columns 0.03), or less where that would be more than 1 % of all rows.
-    A missing or special state that does not reach two standard deviations of its noise has no mass.
+    Noise is taken out of ordered columns of more than 16 values by `settled_masses`, of others by projecting them on the
+    simplex. Each category and each group keeps at least 0.03 records, or less where that would be more than 1 % of all
+    rows. A missing or special state that does not reach two standard deviations of its noise has no mass.
     """
     domain, floor = field.domain, min(_FLOOR_RECORDS, _FLOOR_SHARE * total / table.grouping.groups)
     states = slice(table.grouping.regular, table.grouping.groups - int(not domain.missing))
@@ -164,7 +164,7 @@ def resolved_column(
     if has_presence:
         levels = (*levels, np.zeros(regular, dtype=np.intp))
     codes = tuple(_with_reserved(level, masses.size - regular) for level in levels)
-    mass = np.maximum(np.bincount(codes[0], masses), floor * (_ORDERED_FLOOR if domain.ordered else 1.0))
+    mass = np.maximum(np.bincount(codes[0], masses), floor)
     mass[codes[0][is_absent]] = 0.0
     starts, stops, cell = counted.pieces()
     kept = cell < masses.size
@@ -211,7 +211,7 @@ def _masses(table: OneWayTable, field: Field, total: float, floor: float, is_abs
     is_kept = np.append(np.ones(regular, dtype=bool), ~is_absent)
     masses = np.zeros(is_kept.size)
     masses[is_kept] = project_to_simplex(table.counts[: is_kept.size][is_kept], total)
-    if not field.domain.ordered:
+    if not is_staged(field):  # of a few values even a rare one counts: nothing is taken to be empty
         return np.where(is_kept, np.maximum(masses, floor), 0.0)
     counted = Counted(starts[:regular], table.counts[:regular], table.sd)
     masses[:regular] = settled_masses([counted], field.domain.values, float(masses[:regular].sum()))

@@ -22,6 +22,9 @@ from lapwing.schema.schemas import Schema
 REFINED_CELLS = 128
 """Cells that a column counted in stages has as its share of the budget is reckoned."""
 
+LEAST_SHARE = Fraction(1, 2)
+"""Least share of a column of few values, of the mean: it would pay for the wide ones with its accuracy."""
+
 ONE_WAY_SHARE = {"zcdp": 0.25, "pure": 0.3}
 """Least part of the budget for one-way tables."""
 
@@ -98,7 +101,7 @@ class Costs:
     one_way : Budget
         For all one-way tables.
     one_way_shares : tuple of Fraction
-        How they share it: in proportion to the square root of their cells.
+        How they share it: `one_way_shares`.
     most_cells : int
         Most cells of a table that competes.
     table : Budget
@@ -160,16 +163,29 @@ def costs_of(schema: Schema, budget: Budget, shares: Shares) -> Costs:
     return Costs(
         columns=columns,
         one_way=budget * share,
-        one_way_shares=tuple(
-            Fraction(math.isqrt(10_000 * (REFINED_CELLS if is_refined(column) else column.domain.size)), 100)
-            for column in schema.columns
-        ),
+        one_way_shares=one_way_shares(schema),
         most_cells=MOST_CELLS,
         table=budget * ((1 - share) / (rounds * max(1, tables))),
         rounds=rounds,
         tables=tables,
         selection=Fraction(str(selection)),
     )
+
+
+def one_way_shares(schema: Schema) -> tuple[Fraction, ...]:
+    """Return how columns share the budget of one-way tables: like the roots of their cells, none less than half a mean.
+
+    Examples
+    --------
+    >>> fields = [{"name": "a", "type": "integer", "constraints": {"minimum": 1, "maximum": 63}},
+    ...           {"name": "b", "type": "boolean"}]
+    >>> one_way_shares(Schema.from_dict({"fields": fields}))
+    (Fraction(8, 1), Fraction(973, 400))
+    """
+    cells = [REFINED_CELLS if is_refined(column) else column.domain.size for column in schema.columns]
+    roots = [Fraction(math.isqrt(10_000 * each), 100) for each in cells]
+    least = sum(roots, Fraction(0)) * LEAST_SHARE / len(roots)
+    return tuple(max(root, least) for root in roots)
 
 
 def tables_of(columns: int) -> int:
