@@ -14,16 +14,17 @@ from lapwing.numerics.next_cells import (
     searched_parts,
 )
 
-cells = st.lists(
-    st.tuples(st.integers(1, 2**26), st.integers(0, 1000)), min_size=1, max_size=MOST_SEARCHED
-).map(lambda pairs: _placed(pairs))
-
 
 def _placed(pairs):
     """Return first codes of cells of some widths, with gaps between them, and the codes after them."""
     widths, gaps = (np.array(each, dtype=np.int64) for each in zip(*pairs, strict=True))
     starts = np.cumsum(gaps + np.append(0, widths[:-1]))
     return starts, starts + widths
+
+
+cells = st.lists(st.tuples(st.integers(1, 2**26), st.integers(0, 1000)), min_size=1, max_size=MOST_SEARCHED).map(
+    _placed
+)
 
 
 @settings(max_examples=60)

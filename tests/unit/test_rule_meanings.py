@@ -107,11 +107,10 @@ def test_cells_of_numbers_are_in_order_only_where_all_their_numbers_are(low: str
         codes[name][:300] = rng.choice([0, 2**32 - 1, schema.field(name).range.cell(0.0)], 300)
     is_kept = ~schema.coded_rules[0].broken(codes)
 
-    for seed in range(3):
-        table = decode(codes, schema)
-        lower, upper = (table[name].to_numpy()[is_kept] for name in (low, high))
+    table = decode(codes, schema)
+    lower, upper = (table[name].to_numpy()[is_kept] for name in (low, high))
 
-        assert ((lower < upper) if strict else (lower <= upper)).all()
+    assert ((lower < upper) if strict else (lower <= upper)).all()
     assert 1_000 < is_kept.sum() < rows
 
 

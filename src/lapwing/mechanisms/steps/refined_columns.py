@@ -188,9 +188,10 @@ def _searching(state: _Column, total: float, terms: Terms) -> _Column:
     for _ in range(2):  # fewer cells need fewer steps, whose noise is less
         steps = search_steps(widths[leaders])
         cost = state.cost * (SEARCH_SHARE / steps)
-        least = SOUGHT_DEVIATIONS * _question(state.field, first_cells(state.field), cost).noise(
-            terms.relation, terms.max_rows
-        ).sd
+        least = (
+            SOUGHT_DEVIATIONS
+            * _question(state.field, first_cells(state.field), cost).noise(terms.relation, terms.max_rows).sd
+        )
         leaders = leaders[(masses[leaders] >= least) & (widths[leaders] > 1)]
         if not leaders.size:
             return _last(state, total)

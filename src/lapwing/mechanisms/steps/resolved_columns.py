@@ -142,7 +142,7 @@ def resolved_column(
 
     Notes
     -----
-    Noise is taken out of ordered columns of more than 16 values by `settled_masses`, of others by projecting them on the
+    Noise is taken out of ordered columns of more than 16 values by `settled_masses`, of others by projection on the
     simplex. Each category and each group keeps at least 0.03 records, or less where that would be more than 1 % of all
     rows. A missing or special state that does not reach two standard deviations of its noise has no mass.
     """

@@ -25,9 +25,7 @@ _LEAST_HELD, _TINY = 0.05, 1e-3
 """A range that holds so many of the rows, in so small a part of the column's values, may be a single value."""
 
 
-def warnings_of(
-    schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel
-) -> tuple[Statement, ...]:
+def warnings_of(schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel) -> tuple[Statement, ...]:
     """Return the statements of a certificate about single columns.
 
     Parameters
