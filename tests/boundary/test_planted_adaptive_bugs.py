@@ -18,6 +18,7 @@ from lapwing.mechanisms import adaptive
 from lapwing.mechanisms.adaptive import Adaptive
 from lapwing.mechanisms.steps import refined_columns
 from lapwing.mechanisms.steps.adaptive import costs, rounds
+from lapwing.numerics.next_cells import FOUND_ROWS
 from lapwing.release.select_worst import SelectWorst
 from lapwing.table.exact_tables import ExactTables
 from mechanism_checks import settings_for
@@ -102,12 +103,12 @@ def groups_are_made_from_exact_one_way_tables(patch):
 
 
 def cells_of_the_second_stage_are_made_from_exact_counts(patch):
-    source, honest = peeking(patch), refined_columns._next_questions
+    source, honest = peeking(patch), refined_columns._finer
 
-    def following(field, answers, total):
-        return honest(field, [exactly(each, source()) for each in answers], total)
+    def following(state, total, cost):
+        return honest(replace(state, answers=tuple(exactly(each, source()) for each in state.answers)), total, cost)
 
-    patch.setattr(refined_columns, "_next_questions", following)
+    patch.setattr(refined_columns, "_finer", following)
 
 
 def the_empty_part_of_a_domain_is_looked_up(patch):
@@ -180,14 +181,15 @@ def the_last_question_pays_more_than_is_left(patch):
     patch.setattr(rounds, "measurement", lambda columns, table, cost: honest(columns, table, cost * Fraction(9, 8)))
 
 
-def the_second_stage_of_a_wide_column_costs_twice_its_share(patch):
+def the_last_stage_of_a_wide_column_costs_twice_its_share(patch):
     without_refusals(patch)
-    honest = refined_columns._next_questions
-    patch.setattr(
-        refined_columns,
-        "_next_questions",
-        lambda *given: tuple(replace(each, cost=each.cost * 2) for each in honest(*given)),
-    )
+    honest = refined_columns._last
+
+    def last(state, total):
+        following = honest(state, total)
+        return replace(following, asked=tuple(replace(each, cost=each.cost * 2) for each in following.asked))
+
+    patch.setattr(refined_columns, "_last", last)
 
 
 def a_selection_is_drawn_with_the_sensitivity_of_one_row(patch):
@@ -267,7 +269,7 @@ BUGS = [
     the_runner_up_of_one_draw_is_measured_too,
     selections_are_not_charged,
     the_last_question_pays_more_than_is_left,
-    the_second_stage_of_a_wide_column_costs_twice_its_share,
+    the_last_stage_of_a_wide_column_costs_twice_its_share,
     a_selection_is_drawn_with_the_sensitivity_of_one_row,
     a_selection_stays_out_of_the_record,
     noise_of_a_selection_is_used_again,
@@ -331,3 +333,38 @@ def test_tables_of_gaps_that_follow_the_schema_are_not_flagged(monkeypatch):
 
     assert gap_flags() == [(), ()]
     assert asked
+
+
+# ------------------------------------------------------------------------------------ single values of many rows
+
+WIDE = {
+    "fields": [{"name": "one", "type": "integer", "constraints": {"minimum": 0, "maximum": 10**7}}],
+    "expectedRows": 60,
+}
+
+
+def value_flags():
+    """Return the flags of two tables: a value has just enough rows to be found, or one row less."""
+    rows = [str(value) for value in range(0, 10**7, 2 * 10**5)]
+    more = pl.DataFrame({"one": ["1234567"] * (int(FOUND_ROWS) + 1) + rows})
+    settings = settings_for(Adaptive.small(), WIDE, "add-remove", pure=True, times=TIMES)
+    return [audit_pair(*pair, settings) for pair in ((more, more[1:]), (more[1:], more))]
+
+
+def test_a_search_for_single_values_that_goes_by_exact_counts_is_flagged(monkeypatch):
+    source, honest = peeking(monkeypatch), refined_columns._searched
+
+    def searched(state, total):
+        return honest(replace(state, answers=(*state.answers[:-1], exactly(state.answers[-1], source()))), total)
+
+    monkeypatch.setattr(refined_columns, "_searched", searched)
+
+    assert all(value_flags())
+
+
+def test_an_honest_search_for_single_values_is_not_flagged(monkeypatch):
+    steps, honest = [], refined_columns._searched
+    monkeypatch.setattr(refined_columns, "_searched", lambda *given: steps.append(1) or honest(*given))
+
+    assert value_flags() == [(), ()]
+    assert steps

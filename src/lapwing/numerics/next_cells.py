@@ -13,6 +13,9 @@ SEARCH_CELLS = 2**14
 FOUND_DEVIATIONS = 3.0
 """A part goes on to the next step if it has so many standard deviations of the noise more than the cell's others."""
 
+FOUND_ROWS = 10.0
+"""Nor does a part of fewer rows: at no budget is a value of few people looked for."""
+
 _UNSEEN_CELLS = 8  # counted as one where rows are seen nowhere
 
 
@@ -125,7 +128,7 @@ def searched_parts(starts: np.ndarray, stops: np.ndarray, steps: int) -> tuple[n
 
 
 def outstanding(counts: np.ndarray, cell: np.ndarray, sd: float) -> np.ndarray:
-    """Return which parts have more than the others of their cell by more than noise.
+    """Return which parts have more than the others of their cell by more than noise and by more than a few rows.
 
     Parameters
     ----------
@@ -150,4 +153,4 @@ def outstanding(counts: np.ndarray, cell: np.ndarray, sd: float) -> np.ndarray:
     others = (sums[cell] - counts) / np.maximum(1, parts[cell] - 1)
     excess = counts - others
     leaders = np.argsort(-excess, kind="stable")[:MOST_SEARCHED]
-    return np.sort(leaders[excess[leaders] > FOUND_DEVIATIONS * sd])
+    return np.sort(leaders[excess[leaders] > max(FOUND_DEVIATIONS * sd, FOUND_ROWS)])

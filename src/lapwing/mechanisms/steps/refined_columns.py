@@ -12,6 +12,7 @@ from lapwing.mechanisms.steps.one_way import pooled_total
 from lapwing.mechanisms.steps.public_cells import branch_groupings, finer_cells, first_cells, is_refined, is_staged
 from lapwing.mechanisms.steps.resolved_columns import OneWayTable, one_way_table
 from lapwing.numerics.next_cells import (
+    FOUND_ROWS,
     MOST_SEARCHED,
     merged_starts,
     outstanding,
@@ -188,10 +189,8 @@ def _searching(state: _Column, total: float, terms: Terms) -> _Column:
     for _ in range(2):  # fewer cells need fewer steps, whose noise is less
         steps = search_steps(widths[leaders])
         cost = state.cost * (SEARCH_SHARE / steps)
-        least = (
-            SOUGHT_DEVIATIONS
-            * _question(state.field, first_cells(state.field), cost).noise(terms.relation, terms.max_rows).sd
-        )
+        sd = _question(state.field, first_cells(state.field), cost).noise(terms.relation, terms.max_rows).sd
+        least = max(SOUGHT_DEVIATIONS * sd, FOUND_ROWS)
         leaders = leaders[(masses[leaders] >= least) & (widths[leaders] > 1)]
         if not leaders.size:
             return _last(state, total)
