@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 
 import lapwing as lw
-from lapwing.api.accuracy_tables import counts_of, measured_tables
 from lapwing.mechanisms.registry import make_mechanism
-from lapwing.release.model import ReleasedModel, Spans
+from lapwing.model.model import ReleasedModel, Spans
+from lapwing.release.accuracy.tables import counts_of, measured_tables
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 
 def exact_model(data: pl.DataFrame, schema: Schema) -> ReleasedModel:

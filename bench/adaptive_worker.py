@@ -18,16 +18,16 @@ import polars as pl
 from splits import train_test
 
 import lapwing as lw
-from lapwing.api.release import Release
-from lapwing.evaluate.downstream import trained_auc
-from lapwing.evaluate.reference_rows import bootstrap_rows
-from lapwing.evaluate.variation import choose_tables, compare_tables
-from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.independent import Independent
-from lapwing.mechanisms.steps.adaptive import costs, rounds
-from lapwing.sample import rows as sampling
+from lapwing.judge.prediction.downstream import trained_auc
+from lapwing.judge.prediction.subgroups import bootstrap_rows
+from lapwing.judge.tables.variation import choose_tables, compare_tables
+from lapwing.mechanisms.adaptive import costs, rounds
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.model import rows as sampling
+from lapwing.release.release import Release
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 HELD_BACK = ("adult-pgm",)

@@ -157,7 +157,7 @@ def figures(folder: Path, out: Path) -> Line:
 
 def column_figures(found: object) -> Line:
     """Return mean errors of single columns, those of the bootstrap, and the worst column."""
-    from lapwing.evaluate.columns import error_sizes
+    from lapwing.judge.columns import error_sizes
 
     sizes, floors = (
         (errors_and_median(each, error_sizes)) for each in (found.columns[kind] for kind in ("synthetic", "bootstrap"))
@@ -178,7 +178,7 @@ def errors_and_median(columns: tuple, error_sizes: object) -> dict[str, dict[str
 
 def rows_fit(out: Path, schema: object) -> bool:
     """Return whether every cell of the rows lies within the schema."""
-    from lapwing.table.source import code_table
+    from lapwing.rows.source import code_table
 
     return all(
         int(chunk[column.name].max(initial=0)) < (column.domain.size if column.domain.missing else column.domain.last)

@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 from adaptive import commit, machine
 
-from lapwing.numerics.microaggregation import information_loss, mdav, practical_partition
+from lapwing.anonymous.microaggregation import information_loss, mdav, practical_partition
 
 Line = dict[str, object]
 METHODS = {"mdav": mdav, "practical": practical_partition}

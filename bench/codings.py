@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 from splits import train_test
 
+from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
-from lapwing.schema.groupings import Grouping, evenly, identity
+from lapwing.schema.groupings.grouping import Grouping, evenly, identity
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 PARTS = 64

@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 from tempfile import gettempdir
 
-from lapwing.schema.groupings import shifted
+from lapwing.rows.source import code_table
+from lapwing.schema.groupings.grouping import shifted
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 WRITE = """
 import sys, numpy as np, polars as pl

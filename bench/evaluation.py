@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 import lapwing as lw
-from lapwing.api.progress import watched
+from lapwing.runs.progress import watched
 
 
 def generated(rows: int, columns: int, noise: float, seed: int) -> tuple[pl.DataFrame, dict]:

@@ -28,16 +28,16 @@ from metric_models import arguments, as_frame, cells_of, mean_and_error, mixture
 from pmm import Line, write_lines
 from png import write_png
 
-from lapwing.api.release import Release
-from lapwing.api.synthesize import synthesize
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.evaluate.kernel_distances import mean_features, mmd_from_features, random_frequencies
-from lapwing.mechanisms.grid import Grid
-from lapwing.mechanisms.kd_tree import KDTree
-from lapwing.mechanisms.pmm import PMM
-from lapwing.mechanisms.psmm import PSMM
+from lapwing.judge.distances.kernels import mean_features, mmd_from_features, random_frequencies
+from lapwing.mechanisms.grid.mechanism import Grid
+from lapwing.mechanisms.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.pmm.kernel_bounds import theorem_3, theorem_5_threshold
+from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.mechanisms.psmm.mechanism import PSMM
 from lapwing.mechanisms.registry import Mechanism
-from lapwing.numerics.kernel_bounds import theorem_3, theorem_5_threshold
+from lapwing.release.release import Release
+from lapwing.verbs.synthesize import synthesize
 
 MECHANISMS: dict[str, Mechanism] = {
     "KDTree": KDTree(),

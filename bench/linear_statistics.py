@@ -33,17 +33,17 @@ from microaggregation import chances
 from pmm import Line, write_lines
 from png import write_png
 
-from lapwing.api.release import Release
-from lapwing.api.synthesize import synthesize
-from lapwing.mechanisms import linear_statistics as mechanism_file
-from lapwing.mechanisms.independent import Independent
-from lapwing.mechanisms.linear_statistics import CONDITION_NUMBER, EFFECTIVE_POINTS, LinearStatistics
-from lapwing.mechanisms.microaggregation import Microaggregation
-from lapwing.mechanisms.steps.linear_workload import Workload, make_workload
-from lapwing.mechanisms.steps.tree_points import tree_points
-from lapwing.mechanisms.steps.weighted_points import points_of
-from lapwing.numerics import minimax_density as program_file
+from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.mechanisms.linear_statistics import densities as program_file
+from lapwing.mechanisms.linear_statistics import mechanism as mechanism_file
+from lapwing.mechanisms.linear_statistics.mechanism import CONDITION_NUMBER, EFFECTIVE_POINTS, LinearStatistics
+from lapwing.mechanisms.linear_statistics.points import points_of
+from lapwing.mechanisms.linear_statistics.workload import Workload, make_workload
+from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
+from lapwing.mechanisms.shared.trees.points import tree_points
+from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema
+from lapwing.verbs.synthesize import synthesize
 
 MUS = ("microaggregation", "tree", "product", "uniform")
 SOLVERS = ("max-entropy", "interior-point", "simplex")

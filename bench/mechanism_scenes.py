@@ -9,11 +9,11 @@ import polars as pl
 from metric_models import cells_of
 
 import lapwing as lw
-from lapwing.numerics.microaggregation import practical_partition
-from lapwing.numerics.walsh import low_degree_sums, walsh_transform
-from lapwing.release.cell_sums import NoisySums
-from lapwing.release.questions import NoisyCounts
-from lapwing.release.tree_counts import NoisyTree
+from lapwing.anonymous.microaggregation import practical_partition
+from lapwing.kernel.questions.cell_sums.question import NoisySums
+from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
+from lapwing.kernel.questions.tree_counts.question import NoisyTree
+from lapwing.maths.walsh import low_degree_sums, walsh_transform
 
 REAL, OUT, NOISE, FAINT = "#c25100", "#0072b2", "#b3261e", "#dfe4e8"
 WIDE, HALF = 400, 182

@@ -9,10 +9,10 @@ import numpy as np
 import pmm_distances as distances
 import polars as pl
 
-from lapwing.api.release import Release
-from lapwing.mechanisms.steps.box_cells import box_cells
-from lapwing.numerics.cell_flow import cover_deficits
-from lapwing.release.model import Indexed, Spans
+from lapwing.mechanisms.psmm.box_cells import box_cells
+from lapwing.mechanisms.psmm.cell_flow import cover_deficits
+from lapwing.model.model import Indexed, Spans
+from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -17,16 +17,16 @@ import numpy as np
 from metric_models import arguments, as_frame, mixture, number_schema
 from pmm import Line, write_lines
 
-from lapwing.budget.budget import Budget
-from lapwing.curator.room import Room
-from lapwing.mechanisms.grid import Grid
-from lapwing.mechanisms.kd_tree import KDTree
-from lapwing.mechanisms.psmm import PSMM
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.grid.mechanism import Grid
+from lapwing.mechanisms.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.psmm.mechanism import PSMM
 from lapwing.mechanisms.registry import Mechanism
-from lapwing.noise.bits import SystemBits
-from lapwing.release.terms import Terms
-from lapwing.release.transcript import NoTranscript
-from lapwing.table.source import code_table
+from lapwing.rows.source import code_table
 
 TASKS: dict[str, tuple[Mechanism, int, int]] = {
     "KDTree": (KDTree(), 5, 3_000_000),

@@ -26,26 +26,25 @@ from metric_models import SHARED, arguments
 from pmm import Line, write_lines
 from png import write_png
 
+from lapwing.anonymous.bounds import theorem_4_1
+from lapwing.anonymous.covariance_loss import block_means
 from lapwing.anonymous.drawing import Grouped, draw_codes
-from lapwing.anonymous.rows import read_rows
+from lapwing.anonymous.microaggregation import practical_partition
+from lapwing.anonymous.partition import theorem_partition
 from lapwing.anonymous.settings import Partition, Settings
-from lapwing.api.release import Release
-from lapwing.api.synthesize import synthesize
-from lapwing.evaluate.marginal_moments import marginal_moments
-from lapwing.mechanisms.independent import Independent
-from lapwing.mechanisms.microaggregation import Microaggregation
-from lapwing.mechanisms.pmm import PMM
+from lapwing.anonymous.vectors import read_rows
+from lapwing.judge.dependence.marginal_moments import marginal_moments
+from lapwing.maths.covariance_bounds import centred_marginal_error, marginal_error
+from lapwing.maths.lattice_net import lattice_points, private_net
+from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.mechanisms.microaggregation.bounds import ReleaseNoise, noise_of_sums, theorem_5_5, theorem_5_9
+from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
+from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.registry import Mechanism
-from lapwing.numerics.anonymous_bounds import theorem_4_1
-from lapwing.numerics.covariance_bounds import centred_marginal_error, marginal_error
-from lapwing.numerics.covariance_loss import block_means
-from lapwing.numerics.lattice_net import lattice_points
-from lapwing.numerics.microaggregation import practical_partition
-from lapwing.numerics.net_choice import private_net
-from lapwing.numerics.private_bounds import ReleaseNoise, noise_of_sums, theorem_5_5, theorem_5_9
-from lapwing.numerics.theorem_partition import theorem_partition
-from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, Spans
+from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, Spans
+from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema
+from lapwing.verbs.synthesize import synthesize
 
 WAYS = (1, 2, 3)
 TABLES = ("nltcs", "plants", "mushrooms")

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from lapwing.noise.bits import SystemBits
-from lapwing.noise.gaussian import discrete_gaussian
-from lapwing.noise.laplace import discrete_laplace
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.noise.gaussian import discrete_gaussian
+from lapwing.kernel.noise.laplace import discrete_laplace
 
 SCALES = (Fraction(1, 1000), *(Fraction(10**power) for power in (0, 1, 2, 3, 4, 6, 12)))
 

@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 HERE = Path(__file__).resolve().parent
 SHARED = HERE.parents[1] / "shared" / "data"

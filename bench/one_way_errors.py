@@ -21,19 +21,18 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from lapwing.budget.budget import Budget
-from lapwing.budget.conversions import rho_for
-from lapwing.budget.exact import exact_number
-from lapwing.curator.room import Room
-from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.steps.refined_columns import ask_columns
-from lapwing.mechanisms.steps.resolved_columns import resolved_column
-from lapwing.noise.bits import SystemBits
-from lapwing.release.laws import Laws
-from lapwing.release.terms import Terms
-from lapwing.release.transcript import NoTranscript
+from lapwing.kernel.budget.budget import Budget, exact_number
+from lapwing.kernel.budget.conversions import rho_for
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.adaptive.ask_columns import ask_columns
+from lapwing.mechanisms.adaptive.columns import resolved_column
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.model.laws import Laws
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 HERE = Path(__file__).resolve().parent
 SHARED = HERE.parents[1] / "shared" / "data"

@@ -22,11 +22,11 @@ from pmm_pictures import draw_pictures
 from pmm_speed import measure_speed
 from scipy.stats import binom
 
-from lapwing.api.release import Release
-from lapwing.api.synthesize import synthesize
-from lapwing.mechanisms.pmm import PMM, Variant
-from lapwing.numerics.tree_simulation import NoiseTree, certificate_quantile
-from lapwing.numerics.trees import node_variances, pooled_estimates
+from lapwing.mechanisms.pmm.mechanism import PMM, Variant
+from lapwing.mechanisms.shared.trees.simulation import NoiseTree, certificate_quantile
+from lapwing.mechanisms.shared.trees.trees import node_variances, pooled_estimates
+from lapwing.release.release import Release
+from lapwing.verbs.synthesize import synthesize
 
 Line = dict[str, object]
 BOUNDS = {"minimum": 0, "maximum": 1, "required": True}

@@ -6,13 +6,13 @@ from scipy.sparse import coo_matrix, hstack
 from scipy.spatial.distance import cdist
 from scipy.stats import wasserstein_distance
 
-from lapwing.api.release import Release
-from lapwing.mechanisms.steps.tree_accuracy import noise_tree
-from lapwing.numerics.tree_simulation import NoiseTree
-from lapwing.numerics.trees import Split
-from lapwing.release.tree_counts import NoisyTree
-from lapwing.sample.marginals import marginal
-from lapwing.schema.groupings import shifted
+from lapwing.kernel.questions.tree_counts.question import NoisyTree
+from lapwing.mechanisms.pmm.accuracy import noise_tree
+from lapwing.mechanisms.shared.trees.simulation import NoiseTree
+from lapwing.mechanisms.shared.trees.trees import Split
+from lapwing.model.sampling.marginals import marginal
+from lapwing.release.release import Release
+from lapwing.schema.groupings.grouping import shifted
 
 BITS = 32
 """Codes of a real column on [0, 1] are its first 32 binary places."""

@@ -11,7 +11,7 @@ from tempfile import gettempdir
 
 import numpy as np
 
-from lapwing.release.transcript import NoTranscript
+from lapwing.kernel.room.transcript import NoTranscript
 
 ROWS, COLUMNS, DEPTH = 10**7, 5, 20
 
@@ -27,14 +27,14 @@ def measure_speed(file: Path | None) -> Iterator[dict[str, object]]:
 
 def measure(path: Path) -> dict[str, object]:
     """Code, fit, sample; then sum as many numbers, so that they are no part of the peak."""
-    from lapwing.budget.budget import Budget
-    from lapwing.curator.room import Room
-    from lapwing.mechanisms.pmm import PMM
-    from lapwing.noise.bits import SystemBits
-    from lapwing.release.terms import Terms
-    from lapwing.sample.rows import sample_codes
+    from lapwing.kernel.budget.budget import Budget
+    from lapwing.kernel.noise.bits import SystemBits
+    from lapwing.kernel.room.room import Room
+    from lapwing.kernel.terms import Terms
+    from lapwing.mechanisms.pmm.mechanism import PMM
+    from lapwing.model.rows import sample_codes
+    from lapwing.rows.source import code_table
     from lapwing.schema.schemas import Schema
-    from lapwing.table.source import code_table
 
     bounds = {"minimum": 0, "maximum": 1, "required": True}
     names = [f"x{column}" for column in range(COLUMNS)]

@@ -20,17 +20,17 @@ import polars as pl
 from metric_models import SHARED
 from pmm import Line, write_lines
 
-from lapwing.api.synthesize import synthesize
-from lapwing.budget.budget import requested_budget
-from lapwing.curator.private_draw import exact_weights
-from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.independent import Independent
-from lapwing.mechanisms.private_sampling import PrivateSampling
+from lapwing.kernel.budget.budget import requested_budget
+from lapwing.kernel.questions.private_draw.answer import exact_weights
+from lapwing.kernel.questions.private_draw.question import PrivateDraw, row_price
+from lapwing.maths.walsh import low_sets
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.mechanisms.private_sampling.mechanism import PrivateSampling
 from lapwing.mechanisms.registry import Mechanism
-from lapwing.numerics.walsh import low_sets
-from lapwing.release.private_draw import PrivateDraw, row_price
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
+from lapwing.verbs.synthesize import synthesize
 
 BUDGETS = {
     "epsilon 1": {"epsilon": 1},

@@ -34,13 +34,13 @@ import numpy as np
 import polars as pl
 
 import lapwing as lw
-from lapwing.api.release import Release
-from lapwing.evaluate.reference_rows import bootstrap_rows
-from lapwing.evaluate.rules import compare_declared
-from lapwing.evaluate.variation import choose_tables, compare_tables, compared_cells
-from lapwing.release.kept_rules import MOVED
+from lapwing.judge.prediction.subgroups import bootstrap_rows
+from lapwing.judge.rules import compare_declared
+from lapwing.judge.tables.variation import choose_tables, compare_tables, compared_cells
+from lapwing.model.certificate.declared import MOVED
+from lapwing.release.release import Release
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 RULES = Path(__file__).parent / "rules"

@@ -115,7 +115,7 @@ def groups_of_case(case: str) -> int:
 
 def our_tables(schema: Any, case: str) -> list[tuple]:
     """Return the tables as a source counts them."""
-    from lapwing.schema.groupings import identity, shifted
+    from lapwing.schema.groupings.grouping import identity, shifted
 
     most = groups_of_case(case)
     found = {}
@@ -260,8 +260,8 @@ def engine_of(name: str, folder: Path, logs: Path | None = None) -> tuple[Any, C
 
 def overhead(job: Job) -> Line:
     """Count by the engine and by us, twice each, and return seconds and ratios."""
+    from lapwing.rows.source import code_table
     from lapwing.schema.schemas import Schema
-    from lapwing.table.source import code_table
 
     folder, case = Path(job["folder"]), job["case"]
     schema = Schema.load(folder / "schema.json")

@@ -20,7 +20,7 @@ Line = dict[str, object]
 
 def run_pass(data: Any, schema: Any, line: Line, job: Job) -> None:
     """Open the table and count all columns; then a second pass, a table of five columns too."""
-    from lapwing.table.source import code_table
+    from lapwing.rows.source import code_table
 
     with measured("ours", line):
         source = code_table(data, schema)
@@ -32,7 +32,7 @@ def run_pass(data: Any, schema: Any, line: Line, job: Job) -> None:
 
 def run_shuffle(data: Any, schema: Any, line: Line, job: Job) -> None:
     """Open a table of persons, each cut to three rows, and count it; then count it once more."""
-    from lapwing.table.source import code_table
+    from lapwing.rows.source import code_table
 
     with measured("ours", line):
         source = code_table(data, schema)
@@ -44,7 +44,7 @@ def run_shuffle(data: Any, schema: Any, line: Line, job: Job) -> None:
 
 def run_stream(data: Any, schema: Any, line: Line, job: Job) -> None:
     """Go through the codes of all rows, as questions do that need each row."""
-    from lapwing.table.source import code_table
+    from lapwing.rows.source import code_table
 
     with measured("ours", line):
         rows = sum(len(chunk["x"]) for chunk in code_table(data, schema).chunks())

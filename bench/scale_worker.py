@@ -98,15 +98,15 @@ def cpu_seconds() -> float:
 
 def watch_synthesize(stages: Stages, peaks: dict[str, float]) -> None:
     """Wrap what a release is made of: opening, passes over the rows, the room, the mechanism, the end."""
-    import lapwing.api.synthesize  # noqa: F401
-    from lapwing.api import running
-    from lapwing.curator.room import Room
-    from lapwing.mechanisms.adaptive import Adaptive
-    from lapwing.mechanisms.independent import Independent
-    from lapwing.mechanisms.pmm import PMM
+    import lapwing.verbs.synthesize  # noqa: F401
+    from lapwing.kernel.room.room import Room
+    from lapwing.mechanisms.adaptive.mechanism import Adaptive
+    from lapwing.mechanisms.independent.mechanism import Independent
+    from lapwing.mechanisms.pmm.mechanism import PMM
+    from lapwing.verbs import running
 
-    front = sys.modules["lapwing.api.synthesize"]
-    tables = sys.modules["lapwing.table.source"]
+    front = sys.modules["lapwing.verbs.synthesize"]
+    tables = sys.modules["lapwing.rows.source"]
     opened = tables.code_table
 
     def code_table(*given: Any, **named: Any) -> Any:
@@ -134,20 +134,21 @@ def watch_source(kind: Any, stages: Stages) -> None:
     for name in SOURCE_METHODS:
         setattr(kind, name, stages.counted(stages.timed("count", getattr(kind, name))))
     kind.chunks = stages.timed_steps("read", kind.chunks)
-    rows = sys.modules["lapwing.table.source"]._Rows
+    rows = sys.modules["lapwing.rows.source"]._Rows
     if hasattr(rows, "_codes"):  # done by threads that the count waits for
         rows._codes = stages.timed("read", rows._codes)
 
 
 def watch_rows(stages: Stages) -> None:
     """Wrap what draws rows and what writes them, as this commit and those before issue 13 name it."""
-    from lapwing.api import release
-    from lapwing.cli import outputs, sample
-    from lapwing.sample import rows
+    from lapwing.cli import outputs
+    from lapwing.cli.commands import sample
+    from lapwing.model import rows
+    from lapwing.release import release
 
     writers: list[Any] = [outputs, sample]
     if hasattr(release, "rows_out"):
-        from lapwing.api import rows_out
+        from lapwing.release import rows_out
 
         writers = [rows_out]
         release.rows_out = stages.timed("draw", release.rows_out)

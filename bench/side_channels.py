@@ -16,9 +16,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from helpers.asked_questions import asked, words_drawn  # noqa: E402
-from lapwing.noise.bits import SystemBits  # noqa: E402
+from lapwing.kernel.noise.bits import SystemBits  # noqa: E402
+from lapwing.rows.source import code_table  # noqa: E402
 from lapwing.schema.schemas import Schema  # noqa: E402
-from lapwing.table.source import code_table  # noqa: E402
 
 ROWS = 50_000
 REPEATS = 31

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from lapwing.mechanisms.steps.stat_expressions import compiled, row_function
-from lapwing.release.statistics import Statistic
+from lapwing.kernel.questions.linear_statistics.statistics import Statistic
+from lapwing.model.statistics.expressions import compiled, row_function
+from lapwing.rows.out.decode import records
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.records import records
-from lapwing.table.source import code_table
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "adult"
 TEXTS = (

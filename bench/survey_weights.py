@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 import lapwing as lw
-from lapwing.evaluate.reference_rows import bootstrap_rows, independent_columns
-from lapwing.evaluate.variation import choose_tables, compare_with_each
-from lapwing.evaluate.weighted import compare_weighted, weighted_figures
+from lapwing.judge.prediction.subgroups import bootstrap_rows, independent_columns
+from lapwing.judge.tables.variation import choose_tables, compare_with_each
+from lapwing.judge.tables.weighted import compare_weighted, weighted_figures
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 DATA = Path("/work/shared/data")
 WEIGHTS = {"nist-ma2019": "PWGTP", "census-kdd": "instance_weight", "eusilc": "rb050"}

@@ -21,11 +21,11 @@ import numpy as np
 from scipy.stats import norm
 
 from lapwing.audit.black_box import certified_loss
-from lapwing.budget.budget import read_request
-from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.kd_tree import KDTree
-from lapwing.mechanisms.microaggregation import Microaggregation
-from lapwing.mechanisms.pmm import PMM
+from lapwing.kernel.budget.budget import read_request
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.mechanisms.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
+from lapwing.mechanisms.pmm.mechanism import PMM
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))

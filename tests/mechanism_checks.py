@@ -12,21 +12,21 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
-from lapwing.api.running import run_release
-from lapwing.api.settings import Settings
 from lapwing.audit.mechanism_pairs import settings_for
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import UNRECORDED, audit_pair
-from lapwing.curator.opening import public_terms
 from lapwing.errors import ParameterError
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.room.opening import public_terms
+from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import Mechanism, check_mechanism
-from lapwing.noise.bits import SystemBits
-from lapwing.release.replay import ReplayCurator
-from lapwing.release.terms import Terms
-from lapwing.release.transcript import NoTranscript
-from lapwing.schema.rule_reading import rules_from
+from lapwing.rows.source import code_table
+from lapwing.runs.settings import Settings
+from lapwing.schema.rules.reading import rules_from
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
+from lapwing.verbs.running import run_release
 
 Make = Callable[[], Mechanism]
 
@@ -141,7 +141,7 @@ def check_answers_alone_reproduce_the_release(make: Make) -> None:
         release, terms = run(settings, table(40, settings.schema))
         curator = ReplayCurator(terms, release.noisy)
 
-        from lapwing.api.generators import generator
+        from lapwing.runs.generators import generator
 
         model = settings.mechanism.run(
             curator, settings.schema, settings.request.budget, generator(settings.seed, "fit")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import command_tree
 
-from lapwing.release.version import VERSION
+from lapwing.version import VERSION
 
 PAGE = Path(__file__).resolve().parents[1] / "man" / "lapwing.1"
 _FILES = (

@@ -31,7 +31,7 @@ from codings import Coding, coding_of
 from score import score
 
 import lapwing
-from lapwing.budget.budget import requested_budget
+from lapwing.kernel.budget.budget import requested_budget
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

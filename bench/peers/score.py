@@ -18,8 +18,8 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from codings import SHARED, Coding, coding_of
 
-from lapwing.evaluate.downstream import trained_auc
-from lapwing.evaluate.variation import choose_tables, compare_tables
+from lapwing.judge.prediction.downstream import trained_auc
+from lapwing.judge.tables.variation import choose_tables, compare_tables
 
 
 def score(coding: Coding, synthetic: np.ndarray) -> dict[str, float]:

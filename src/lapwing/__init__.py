@@ -5,8 +5,6 @@
 128
 """
 
-import sys
-import types
 from typing import TYPE_CHECKING, Any
 
 from lapwing.errors import (
@@ -18,10 +16,10 @@ from lapwing.errors import (
     ParameterError,
     SchemaError,
 )
-from lapwing.release.version import VERSION
+from lapwing.version import VERSION
 
 if TYPE_CHECKING:  # what `__getattr__` finds, for checkers of types and for editors
-    from lapwing.api.front import (
+    from lapwing.verbs.front import (
         PMM,
         PSMM,
         Adaptive,
@@ -100,31 +98,9 @@ if not TYPE_CHECKING:  # a checker would take every name that is misspelt for on
         """Load the front door when it is first used, so that ``import lapwing`` takes no time."""
         if name not in __all__:
             raise AttributeError(f"module 'lapwing' has no attribute {name!r}")
-        from lapwing.api import front  # noqa: PLC0415
+        from lapwing.verbs import front  # noqa: PLC0415
 
         return getattr(front, name)
-
-
-class _Root(types.ModuleType):
-    """The type of the root package: its `evaluate` is the function, not the package of metrics of the same name.
-
-    Python binds a subpackage to its parent once, when it is first imported. Its modules are imported as ever, by
-    ``from lapwing.evaluate.variation import ...``.
-    """
-
-    @property
-    def evaluate(self) -> Any:  # noqa: ANN401
-        """Return the function."""
-        from lapwing.api import front  # noqa: PLC0415
-
-        return front.evaluate
-
-    @evaluate.setter
-    def evaluate(self, _: object) -> None:
-        """Leave the function where it is."""
-
-
-sys.modules[__name__].__class__ = _Root
 
 
 def __dir__() -> list[str]:

@@ -12,7 +12,7 @@ def test_the_tree_catches_all_exceptions_in_two_files_only() -> None:
     found = house_rules.broad_handlers(PACKAGE)
 
     # The guard has one around each call on private rows, and one around each call of a row function.
-    assert found == {"table/guard.py": 2, "cli/main.py": 1}
+    assert found == {"rows/guard.py": 2, "cli/main.py": 1}
 
 
 @pytest.mark.parametrize(
@@ -27,9 +27,9 @@ def test_the_tree_catches_all_exceptions_in_two_files_only() -> None:
     ],
 )
 def test_a_planted_broad_handler_is_counted(tmp_path: Path, code: str) -> None:
-    planted(tmp_path, "api/planted.py", code)
+    planted(tmp_path, "runs/planted.py", code)
 
-    assert house_rules.broad_handlers(tmp_path) == {"api/planted.py": 1}
+    assert house_rules.broad_handlers(tmp_path) == {"runs/planted.py": 1}
 
 
 @pytest.mark.parametrize("folder", ["src", "tests", "tools"])
@@ -44,16 +44,15 @@ def test_a_planted_long_file_is_named(tmp_path: Path) -> None:
     assert house_rules.long_files(tmp_path) == ["long.py"]
 
 
-def test_the_audited_room_stays_small() -> None:
-    assert house_rules.oversized_room(PACKAGE) == []
+def test_the_kernel_stays_small() -> None:
+    assert house_rules.oversized_kernel(PACKAGE) == []
 
 
-def test_a_room_that_grew_is_named(tmp_path: Path) -> None:
-    planted(tmp_path, "curator/one.py", "x = 1\n" * (house_rules.MAX_ROOM_FILE_LINES + 1))
-    for number in range(4):
-        planted(tmp_path, f"curator/part{number}.py", "x = 1\n" * house_rules.MAX_ROOM_FILE_LINES)
+def test_a_kernel_that_grew_is_named(tmp_path: Path) -> None:
+    planted(tmp_path, "kernel/room/one.py", "x = 1\n" * (house_rules.MAX_ROOM_FILE_LINES + 1))
+    planted(tmp_path, "kernel/budget.py", "x = 1\n" * house_rules.MAX_KERNEL_LINES)
 
-    assert house_rules.oversized_room(tmp_path) == ["curator/one.py", "curator"]
+    assert house_rules.oversized_kernel(tmp_path) == ["kernel/room/one.py", "kernel"]
 
 
 def test_lines_of_code_leave_out_what_explains_them(tmp_path: Path) -> None:
@@ -73,12 +72,8 @@ def test_every_primitive_names_its_guarantee() -> None:
 @pytest.mark.parametrize(
     ("name", "code"),
     [
-        (
-            "noise/planted.py",
-            'def draw(scale, bits: BitSource):\n    """Draw.\n\n    Parameters\n    ----------\n    """\n',
-        ),
-        ("curator/planted.py", 'def answer(question, source: CodedSource):\n    """Answer."""\n'),
-        ("curator/planted.py", 'class Room:\n    """Answer."""\n    def ask(self):\n        pass\n'),
+        ("kernel/questions/planted/answer.py", 'def answer(question, source: CodedSource):\n    """Answer."""\n'),
+        ("kernel/room/planted.py", 'class Room:\n    """Answer."""\n    def ask(self):\n        pass\n'),
         ("mechanisms/planted.py", 'class Planted:\n    """Release."""\n    def run(self):\n        pass\n'),
     ],
 )
@@ -90,11 +85,13 @@ def test_a_planted_primitive_without_guarantee_is_named(tmp_path: Path, name: st
 
 def test_noise_that_others_use_needs_a_guarantee_however_short_its_docstring(tmp_path: Path) -> None:
     planted(
-        tmp_path, "noise/planted.py", 'def draw(bits: BitSource):\n    """Draw."""\n\ndef step(bits: BitSource): ...\n'
+        tmp_path,
+        "kernel/noise/planted.py",
+        'def draw(bits: BitSource):\n    """Draw."""\n\ndef step(bits: BitSource): ...\n',
     )
-    planted(tmp_path, "curator/planted.py", "from lapwing.noise.planted import draw\n")
+    planted(tmp_path, "kernel/room/planted.py", "from lapwing.kernel.noise.planted import draw\n")
 
-    assert house_rules.without_guarantee(tmp_path) == ["noise/planted.py:draw"]
+    assert house_rules.without_guarantee(tmp_path) == ["kernel/noise/planted.py:draw"]
 
 
 def test_every_answering_file_of_the_room_has_its_proof_beside_it() -> None:
@@ -102,9 +99,9 @@ def test_every_answering_file_of_the_room_has_its_proof_beside_it() -> None:
 
 
 def test_a_planted_answer_without_proof_is_named(tmp_path: Path) -> None:
-    planted(tmp_path, "curator/planted.py", "def answer_planted(question, source):\n    pass\n")
+    planted(tmp_path, "kernel/questions/planted/answer.py", "def answer_planted(question, source):\n    pass\n")
 
-    assert house_rules.without_proof(tmp_path) == ["curator/planted.py"]
+    assert house_rules.without_proof(tmp_path) == ["kernel/questions/planted/answer.py"]
 
 
 def test_the_tree_uses_no_banned_name() -> None:
@@ -129,7 +126,7 @@ def test_the_tree_uses_no_banned_name() -> None:
     ],
 )
 def test_a_planted_banned_name_is_found(tmp_path: Path, code: str) -> None:
-    planted(tmp_path, "sample/planted.py", code)
+    planted(tmp_path, "model/planted.py", code)
 
     assert len(house_rules.banned_names(tmp_path)) == 1
 
@@ -138,7 +135,7 @@ def test_rows_are_counted_and_summed_in_64_bits() -> None:
     assert house_rules.narrow_numbers(PACKAGE) == []
 
 
-@pytest.mark.parametrize("name", ["curator/planted.py", "table/counting.py"])
+@pytest.mark.parametrize("name", ["kernel/room/planted.py", "rows/counting.py"])
 @pytest.mark.parametrize("code", ["np.zeros(3, dtype=np.int32)\n", "sums.astype('float32')\n", "np.single(3)\n"])
 def test_a_planted_narrow_number_is_named(tmp_path: Path, name: str, code: str) -> None:
     planted(tmp_path, name, code)
@@ -162,7 +159,7 @@ def test_nothing_that_meets_private_rows_writes_a_file() -> None:
         "json.dump(rows, file)\n",
     ],
 )
-@pytest.mark.parametrize("name", ["table/planted.py", "curator/planted.py"])
+@pytest.mark.parametrize("name", ["rows/planted.py", "kernel/room/planted.py"])
 def test_a_planted_reader_that_writes_is_named(tmp_path: Path, name: str, code: str) -> None:
     planted(tmp_path, name, code)
 
@@ -171,7 +168,7 @@ def test_a_planted_reader_that_writes_is_named(tmp_path: Path, name: str, code: 
 
 def test_only_the_front_door_may_make_a_generator(tmp_path: Path) -> None:
     code = "import numpy as np\nrng = np.random.default_rng(np.random.SeedSequence(1))\n"
-    planted(tmp_path, "api/planted.py", code)
+    planted(tmp_path, "runs/generators.py", code)
     planted(tmp_path, "audit/planted.py", code)
 
     found = house_rules.banned_names(tmp_path)
@@ -180,8 +177,8 @@ def test_only_the_front_door_may_make_a_generator(tmp_path: Path) -> None:
 
 
 def test_a_generator_may_be_named_as_a_type(tmp_path: Path) -> None:
-    planted(tmp_path, "sample/planted.py", "import numpy as np\ndef f(rng: np.random.Generator) -> None: ...\n")
-    planted(tmp_path, "sample/other.py", "from numpy.random import Generator\n")
+    planted(tmp_path, "model/planted.py", "import numpy as np\ndef f(rng: np.random.Generator) -> None: ...\n")
+    planted(tmp_path, "model/other.py", "from numpy.random import Generator\n")
 
     assert house_rules.banned_names(tmp_path) == []
 
@@ -192,10 +189,10 @@ def test_package_files_hold_a_docstring_only() -> None:
 
 def test_a_planted_import_in_a_package_file_is_named(tmp_path: Path) -> None:
     planted(tmp_path, "__init__.py", '"""The root may load lazily."""\nimport os\n')
-    planted(tmp_path, "table/__init__.py", '"""Rows and codes."""\nimport os\n')
+    planted(tmp_path, "rows/__init__.py", '"""Rows and codes."""\nimport os\n')
     planted(tmp_path, "schema/__init__.py", '"""Fields."""\n')
 
-    assert house_rules.busy_package_files(tmp_path) == ["table/__init__.py"]
+    assert house_rules.busy_package_files(tmp_path) == ["rows/__init__.py"]
 
 
 def test_no_module_imports_the_root_package() -> None:

@@ -12,24 +12,23 @@ import pytest
 from helpers.source_tree import PACKAGE, ROOT, copied_package, planted
 
 LINT = "from importlinter.cli import lint_imports_command as lint; lint()"
-# The modules of `table` that see no private row: what guards, what makes files of released codes, and what both use.
-ROWLESS = {"__init__", "decode", "guard", "outputs", "records", "row_files", "staging", "threads", "writers"}
-READERS = sorted({path.stem for path in (PACKAGE / "table").glob("*.py")} - ROWLESS)
-# From the top of DESIGN 2's list to its end.
+# From the top of ARCHITECTURE's list to its end.
 LAYERS = (
     ("cli",),
     ("audit",),
-    ("api",),
-    ("mechanisms", "curator", "internal", "anonymous"),
-    ("report",),
-    ("evaluate",),
-    ("sample",),
+    ("verbs",),
     ("release",),
-    ("budget", "noise", "numerics", "engine"),
-    ("table",),
+    ("runs",),
+    ("mechanisms", "internal", "anonymous"),
+    ("judge",),
+    ("model",),
+    ("kernel", "engine"),
+    ("rows",),
     ("schema",),
-    ("errors",),
+    ("maths",),
 )
+OF_ROWS = ("codec.codec", "files.readers", "engines.frames", "source", "coded_source", "counting", "units", "linked")
+OF_THE_KERNEL = ("noise.bits", "questions.tree_counts.answer", "room.room", "room.opening")
 
 
 def run_lint_imports(root: Path, *contracts: str) -> tuple[int, str]:
@@ -62,18 +61,14 @@ def test_the_tree_keeps_every_contract() -> None:
 def test_every_layer_is_stopped_from_importing_the_layer_above(copy: Path) -> None:
     pairs = [(lower[0], upper[0]) for upper, lower in pairwise(LAYERS)]
     for lower, upper in pairs:
-        if lower != "errors":
-            planted(copy, f"{lower}/__init__.py", "")
-            planted(copy, f"{lower}/planted.py", f"import lapwing.{upper}\n")
+        planted(copy, f"{lower}/planted.py", f"import lapwing.{upper}\n")
     with (copy / "errors.py").open("a") as errors:
-        errors.write("\nimport lapwing.schema\n")
-    for package in ("anonymous", "report"):
-        planted(copy, f"{package}/__init__.py", "")
+        errors.write("\nimport lapwing.maths\n")
 
     status, printed = run_lint_imports(copy.parents[1], "layers")
 
     assert status == 1
-    for lower, upper in pairs:
+    for lower, upper in [*pairs, ("errors", "maths")]:
         assert f"lapwing.{lower} is not allowed to import lapwing.{upper}:" in printed
 
 
@@ -81,7 +76,6 @@ def test_every_layer_is_stopped_from_importing_the_layer_above(copy: Path) -> No
 def test_packages_of_one_layer_are_stopped_from_importing_each_other(copy: Path, siblings: tuple[str, ...]) -> None:
     ring = list(zip(siblings, siblings[1:] + siblings[:1], strict=True))
     for importer, imported in ring:
-        planted(copy, f"{importer}/__init__.py", "")
         planted(copy, f"{importer}/planted.py", f"import lapwing.{imported}\n")
 
     status, printed = run_lint_imports(copy.parents[1], "layers")
@@ -91,7 +85,7 @@ def test_packages_of_one_layer_are_stopped_from_importing_each_other(copy: Path,
         assert f"lapwing.{importer} is not allowed to import lapwing.{imported}:" in printed
 
 
-def test_a_package_that_design_does_not_list_is_refused(copy: Path) -> None:
+def test_a_package_that_the_list_does_not_name_is_refused(copy: Path) -> None:
     planted(copy, "utilities/__init__.py", "")
 
     status, printed = run_lint_imports(copy.parents[1], "layers")
@@ -101,68 +95,74 @@ def test_a_package_that_design_does_not_list_is_refused(copy: Path) -> None:
 
 
 def test_a_cycle_inside_a_package_is_refused(copy: Path) -> None:
-    planted(copy, "numerics/first.py", "import lapwing.numerics.second\n")
-    planted(copy, "numerics/second.py", "import lapwing.numerics.first\n")
+    planted(copy, "maths/first.py", "import lapwing.maths.second\n")
+    planted(copy, "maths/second.py", "import lapwing.maths.first\n")
 
     status, printed = run_lint_imports(copy.parents[1], "acyclic")
 
     assert status == 1
-    assert "lapwing.numerics" in printed
+    assert "lapwing.maths" in printed
 
 
-@pytest.mark.parametrize("room", ["curator", "noise"])
-@pytest.mark.parametrize("importer", ["cli", "mechanisms", "sample", "internal"])
-def test_the_room_and_the_secret_bits_open_to_few(copy: Path, room: str, importer: str) -> None:
-    planted(copy, f"{importer}/planted.py", f"import lapwing.{room}\n")
+@pytest.mark.parametrize("inner", OF_THE_KERNEL)
+@pytest.mark.parametrize("importer", ["cli", "mechanisms", "model", "internal"])
+def test_the_room_and_the_secret_bits_open_to_few(copy: Path, inner: str, importer: str) -> None:
+    planted(copy, f"{importer}/planted.py", f"import lapwing.kernel.{inner}\n")
 
-    status, printed = run_lint_imports(copy.parents[1], room)
+    status, printed = run_lint_imports(copy.parents[1], "room")
 
     assert status == 1
     assert f"lapwing.{importer}.planted" in printed
 
 
-@pytest.mark.parametrize("source", ["mechanisms", "release", "sample", "numerics", "evaluate", "report"])
+@pytest.mark.parametrize("source", ["mechanisms", "model", "maths", "engine", "judge"])
 def test_what_works_on_released_things_cannot_reach_rows_through_another_module(copy: Path, source: str) -> None:
-    forbidden = [f"table.{name}" for name in READERS] + ["curator", "internal", "anonymous"]
-    planted(copy, f"{source}/__init__.py", "")
-    planted(copy, "anonymous/__init__.py", "")
-    planted(copy, "anonymous/planted_end.py", "")
-    names = [name if name != "anonymous" else "anonymous.planted_end" for name in forbidden]
+    names = [f"rows.{name}" for name in OF_ROWS] + [f"kernel.{name}" for name in OF_THE_KERNEL]
+    names += ["internal.draft", "anonymous.table"]
     for number, name in enumerate(names):
-        planted(copy, f"table/planted_link{number}.py", f"import lapwing.{name}\n")
-        planted(copy, f"{source}/planted{number}.py", f"import lapwing.table.planted_link{number}\n")
+        planted(copy, f"rows/out/planted_link{number}.py", f"import lapwing.{name}\n")
+        planted(copy, f"{source}/planted{number}.py", f"import lapwing.rows.out.planted_link{number}\n")
 
     status, printed = run_lint_imports(copy.parents[1], "rows")
 
     assert status == 1
     for number, name in enumerate(names):
-        assert f"lapwing.table.planted_link{number} -> lapwing.{name} " in printed
+        assert f"lapwing.rows.out.planted_link{number} -> lapwing.{name} " in printed
 
 
 def test_synthesize_cannot_reach_the_internal_comparisons(copy: Path) -> None:
-    planted(copy, "anonymous/__init__.py", "")
-    planted(copy, "anonymous/planted_end.py", "")
-    planted(copy, "api/planted.py", "import lapwing.internal\nimport lapwing.anonymous.planted_end\n")
-    with (copy / "api" / "synthesize.py").open("a") as synthesize:
-        synthesize.write("\nimport lapwing.api.planted\n")
+    planted(copy, "runs/planted.py", "import lapwing.internal.draft\nimport lapwing.anonymous.table\n")
+    with (copy / "verbs" / "synthesize.py").open("a") as synthesize:
+        synthesize.write("\nimport lapwing.runs.planted\n")
 
     status, printed = run_lint_imports(copy.parents[1], "synthesize")
 
     assert status == 1
-    assert "lapwing.api.planted -> lapwing.internal " in printed
-    assert "lapwing.api.planted -> lapwing.anonymous.planted_end " in printed
+    assert "lapwing.runs.planted -> lapwing.internal.draft " in printed
+    assert "lapwing.runs.planted -> lapwing.anonymous.table " in printed
+
+
+@pytest.mark.parametrize("library", ["scipy.stats", "polars"])
+def test_the_kernel_imports_numpy_alone(copy: Path, library: str) -> None:
+    planted(copy, "kernel/room/planted.py", f"import {library}\n")
+
+    status, printed = run_lint_imports(copy.parents[1], "kernel")
+
+    assert status == 1
+    assert "lapwing.kernel.room.planted" in printed
 
 
 @pytest.mark.parametrize(
-    ("importer", "imported"), [("pmm", "independent"), ("steps/planted", "independent"), ("independent", "registry")]
+    ("importer", "imported"), [("pmm", "independent"), ("shared", "independent"), ("independent", "registry")]
 )
 def test_mechanisms_are_independent_of_each_other(copy: Path, importer: str, imported: str) -> None:
-    planted(copy, f"mechanisms/{importer}.py", f"import lapwing.mechanisms.{imported}\n")
+    target = imported if imported == "registry" else f"{imported}.mechanism"
+    planted(copy, f"mechanisms/{importer}/planted.py", f"import lapwing.mechanisms.{target}\n")
 
     status, printed = run_lint_imports(copy.parents[1], "mechanisms")
 
     assert status == 1
-    assert f"lapwing.mechanisms.{importer.replace('/', '.')} -> lapwing.mechanisms.{imported} " in printed
+    assert f"lapwing.mechanisms.{importer}.planted -> lapwing.mechanisms.{target} " in printed
 
 
 def test_a_mechanism_that_the_contract_does_not_list_is_refused(copy: Path) -> None:
@@ -175,6 +175,6 @@ def test_a_mechanism_that_the_contract_does_not_list_is_refused(copy: Path) -> N
 
 
 def test_the_planted_layers_are_those_of_the_tree() -> None:
-    built = {path.stem if path.suffix else path.name for path in PACKAGE.iterdir() if path.name[0] not in "_."}
+    built = {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name[0] not in "_."}
 
-    assert built - {"examples", "py"} <= {name for layer in LAYERS for name in layer}
+    assert built - {"examples"} == {name for layer in LAYERS for name in layer}

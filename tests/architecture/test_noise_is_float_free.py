@@ -8,13 +8,13 @@ import pytest
 from helpers.bits import SeededBits
 from helpers.float_free import IntegersOnly, floats_in
 from helpers.source_tree import PACKAGE, python_files
-from lapwing.noise.bernoulli import bernoulli_exp, bernoulli_exp_multiples
-from lapwing.noise.enclosures import LaplaceTail
-from lapwing.noise.gaussian import discrete_gaussian
-from lapwing.noise.geometric import survivors
-from lapwing.noise.laplace import discrete_laplace, discrete_laplace_at_least
-from lapwing.noise.selection import exponential_mechanism
-from lapwing.noise.weighted import weighted_draws
+from lapwing.kernel.noise.bernoulli import bernoulli_exp, bernoulli_exp_multiples
+from lapwing.kernel.noise.enclosures import LaplaceTail
+from lapwing.kernel.noise.gaussian import discrete_gaussian
+from lapwing.kernel.noise.geometric import survivors
+from lapwing.kernel.noise.laplace import discrete_laplace, discrete_laplace_at_least
+from lapwing.kernel.noise.selection import exponential_mechanism
+from lapwing.kernel.noise.weighted import weighted_draws
 
 NOISE = PACKAGE / "noise"
 

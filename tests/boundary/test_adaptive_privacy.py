@@ -17,17 +17,17 @@ from helpers.canary import NUMBER, TEXT, leaks
 from helpers.kept import Kept
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import audit_pair
-from lapwing.budget.budget import Budget
-from lapwing.curator.room import Room
 from lapwing.errors import LapwingError
-from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.noise.bits import SystemBits
-from lapwing.release.questions import answer_from_dict
-from lapwing.release.replay import ReplayCurator
-from lapwing.release.select_worst import Selected
-from lapwing.release.terms import Terms
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.questions.questions import answer_from_dict
+from lapwing.kernel.questions.select_worst.question import Selected
+from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 from mechanism_checks import settings_for
 
 # ------------------------------------------------------------------------------------------------------------ costs

@@ -6,11 +6,10 @@ import pytest
 
 import lapwing as lw
 from helpers.anonymous_groups import rare_rows, weak_figures
-from lapwing.anonymous.drawing import Grouped, draw_codes
-from lapwing.anonymous.pools import NO_POOL, pooled_groups
-from lapwing.anonymous.rows import UnitRows, read_rows
+from lapwing.anonymous.drawing import NO_POOL, Grouped, draw_codes, pooled_groups
 from lapwing.anonymous.settings import Settings
-from lapwing.table.source import code_table
+from lapwing.anonymous.vectors import UnitRows, read_rows
+from lapwing.rows.source import code_table
 
 K = 5
 SECRET = 912_345

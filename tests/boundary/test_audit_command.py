@@ -8,16 +8,16 @@ from dataclasses import replace
 
 import pytest
 
-import lapwing.curator.marginal_counts as answering
+import lapwing.kernel.questions.marginal_counts.answer as answering
 from helpers.command import lapwing
 from lapwing.audit import replay as replaying
 from lapwing.audit.mechanism_pairs import targets
 from lapwing.audit.run import audit
-from lapwing.curator.room import _QUESTIONS
+from lapwing.kernel.noise.gaussian import discrete_gaussian
+from lapwing.kernel.noise.laplace import discrete_laplace
+from lapwing.kernel.room.room import _QUESTIONS
 from lapwing.mechanisms.registry import MECHANISMS
-from lapwing.noise.gaussian import discrete_gaussian
-from lapwing.noise.laplace import discrete_laplace
-from lapwing.table.source import code_table
+from lapwing.rows.source import code_table
 
 DEFAULT_SECONDS = 180
 """What an audit may take by default, of processor time."""

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
+from lapwing.rows.engines.frames import series_cells
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.frames import series_cells
-from lapwing.table.source import code_table
 
 LISTED = Schema.from_dict({"fields": [{"name": "x", "type": "string", "categories": ["a", "5", "\ufffd"]}]})
 WHOLE = Schema.from_dict(

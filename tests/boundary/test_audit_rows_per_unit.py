@@ -5,13 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import lapwing.table.source as sources
+import lapwing.rows.source as sources
 from lapwing.audit.linked_pairs import SCHEMA, linked_pair
 from lapwing.audit.mechanism_pairs import SEVERAL_ROWS, targets
-from lapwing.audit.pairs import neighbour_pair
+from lapwing.audit.pairs import neighbour_pair, text_pair
 from lapwing.audit.run import audit
-from lapwing.audit.text_pairs import text_pair
-from lapwing.release.noise_law import row_sensitivity
+from lapwing.kernel.noise_law import row_sensitivity
 
 
 def one_row_too_many(patch, is_there):

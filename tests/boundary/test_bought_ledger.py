@@ -13,10 +13,10 @@ import pytest
 
 import lapwing as lw
 from helpers.transcripts import cut_after
-from lapwing.api import bought_evaluation as front
-from lapwing.budget.ledger import Ledger
-from lapwing.curator.room import Room
 from lapwing.errors import BudgetError, DataError, ParameterError
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.room.room import Room
+from lapwing.runs.bought import running as front
 
 SCHEMA = {
     "fields": [
@@ -95,7 +95,7 @@ def test_what_cannot_be_asked_is_refused_before_the_debit(ledger, monkeypatch):
         bought(ledger, expected_rows=2**41)
     with pytest.raises(DataError, match="the real table has no row"):
         lw.evaluate(DATA.head(0), SYNTHETIC, SCHEMA, epsilon=1, neighbours="replace-one")
-    monkeypatch.setattr("lapwing.release.noise_law.MAX_SD", 0.5)
+    monkeypatch.setattr("lapwing.kernel.noise_law.MAX_SD", 0.5)
     with pytest.raises(ParameterError, match="give a larger budget"):
         bought(ledger)
     assert spent(ledger) == 0
@@ -166,8 +166,8 @@ def test_an_older_copy_of_a_transcript_draws_no_fresh_noise(ledger, tmp_path):
 KILLED = """
     import os, signal, sys
     import polars as pl
-    from lapwing.api.bought_evaluation import bought_evaluation
-    from lapwing.curator.room import Room
+    from lapwing.runs.bought.running import bought_evaluation
+    from lapwing.kernel.room.room import Room
 
     honest, asked = Room.ask, []
 

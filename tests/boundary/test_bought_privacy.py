@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from helpers.distance_runs import bought_settings, flags_of_evaluations
-from lapwing.api.bought_running import run_evaluation
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import UNRECORDED, audit_pair
-from lapwing.curator.opening import public_terms
-from lapwing.noise.bits import SystemBits
-from lapwing.release.transcript import NoTranscript
-from lapwing.table.source import code_table
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.room.opening import public_terms
+from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.rows.source import code_table
+from lapwing.runs.bought.running import run_evaluation
 
 
 @pytest.mark.parametrize("max_rows", [1, 3])

@@ -17,7 +17,7 @@ import pytest
 from helpers.canary_inputs import HEADER, printing
 from helpers.canary_watch import traces_of
 from helpers.planted_values import PACKAGE, SCHEMA, TEXT, table
-from lapwing.table import guard
+from lapwing.rows import guard
 
 OUR_CODE = """
 def keeps(rows):
@@ -122,10 +122,11 @@ def test_without_the_guards_silence_a_print_past_python_is_found(tmp_path, capfd
 
 PROGRAM = """
 import os, sys
-from lapwing.cli import main, schema
+from lapwing.cli import main
+from lapwing.cli.commands import schema
 
 def loud(path):
-    from lapwing.table.guard import guarded
+    from lapwing.rows.guard import guarded
     guarded("it", lambda: os.write(2, b"CELL"))
     print("lapwing: said while silent", file=sys.stderr)
     guarded("it", lambda: print("lapwing: said meanwhile", file=sys.stderr))
@@ -142,7 +143,7 @@ def test_a_command_says_its_own_while_descriptor_2_is_silent(tmp_path):
 
     said = found.stderr.splitlines()
     assert said[:2] == ["lapwing: said while silent", "lapwing: said meanwhile"]
-    assert said[2].startswith("lapwing: unexpected ValueError at lapwing/cli/schema.py:")
+    assert said[2].startswith("lapwing: unexpected ValueError at lapwing/cli/commands/schema.py:")
     assert (len(said), found.stdout, found.returncode) == (3, "", 1)
 
 

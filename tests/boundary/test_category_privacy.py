@@ -6,16 +6,16 @@ import polars as pl
 import pytest
 
 from helpers.category_runs import TINY, flags_of_lists, open_schema
-from lapwing.budget.budget import Budget
-from lapwing.curator.room import Room
 from lapwing.errors import BudgetError, ParameterError
-from lapwing.noise.bits import SystemBits
-from lapwing.release.category_selection import CategorySelection
-from lapwing.release.terms import Terms
-from lapwing.release.transcript import NoTranscript
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.questions.category_selection.question import CategorySelection
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.kernel.terms import Terms
+from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 
 @pytest.mark.parametrize("pairs", [12, pytest.param(400, marks=pytest.mark.full)])

@@ -7,8 +7,8 @@ import pytest
 
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import audit_pair
-from lapwing.mechanisms.grid import Grid
-from lapwing.mechanisms.kd_tree import KDTree
+from lapwing.mechanisms.grid.mechanism import Grid
+from lapwing.mechanisms.kd_tree.mechanism import KDTree
 from mechanism_checks import settings_for
 
 PAIRS = 16

@@ -16,19 +16,19 @@ import numpy as np
 import polars as pl
 import pytest
 
-import lapwing.curator.second_moment
-import lapwing.curator.table_distances
-import lapwing.table.counting
-import lapwing.table.source
+import lapwing.kernel.questions.second_moment.answer
+import lapwing.kernel.questions.table_distances.answer
+import lapwing.rows.counting
+import lapwing.rows.source
 from helpers.asked_questions import asked, exact_parts
 from helpers.linked_runs import SCHEMA as LINKED
 from helpers.linked_runs import linked_pair
 from helpers.private_draws import cube_schema
 from helpers.same_rows import FORMS, real_columns, same_rows
 from lapwing.audit.pairs import neighbour_pair
-from lapwing.curator import room
-from lapwing.curator.second_moment import blocks
-from lapwing.table.linked import code_linked
+from lapwing.kernel.questions.second_moment.answer import blocks
+from lapwing.kernel.room import room
+from lapwing.rows.linked import code_linked
 
 WORKER = Path(__file__).resolve().parents[1] / "helpers" / "determinism_worker.py"
 FULL = pytest.mark.full
@@ -92,13 +92,13 @@ def test_every_question_of_the_closed_set_is_looked_at():
 
 
 CUTS = {
-    (lapwing.table.source, "MAX_CHUNK_ROWS"): (30, 2**18),
-    (lapwing.table.source, "CACHE_BYTES"): (0, 2**28),
-    (lapwing.table.counting, "_COUNT_ROWS"): (17, 2**16),
-    (lapwing.table.counting, "_COMPACT_ROWS"): (20, 2**22),
-    (lapwing.curator.second_moment, "_ROWS"): (19, 2**12),
-    (lapwing.curator.table_distances, "_ROWS"): (13, 2**15),
-    (lapwing.curator.table_distances, "_DENSE"): (0, 100),
+    (lapwing.rows.source, "MAX_CHUNK_ROWS"): (30, 2**18),
+    (lapwing.rows.source, "CACHE_BYTES"): (0, 2**28),
+    (lapwing.rows.counting, "_COUNT_ROWS"): (17, 2**16),
+    (lapwing.rows.counting, "_COMPACT_ROWS"): (20, 2**22),
+    (lapwing.kernel.questions.second_moment.answer, "_ROWS"): (19, 2**12),
+    (lapwing.kernel.questions.table_distances.answer, "_ROWS"): (13, 2**15),
+    (lapwing.kernel.questions.table_distances.answer, "_DENSE"): (0, 100),
 }
 """Where rows are cut into pieces, or counted in another way."""
 
@@ -122,7 +122,7 @@ def test_order_and_pieces_change_no_weight_of_a_private_draw(monkeypatch):
     every = [run for run in asked(frame, schema, "replace-one") if run.name == "PrivateSampling"]
     expected = exact_parts(every, frame)
 
-    monkeypatch.setattr(lapwing.table.source, "MAX_CHUNK_ROWS", 7)
+    monkeypatch.setattr(lapwing.rows.source, "MAX_CHUNK_ROWS", 7)
 
     assert "PrivateDraw" in {kind for _, _, kind in expected}
     assert differences(every, frame.reverse(), expected) == []
@@ -192,8 +192,8 @@ def round_by_piece(coordinates, source):
 @pytest.mark.parametrize(
     ("place", "fault", "kind"),
     [
-        ("lapwing.table.source.kept_rows", keep_the_first, "a unit"),
-        ("lapwing.table.counting._blocks", lose_the_last_block, "MarginalCounts"),
+        ("lapwing.rows.source.kept_rows", keep_the_first, "a unit"),
+        ("lapwing.rows.counting._blocks", lose_the_last_block, "MarginalCounts"),
         ("helpers.asked_questions.exact_products", round_by_piece, "SecondMoment"),
     ],
 )
@@ -203,7 +203,7 @@ def test_a_count_that_hangs_on_order_or_pieces_is_noticed(place, fault, kind, mo
     schema = schema if kind == "a unit" else replace(schema, privacy_unit=None)
     every = [run for run in asked(frame, schema, "add-remove") if run.name in ("Independent", "Microaggregation")]
     monkeypatch.setattr(place, fault)
-    monkeypatch.setattr(lapwing.table.source, "MAX_CHUNK_ROWS", 64)
+    monkeypatch.setattr(lapwing.rows.source, "MAX_CHUNK_ROWS", 64)
     expected = exact_parts(every, frame)
 
     found = [differences(every, frame.sample(fraction=1, shuffle=True, seed=seed), expected) for seed in range(3)]
@@ -235,7 +235,7 @@ def test_the_order_of_linked_tables_changes_no_joined_row():
 
 
 def test_linked_rows_that_hang_on_the_order_are_noticed(monkeypatch):
-    monkeypatch.setattr("lapwing.table.linked.kept_rows", keep_the_first)
+    monkeypatch.setattr("lapwing.rows.linked.kept_rows", keep_the_first)
     rng = np.random.default_rng(6)
     found = [linked_pair(rng)[0] for _ in range(15)]
 

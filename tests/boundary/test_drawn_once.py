@@ -13,17 +13,16 @@ import pytest
 import lapwing as lw
 from helpers.asked_questions import asked, terms_of
 from helpers.bits import CountingBits, SeededBits
-from lapwing.audit.pairs import neighbour_pair
-from lapwing.audit.two_valued_pairs import cube_schema, frame_of
-from lapwing.budget.budget import Budget
-from lapwing.budget.ledger import Ledger
-from lapwing.curator.drawing import Drawing
-from lapwing.curator.room import Room
+from lapwing.audit.pairs import cube_schema, frame_of, neighbour_pair
 from lapwing.errors import CapacityError, DataError
-from lapwing.noise.bits import SystemBits
-from lapwing.release.questions import KnownQuestion
-from lapwing.release.transcript import NoTranscript, continue_transcript, create_transcript
-from lapwing.table.source import code_table
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.questions.questions import KnownQuestion
+from lapwing.kernel.room.drawing import Drawing
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.room.transcript import NoTranscript, continue_transcript, create_transcript
+from lapwing.rows.source import code_table
 
 
 def one_question_of_each_kind():
@@ -228,7 +227,7 @@ TWO = {"fields": [*SCHEMA["fields"], {**SCHEMA["fields"][0], "name": "y"}]}
 
 def test_a_release_refused_for_its_size_is_refused_alike_each_time_and_draws_no_noise_again(monkeypatch, tmp_path):
     """Failures in a row would tell 60 rows in a cell from 61, at a threshold between the two."""
-    monkeypatch.setattr("lapwing.release.cells.MAX_CELLS", 1)
+    monkeypatch.setattr("lapwing.kernel.questions.shared.cells.MAX_CELLS", 1)
     book = tmp_path / "budget.db"
     Ledger.create_or_open(book).init("d", unit="pure", limit=2, relation="add-remove", privacy_unit="row")
     path = tmp_path / "t.jsonl"

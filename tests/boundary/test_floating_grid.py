@@ -17,14 +17,14 @@ from polars import selectors
 
 from helpers.asked_questions import asked, released, runs
 from helpers.kept import Kept
-from lapwing.api.release import Release
-from lapwing.api.running import run_release
 from lapwing.audit.mechanism_pairs import settings_for
 from lapwing.audit.pairs import neighbour_pair
-from lapwing.mechanisms.independent import Independent
-from lapwing.noise.bits import SystemBits
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.release.release import Release
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
+from lapwing.verbs.running import run_release
 
 SCALE = 2.0
 NEAR = 16

@@ -7,7 +7,7 @@ import pytest
 
 import lapwing as lw
 from helpers.planted_values import SCHEMA, table, traces_in
-from lapwing.budget.ledger import Ledger
+from lapwing.kernel.budget.ledger import Ledger
 from lapwing.mechanisms.registry import MECHANISMS
 
 TAKEN = {"LinearStatistics mu"}

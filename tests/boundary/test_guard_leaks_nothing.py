@@ -11,16 +11,16 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import lapwing.table.source
+import lapwing.rows.source
 from helpers import canary
 from helpers.canary import NUMBER, TEXT
 from lapwing.errors import DataError, LapwingError
+from lapwing.rows.guard import private_boundary
+from lapwing.rows.source import code_table
+from lapwing.runs.learned.opened import opened_schema
 from lapwing.schema.fields import Field
-from lapwing.schema.groupings import identity
-from lapwing.schema.opened import opened_schema
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
-from lapwing.table.guard import private_boundary
-from lapwing.table.source import code_table
 
 SCHEMA = Schema.from_dict(
     {
@@ -213,7 +213,7 @@ def test_an_error_of_our_own_making_leads_to_no_row(monkeypatch):
     def broken(field):
         return fails
 
-    monkeypatch.setattr(lapwing.table.source, "encoder", broken)
+    monkeypatch.setattr(lapwing.rows.source, "encoder", broken)
 
     with pytest.raises(LapwingError) as caught:
         public_count(pl.DataFrame(ROWS), SCHEMA)
@@ -222,7 +222,7 @@ def test_an_error_of_our_own_making_leads_to_no_row(monkeypatch):
 
 
 def test_an_error_while_texts_are_read_again_leads_to_no_row(monkeypatch):
-    monkeypatch.setattr(lapwing.table.source, "open_texts", fails)
+    monkeypatch.setattr(lapwing.rows.source, "open_texts", fails)
 
     with pytest.raises(LapwingError) as caught:
         public_count(pl.DataFrame(ROWS), OPENED)
@@ -242,7 +242,7 @@ def test_without_the_boundary_the_same_error_leads_to_rows():
 
 def test_raw_cells_and_sources_show_nothing_when_printed():
     source = code_table(pl.DataFrame(ROWS), SCHEMA)
-    cells = lapwing.table.cells.texts([TEXT])
+    cells = lapwing.rows.codec.cells.texts([TEXT])
 
     assert TEXT not in f"{source!r} {cells!r} {cells}"
 

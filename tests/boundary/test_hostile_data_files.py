@@ -16,8 +16,8 @@ import polars as pl
 import pytest
 
 from helpers.hostile import damaged, outcome, watched
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 SCHEMA = {
     "fields": [
@@ -31,7 +31,7 @@ CHILD = """
 import resource, sys
 from lapwing.errors import LapwingError
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
+from lapwing.rows.source import code_table
 
 schema = Schema.load(eval(sys.argv[1]))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -12,9 +12,9 @@ import pytest
 
 import lapwing as lw
 from helpers.command import lapwing
-from lapwing.budget.ledger import Ledger
 from lapwing.errors import LapwingError
-from lapwing.report.page import NOTICE
+from lapwing.judge.report.page import NOTICE
+from lapwing.kernel.budget.ledger import Ledger
 
 SECRET = "planted-7f3a"
 NASTY = {

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from helpers.hostile import damaged, outcome, watched
-from lapwing.budget.budget import Budget
-from lapwing.budget.ledger import Ledger
 from lapwing.errors import BudgetError, LapwingError
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.budget.ledger import Ledger
 
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}
 VALUES = [

@@ -15,7 +15,7 @@ import pytest
 
 from helpers.hostile import Entries, good_entries, zipped
 from lapwing.errors import DataError
-from lapwing.release.files import SavedRelease, load_release
+from lapwing.model.files import SavedRelease, load_release
 
 
 def _refusal(tmp_path: Path, content: bytes) -> str:

@@ -9,11 +9,11 @@ import pytest
 import lapwing as lw
 from helpers.linear_runs import question_of
 from helpers.vectors import Rows
-from lapwing.budget.budget import Budget
-from lapwing.curator.linear_statistics import answer_linear_statistics, exact_statistics
 from lapwing.errors import ParameterError
-from lapwing.noise.bits import SystemBits
-from lapwing.release.terms import Terms
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.questions.linear_statistics.answer import answer_linear_statistics, exact_statistics
+from lapwing.kernel.terms import Terms
 from lapwing.schema.schemas import Schema
 
 SCHEMA = Schema.from_dict(

@@ -12,8 +12,8 @@ import pytest
 
 import lapwing as lw
 from helpers.hostile import changed, damaged, outcome, watched
-from lapwing.budget.ledger import Ledger
 from lapwing.errors import DataError, LapwingError
+from lapwing.kernel.budget.ledger import Ledger
 
 REQUIRED = {"constraints": {"required": True}}
 SCHEMA: dict[str, Any] = {

@@ -13,11 +13,11 @@ import pytest
 import lapwing as lw
 from helpers.command import lapwing
 from helpers.transcripts import cut_after
-from lapwing.api import learn as front
-from lapwing.api import learn_running
-from lapwing.budget.ledger import Ledger
-from lapwing.curator.room import Room
 from lapwing.errors import BudgetError, DataError, LapwingError, ParameterError
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.room.room import Room
+from lapwing.runs.learned import running as learn_running
+from lapwing.verbs import learn as front
 
 CANARY, NUMBER = "canary-739173917", 739173917
 SCHEMA = {
@@ -140,7 +140,7 @@ def test_a_refusal_is_one_sentence_and_costs_nothing(ledger, tmp_path, changes):
 
 @pytest.mark.parametrize("names", [["age"], ["town"], ["born"]])
 def test_what_cannot_be_asked_is_refused_before_the_debit(ledger, monkeypatch, names):
-    monkeypatch.setattr("lapwing.release.noise_law.MAX_SD", 0.5)
+    monkeypatch.setattr("lapwing.kernel.noise_law.MAX_SD", 0.5)
 
     with pytest.raises(ParameterError, match="give a larger budget"):
         learned(ledger, fields=names)
@@ -208,7 +208,7 @@ KILLED = """
     import os, signal, sys
     import polars as pl
     import lapwing as lw
-    from lapwing.curator.room import Room
+    from lapwing.kernel.room.room import Room
 
     honest, asked = Room.ask, []
 
@@ -284,7 +284,7 @@ def test_an_error_after_the_rows_are_read_shows_no_value(tmp_path, monkeypatch):
     def fail(*places, **settings):
         raise ValueError(CANARY)
 
-    monkeypatch.setattr("lapwing.api.learn_running.learned_fields", fail)
+    monkeypatch.setattr("lapwing.runs.learned.running.learned_fields", fail)
 
     with pytest.raises(LapwingError) as failure:
         learned(None)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from helpers.learn_runs import draft_of, flags_of_learning, learn_settings
-from lapwing.api import learn_running
-from lapwing.api.learn_running import run_learning
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import audit_pair
+from lapwing.runs.learned import running as learn_running
+from lapwing.runs.learned.running import run_learning
 
 
 @pytest.mark.parametrize("max_rows", [1, 3])

@@ -14,12 +14,12 @@ import pytest
 
 import lapwing as lw
 from helpers.sqlite_faults import failing_locks, failing_writes
-from lapwing.budget import ledger as ledger_module
-from lapwing.budget import ledger_file
-from lapwing.budget.budget import Budget
-from lapwing.budget.ledger import Ledger
 from lapwing.errors import BudgetError, DataError, LapwingError
-from lapwing.release.transcript import continue_transcript
+from lapwing.kernel.budget import ledger as ledger_module
+from lapwing.kernel.budget import ledger_file
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.room.transcript import continue_transcript
 
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}
 RELEASE = TERMS | {"description": {}}

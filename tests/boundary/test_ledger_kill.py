@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lapwing.budget.ledger import Ledger
+from lapwing.kernel.budget.ledger import Ledger
 
 WORKER = Path(__file__).resolve().parents[1] / "helpers" / "ledger_worker.py"
 LONGEST_LIFE_SECONDS = 0.02

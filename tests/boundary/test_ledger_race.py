@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.budget.ledger import Ledger
+from lapwing.kernel.budget.ledger import Ledger
 
 WORKER = Path(__file__).resolve().parents[1] / "helpers" / "ledger_worker.py"
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}
@@ -70,7 +70,7 @@ def test_processes_racing_for_selections_get_exactly_what_is_allowed(tmp_path: P
 
 def test_racing_to_make_the_ledger_makes_one(tmp_path: Path) -> None:
     code = (
-        "import sys; from lapwing.budget.ledger import Ledger; from lapwing.errors import BudgetError\n"
+        "import sys; from lapwing.kernel.budget.ledger import Ledger; from lapwing.errors import BudgetError\n"
         "ledger = Ledger.create_or_open(sys.argv[1])\n"
         "try: ledger.init('data', unit='pure', limit=1, relation='add-remove', privacy_unit='row')\n"
         "except BudgetError: sys.exit(7)\n"
@@ -86,8 +86,8 @@ def test_racing_to_make_the_ledger_makes_one(tmp_path: Path) -> None:
 
 MIXED = """
 import sys, threading
-from lapwing.budget.budget import Budget
-from lapwing.budget.ledger import Ledger
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.budget.ledger import Ledger
 from lapwing.errors import BudgetError
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}
 path, worker, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])

@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from lapwing.budget import ledger as ledger_module
-from lapwing.budget.ledger import Ledger
 from lapwing.errors import DataError
-from lapwing.noise.bits import SystemBits
-from lapwing.release import transcript as transcript_module
+from lapwing.kernel.budget import ledger as ledger_module
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.room import transcript as transcript_module
 
 FIELDS = [
     {"name": "flag", "type": "boolean", "constraints": {"required": True}},

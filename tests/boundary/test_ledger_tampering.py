@@ -12,10 +12,10 @@ import pytest
 
 from helpers.command import lapwing
 from helpers.documents import marked_blocks
-from lapwing.budget import ledger_chain
-from lapwing.budget.budget import Budget
-from lapwing.budget.ledger import Ledger
 from lapwing.errors import BudgetError, LapwingError, ParameterError
+from lapwing.kernel.budget import chain as ledger_chain
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.budget.ledger import Ledger
 
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}
 COST = Budget.zcdp("0.001")

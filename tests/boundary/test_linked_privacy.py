@@ -20,10 +20,10 @@ from helpers.linked_runs import (
     linked_settings,
     with_rows_of_one,
 )
-from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.independent import Independent
-from lapwing.mechanisms.pmm import PMM
-from lapwing.table.linked import code_linked
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.rows.linked import code_linked
 
 PAIRS = 40
 TIMES = (1, 100)

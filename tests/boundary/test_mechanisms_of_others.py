@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from lapwing.budget.ledger import Ledger
 from lapwing.errors import CapacityError, LapwingError, ParameterError
+from lapwing.kernel.budget.ledger import Ledger
 
 SCHEMA = {
     "fields": [

@@ -4,10 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lapwing.curator.opening import public_terms
-from lapwing.schema.groupings import identity
+from lapwing.kernel.room.opening import public_terms
+from lapwing.rows.source import code_table
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 ROUNDS = 500
 

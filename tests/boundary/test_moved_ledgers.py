@@ -12,10 +12,10 @@ import pytest
 import lapwing as lw
 from helpers.command import lapwing
 from helpers.transcripts import cut_after
-from lapwing.api.records import AccountedSink
-from lapwing.budget.ledger import Ledger
 from lapwing.errors import BudgetError, DataError
-from lapwing.release.transcript import continue_transcript
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.room.transcript import continue_transcript
+from lapwing.runs.records import AccountedSink
 
 FLAG = {"name": "flag", "type": "boolean", "constraints": {"required": True}}
 KIND = {"name": "kind", "type": "string", "categories": ["a", "b"]}

@@ -12,7 +12,7 @@ import pytest
 import lapwing as lw
 from helpers.hostile import good_entries, outcome, watched, zipped
 from lapwing.errors import DataError
-from lapwing.release.files import load_release
+from lapwing.model.files import load_release
 
 
 def _mutated(content: bytes, rng: np.random.Generator) -> bytes:

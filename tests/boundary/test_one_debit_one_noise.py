@@ -14,9 +14,9 @@ import pytest
 
 import lapwing as lw
 from helpers.transcripts import cut_after
-from lapwing.budget.ledger import Ledger
 from lapwing.errors import BudgetError, DataError, LapwingError
-from lapwing.release.transcript import TranscriptFile
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.room.transcript import TranscriptFile
 
 SCHEMA = {
     "fields": [
@@ -142,7 +142,7 @@ KILLED = """
     import os, signal, sys
     import polars as pl
     import lapwing as lw
-    from lapwing.mechanisms.steps import one_way
+    from lapwing.mechanisms.shared import one_way
 
     def one_by_one(curator, schema, groupings, budget):
         costs = budget.split([1] * len(schema.columns))

@@ -11,16 +11,16 @@ from helpers.audits import flags_of
 from helpers.peeking import rows_behind
 from lapwing.audit.bits import PlaybackBits, RecordingBits
 from lapwing.audit.replay import audit_pair
-from lapwing.budget.budget import Budget
-from lapwing.curator import room as rooms
-from lapwing.curator.select_worst import exact_cells, misfit_scores
-from lapwing.mechanisms import adaptive
-from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.steps import refined_columns
-from lapwing.mechanisms.steps.adaptive import costs, rounds
-from lapwing.numerics.next_cells import FOUND_ROWS
-from lapwing.release.select_worst import SelectWorst
-from lapwing.table.exact_tables import ExactTables
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.select_worst.answer import exact_cells, misfit_scores
+from lapwing.kernel.questions.select_worst.question import SelectWorst
+from lapwing.kernel.room import room as rooms
+from lapwing.mechanisms.adaptive import ask_columns as refined_columns
+from lapwing.mechanisms.adaptive import costs, rounds
+from lapwing.mechanisms.adaptive import mechanism as adaptive
+from lapwing.mechanisms.adaptive.cells import FOUND_ROWS
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.rows.counting import ExactTables
 from mechanism_checks import settings_for
 
 TIMES = 1000

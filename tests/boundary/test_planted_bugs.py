@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 
 import lapwing.audit.replay
-import lapwing.curator.marginal_counts as answering
+import lapwing.kernel.questions.marginal_counts.answer as answering
 from helpers.audits import flags_of
 from helpers.changed_source import Changed
 from helpers.peeking import rows_behind
-from lapwing.curator.room import Room
 from lapwing.errors import DataError
-from lapwing.mechanisms.independent import Independent
-from lapwing.mechanisms.steps import one_way
-from lapwing.noise.gaussian import discrete_gaussian
-from lapwing.noise.laplace import discrete_laplace
-from lapwing.release.questions import NoisyCounts
-from lapwing.release.terms import Terms
-from lapwing.table.source import code_table
+from lapwing.kernel.noise.gaussian import discrete_gaussian
+from lapwing.kernel.noise.laplace import discrete_laplace
+from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.mechanisms.shared import one_way
+from lapwing.rows.source import code_table
 
 
 def with_samplers(patch, change):
@@ -112,7 +112,7 @@ def the_number_of_rows_is_shown(patch):
         sys.stdout.write(f"counted {source.count([()])[0][0]} rows")
         return honest(questions, source, terms, bits)
 
-    patch.setattr("lapwing.curator.room.answer_marginal_counts", change)
+    patch.setattr("lapwing.kernel.room.room.answer_marginal_counts", change)
 
 
 def an_error_that_depends_on_rows(patch):
@@ -123,7 +123,7 @@ def an_error_that_depends_on_rows(patch):
             raise DataError("too many rows")
         return honest(questions, source, terms, bits)
 
-    patch.setattr("lapwing.curator.room.answer_marginal_counts", change)
+    patch.setattr("lapwing.kernel.room.room.answer_marginal_counts", change)
 
 
 def the_private_number_of_rows_in_the_terms(patch):

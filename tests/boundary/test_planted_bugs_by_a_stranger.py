@@ -15,14 +15,14 @@ from helpers.audits import flags_of
 from helpers.bits import SeededBits
 from helpers.linear_runs import AskingSums
 from lapwing.audit.black_box import certified_loss
-from lapwing.audit.modes import CRAMPED_TABLES, UNLIKELY_WORDS, USUAL
-from lapwing.audit.question_cases import question_cases
-from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.independent import Independent
-from lapwing.mechanisms.kd_tree import KDTree
-from lapwing.mechanisms.microaggregation import Microaggregation
-from lapwing.mechanisms.pmm import PMM
-from lapwing.noise.bits import SystemBits
+from lapwing.audit.questions.cases import question_cases
+from lapwing.audit.worst_case import CRAMPED_TABLES, UNLIKELY_WORDS, USUAL
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.mechanisms.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
+from lapwing.mechanisms.pmm.mechanism import PMM
 
 ALONE = Independent()
 SPLITTING = KDTree.small()

@@ -7,21 +7,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-import lapwing.curator.marginal_counts as answering
-import lapwing.table.source as sources
-from lapwing.api import running
-from lapwing.api.generators import generator
+import lapwing.kernel.questions.marginal_counts.answer as answering
+import lapwing.rows.source as sources
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import audit_pair
-from lapwing.curator.room import Room
 from lapwing.errors import BudgetError, DataError, ParameterError
-from lapwing.mechanisms.independent import Independent
-from lapwing.release.noise_law import Sensitivity
-from lapwing.release.questions import MarginalCounts, NoisyCounts
-from lapwing.release.terms import Terms
-from lapwing.schema.groupings import identity
-from lapwing.table import codec, truncation
-from lapwing.table.units import UnitNumbers
+from lapwing.kernel.noise_law import Sensitivity
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.rows import units as truncation
+from lapwing.rows.codec import codec
+from lapwing.rows.units import UnitNumbers
+from lapwing.runs.generators import generator
+from lapwing.schema.groupings.grouping import identity
+from lapwing.verbs import running
 from mechanism_checks import settings_for
 
 ROUNDS = 8

@@ -7,12 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import lapwing.curator.category_selection as room
+import lapwing.kernel.questions.category_selection.answer as room
 from helpers.category_runs import TINY, asked_lists, flags_of_lists
-from lapwing.curator.room import Room
-from lapwing.release.category_selection import CategorySelection, SelectedTexts
-from lapwing.release.noise_law import NoiseLaw, Sensitivity, row_sensitivity
-from lapwing.table.source import _Again
+from lapwing.kernel.noise_law import NoiseLaw, Sensitivity, row_sensitivity
+from lapwing.kernel.questions.category_selection.question import CategorySelection, SelectedTexts
+from lapwing.kernel.room.room import Room
+from lapwing.rows.source import _Again
 
 
 def with_threshold(patch, change):

@@ -7,22 +7,22 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import lapwing.curator.sparse_counts as counting
-import lapwing.curator.split_decisions as splitting
+import lapwing.kernel.questions.sparse_counts.answer as counting
+import lapwing.kernel.questions.split_decisions.answer as splitting
 from helpers.audits import flags_of
 from helpers.peeking import rows_behind
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import audit_pair
-from lapwing.curator.cell_rows import CellRows
-from lapwing.curator.room import Room
-from lapwing.mechanisms.grid import Grid
-from lapwing.mechanisms.kd_tree import KDTree
-from lapwing.mechanisms.steps.cell_shapes import halved_cells
-from lapwing.noise.enclosures import LaplaceTail
-from lapwing.release.noise_law import NoiseLaw, Sensitivity, row_sensitivity
-from lapwing.release.sparse_counts import SparseCounts
-from lapwing.release.split_decisions import SplitDecisions
-from lapwing.table import counting as keys
+from lapwing.kernel.noise.enclosures import LaplaceTail
+from lapwing.kernel.noise_law import NoiseLaw, Sensitivity, row_sensitivity
+from lapwing.kernel.questions.shared.cell_rows import CellRows
+from lapwing.kernel.questions.sparse_counts.question import SparseCounts
+from lapwing.kernel.questions.split_decisions.question import SplitDecisions
+from lapwing.kernel.room.room import Room
+from lapwing.mechanisms.grid.mechanism import Grid
+from lapwing.mechanisms.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.shared.cell_model import halved_cells
+from lapwing.rows import counting as keys
 from mechanism_checks import settings_for
 
 GRID = Grid(width=0.5, threshold=2)

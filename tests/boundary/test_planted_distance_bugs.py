@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import lapwing.api.bought_running as running
-import lapwing.curator.table_distances as room
+import lapwing.kernel.questions.table_distances.answer as room
 from helpers.distance_runs import flags_of_evaluations
 from helpers.peeking import rows_behind
-from lapwing.release.noise_law import Sensitivity
-from lapwing.release.table_distances import TableDistances
+from lapwing.kernel.noise_law import Sensitivity
+from lapwing.kernel.questions.table_distances.question import TableDistances
+from lapwing.runs.bought import running
 
 
 def with_sensitivity(patch, change):

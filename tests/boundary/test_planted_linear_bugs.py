@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import lapwing.curator.linear_statistics as summing
-import lapwing.release.linear_statistics as asked
-import lapwing.table.source as sources
+import lapwing.kernel.questions.linear_statistics.answer as summing
+import lapwing.kernel.questions.linear_statistics.question as asked
+import lapwing.rows.source as sources
 from helpers.audits import flags_of
 from helpers.linear_runs import AskingSums
-from lapwing.release import statistics
-from lapwing.release.linear_statistics import LinearStatistics
-from lapwing.release.noise_law import Sensitivity
-from lapwing.release.statistics import RowStatistic, Statistic
+from lapwing.kernel.noise_law import Sensitivity
+from lapwing.kernel.questions.linear_statistics import statistics
+from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
+from lapwing.kernel.questions.linear_statistics.statistics import RowStatistic, Statistic
 
 TRUTHS, NUMBERS, FUNCTIONS = (AskingSums((form,)) for form in ("truths", "numbers", "functions"))
 TRUTH, NUMBER, FUNCTION = (AskingSums((form,)) for form in ("one truth", "one number", "one function"))

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 import lapwing as lw
-import lapwing.curator.linear_statistics as summing
+import lapwing.kernel.questions.linear_statistics.answer as summing
 from helpers.audits import flags_of
 from helpers.linear_runs import FORMS, SIGN, AskingSums, model_of, question_of, share_known
 from helpers.peeking import rows_behind
-from lapwing.curator.room import Room
-from lapwing.mechanisms import linear_statistics as mechanism
-from lapwing.mechanisms.steps.reduced_space import PublicPoints
-from lapwing.release.statistics import Statistic
+from lapwing.kernel.questions.linear_statistics.statistics import Statistic
+from lapwing.kernel.room.room import Room
+from lapwing.mechanisms.linear_statistics import mechanism
+from lapwing.mechanisms.shared.vectors.reduced_space import PublicPoints
 
 
 @dataclass(frozen=True)

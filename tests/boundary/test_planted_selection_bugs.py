@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-import lapwing.curator.select_worst as answering
+import lapwing.kernel.questions.select_worst.answer as answering
 from helpers.audits import flags_of
 from helpers.peeking import rows_behind
 from helpers.selections import Selecting
-from lapwing.noise.laplace import discrete_laplace
-from lapwing.noise.selection import exponential_mechanism, uniform_below
-from lapwing.release.noise_law import Sensitivity
-from lapwing.release.select_worst import Selected, SelectWorst
-from lapwing.table.exact_tables import ExactTables
+from lapwing.kernel.noise.laplace import discrete_laplace
+from lapwing.kernel.noise.selection import exponential_mechanism, uniform_below
+from lapwing.kernel.noise_law import Sensitivity
+from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
+from lapwing.rows.counting import ExactTables
 
 
 def with_scores(patch, change):
@@ -32,7 +32,7 @@ def half_is_charged(patch):
 
 def the_bounded_range_price_under_pure_epsilon(patch):
     def cost(self):
-        from lapwing.budget.budget import Budget
+        from lapwing.kernel.budget.budget import Budget
 
         return Budget(self.notion, self.epsilon**2 / 8)
 
@@ -81,7 +81,7 @@ def the_best_two_of_one_noisy_ranking(patch):
         best = np.argsort(-noisy, kind="stable")[: len(questions)].tolist()
         return tuple(Selected(question, choice, bound) for question, choice in zip(questions, best, strict=True))
 
-    patch.setattr("lapwing.curator.room.answer_select_worst", change)
+    patch.setattr("lapwing.kernel.room.room.answer_select_worst", change)
 
 
 def permute_and_flip_at_the_price_of_bounded_range(patch):
@@ -97,7 +97,7 @@ def permute_and_flip_at_the_price_of_bounded_range(patch):
 
 
 def answering_accepts(exponent, bits):
-    from lapwing.noise.bernoulli import bernoulli_exp
+    from lapwing.kernel.noise.bernoulli import bernoulli_exp
 
     return bool(bernoulli_exp(exponent, 1, bits)[0])
 
@@ -143,7 +143,7 @@ def coarse_tables_are_cut_not_summed(patch):
             cells = cells.take(firsts, axis)
         return cells.reshape(-1)
 
-    patch.setattr("lapwing.table.exact_tables._summed", change)
+    patch.setattr("lapwing.rows.counting._summed", change)
 
 
 def kept_tables_are_told_apart_by_their_columns_alone(patch):

@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-import lapwing.curator.tree_counts as answering
+import lapwing.kernel.questions.tree_counts.answer as answering
 from helpers.audits import flags_of
 from helpers.peeking import rows_behind
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import audit_pair
-from lapwing.curator.room import Room
-from lapwing.mechanisms.pmm import PMM
-from lapwing.mechanisms.steps.tree_plan import TreePlan
-from lapwing.release.noise_law import calibrated
-from lapwing.release.tree_counts import NoisyTree, TreeCounts
+from lapwing.kernel.noise_law import calibrated
+from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
+from lapwing.kernel.room.room import Room
+from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.mechanisms.pmm.plan import TreePlan
 from mechanism_checks import settings_for
 
 

@@ -7,17 +7,17 @@ from functools import partial
 import numpy as np
 import pytest
 
-import lapwing.table.source as sources
+import lapwing.rows.source as sources
 from helpers.changed_source import Changed
 from lapwing.audit import replay
-from lapwing.audit.modes import CRAMPED_TABLES, USUAL
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import audit_pair
-from lapwing.mechanisms.independent import Independent
-from lapwing.mechanisms.pmm import PMM
-from lapwing.release.noise_law import Sensitivity, row_sensitivity
-from lapwing.release.terms import Terms
-from lapwing.table.units import UnitNumbers
+from lapwing.audit.worst_case import CRAMPED_TABLES, USUAL
+from lapwing.kernel.noise_law import Sensitivity, row_sensitivity
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.rows.units import UnitNumbers
 from mechanism_checks import settings_for
 
 

@@ -5,19 +5,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-import lapwing.curator.cell_sums as summing
-import lapwing.curator.second_moment as moments
+import lapwing.kernel.questions.cell_sums.answer as summing
+import lapwing.kernel.questions.second_moment.answer as moments
 from helpers.audits import flags_of
 from helpers.peeking import rows_behind
 from helpers.vector_runs import FORMS, AskingVectors, cuts_of, leading
 from helpers.vectors import sums_asked
-from lapwing.curator.room import Room
-from lapwing.mechanisms.microaggregation import Microaggregation
-from lapwing.release.cell_sums import MEAN_BITS, CellSums, NoisySums
-from lapwing.release.coordinates import Coordinates
-from lapwing.release.noise_law import Sensitivity, row_sensitivity
-from lapwing.release.projections import Projection
-from lapwing.release.second_moment import SecondMoment
+from lapwing.kernel.noise_law import Sensitivity, row_sensitivity
+from lapwing.kernel.questions.cell_sums.question import MEAN_BITS, CellSums, NoisySums
+from lapwing.kernel.questions.second_moment.question import SecondMoment
+from lapwing.kernel.questions.shared.coordinates import Coordinates
+from lapwing.kernel.questions.shared.projections import Projection
+from lapwing.kernel.room.room import Room
+from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
 
 CELLS = Microaggregation(directions=1, bins=2, intervals=2)
 NUMBERS = Microaggregation(directions=1, bins=2, numbers="means")

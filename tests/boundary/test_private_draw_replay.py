@@ -7,17 +7,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import lapwing.curator.private_draw as drawing
-import lapwing.release.private_draw as asking
+import lapwing.kernel.questions.private_draw.answer as drawing
+import lapwing.kernel.questions.private_draw.question as asking
 from helpers.bits import SeededBits
 from helpers.private_draws import two_valued_pair
 from lapwing.audit.replay import audit_pair
-from lapwing.budget.logarithms import log_between
-from lapwing.mechanisms import private_sampling
-from lapwing.mechanisms.private_sampling import PrivateSampling
-from lapwing.noise.weighted import weighted_draws
-from lapwing.numerics.walsh import largest_odd_family
-from lapwing.release.private_draw import DrawnRows, PrivateDraw
+from lapwing.kernel.budget.conversions import log_between
+from lapwing.kernel.noise.weighted import weighted_draws
+from lapwing.kernel.questions.private_draw.question import DrawnRows, PrivateDraw
+from lapwing.maths.walsh import largest_odd_family
+from lapwing.mechanisms.private_sampling import mechanism as private_sampling
+from lapwing.mechanisms.private_sampling.mechanism import PrivateSampling
 from mechanism_checks import run, settings_for
 
 MECHANISMS = {

@@ -11,22 +11,23 @@ from typing import get_args
 import numpy as np
 import pytest
 
-import lapwing.curator.category_selection as selecting_texts
-import lapwing.curator.cell_sums as summing
-import lapwing.curator.linear_statistics as adding
-import lapwing.curator.marginal_counts as counting
-import lapwing.curator.private_draw as drawing
-import lapwing.curator.second_moment as multiplying
-import lapwing.curator.select_worst as choosing
-import lapwing.curator.sparse_counts as counting_cells
-import lapwing.curator.split_decisions as splitting
-import lapwing.curator.table_distances as measuring
-import lapwing.curator.tree_counts as counting_trees
+import lapwing.kernel.questions.category_selection.answer as selecting_texts
+import lapwing.kernel.questions.cell_sums.answer as summing
+import lapwing.kernel.questions.linear_statistics.answer as adding
+import lapwing.kernel.questions.marginal_counts.answer as counting
+import lapwing.kernel.questions.private_draw.answer as drawing
+import lapwing.kernel.questions.second_moment.answer as multiplying
+import lapwing.kernel.questions.select_worst.answer as choosing
+import lapwing.kernel.questions.sparse_counts.answer as counting_cells
+import lapwing.kernel.questions.split_decisions.answer as splitting
+import lapwing.kernel.questions.table_distances.answer as measuring
+import lapwing.kernel.questions.tree_counts.answer as counting_trees
 from lapwing.audit.black_box import certified_loss, certified_rho
-from lapwing.audit.question_cases import question_cases
-from lapwing.release.category_selection import CategorySelection
-from lapwing.release.noise_law import NoiseLaw, row_sensitivity
-from lapwing.release.questions import KnownQuestion, MarginalCounts
+from lapwing.audit.questions.cases import question_cases
+from lapwing.kernel.noise_law import NoiseLaw, row_sensitivity
+from lapwing.kernel.questions.category_selection.question import CategorySelection
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.questions.questions import KnownQuestion
 
 FEW = 300
 """Below 230 runs the bound stays below an epsilon of 2 even where no answer is common to both tables."""

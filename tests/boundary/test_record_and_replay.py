@@ -8,11 +8,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from lapwing.audit.modes import mode_of
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import audit_pair
-from lapwing.mechanisms.independent import Independent
-from lapwing.mechanisms.private_sampling import PrivateSampling
+from lapwing.audit.worst_case import mode_of
+from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.mechanisms.private_sampling.mechanism import PrivateSampling
 from lapwing.mechanisms.registry import MECHANISMS
 from mechanism_checks import settings_for
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from helpers.killed_releases import TARGETS, Scene, Server, durable_numbers, faults, new_scene
-from lapwing.budget.ledger import Ledger
+from lapwing.kernel.budget.ledger import Ledger
 
 
 def killed_at(

@@ -16,7 +16,7 @@ import pytest
 
 from helpers.killed_releases import TARGETS, Scene, Server, new_scene
 from helpers.syscalls import Call
-from lapwing.budget.ledger import Ledger
+from lapwing.kernel.budget.ledger import Ledger
 
 
 @dataclass

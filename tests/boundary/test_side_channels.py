@@ -15,9 +15,9 @@ from helpers.bits import SeededBits
 from helpers.kept import Kept
 from helpers.private_draws import cube_schema
 from lapwing.audit.pairs import neighbour_pair
-from lapwing.budget.ledger import Ledger
-from lapwing.curator import marginal_counts
-from lapwing.table.source import code_table
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.questions.marginal_counts import answer as marginal_counts
+from lapwing.rows.source import code_table
 
 BY_DATA = {
     "SelectWorst": "attempts end with the first that is accepted, whose odds depend on the scores",

@@ -7,15 +7,15 @@ noise. The bounds are above the truth at most one time in a million.
 import numpy as np
 import pytest
 
-import lapwing.curator.marginal_counts as counting
+import lapwing.kernel.questions.marginal_counts.answer as counting
 from helpers.tight_audits import Attacked, certified_mu
 from lapwing.audit.black_box import MISTAKE
-from lapwing.budget.budget import Budget
-from lapwing.mechanisms import adaptive
-from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.kd_tree import KDTree
-from lapwing.mechanisms.microaggregation import Microaggregation
-from lapwing.mechanisms.pmm import PMM
+from lapwing.kernel.budget.budget import Budget
+from lapwing.mechanisms.adaptive import mechanism as adaptive
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.mechanisms.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
+from lapwing.mechanisms.pmm.mechanism import PMM
 
 GAUSSIAN = {
     "PMM": Attacked(PMM(), Budget.zcdp(2), 1),

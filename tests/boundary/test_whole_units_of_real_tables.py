@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import lapwing.table.source
+import lapwing.rows.source
 from helpers.whole_units import as_files, owned_schema, real_table, unit_pair
 from lapwing.audit.replay import audit_pair
-from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.independent import Independent
-from lapwing.mechanisms.pmm import PMM
-from lapwing.table.source import code_table
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.rows.source import code_table
 from mechanism_checks import settings_for
 
 TABLES = ["diabetes130", "eusilc", "mimic-demo-admissions"]
@@ -29,7 +29,7 @@ TIMES = (1, 1000)
 
 @pytest.fixture
 def small_chunks(monkeypatch):
-    monkeypatch.setattr(lapwing.table.source, "MAX_CHUNK_ROWS", 8)
+    monkeypatch.setattr(lapwing.rows.source, "MAX_CHUNK_ROWS", 8)
 
 
 def pairs(folder, rng, relation, max_rows, columns, form):

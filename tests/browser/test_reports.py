@@ -14,11 +14,10 @@ from conftest import EXAMPLES
 from helpers.browser import CHROMIUM, chromium
 from helpers.findings import compared, findings, schema_of
 from helpers.pdf_text import pages_text
-from lapwing.evaluate.kinds import Internal
-from lapwing.report.charts import bars, budget_bar, heat_map, histogram, interval_dots, map_heat
-from lapwing.report.compared import compared_sections
-from lapwing.report.page import NOTICE, render
-from lapwing.report.sections import Page, Section, Table, Text
+from lapwing.judge.metrics import Internal
+from lapwing.judge.report.charts.charts import bars, budget_bar, heat_map, histogram, interval_dots, map_heat
+from lapwing.judge.report.compared.report import compared_sections
+from lapwing.judge.report.page import NOTICE, Page, Section, Table, Text, render
 
 MARKS = ".mark-rect path, .mark-symbol path, .mark-rule line"
 STATES = "[...document.querySelectorAll('.chart')].map(each => each.dataset.state)"

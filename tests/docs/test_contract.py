@@ -11,7 +11,7 @@ import pytest
 
 import lapwing as lw
 from helpers.command import lapwing
-from lapwing.api import front
+from lapwing.verbs import front
 
 DESIGN = Path(__file__).resolve().parents[2].parent / "shared" / "DESIGN.md"
 
@@ -239,7 +239,7 @@ def test_checkers_of_types_see_the_names_that_are_loaded_when_they_are_used():
         for block in root.body
         if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
         for line in block.body
-        if isinstance(line, ast.ImportFrom) and line.module == "lapwing.api.front"
+        if isinstance(line, ast.ImportFrom) and line.module == "lapwing.verbs.front"
         for alias in line.names
     ]
 

@@ -12,22 +12,22 @@ from helpers.kept import Kept
 from helpers.linked_homes import released
 from helpers.source_tree import ROOT
 from helpers.vectors import coordinates_of, moment_asked, sums_asked
-from lapwing.api.bought_running import run_evaluation
 from lapwing.audit.replay import UNRECORDED
-from lapwing.curator import room
-from lapwing.curator.opening import public_terms
-from lapwing.mechanisms.grid import Grid
-from lapwing.mechanisms.independent import Independent
-from lapwing.mechanisms.kd_tree import KDTree
-from lapwing.mechanisms.linear_statistics import LinearStatistics
-from lapwing.mechanisms.pmm import PMM
-from lapwing.mechanisms.psmm import PSMM
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.noise_law import Sensitivity
+from lapwing.kernel.questions.private_draw.question import row_price
+from lapwing.kernel.room import room
+from lapwing.kernel.room.opening import public_terms
+from lapwing.mechanisms.grid.mechanism import Grid
+from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.mechanisms.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.linear_statistics.mechanism import LinearStatistics
+from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.mechanisms.psmm.mechanism import PSMM
 from lapwing.mechanisms.registry import MECHANISMS
-from lapwing.noise.bits import SystemBits
-from lapwing.release.noise_law import Sensitivity
-from lapwing.release.private_draw import row_price
+from lapwing.rows.source import code_table
+from lapwing.runs.bought.running import run_evaluation
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 from mechanism_checks import MIXED, TWO_VALUED, run, settings_for, table, variants
 
 PAGE = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")

@@ -17,14 +17,14 @@ import pandas as pd
 import pytest
 
 from helpers.source_answers import answers, text_answers
-from lapwing.api.synthesize import synthesize
 from lapwing.errors import DataError
+from lapwing.rows.engines import dask_frames as dask_source
+from lapwing.rows.engines import distributed
+from lapwing.rows.engines.dask_frames import Fault, coded_by_unit, cut, on_worker
+from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import PrivacyUnit, Schema
-from lapwing.table import dask_source, distributed
-from lapwing.table.dask_frames import Fault, on_worker
-from lapwing.table.dask_source import coded_by_unit, cut
-from lapwing.table.source import code_table
+from lapwing.verbs.synthesize import synthesize
 
 PEOPLE = Schema(
     fields=(
@@ -174,7 +174,7 @@ def test_workers_with_another_version_are_refused(monkeypatch):
     source = code_table(framed(people()), ROWS)
     honest, asked = distributed.installed, []
     # The driver asks first, when it makes the tasks.
-    monkeypatch.setattr("lapwing.table.distributed.installed", lambda: asked.append(1) or "other")
+    monkeypatch.setattr("lapwing.rows.engines.distributed.installed", lambda: asked.append(1) or "other")
 
     assert honest() != "other"
     assert refusal(lambda: source.count([()])) == (
@@ -263,7 +263,7 @@ import dask.dataframe as dd
 import pandas as pd
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
+from lapwing.rows.source import code_table
 
 def slow(part):
     time.sleep(1)  # until then all threads have started; Python waits for ever for one whose start is interrupted
@@ -310,7 +310,7 @@ import numpy as np
 import pandas as pd
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import PrivacyUnit, Schema
-from lapwing.table.source import code_table
+from lapwing.rows.source import code_table
 
 def part(number):
     rng = np.random.default_rng(number)

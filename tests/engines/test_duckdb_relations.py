@@ -14,13 +14,13 @@ import pyarrow as pa
 import pytest
 
 from helpers.source_answers import code_answers, text_answers
-from lapwing.api.synthesize import synthesize
 from lapwing.errors import DataError
+from lapwing.rows.codec.cells import UNREADABLE, Numbers, Texts, Times
+from lapwing.rows.files.readers import open_table
+from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import PrivacyUnit, Schema
-from lapwing.table.cells import UNREADABLE, Numbers, Texts, Times
-from lapwing.table.readers import open_table
-from lapwing.table.source import code_table
+from lapwing.verbs.synthesize import synthesize
 
 FLAG = Schema(fields=(Field(name="flag", type="boolean"),))
 PEOPLE = Schema.from_dict(
@@ -285,7 +285,7 @@ import sys
 import duckdb
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
+from lapwing.rows.source import code_table
 connection = duckdb.connect()
 connection.execute("SET threads = 1")
 relation = connection.sql(f"SELECT {sys.argv[1]} AS flag FROM range(100000) a, range(100000) b")
@@ -305,7 +305,7 @@ import resource, sys
 import duckdb
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
+from lapwing.rows.source import code_table
 fields = tuple(Field(name=name, type="number", minimum=0, maximum=1) for name in ("a", "b"))
 connection = duckdb.connect()
 connection.execute("SET threads = 1; SET enable_progress_bar = false")  # the bar of a slow machine is printed

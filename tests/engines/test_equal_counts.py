@@ -16,8 +16,8 @@ from helpers.nasty_cells import CELLS, FIELDS
 from helpers.planted_values import SCHEMA as PLANTED
 from helpers.same_rows import real_columns
 from helpers.source_answers import answers, code_answers, text_answers
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 FULL = pytest.mark.full
 REAL = ("diabetes130", "eusilc", "mimic-demo-admissions")

@@ -12,11 +12,11 @@ import pytest
 import lapwing as lw
 from helpers.models import random_model
 from helpers.spark_sessions import SESSIONS, classic, quietly
-from lapwing.api import distributed_rows
-from lapwing.api.distributed_rows import dask_rows, spark_rows
-from lapwing.sample.rows import row_chunks
+from lapwing.model.rows import row_chunks
+from lapwing.release import distributed_rows
+from lapwing.release.distributed_rows import dask_rows, spark_rows
+from lapwing.rows.out.writers import to_frame_kind
 from lapwing.schema.schemas import Schema
-from lapwing.table.writers import to_frame_kind
 
 SCHEMA = Schema.from_dict(
     {

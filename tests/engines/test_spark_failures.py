@@ -15,14 +15,14 @@ import pytest
 import lapwing as lw
 from helpers import spark_steps
 from helpers.spark_sessions import RETRIES, SESSIONS, classic, java_home, quietly
-from lapwing.budget.ledger import Ledger
 from lapwing.errors import DataError
-from lapwing.schema.groupings import identity
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.rows.engines import spark_frames
+from lapwing.rows.engines.spark_source import SparkSource
+from lapwing.rows.files.readers import open_table
+from lapwing.rows.source import code_table
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
-from lapwing.table import spark_frames
-from lapwing.table.readers import open_table
-from lapwing.table.source import code_table
-from lapwing.table.spark_source import SparkSource
 
 SCHEMA = Schema.from_dict(
     {

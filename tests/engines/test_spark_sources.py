@@ -12,11 +12,11 @@ import lapwing as lw
 from helpers.source_answers import answers, text_answers
 from helpers.spark_sessions import SESSIONS, classic, connect, frame
 from lapwing.errors import DataError, LapwingError
-from lapwing.mechanisms.independent import Independent
+from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.rows.engines.spark_source import SparkSource
+from lapwing.rows.source import code_table, coded_table
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import PrivacyUnit, Schema
-from lapwing.table.source import code_table, coded_table
-from lapwing.table.spark_source import SparkSource
 
 SCHEMA = Schema.from_dict(
     {
@@ -103,7 +103,7 @@ def test_codes_are_kept_by_spark_until_the_table_is_closed(monkeypatch):
         assert len(kept() - before) == 1
     assert kept() <= before
 
-    monkeypatch.setattr("lapwing.table.spark_frames.SparkJobs.collected", lambda *_: pytest.fail("lost"))
+    monkeypatch.setattr("lapwing.rows.engines.spark_frames.SparkJobs.collected", lambda *_: pytest.fail("lost"))
     with pytest.raises(pytest.fail.Exception, match="lost"):
         code_table(people_on_spark(), SCHEMA)
     assert kept() <= before

@@ -13,40 +13,40 @@ import numpy as np
 from helpers.bits import SeededBits
 from helpers.kept import Kept
 from helpers.linear_runs import AskingSums
-from lapwing.api.bought_running import run_evaluation
-from lapwing.api.learn_running import run_learning
-from lapwing.api.release import Release
-from lapwing.api.running import run_release
 from lapwing.audit.bits import RecordingBits
 from lapwing.audit.mechanism_pairs import TINY, bought_settings, draft_of, learn_settings, settings_for
 from lapwing.audit.replay import UNRECORDED
-from lapwing.budget.budget import Budget
-from lapwing.curator.category_selection import exact_texts, listable_counts
-from lapwing.curator.cell_rows import CellRows
-from lapwing.curator.cell_sums import exact_sums
-from lapwing.curator.linear_statistics import exact_statistics
-from lapwing.curator.opening import public_terms
-from lapwing.curator.private_draw import exact_weights
-from lapwing.curator.room import Room
-from lapwing.curator.second_moment import exact_products
-from lapwing.curator.select_worst import exact_cells, misfit_scores
-from lapwing.curator.table_distances import exact_distances
 from lapwing.errors import CapacityError, ParameterError
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.category_selection.answer import exact_texts, listable_counts
+from lapwing.kernel.questions.category_selection.question import CategorySelection
+from lapwing.kernel.questions.cell_sums.answer import exact_sums
+from lapwing.kernel.questions.cell_sums.question import CellSums
+from lapwing.kernel.questions.linear_statistics.answer import exact_statistics
+from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.questions.private_draw.answer import exact_weights
+from lapwing.kernel.questions.private_draw.question import PrivateDraw
+from lapwing.kernel.questions.second_moment.answer import exact_products
+from lapwing.kernel.questions.second_moment.question import SecondMoment
+from lapwing.kernel.questions.select_worst.answer import exact_cells, misfit_scores
+from lapwing.kernel.questions.select_worst.question import SelectWorst
+from lapwing.kernel.questions.shared.cell_rows import CellRows
+from lapwing.kernel.questions.sparse_counts.question import SparseCounts
+from lapwing.kernel.questions.split_decisions.question import SplitDecisions
+from lapwing.kernel.questions.table_distances.answer import exact_distances
+from lapwing.kernel.questions.table_distances.question import TableDistances
+from lapwing.kernel.questions.tree_counts.question import TreeCounts
+from lapwing.kernel.room.opening import public_terms
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.mechanisms.registry import MECHANISMS
-from lapwing.release.category_selection import CategorySelection
-from lapwing.release.cell_sums import CellSums
-from lapwing.release.linear_statistics import LinearStatistics
-from lapwing.release.private_draw import PrivateDraw
-from lapwing.release.questions import MarginalCounts
-from lapwing.release.second_moment import SecondMoment
-from lapwing.release.select_worst import SelectWorst
-from lapwing.release.sparse_counts import SparseCounts
-from lapwing.release.split_decisions import SplitDecisions
-from lapwing.release.table_distances import TableDistances
-from lapwing.release.transcript import NoTranscript
-from lapwing.release.tree_counts import TreeCounts
-from lapwing.table.exact_tables import ExactTables
-from lapwing.table.source import code_table
+from lapwing.release.release import Release
+from lapwing.rows.counting import ExactTables
+from lapwing.rows.source import code_table
+from lapwing.runs.bought.running import run_evaluation
+from lapwing.runs.learned.running import run_learning
+from lapwing.verbs.running import run_release
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from lapwing.audit.modes import USUAL
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import audit_pair
+from lapwing.audit.worst_case import USUAL
 from mechanism_checks import settings_for
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.noise.bits import BitSource
+from lapwing.kernel.noise.bits import BitSource
 
 
 @dataclass(frozen=True, slots=True)

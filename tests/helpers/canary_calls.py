@@ -15,11 +15,9 @@ from helpers.command import lapwing
 from helpers.planted_values import SCHEMA, schema_with, table
 from helpers.transcripts import cut_after
 from lapwing.errors import LapwingError
-from lapwing.internal.declared import check_declared
-from lapwing.internal.linked import check_linked
-from lapwing.internal.misfits import check_table
+from lapwing.internal.misfits import check_declared, check_table
 from lapwing.internal.suggestions import suggest
-from lapwing.internal.units import check_units
+from lapwing.internal.units import check_linked, check_units
 
 FIELDS = SCHEMA["fields"]
 UNITS = {**SCHEMA, "privacyUnit": {"field": "person", "maxRows": 2}, "rules": [{"never": {"sex": "f", "smokes": True}}]}

@@ -8,16 +8,16 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
+from lapwing.audit.pairs import FREQUENT, text_pair
+from lapwing.audit.pairs import open_schema as open_schema
 from lapwing.audit.replay import audit_pair
-from lapwing.audit.text_pairs import FREQUENT, text_pair
-from lapwing.audit.text_pairs import open_schema as open_schema
-from lapwing.budget.budget import Budget, BudgetRequest, read_request
-from lapwing.curator.opening import open_room
-from lapwing.release.category_selection import CategorySelection
-from lapwing.release.certificate import Certificate, CostLine
-from lapwing.release.questions import Answer
-from lapwing.release.version import VERSION
+from lapwing.kernel.budget.budget import Budget, BudgetRequest, read_request
+from lapwing.kernel.questions.category_selection.question import CategorySelection
+from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.room.opening import open_room
+from lapwing.model.certificate.certificate import Certificate, CostLine
 from lapwing.schema.schemas import Schema
+from lapwing.version import VERSION
 
 TINY = Fraction(1, 10**9)
 """A delta so small that its event never happens in a test."""

@@ -8,17 +8,17 @@ import numpy as np
 import polars as pl
 
 from lapwing.audit.bits import RecordingBits
-from lapwing.audit.cells import cell_flags, recounted_cells
-from lapwing.curator.cell_rows import CellRows
-from lapwing.curator.sparse_counts import _counted
-from lapwing.curator.split_decisions import _decided
-from lapwing.release.cells import CellTree
-from lapwing.release.sparse_counts import SparseCounts
-from lapwing.release.split_decisions import SplitDecisions
-from lapwing.release.terms import Terms
-from lapwing.schema.hierarchies import hierarchy
+from lapwing.audit.checks.cells import cell_flags, recounted_cells
+from lapwing.kernel.questions.shared.cell_rows import CellRows
+from lapwing.kernel.questions.shared.cells import CellTree
+from lapwing.kernel.questions.sparse_counts.answer import _counted
+from lapwing.kernel.questions.sparse_counts.question import SparseCounts
+from lapwing.kernel.questions.split_decisions.answer import _decided
+from lapwing.kernel.questions.split_decisions.question import SplitDecisions
+from lapwing.kernel.terms import Terms
+from lapwing.rows.source import code_table
+from lapwing.schema.groupings.hierarchies import hierarchy
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 ADD_REMOVE = Terms(relation="add-remove")
 

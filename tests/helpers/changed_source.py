@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lapwing.table.counting import count_keys
+from lapwing.rows.counting import count_keys
 
 
 class Changed:

@@ -4,15 +4,14 @@ import itertools
 
 import numpy as np
 
-from lapwing.evaluate.associations import compare_associations
-from lapwing.evaluate.columns import compare_columns
-from lapwing.evaluate.estimates import Estimate
-from lapwing.evaluate.findings import Findings
-from lapwing.evaluate.gaps import missing_given, missing_together, pairs_given, pairs_together
-from lapwing.evaluate.metrics import Compared, Metric
-from lapwing.evaluate.overlays import overlay_columns
-from lapwing.evaluate.reference_rows import bootstrap_rows, independent_columns
-from lapwing.evaluate.variation import choose_tables, compare_tables
+from lapwing.judge.columns import compare_columns
+from lapwing.judge.dependence.associations import compare_associations
+from lapwing.judge.findings import Findings
+from lapwing.judge.metrics import Compared, Estimate, Metric
+from lapwing.judge.overlays.overlays import overlay_columns
+from lapwing.judge.prediction.subgroups import bootstrap_rows, independent_columns
+from lapwing.judge.tables.gaps import missing_given, missing_together, pairs_given, pairs_together
+from lapwing.judge.tables.variation import choose_tables, compare_tables
 from lapwing.schema.schemas import Schema
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from helpers.saved import small_saved
 from lapwing.errors import LapwingError
-from lapwing.release.files import save_release
+from lapwing.model.files import save_release
 
 Entries = dict[str, bytes]
 

@@ -2,21 +2,28 @@
 
 import ast
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 
 from helpers.source_tree import lines_of_code, python_files, syntax
 
 MAX_FILE_LINES = 400
 MAX_ROOM_FILE_LINES = 200
-MAX_ROOM_LINES = 900
+MAX_KERNEL_LINES = 6000
 BROAD = {"Exception", "BaseException"}
 BANNED_MODULES = {"importlib", "pickle", "random", "secrets"}
 BANNED_CALLS = {"__import__", "eval", "exec"}
 NARROW = {f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32)} | {"float16", "half", "single"}
-COUNTED = ("curator/", "table/counting.py", "table/distributed.py", "table/dask_source.py", "table/exact_tables.py")
+COUNTED = (
+    "kernel/room/",
+    "kernel/questions/*/answer.py",
+    "rows/counting.py",
+    "rows/engines/distributed.py",
+    "rows/engines/dask_frames.py",
+)
 """Where counts and sums of rows are made: half of 64 bits would wrap, or round, on large tables alone."""
-OF_ROWS = ("table/", "curator/", "internal/", "anonymous/")
-OF_FILES = {"table/writers.py", "table/outputs.py", "table/staging.py"}
+OF_ROWS = ("rows/", "kernel/room/", "kernel/questions/", "internal/", "anonymous/")
+OF_FILES = {"rows/out/writers.py", "rows/out/outputs.py", "rows/out/staging.py"}
 """Files of rows out are written there, under the names that the user gave."""
 WRITING = {"tempfile", "shutil", "mmap", "memmap", "save", "savez", "savez_compressed", "savetxt", "tofile", "dump"} | {
     f"write_{kind}" for kind in ("avro", "bytes", "csv", "feather", "ipc", "json", "ndjson", "parquet", "text")
@@ -63,11 +70,12 @@ def long_files(folder: Path) -> list[str]:
     ]
 
 
-def oversized_room(package: Path) -> list[str]:
-    """Return the files of the audited room that are too long, and the room when all together are."""
-    lines = {str(path.relative_to(package)): lines_of_code(path) for path in python_files(package / "curator")}
-    found = [name for name, count in lines.items() if count > MAX_ROOM_FILE_LINES]
-    return [*found, "curator"] if sum(lines.values()) > MAX_ROOM_LINES else found
+def oversized_kernel(package: Path) -> list[str]:
+    """Return the answering files of the kernel that are too long, and the kernel when all together are."""
+    lines = {str(path.relative_to(package)): lines_of_code(path) for path in python_files(package / "kernel")}
+    answering = [name for name in lines if name.startswith("kernel/room/") or name.endswith("/answer.py")]
+    found = [name for name in answering if lines[name] > MAX_ROOM_FILE_LINES]
+    return [*found, "kernel"] if sum(lines.values()) > MAX_KERNEL_LINES else found
 
 
 def primitives(package: Path) -> dict[str, str]:
@@ -75,7 +83,7 @@ def primitives(package: Path) -> dict[str, str]:
     samplers = _noise_used_outside(package)
     return {
         f"{path.relative_to(package)}:{node.name}": ast.get_docstring(node) or ""
-        for folder in ("noise", "curator", "mechanisms")
+        for folder in ("kernel/noise", "kernel/room", "kernel/questions", "mechanisms")
         for path in python_files(package / folder)
         for node in syntax(path).body
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and _is_primitive(node, folder, samplers)
@@ -83,13 +91,13 @@ def primitives(package: Path) -> dict[str, str]:
 
 
 def _noise_used_outside(package: Path) -> set[str]:
-    """Return what other packages import from the modules of ``noise``."""
+    """Return what other packages import from the modules of ``kernel.noise``."""
     return {
         alias.name
         for path in python_files(package)
-        if path.relative_to(package).parts[0] != "noise"
+        if path.relative_to(package).parts[:2] != ("kernel", "noise")
         for node in ast.walk(syntax(path))
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lapwing.noise.")
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lapwing.kernel.noise.")
         for alias in node.names
     }
 
@@ -104,10 +112,9 @@ def _is_primitive(node: ast.FunctionDef | ast.ClassDef, folder: str, samplers: s
         return bool(methods & {"ask", "run"}) and not is_protocol
     parameters = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
     types = {_last_name(each.annotation) for each in parameters if each.annotation}
-    if folder == "noise":
-        is_documented = "Parameters\n" in (ast.get_docstring(node) or "")
-        return "BitSource" in types and (is_documented or node.name in samplers)
-    return folder == "curator" and "CodedSource" in types
+    if folder == "kernel/noise":
+        return "BitSource" in types and node.name in samplers
+    return folder.startswith("kernel/") and "CodedSource" in types
 
 
 def without_guarantee(package: Path) -> list[str]:
@@ -119,10 +126,10 @@ def without_proof(package: Path) -> list[str]:
     """Return the files of the room that answer a question and have no proof note beside them."""
     answering = [
         path
-        for path in python_files(package / "curator")
+        for path in (package / "kernel" / "questions").rglob("answer.py")
         if any(isinstance(node, ast.FunctionDef) and node.name.startswith("answer_") for node in syntax(path).body)
     ]
-    return [str(path.relative_to(package)) for path in answering if not path.with_suffix(".proof.md").is_file()]
+    return [str(path.relative_to(package)) for path in answering if not path.with_name("proof.md").is_file()]
 
 
 def banned_names(package: Path) -> list[str]:
@@ -130,7 +137,7 @@ def banned_names(package: Path) -> list[str]:
     found = []
     for path in python_files(package):
         name = str(path.relative_to(package))
-        allowed = GENERATOR_MAKERS if name.startswith("api/") else set()
+        allowed = GENERATOR_MAKERS if name == "runs/generators.py" else set()
         uses = sorted(_banned_in(syntax(path)))
         found += [f"{name}:{line}: {banned}" for line, banned in uses if banned not in allowed]
     return found
@@ -159,7 +166,11 @@ def _mentions(node: ast.AST) -> list[str]:
 
 def narrow_numbers(package: Path) -> list[str]:
     """Return ``file:line: name`` for every number type of less than 64 bits that is named where rows are counted."""
-    files = [path for path in python_files(package) if path.relative_to(package).as_posix().startswith(COUNTED)]
+    files = [
+        path
+        for path in python_files(package)
+        if any(fnmatch(path.relative_to(package).as_posix(), each + "*") for each in COUNTED)
+    ]
     named = [
         (path, node.lineno, node.attr if isinstance(node, ast.Attribute) else str(node.value))
         for path in files

@@ -1,7 +1,7 @@
 """Answers of a run that no file keeps."""
 
-from lapwing.release.questions import Answer
-from lapwing.release.transcript import NoTranscript
+from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.room.transcript import NoTranscript
 
 
 class Kept(NoTranscript):

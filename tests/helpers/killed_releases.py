@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from helpers.syscalls import Call
-from lapwing.budget.ledger import Ledger
 from lapwing.errors import LapwingError
+from lapwing.kernel.budget.ledger import Ledger
 
 SERVER = Path(__file__).with_name("release_server.py")
 SCHEMA = {

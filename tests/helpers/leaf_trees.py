@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from lapwing.numerics.leaf_fit import TreeLevel, leaf_least_squares
+from lapwing.mechanisms.shared.cell_model import TreeLevel, leaf_least_squares
 
 
 def levels_of(tree):

@@ -4,12 +4,12 @@ import itertools
 
 import numpy as np
 
-from lapwing.api.learn_running import run_learning
 from lapwing.audit.mechanism_pairs import TINY as TINY
 from lapwing.audit.mechanism_pairs import draft_of as draft_of
 from lapwing.audit.mechanism_pairs import learn_settings as learn_settings
 from lapwing.audit.mechanism_pairs import learning_pair
 from lapwing.audit.replay import audit_pair
+from lapwing.runs.learned.running import run_learning
 
 
 def flags_of_learning(

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from lapwing.curator.opening import open_room, public_terms
-from lapwing.mechanisms.steps.learned_bounds import learn_bounds
-from lapwing.mechanisms.steps.learned_domains import learned_fields
-from lapwing.release.category_selection import CategorySelection, SelectedTexts
-from lapwing.release.questions import NoisyCounts
-from lapwing.release.terms import Terms
-from lapwing.release.transcript import NoTranscript
-from lapwing.schema.opened import opened_schema
+from lapwing.kernel.questions.category_selection.question import CategorySelection, SelectedTexts
+from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
+from lapwing.kernel.room.opening import open_room, public_terms
+from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.kernel.terms import Terms
+from lapwing.rows.source import code_table
+from lapwing.runs.learned.bounds import learn_bounds
+from lapwing.runs.learned.domains import learned_fields
+from lapwing.runs.learned.opened import opened_schema
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 TINY = Fraction(1, 10**9)
 

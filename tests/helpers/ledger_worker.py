@@ -16,9 +16,9 @@ from fractions import Fraction
 from itertools import count
 from pathlib import Path
 
-from lapwing.budget.budget import Budget
-from lapwing.budget.ledger import Ledger
 from lapwing.errors import BudgetError
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.budget.ledger import Ledger
 
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}
 UNIT = Budget("pure", Fraction(1, 10**9))

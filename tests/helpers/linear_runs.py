@@ -7,11 +7,11 @@ import numpy as np
 
 import lapwing as lw
 from lapwing.audit.mechanism_pairs import truths
-from lapwing.mechanisms.steps.stat_expressions import compiled
-from lapwing.release.laws import uniform_law
-from lapwing.release.linear_statistics import LinearStatistics
-from lapwing.release.model import Indexed, ReleasedModel
-from lapwing.schema.groupings import identity
+from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
+from lapwing.model.laws import uniform_law
+from lapwing.model.model import Indexed, ReleasedModel
+from lapwing.model.statistics.expressions import compiled
+from lapwing.schema.groupings.grouping import identity
 
 
 def numbers(schema):

@@ -4,12 +4,12 @@ import inspect
 import types
 from dataclasses import replace
 
-import lapwing.table.linked
+import lapwing.rows.linked
 from lapwing.audit.linked_pairs import SCHEMA as SCHEMA
 from lapwing.audit.linked_pairs import examine_linked
 from lapwing.audit.linked_pairs import linked_pair as linked_pair
 from lapwing.audit.linked_pairs import linked_settings as linked_settings
-from lapwing.table.linked import code_linked
+from lapwing.rows.linked import code_linked
 
 
 def audit_linked(one, other, settings, code=code_linked):
@@ -19,12 +19,12 @@ def audit_linked(one, other, settings, code=code_linked):
 
 def changed_module(*changes):
     """Return the module that joins tables with some texts changed: pairs of old and new."""
-    source = inspect.getsource(lapwing.table.linked)
+    source = inspect.getsource(lapwing.rows.linked)
     for old, new in changes:
         assert source.count(old) == 1, old
         source = source.replace(old, new)
     module = types.ModuleType("changed_linked")
-    module.__file__ = lapwing.table.linked.__file__
+    module.__file__ = lapwing.rows.linked.__file__
     exec(compile(source, "changed_linked", "exec"), module.__dict__)
     return module
 

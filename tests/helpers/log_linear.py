@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from helpers.models import allowed, dense, random_grouping, random_laws
-from lapwing.release.laws import point_laws
-from lapwing.release.model import Indexed, LogLinear, ReleasedModel
-from lapwing.sample.rows import sample_codes
+from lapwing.model.laws import point_laws
+from lapwing.model.model import Indexed, LogLinear, ReleasedModel
+from lapwing.model.rows import sample_codes
 from lapwing.schema.schemas import Schema
 
 

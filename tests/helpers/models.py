@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from lapwing.release.laws import Laws, laws_from_probabilities
-from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans, narrow
-from lapwing.schema.domains import Domain
-from lapwing.schema.groupings import Grouping, cut, evenly, identity, lookup
+from lapwing.model.laws import Laws, laws_from_probabilities
+from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans, narrow
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity, lookup
 from lapwing.schema.schemas import Schema
 
 FIELDS: list[dict[str, Any]] = [

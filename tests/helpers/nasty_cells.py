@@ -4,8 +4,8 @@ import datetime as dt
 import math
 from decimal import Decimal
 
-from lapwing.schema.category_trees import Prefixes
 from lapwing.schema.fields import Field
+from lapwing.schema.groupings.category_trees import Prefixes
 
 FIELDS = (
     Field(name="cells", type="number", minimum=-1, maximum=10),

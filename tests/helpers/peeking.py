@@ -1,6 +1,6 @@
 """What a mechanism could do that reaches behind the desk, for planted bugs that must be flagged."""
 
-from lapwing.curator import desk
+from lapwing.kernel.room import desk
 
 
 def rows_behind(curator):

@@ -12,10 +12,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from lapwing.rows.codec.cells import Numbers
+from lapwing.rows.codec.codec import encode
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
-from lapwing.table.cells import Numbers
-from lapwing.table.codec import encode
 
 ONE = Fraction(1, 2**16)
 

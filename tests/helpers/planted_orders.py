@@ -8,11 +8,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from lapwing.api import records, synthesize
 from lapwing.cli import outputs as release_files
-from lapwing.noise.bits import SystemBits
-from lapwing.release import transcript
-from lapwing.table import outputs
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.room import transcript
+from lapwing.rows.out import outputs
+from lapwing.runs import records
+from lapwing.verbs import synthesize
 
 
 def draw_before_debit() -> None:

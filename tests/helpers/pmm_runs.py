@@ -4,12 +4,12 @@ import numpy as np
 import polars as pl
 
 from helpers.kept import Kept
-from lapwing.budget.budget import Budget
-from lapwing.curator.opening import public_terms
-from lapwing.curator.room import Room
-from lapwing.noise.bits import SystemBits
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.room.opening import public_terms
+from lapwing.kernel.room.room import Room
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 
 def unit_columns(count, **more):

@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from lapwing.audit.two_valued_pairs import MISFIT
-from lapwing.audit.two_valued_pairs import cube_schema as cube_schema
-from lapwing.audit.two_valued_pairs import frame_of as frame_of
-from lapwing.audit.two_valued_pairs import kinds_of_rows as kinds_of_rows
-from lapwing.audit.two_valued_pairs import two_valued_pair as two_valued_pair
-from lapwing.release.private_draw import PrivateDraw
+from lapwing.audit.pairs import MISFIT
+from lapwing.audit.pairs import cube_schema as cube_schema
+from lapwing.audit.pairs import frame_of as frame_of
+from lapwing.audit.pairs import kinds_of_rows as kinds_of_rows
+from lapwing.audit.pairs import two_valued_pair as two_valued_pair
+from lapwing.kernel.questions.private_draw.question import PrivateDraw
 
 
 @dataclass(frozen=True, slots=True)

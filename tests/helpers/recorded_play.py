@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-import lapwing.curator.marginal_counts as counting
-import lapwing.curator.select_worst as choosing
-import lapwing.curator.sparse_counts as counting_cells
-import lapwing.curator.split_decisions as splitting
-from lapwing.curator.room import Room
-from lapwing.noise.bits import SystemBits
-from lapwing.release.transcript import NoTranscript
+import lapwing.kernel.questions.marginal_counts.answer as counting
+import lapwing.kernel.questions.select_worst.answer as choosing
+import lapwing.kernel.questions.sparse_counts.answer as counting_cells
+import lapwing.kernel.questions.split_decisions.answer as splitting
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.room.transcript import NoTranscript
 
 ADDED = (
     (counting, "discrete_laplace"),

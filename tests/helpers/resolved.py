@@ -5,11 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from lapwing.budget.budget import Budget
-from lapwing.mechanisms.steps.public_cells import first_cells, one_way_grouping
-from lapwing.mechanisms.steps.resolved_columns import one_way_table, resolved_column
-from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.questions import MarginalCounts, NoisyCounts
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
+from lapwing.mechanisms.adaptive.columns import one_way_table, resolved_column
+from lapwing.mechanisms.shared.public_cells import first_cells, one_way_grouping
 from lapwing.schema.fields import Field
 
 SIZES = (16, 8, 4)

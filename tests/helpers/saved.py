@@ -6,15 +6,15 @@ import numpy as np
 
 from helpers.models import random_law, small_schema
 from helpers.selections import question
-from lapwing.budget.budget import Budget
-from lapwing.release.certificate import Certificate, CostLine, LedgerEntry, Statement
-from lapwing.release.files import SavedRelease
-from lapwing.release.laws import uniform_law
-from lapwing.release.model import LogLinear, ReleasedModel
-from lapwing.release.questions import MarginalCounts, NoisyCounts
-from lapwing.release.select_worst import Selected
-from lapwing.release.terms import Terms
-from lapwing.schema.groupings import cut, identity, lookup
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
+from lapwing.kernel.questions.select_worst.question import Selected
+from lapwing.kernel.terms import Terms
+from lapwing.model.certificate.certificate import Certificate, CostLine, LedgerEntry, Statement
+from lapwing.model.files import SavedRelease
+from lapwing.model.laws import uniform_law
+from lapwing.model.model import LogLinear, ReleasedModel
+from lapwing.schema.groupings.grouping import cut, identity, lookup
 
 KINDS = {"flag": "bernoulli", "colour": "indexed", "age": "spans", "grade": "indexed"}
 

@@ -6,14 +6,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from lapwing.budget.budget import Budget
-from lapwing.mechanisms.steps.one_way import fitted_law, one_way_questions, pooled_total
-from lapwing.release.certificate import Statement
-from lapwing.release.model import Indexed, ReleasedModel
-from lapwing.release.planned import Planned
-from lapwing.release.questions import MarginalCounts
-from lapwing.release.select_worst import SelectWorst
-from lapwing.schema.groupings import Grouping, cut, evenly, identity, lookup
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.questions.select_worst.question import SelectWorst
+from lapwing.mechanisms.shared.one_way import fitted_law, one_way_questions, pooled_total
+from lapwing.model.certificate.certificate import Statement
+from lapwing.model.model import Indexed, ReleasedModel
+from lapwing.model.planned import Planned
+from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity, lookup
 
 
 def levels_of(domain, groups=4):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from lapwing.numerics.trees import Split, level_shapes
+from lapwing.mechanisms.shared.trees.trees import Split, level_shapes
 
 Cell = tuple[int, ...]
 

@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from lapwing.schema.groupings import cut, evenly, identity, shifted
-from lapwing.table.counting import KeyedColumn
+from lapwing.rows.counting import KeyedColumn
+from lapwing.schema.groupings.grouping import cut, evenly, identity, shifted
 
 
 def answers(source, schema):

@@ -6,14 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from lapwing.curator import (
-    marginal_counts,
-)
 from lapwing.errors import CapacityError
-from lapwing.noise import laplace
-from lapwing.noise.bits import SystemBits
-from lapwing.release.questions import NoisyCounts
-from lapwing.table import codec, source, units
+from lapwing.kernel.noise import laplace
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.questions.marginal_counts import answer as marginal_counts
+from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
+from lapwing.rows import source, units
+from lapwing.rows.codec import codec
 
 
 def patched(plant, owner, name, make):

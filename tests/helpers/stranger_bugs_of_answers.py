@@ -8,26 +8,24 @@ import numpy as np
 
 from helpers.peeking import rows_behind
 from helpers.stranger_bugs import patched
-from lapwing.api import running
-from lapwing.curator import (
-    room,
-    second_moment,
-    select_worst,
-    sparse_counts,
-    split_decisions,
-)
 from lapwing.errors import DataError
-from lapwing.mechanisms import adaptive
-from lapwing.mechanisms.steps import one_way
-from lapwing.noise.bernoulli import bernoulli_exp_multiples
-from lapwing.noise.selection import uniform_below
-from lapwing.release.certificate import Statement
-from lapwing.release.coordinates import Coordinates
-from lapwing.release.replay import ReplayCurator
-from lapwing.release.split_decisions import SplitDecisions
-from lapwing.release.statistics import RowStatistic
-from lapwing.release.tree_counts import TreeCounts
-from lapwing.table.exact_tables import ExactTables
+from lapwing.kernel.noise.bernoulli import bernoulli_exp_multiples
+from lapwing.kernel.noise.selection import uniform_below
+from lapwing.kernel.questions.linear_statistics.statistics import RowStatistic
+from lapwing.kernel.questions.second_moment import answer as second_moment
+from lapwing.kernel.questions.select_worst import answer as select_worst
+from lapwing.kernel.questions.shared.coordinates import Coordinates
+from lapwing.kernel.questions.sparse_counts import answer as sparse_counts
+from lapwing.kernel.questions.split_decisions import answer as split_decisions
+from lapwing.kernel.questions.split_decisions.question import SplitDecisions
+from lapwing.kernel.questions.tree_counts.question import TreeCounts
+from lapwing.kernel.room import room
+from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.mechanisms.adaptive import mechanism as adaptive
+from lapwing.mechanisms.shared import one_way
+from lapwing.model.certificate.certificate import Statement
+from lapwing.rows.counting import ExactTables
+from lapwing.verbs import running
 
 # ---------------------------------------------------------------------------------------------- selections and budget
 

@@ -13,19 +13,19 @@ from scipy.special import betaincinv, logsumexp
 from scipy.stats import norm
 
 from helpers.kept import Kept
-from lapwing.audit import cells
-from lapwing.audit.held import HeldRows
-from lapwing.audit.rechecks import loss_between, recounted
-from lapwing.curator.room import Room
-from lapwing.noise.bits import SystemBits
-from lapwing.release.select_worst import Selected
-from lapwing.release.sparse_counts import NoisyCells
-from lapwing.release.split_decisions import Splits
-from lapwing.release.terms import Terms
-from lapwing.sample.marginals import marginal
-from lapwing.schema.groupings import identity
+from lapwing.audit.checks import cells
+from lapwing.audit.checks.held import HeldRows
+from lapwing.audit.checks.rechecks import loss_between, recounted
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.questions.select_worst.question import Selected
+from lapwing.kernel.questions.sparse_counts.question import NoisyCells
+from lapwing.kernel.questions.split_decisions.question import Splits
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.terms import Terms
+from lapwing.model.sampling.marginals import marginal
+from lapwing.rows.source import code_table
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 ROWS = 1
 EXPECTED = 1000

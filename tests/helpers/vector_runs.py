@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from helpers.vectors import cut_cells, lattice_cells, moment_asked, sums_asked
-from lapwing.release.coordinates import Coordinates
-from lapwing.release.laws import uniform_law
-from lapwing.release.model import Indexed, ReleasedModel
-from lapwing.schema.groupings import evenly
+from lapwing.kernel.questions.shared.coordinates import Coordinates
+from lapwing.model.laws import uniform_law
+from lapwing.model.model import Indexed, ReleasedModel
+from lapwing.schema.groupings.grouping import evenly
 
 
 def coordinates_of_schema(schema, convex_set="box", **settings):

@@ -4,16 +4,16 @@ import itertools
 
 import numpy as np
 
-from lapwing.audit.resums import resummed
-from lapwing.budget.budget import Budget
-from lapwing.curator.cell_sums import exact_sums
-from lapwing.curator.second_moment import exact_products
-from lapwing.release.cell_sums import CellSums
-from lapwing.release.coordinates import Coordinates
-from lapwing.release.projections import Projection
-from lapwing.release.second_moment import SecondMoment
-from lapwing.schema.domains import Domain
-from lapwing.schema.groupings import identity
+from lapwing.audit.checks.recounts import resummed
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.cell_sums.answer import exact_sums
+from lapwing.kernel.questions.cell_sums.question import CellSums
+from lapwing.kernel.questions.second_moment.answer import exact_products
+from lapwing.kernel.questions.second_moment.question import SecondMoment
+from lapwing.kernel.questions.shared.coordinates import Coordinates
+from lapwing.kernel.questions.shared.projections import Projection
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.grouping import identity
 
 ONE = Budget.pure(1)
 

@@ -16,9 +16,9 @@ from helpers.log_linear_twins import (
     states_of,
 )
 from lapwing.engine.particles import heated
-from lapwing.mechanisms.steps.adaptive.fit import Measured, finished, moved, started, with_measured
-from lapwing.mechanisms.steps.resolved_columns import ResolvedColumn
-from lapwing.release.laws import point_laws
+from lapwing.mechanisms.adaptive.columns import ResolvedColumn
+from lapwing.mechanisms.adaptive.fit import Measured, finished, moved, started, with_measured
+from lapwing.model.laws import point_laws
 
 TOTAL = 10_000.0
 PARTICLES = 20_000

@@ -7,8 +7,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lapwing.evaluate.associations import compare_correlations
-from lapwing.evaluate.dependence import correlations, dependence_cells, information_correlations, jackknife_error
+from lapwing.judge.dependence.associations import compare_correlations
+from lapwing.judge.dependence.dependence import (
+    correlations,
+    dependence_cells,
+    information_correlations,
+    jackknife_error,
+)
 from lapwing.schema.schemas import Schema
 
 FIELDS = [

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.naive_codes import naive_code
-from lapwing.schema.category_trees import Prefixes
+from lapwing.rows.codec.cells import Numbers, Times, texts
+from lapwing.rows.codec.codec import encode
+from lapwing.rows.codec.parsing import read_numbers, read_times
 from lapwing.schema.fields import Field
-from lapwing.table.cells import Numbers, Times, texts
-from lapwing.table.codec import encode
-from lapwing.table.parsing import read_numbers, read_times
+from lapwing.schema.groupings.category_trees import Prefixes
 
 NUMBER_FIELDS = (
     Field(name="x", type="number", open=True, special=(-1, 0.5)),

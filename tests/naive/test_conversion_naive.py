@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.budget.conversions import epsilon_for, rho_for
+from lapwing.kernel.budget.conversions import epsilon_for, rho_for
 
 CASES = [("1e-9", "1e-6"), ("0.001", "1e-30"), ("0.05", "1e-9"), ("0.5", "1e-6"), ("3", "0.1"), ("40", "1e-12")]
 

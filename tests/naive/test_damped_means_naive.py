@@ -14,7 +14,7 @@ from helpers.vectors import (
     random_rows,
     sums_asked,
 )
-from lapwing.release.cell_sums import MEAN_BITS
+from lapwing.kernel.questions.cell_sums.question import MEAN_BITS
 
 RELATIONS = ("add-remove", "replace-one")
 

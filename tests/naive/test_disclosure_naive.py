@@ -5,11 +5,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lapwing.evaluate.closest_records import closer_to_real, copies_beyond_chance, exact_copies, measure_distances
-from lapwing.evaluate.inference_risk import best_constant, guess_secret, is_close
-from lapwing.evaluate.nearest_rows import Closest, closest_rows
-from lapwing.evaluate.singling_out import count_matches, joint_conditions, random_conditions, single_conditions
-from lapwing.schema.domains import Domain
+from lapwing.judge.disclosure.inference import best_constant, guess_secret, is_close
+from lapwing.judge.disclosure.nearest_rows import (
+    Closest,
+    closer_to_real,
+    closest_rows,
+    copies_beyond_chance,
+    exact_copies,
+    measure_distances,
+)
+from lapwing.judge.disclosure.singling_out import count_matches, joint_conditions, random_conditions, single_conditions
+from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.schemas import Schema
 
 FIELDS = [

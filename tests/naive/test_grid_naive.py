@@ -13,12 +13,12 @@ from helpers.bits import SeededBits
 from helpers.boxes import atoms, centre, fitted_boxes, grid_boxes, halves, inside, whole_box
 from helpers.cases import spread
 from helpers.pmm_runs import frame_of, run, unit_columns
-from lapwing.budget.budget import Budget
-from lapwing.mechanisms.grid import Grid
-from lapwing.mechanisms.steps.cell_shapes import epsilon_of
-from lapwing.noise.enclosures import LaplaceTail
-from lapwing.noise.geometric import survivors
-from lapwing.noise.laplace import discrete_laplace, discrete_laplace_at_least
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise.enclosures import LaplaceTail
+from lapwing.kernel.noise.geometric import survivors
+from lapwing.kernel.noise.laplace import discrete_laplace, discrete_laplace_at_least
+from lapwing.mechanisms.grid.mechanism import Grid
+from lapwing.mechanisms.shared.cell_model import epsilon_of
 
 
 def points_of(seed, d, rows=60):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from helpers.cases import spread
-from lapwing.schema.domains import Domain
-from lapwing.schema.groupings import Grouping, cut, evenly, identity, lookup, shifted
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity, lookup, shifted
 
 VALUES = [1, 2, 7, 255, 256, 1000, 2**16 - 1, 2**16, 100_003, 2**20, 2**32, 2**32 + 12_345, 2**53]
 

@@ -7,14 +7,14 @@ import pytest
 
 from helpers.bits import ZeroNoiseBits
 from lapwing.audit.pairs import neighbour_pair
-from lapwing.budget.budget import Budget
-from lapwing.curator.room import Room
-from lapwing.mechanisms.independent import Independent
-from lapwing.release.terms import Terms
-from lapwing.release.transcript import NoTranscript
-from lapwing.sample.marginals import marginal
-from lapwing.schema.groupings import identity
-from lapwing.table.source import code_table
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.model.sampling.marginals import marginal
+from lapwing.rows.source import code_table
+from lapwing.schema.groupings.grouping import identity
 
 
 class ShiftedRoom(Room):

@@ -8,14 +8,14 @@ import pytest
 
 from helpers.bits import SeededBits
 from helpers.cells import answered, coded, counts_asked, random_tree, splits_asked, whole_numbers
-from lapwing.api.intervals import NO_ANSWER, cell_intervals, measured_groupings
-from lapwing.budget.budget import Budget
-from lapwing.numerics.noise_tails import sum_tail
-from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.questions import MarginalCounts, NoisyCounts
-from lapwing.release.tree_counts import NoisyTree, TreeCounts
-from lapwing.schema.groupings import Grouping, cut, evenly, identity, lookup
-from lapwing.schema.hierarchies import hierarchy
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
+from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
+from lapwing.maths.noise_tails import sum_tail
+from lapwing.model.queries.intervals import NO_ANSWER, cell_intervals, measured_groupings
+from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity, lookup
+from lapwing.schema.groupings.hierarchies import hierarchy
 
 SIZES = {"a": 5, "b": 6, "c": 4}
 SCHEMA = whole_numbers(**SIZES)

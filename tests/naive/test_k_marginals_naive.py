@@ -7,9 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lapwing.evaluate.nist import compare_k_marginals
-from lapwing.evaluate.variation import choose_tables, compare_tables
-from lapwing.evaluate.workload_error import compare_workloads, workload_error
+from lapwing.judge.tables.variation import choose_tables, compare_tables
+from lapwing.judge.tables.workload import compare_k_marginals, compare_workloads, workload_error
 from lapwing.schema.schemas import Schema
 
 NAMES = "abcd"

@@ -15,12 +15,12 @@ from helpers.bits import SeededBits
 from helpers.boxes import atoms, centre, fitted_boxes, halves, inside, longest_edge, whole_box
 from helpers.cases import spread
 from helpers.pmm_runs import frame_of, run, unit_columns
-from lapwing.budget.budget import Budget
-from lapwing.mechanisms.kd_tree import KDTree
-from lapwing.mechanisms.steps.cell_shapes import epsilon_of
-from lapwing.noise.laplace import discrete_laplace
-from lapwing.sample.marginals import marginal
-from lapwing.schema.groupings import evenly
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise.laplace import discrete_laplace
+from lapwing.mechanisms.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.shared.cell_model import epsilon_of
+from lapwing.model.sampling.marginals import marginal
+from lapwing.schema.groupings.grouping import evenly
 
 ROWS = 80
 

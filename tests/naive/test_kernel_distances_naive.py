@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import linprog
 
 from helpers.cases import spread
-from lapwing.evaluate import kernel_distances as kernels
-from lapwing.evaluate.bounded_lipschitz import bounded_lipschitz
-from lapwing.evaluate.kernel_distances import kernel_density_distance, mmd
+from lapwing.judge.distances import kernels
+from lapwing.judge.distances.bounded_lipschitz import bounded_lipschitz
+from lapwing.judge.distances.kernels import kernel_density_distance, mmd
 
 # Of MMD^2, a sum of some hundred products of numbers below 1.
 ROUNDING = 1e-14

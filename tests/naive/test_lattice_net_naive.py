@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from lapwing.numerics.lattice_net import lattice_points, lattice_ranks, nearest_lattice_points
+from lapwing.maths.lattice_net import lattice_points, lattice_ranks, nearest_lattice_points
 
 
 def ball(t, budget):

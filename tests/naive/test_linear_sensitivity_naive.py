@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from lapwing.budget.budget import Budget
-from lapwing.curator.linear_statistics import exact_statistics, row_values
-from lapwing.mechanisms.steps.stat_expressions import compiled, row_function
-from lapwing.release.linear_statistics import LinearStatistics
-from lapwing.schema.groupings import identity
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.linear_statistics.answer import exact_statistics, row_values
+from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
+from lapwing.model.statistics.expressions import compiled, row_function
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
 
 SCHEMA = Schema.from_dict(

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from helpers.cases import spread
-from lapwing.evaluate import marginal_moments as module
-from lapwing.evaluate.marginal_moments import marginal_errors, marginal_moments
+from lapwing.judge.dependence import marginal_moments as module
+from lapwing.judge.dependence.marginal_moments import marginal_errors, marginal_moments
 
 # Sums of some dozen products of numbers below 1.
 ROUNDING = 1e-14

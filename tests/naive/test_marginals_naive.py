@@ -5,13 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
-import lapwing.sample.marginals as module
+import lapwing.model.sampling.marginals as module
 from helpers.models import naive_marginal, random_grouping, random_model, small_schema
-from lapwing.release.laws import uniform_law
-from lapwing.release.model import Indexed, ReleasedModel, Spans
-from lapwing.sample.marginals import marginal
-from lapwing.schema.domains import Domain
-from lapwing.schema.groupings import cut, evenly
+from lapwing.model.laws import uniform_law
+from lapwing.model.model import Indexed, ReleasedModel, Spans
+from lapwing.model.sampling.marginals import marginal
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.grouping import cut, evenly
 
 SCHEMA = small_schema()
 NAMES = [field.name for field in SCHEMA.columns]

@@ -6,9 +6,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from lapwing.numerics.group_moves import local_search
-from lapwing.numerics.mdav import mdav
-from lapwing.numerics.microaggregation import information_loss
+from lapwing.anonymous.group_moves import local_search
+from lapwing.anonymous.microaggregation import information_loss, mdav
 
 # Points are of order 1 and fewer than 100: float64 sums of squares are right to about 1e-13.
 ROUNDING = 1e-11

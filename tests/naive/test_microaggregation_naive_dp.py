@@ -15,10 +15,10 @@ from helpers.flag_tables import FLAG, REQUIRED
 from helpers.models import dense
 from helpers.pmm_runs import run
 from helpers.vector_twins import Solved, blocks_of, dot, in_box, leading, on_simplex, vectors
-from lapwing.budget.budget import Budget
-from lapwing.mechanisms.microaggregation import Microaggregation
-from lapwing.numerics.simplex import project_to_simplex
-from lapwing.release.cell_sums import MEAN_BITS
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.cell_sums.question import MEAN_BITS
+from lapwing.maths.simplex import project_to_simplex
+from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
 from lapwing.schema.schemas import Schema
 
 KIND = {"name": "kind", "type": "string", "categories": ["a", "b", "c"], "constraints": REQUIRED}

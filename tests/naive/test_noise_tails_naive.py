@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.noise.bits import SystemBits
-from lapwing.noise.gaussian import discrete_gaussian
-from lapwing.noise.laplace import discrete_laplace
-from lapwing.numerics.noise_tails import gaussian_tail, laplace_tail, sum_tail
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.noise.gaussian import discrete_gaussian
+from lapwing.kernel.noise.laplace import discrete_laplace
+from lapwing.maths.noise_tails import gaussian_tail, laplace_tail, sum_tail
 
 FAILURES = (0.5, 0.1, 0.05, 0.01, 1e-6)
 LAWS = {

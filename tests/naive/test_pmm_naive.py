@@ -11,12 +11,12 @@ import pytest
 from helpers.bits import SeededBits, ZeroNoiseBits
 from helpers.cases import spread
 from helpers.pmm_runs import run
-from lapwing.budget.budget import Budget
-from lapwing.mechanisms.pmm import PMM
-from lapwing.sample.marginals import marginal
-from lapwing.schema.groupings import identity
+from lapwing.kernel.budget.budget import Budget
+from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.model.sampling.marginals import marginal
+from lapwing.rows.source import code_table
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 # Nine codes of size in the tree (0..6, special 99, missing), three of kind (its misfit code is outside).
 SCHEMA = Schema.from_dict(

@@ -18,10 +18,10 @@ from helpers.private_draws import (
     sets_up_to,
     walsh,
 )
-from lapwing.curator.private_draw import exact_weights
-from lapwing.numerics.reduced_density import UNIT, is_well_conditioned, sign_matrix
-from lapwing.numerics.walsh import degrees, low_degree_sums, walsh_transform
-from lapwing.table.source import code_table
+from lapwing.kernel.questions.private_draw.answer import exact_weights
+from lapwing.maths.reduced_density import UNIT, is_well_conditioned, sign_matrix
+from lapwing.maths.walsh import degrees, low_degree_sums, walsh_transform
+from lapwing.rows.source import code_table
 
 CASES = [
     (1, 1, 7, "1/10"),

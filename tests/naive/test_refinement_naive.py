@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from helpers.cases import spread
-from lapwing.numerics.refinement import (
+from lapwing.mechanisms.adaptive.ordered_law import (
     ATOM_DEVIATIONS,
     EMPTY_DEVIATIONS,
     NEXT_DEVIATIONS,

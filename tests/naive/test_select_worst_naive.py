@@ -5,12 +5,12 @@ import polars as pl
 import pytest
 
 from helpers.selections import levels_of, question, random_question, rows_of, scores_by_hand, tables_over
-from lapwing.curator.select_worst import exact_cells, misfit_scores
-from lapwing.schema.groupings import cut, identity, lookup
+from lapwing.kernel.questions.select_worst.answer import exact_cells, misfit_scores
+from lapwing.rows import source as sources
+from lapwing.rows.counting import ExactTables
+from lapwing.rows.source import code_table
+from lapwing.schema.groupings.grouping import cut, identity, lookup
 from lapwing.schema.schemas import Schema
-from lapwing.table import source as sources
-from lapwing.table.exact_tables import ExactTables
-from lapwing.table.source import code_table
 from mechanism_checks import MIXED
 
 SCHEMA = Schema.from_dict(MIXED)

@@ -12,17 +12,17 @@ from scipy import stats
 
 from helpers.bits import ZeroNoiseBits
 from helpers.category_runs import failure, open_schema, tails, text_pair
-from lapwing.audit.categories import is_least_threshold
-from lapwing.budget.budget import Budget
-from lapwing.curator.category_selection import answer_category_selection, exact_texts, listable_counts
+from lapwing.audit.checks.categories import is_least_threshold
 from lapwing.errors import ParameterError
-from lapwing.numerics.selection_threshold import check_delta, selection_threshold
-from lapwing.release.category_selection import CategorySelection
-from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.terms import Terms
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.category_selection.answer import answer_category_selection, exact_texts, listable_counts
+from lapwing.kernel.questions.category_selection.question import CategorySelection
+from lapwing.kernel.terms import Terms
+from lapwing.maths.selection_threshold import check_delta, selection_threshold
+from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 ROUNDING = 1e-9  # relative, of sums of a few thousand floats
 

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from helpers.plain_statistics import agrees, plain_function
-from lapwing.mechanisms.steps.stat_expressions import compiled
+from lapwing.model.statistics.expressions import compiled
+from lapwing.rows.out.decode import records
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.records import records
-from lapwing.table.source import code_table
 
 ROWS = 600
 

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from helpers.distance_runs import synthetic_codes
-from lapwing.audit.redistances import remeasured
-from lapwing.budget.budget import Budget
-from lapwing.curator import table_distances as room
-from lapwing.curator.table_distances import exact_distances
-from lapwing.evaluate.noisy_variation import _reach, noisy_variations
-from lapwing.evaluate.public_tables import public_tables
-from lapwing.release.cell_sums import NoisySums
-from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.table_distances import TableDistances
-from lapwing.schema.domains import Domain
-from lapwing.schema.groupings import identity
+from lapwing.audit.checks.recounts import remeasured
+from lapwing.judge.tables.noisy_variation import _reach, noisy_variations
+from lapwing.judge.tables.public_tables import public_tables
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.cell_sums.question import NoisySums
+from lapwing.kernel.questions.table_distances import answer as room
+from lapwing.kernel.questions.table_distances.answer import exact_distances
+from lapwing.kernel.questions.table_distances.question import TableDistances
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
 
 SCHEMA = Schema.from_dict(

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from helpers.small_trees import children_of, noisy_levels, pairs_of, random_splits
-from lapwing.numerics.tree_rounding import consistent_counts
-from lapwing.numerics.tree_simulation import NoiseTree, certificate_quantile, simulated_bound
-from lapwing.numerics.trees import level_shapes, node_variances, pooled_variances, tree_least_squares
+from lapwing.mechanisms.shared.trees.model import consistent_counts
+from lapwing.mechanisms.shared.trees.simulation import NoiseTree, certificate_quantile, simulated_bound
+from lapwing.mechanisms.shared.trees.trees import level_shapes, node_variances, pooled_variances, tree_least_squares
 
 SEEDS = range(10)
 

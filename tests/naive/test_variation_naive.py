@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lapwing.evaluate.variation import choose_tables, compare_tables, table_variations
+from lapwing.judge.tables.variation import choose_tables, compare_tables, table_variations
 from lapwing.schema.schemas import Schema
 
 FIELDS = [

@@ -17,7 +17,7 @@ from helpers.vectors import (
     statistics_of,
     sums_asked,
 )
-from lapwing.release.noise_law import Sensitivity
+from lapwing.kernel.noise_law import Sensitivity
 
 RELATIONS = ("add-remove", "replace-one")
 LINES = [("line",) * count for count in range(1, 7)]

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.budget.conversions import epsilon_for, rho_for
+from lapwing.kernel.budget.conversions import epsilon_for, rho_for
 
 dp_accounting = pytest.importorskip("dp_accounting", reason="needs requirements/oracle-dp-accounting.txt")
 rdp = pytest.importorskip("dp_accounting.rdp")

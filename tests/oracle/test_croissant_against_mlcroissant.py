@@ -16,14 +16,14 @@ mlc = pytest.importorskip("mlcroissant", reason="needs requirements/oracle-mlcro
 np = pytest.importorskip("numpy")
 pd = pytest.importorskip("pandas")
 
-from lapwing.api.croissant import croissant_text  # noqa: E402
-from lapwing.api.croissant_files import Beside  # noqa: E402
-from lapwing.budget.budget import Budget  # noqa: E402
-from lapwing.release.certificate import Certificate, CostLine  # noqa: E402
-from lapwing.release.questions import MarginalCounts, NoisyCounts  # noqa: E402
-from lapwing.release.terms import Terms  # noqa: E402
+from lapwing.kernel.budget.budget import Budget  # noqa: E402
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts  # noqa: E402
+from lapwing.kernel.terms import Terms  # noqa: E402
+from lapwing.model.certificate.certificate import Certificate, CostLine  # noqa: E402
+from lapwing.release.croissant import croissant_text  # noqa: E402
+from lapwing.release.croissant_files import Beside  # noqa: E402
 from lapwing.schema.foreign.reading import read_foreign  # noqa: E402
-from lapwing.schema.groupings import identity  # noqa: E402
+from lapwing.schema.groupings.grouping import identity  # noqa: E402
 from lapwing.schema.schemas import Schema  # noqa: E402
 
 FIXTURE = Path(__file__).resolve().parents[1] / "data" / "foreign" / "croissant" / "people.json"

@@ -19,10 +19,10 @@ evaluators = pytest.importorskip("anonymeter.evaluators", reason="needs requirem
 import pandas as pd  # noqa: E402
 import polars as pl  # noqa: E402
 
-from lapwing.evaluate import singling_out  # noqa: E402
-from lapwing.evaluate.inference_risk import guess_secret  # noqa: E402
-from lapwing.evaluate.proportions import excess, wilson  # noqa: E402
-from lapwing.evaluate.singling_out import (  # noqa: E402
+from lapwing.judge.disclosure import singling_out  # noqa: E402
+from lapwing.judge.disclosure.inference import guess_secret  # noqa: E402
+from lapwing.judge.disclosure.proportions import excess, wilson  # noqa: E402
+from lapwing.judge.disclosure.singling_out import (  # noqa: E402
     count_matches,
     joint_conditions,
     random_conditions,

@@ -15,9 +15,9 @@ import pytest
 from scipy import stats
 
 from helpers.noise_laws import FALSE_ALARM, alarm, gaussian_law, laplace_law
-from lapwing.noise.bits import SystemBits
-from lapwing.noise.gaussian import discrete_gaussian
-from lapwing.noise.laplace import discrete_laplace
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.noise.gaussian import discrete_gaussian
+from lapwing.kernel.noise.laplace import discrete_laplace
 
 dp = pytest.importorskip("opendp.prelude", reason="needs opendp in an environment of its own")
 

@@ -16,17 +16,17 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from helpers.recorded_play import DivergenceError, played
-from lapwing.budget.budget import read_request
-from lapwing.mechanisms import adaptive
-from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.independent import Independent
-from lapwing.mechanisms.kd_tree import KDTree
-from lapwing.mechanisms.microaggregation import Microaggregation
-from lapwing.mechanisms.pmm import PMM
-from lapwing.release import noise_law
-from lapwing.release.terms import Terms
+from lapwing.kernel import noise_law
+from lapwing.kernel.budget.budget import read_request
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.adaptive import mechanism as adaptive
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.mechanisms.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
+from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
 
@@ -112,7 +112,7 @@ def test_what_was_recorded_keeps_the_claim_and_is_played_to_the_same_release(mec
 def test_noise_for_half_of_the_distance_is_above_the_claim(monkeypatch):
     honest = noise_law.calibrated
     monkeypatch.setattr(noise_law, "calibrated", lambda bound, cost: halved(honest(bound, cost)))
-    monkeypatch.setattr("lapwing.release.questions.calibrated", noise_law.calibrated)
+    monkeypatch.setattr("lapwing.kernel.questions.questions.calibrated", noise_law.calibrated)
 
     line = audited(Independent.small(), "add-remove", {"epsilon": 1}, 1, monkeypatch)
 

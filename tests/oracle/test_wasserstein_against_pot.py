@@ -11,8 +11,14 @@ The properties in /tmp/pot.xml are the figures.
 import numpy as np
 import pytest
 
-from lapwing.evaluate.wasserstein import random_directions, wasserstein_assignment, wasserstein_sliced
-from lapwing.evaluate.wasserstein_line import Pieces, wasserstein_line, wasserstein_pieces
+from lapwing.judge.distances.wasserstein import (
+    Pieces,
+    random_directions,
+    wasserstein_assignment,
+    wasserstein_line,
+    wasserstein_pieces,
+    wasserstein_sliced,
+)
 
 ot = pytest.importorskip("ot", reason="needs requirements/oracle-pot.txt")
 

@@ -9,19 +9,18 @@ import numpy as np
 import pytest
 
 from helpers.cases import spread
-from lapwing.errors import ParameterError
-from lapwing.numerics.anonymous_bounds import anonymous_covariance_loss, theorem_1_2, theorem_4_1
-from lapwing.numerics.covariance_bounds import net_loss, spectral_tail, tensorisation_bound
-from lapwing.numerics.covariance_loss import (
+from lapwing.anonymous.bounds import anonymous_covariance_loss, theorem_1_2, theorem_4_1
+from lapwing.anonymous.covariance_loss import (
     block_means,
     covariance_loss,
     least_covariance_loss,
     moment_loss,
     separated_rows,
 )
-from lapwing.numerics.lattice_net import nearest_lattice_points, net_size_bound
-from lapwing.numerics.net_choice import NetChoice, anonymous_net
-from lapwing.numerics.theorem_partition import theorem_partition
+from lapwing.anonymous.partition import theorem_partition
+from lapwing.errors import ParameterError
+from lapwing.maths.covariance_bounds import net_loss, spectral_tail, tensorisation_bound
+from lapwing.maths.lattice_net import NetChoice, anonymous_net, nearest_lattice_points, net_size_bound
 
 UNIT = 2**40
 

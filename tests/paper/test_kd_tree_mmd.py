@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from helpers.pmm_runs import frame_of, run, unit_columns
-from lapwing.budget.budget import Budget
-from lapwing.evaluate.kernel_distances import mean_features, mmd_from_features, random_frequencies
-from lapwing.mechanisms.grid import Grid
-from lapwing.mechanisms.kd_tree import KDTree
+from lapwing.judge.distances.kernels import mean_features, mmd_from_features, random_frequencies
+from lapwing.kernel.budget.budget import Budget
+from lapwing.mechanisms.grid.mechanism import Grid
+from lapwing.mechanisms.kd_tree.mechanism import KDTree
 
 ROWS, SIDE = 20_000, 2000.0
 GAMMA = SIDE**2 / (100**2 * 2)

@@ -9,7 +9,9 @@ import pytest
 from scipy.stats import binom
 
 from lapwing.errors import ParameterError
-from lapwing.numerics.linear_bounds import (
+from lapwing.maths.noise_tails import laplace_tail
+from lapwing.mechanisms.linear_statistics.bounds import (
+    Family,
     draws_needed,
     points_needed,
     smallest_delta,
@@ -17,8 +19,6 @@ from lapwing.numerics.linear_bounds import (
     theorem_2_2,
     theorem_2_3,
 )
-from lapwing.numerics.linear_families import Family
-from lapwing.numerics.noise_tails import laplace_tail
 
 PAIRS = Family(statistics=481, values="zero-one", tables=120)
 

@@ -9,15 +9,15 @@ from scipy.stats import wasserstein_distance
 
 from helpers.bits import SeededBits
 from helpers.kept import Kept
-from lapwing.budget.budget import Budget
-from lapwing.curator.room import Room
-from lapwing.mechanisms.pmm import PMM
-from lapwing.release.terms import Terms
-from lapwing.release.tree_counts import NoisyTree
-from lapwing.sample.marginals import marginal
-from lapwing.schema.groupings import shifted
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.tree_counts.question import NoisyTree
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.model.sampling.marginals import marginal
+from lapwing.rows.source import code_table
+from lapwing.schema.groupings.grouping import shifted
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 SIDE = {"type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}}
 # Below 10,000 rows the flow along trees of two and three columns is still near its largest possible value.

@@ -9,8 +9,9 @@ import math
 import numpy as np
 import pytest
 
+from lapwing.anonymous.covariance_loss import block_means, moment_distance, moment_loss
 from lapwing.errors import ParameterError
-from lapwing.numerics.covariance_bounds import (
+from lapwing.maths.covariance_bounds import (
     centred_marginal_error,
     distinct_indices,
     marginal_error,
@@ -18,10 +19,14 @@ from lapwing.numerics.covariance_bounds import (
     tensorisation_bound,
     with_drawn_rows,
 )
-from lapwing.numerics.covariance_loss import block_means, moment_distance, moment_loss
-from lapwing.numerics.lattice_net import lattice_points, lattice_ranks, nearest_lattice_points
-from lapwing.numerics.net_choice import NetChoice, private_net
-from lapwing.numerics.private_bounds import ReleaseNoise, noise_of_sums, paper_noise, theorem_5_5, theorem_5_9
+from lapwing.maths.lattice_net import NetChoice, lattice_points, lattice_ranks, nearest_lattice_points, private_net
+from lapwing.mechanisms.microaggregation.bounds import (
+    ReleaseNoise,
+    noise_of_sums,
+    paper_noise,
+    theorem_5_5,
+    theorem_5_9,
+)
 
 UNIT = 2**40
 RUNS = 60

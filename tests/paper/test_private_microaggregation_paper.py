@@ -11,17 +11,17 @@ import lapwing as lw
 from helpers.bits import SeededBits
 from helpers.flag_tables import flags, frame_of_flags, latent_rows, mixture
 from helpers.pmm_runs import run
-from lapwing.budget.budget import Budget
-from lapwing.evaluate.marginal_moments import marginal_errors
-from lapwing.mechanisms.microaggregation import Microaggregation
-from lapwing.numerics.covariance_bounds import (
+from lapwing.judge.dependence.marginal_moments import marginal_errors
+from lapwing.kernel.budget.budget import Budget
+from lapwing.maths.covariance_bounds import (
     centred_marginal_error,
     marginal_error,
     tensorisation_bound,
     trivial_moment_loss,
 )
-from lapwing.numerics.net_choice import private_net
-from lapwing.numerics.private_bounds import noise_of_sums, paper_noise, theorem_5_5, theorem_5_9
+from lapwing.maths.lattice_net import private_net
+from lapwing.mechanisms.microaggregation.bounds import noise_of_sums, paper_noise, theorem_5_5, theorem_5_9
+from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
 
 PAPER = Microaggregation(constants="paper")
 BARE = Microaggregation(directions=2, bins=3, calibrate=False, fit_moments=False)

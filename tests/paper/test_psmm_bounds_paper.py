@@ -10,15 +10,14 @@ import pytest
 from helpers.bits import SeededBits
 from helpers.dense_program import TABLES, cells_of_table, distances, program
 from helpers.pmm_runs import frame_of, run, unit_columns
-from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
-from lapwing.mechanisms.psmm import PSMM
-from lapwing.mechanisms.steps.box_cells import box_cells
-from lapwing.mechanisms.steps.measure_accuracy import expected_complexity, simulated_norms, theorem_3_6
-from lapwing.mechanisms.steps.measure_fit import fitted_measure
-from lapwing.numerics.noise_transport import noise_transport
-from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.terms import Terms
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.psmm.accuracy import expected_complexity, noise_transport, simulated_norms, theorem_3_6
+from lapwing.mechanisms.psmm.box_cells import box_cells
+from lapwing.mechanisms.psmm.fit import fitted_measure
+from lapwing.mechanisms.psmm.mechanism import PSMM
 from lapwing.schema.schemas import Schema
 
 UNIT_NOISE = NoiseLaw("laplace", Fraction(1))

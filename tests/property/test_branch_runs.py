@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.numerics.resolutions import branch_runs
+from lapwing.mechanisms.adaptive.cells import branch_runs
 
 
 @st.composite

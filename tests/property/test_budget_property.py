@@ -5,9 +5,8 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lapwing.budget.budget import Budget, requested_budget
-from lapwing.budget.conversions import epsilon_for, rho_for
-from lapwing.budget.exact import as_text, exact_number
+from lapwing.kernel.budget.budget import Budget, as_text, exact_number, requested_budget
+from lapwing.kernel.budget.conversions import epsilon_for, rho_for
 
 amounts = st.fractions(min_value=Fraction(1, 10**6), max_value=1000, max_denominator=10**9)
 deltas = st.integers(1, 290).map(lambda power: Fraction(1, 10**power)) | st.fractions(

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from helpers.bits import SeededBits
 from helpers.cells import coded, counts_asked, random_tree, splits_asked, whole_numbers, wrong_with
-from lapwing.audit.cells import cell_loss, loss_flags, recounted_cells
-from lapwing.release.questions import answer_from_dict
-from lapwing.release.terms import Terms
+from lapwing.audit.checks.cells import cell_loss, loss_flags, recounted_cells
+from lapwing.kernel.questions.questions import answer_from_dict
+from lapwing.kernel.terms import Terms
 
 SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=3)
 EPSILONS = st.fractions(Fraction(1, 10), Fraction(20), max_denominator=20)

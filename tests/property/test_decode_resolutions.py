@@ -7,13 +7,13 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lapwing.schema.category_trees import Prefixes
+from lapwing.rows.codec.cells import Numbers, texts
+from lapwing.rows.codec.codec import encode
+from lapwing.rows.engines.frames import series_cells
+from lapwing.rows.out.decode import decode
 from lapwing.schema.fields import Field
+from lapwing.schema.groupings.category_trees import Prefixes
 from lapwing.schema.schemas import Schema
-from lapwing.table.cells import Numbers, texts
-from lapwing.table.codec import encode
-from lapwing.table.decode import decode
-from lapwing.table.frames import series_cells
 
 DAYS = st.dates(dt.date(1, 1, 1), dt.date(9999, 12, 31))
 MOMENTS = st.datetimes()

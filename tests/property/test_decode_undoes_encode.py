@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 
 from conftest import EXAMPLES, SHARED_DATA
+from lapwing.rows.codec.codec import encode
+from lapwing.rows.engines.frames import series_cells
+from lapwing.rows.out.decode import decode
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.codec import encode
-from lapwing.table.decode import decode
-from lapwing.table.frames import series_cells
-from lapwing.table.source import code_table
 
 FOLDERS = sorted(path.parent for path in SHARED_DATA.glob("*/schema.json")) if SHARED_DATA.is_dir() else []
 TABLES = {folder.name: (folder / "schema.json", folder / "data.parquet") for folder in FOLDERS} or {

@@ -7,9 +7,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array
 
-from lapwing.numerics import minimax_density as module
-from lapwing.numerics.max_entropy import max_entropy_density
-from lapwing.numerics.minimax_density import effective_points, least_error, minimax_density, renyi_condition_number
+from lapwing.mechanisms.linear_statistics import densities as module
+from lapwing.mechanisms.linear_statistics.densities import (
+    effective_points,
+    least_error,
+    minimax_density,
+    renyi_condition_number,
+)
+from lapwing.mechanisms.linear_statistics.max_entropy import max_entropy_density
 
 # Values of statistics are multiples of 2^-16 in [-1, 1]; targets are integers over a number of rows.
 VALUES = st.sampled_from([0.0, 0.0, 1.0, 1.0, -1.0, 0.5, 2.0**-16])

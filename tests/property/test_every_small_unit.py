@@ -6,19 +6,19 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lapwing.audit.question_tables import grouping_of, people_schema
-from lapwing.budget.budget import Budget
-from lapwing.curator.cell_sums import exact_sums
-from lapwing.curator.linear_statistics import exact_statistics
-from lapwing.curator.second_moment import exact_products
-from lapwing.curator.table_distances import exact_distances
-from lapwing.release.cell_sums import CellSums
-from lapwing.release.coordinates import Coordinates
-from lapwing.release.linear_statistics import LinearStatistics
-from lapwing.release.second_moment import SecondMoment
-from lapwing.release.statistics import ONE, RowStatistic
-from lapwing.release.table_distances import TableDistances
-from lapwing.table.source import code_table
+from lapwing.audit.questions.tables import grouping_of, people_schema
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.cell_sums.answer import exact_sums
+from lapwing.kernel.questions.cell_sums.question import CellSums
+from lapwing.kernel.questions.linear_statistics.answer import exact_statistics
+from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
+from lapwing.kernel.questions.linear_statistics.statistics import ONE, RowStatistic
+from lapwing.kernel.questions.second_moment.answer import exact_products
+from lapwing.kernel.questions.second_moment.question import SecondMoment
+from lapwing.kernel.questions.shared.coordinates import Coordinates
+from lapwing.kernel.questions.table_distances.answer import exact_distances
+from lapwing.kernel.questions.table_distances.question import TableDistances
+from lapwing.rows.source import code_table
 
 COST = Budget.pure(1)
 COLUMNS = ("x", "a", "b")

@@ -15,12 +15,12 @@ import pytest
 
 from helpers.foreign_files import FOREIGN
 from helpers.hostile import changed, damaged, outcome, watched
-from lapwing.api.public_tables import read_public_tables, with_public_tables
-from lapwing.cli.conditions import read_condition_rows, read_conditions
+from lapwing.cli.commands.conditions import read_condition_rows, read_conditions
+from lapwing.rows.out.decode import decoded_column
+from lapwing.runs.public_tables import read_public_tables, with_public_tables
 from lapwing.schema.foreign.reading import read_foreign
 from lapwing.schema.linked import LinkedSchema
 from lapwing.schema.schemas import Schema
-from lapwing.table.decode import decoded_column
 
 NEEDED = {"constraints": {"required": True}}
 FULL: dict[str, Any] = {

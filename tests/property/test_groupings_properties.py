@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lapwing.schema.domains import Domain
-from lapwing.schema.grouping_work import apply_by_cuts
-from lapwing.schema.groupings import Grouping, cut, evenly, lookup, shifted
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.grouping import Grouping, cut, evenly, lookup, shifted
+from lapwing.schema.groupings.work import apply_by_cuts
 
 CODES = st.integers(1, 2**53)
 

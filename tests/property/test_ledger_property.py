@@ -10,9 +10,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lapwing.budget.budget import Budget
-from lapwing.budget.ledger import Ledger
 from lapwing.errors import BudgetError
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.budget.ledger import Ledger
 
 TERMS = {"relation": "replace-one", "privacy_unit": "person_id:3"}
 STEP = {"pure": 10**9, "zcdp": 10**12}

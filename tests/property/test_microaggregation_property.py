@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lapwing.numerics.mdav import mdav
-from lapwing.numerics.microaggregation import improved, information_loss, practical_partition
+from lapwing.anonymous.microaggregation import improved, information_loss, mdav, practical_partition
 
 # Relative to the sum of squares: what adding squares in another order may change.
 ROUNDING = 1e-9

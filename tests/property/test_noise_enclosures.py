@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.bits import SeededBits
-from lapwing.noise.bernoulli import (
+from lapwing.kernel.noise.bernoulli import (
     EXPONENT_BITS,
     EXPONENT_CLIP,
     accept_exp,
@@ -19,11 +19,11 @@ from lapwing.noise.bernoulli import (
     decide,
     multiple_exponents,
 )
-from lapwing.noise.enclosures import Complement, Exponential, LaplaceTail, exp_minus, power
-from lapwing.noise.gaussian import make_proposal, proposal_exponents
-from lapwing.noise.geometric import Digit, geometric, geometric_chunk
-from lapwing.noise.inverse_cdf import GUIDED_SIZE, draw, make_table, thresholds
-from lapwing.noise.laplace import Sign
+from lapwing.kernel.noise.enclosures import Complement, Exponential, LaplaceTail, exp_minus, power
+from lapwing.kernel.noise.gaussian import make_proposal, proposal_exponents
+from lapwing.kernel.noise.geometric import Digit, geometric, geometric_chunk
+from lapwing.kernel.noise.inverse_cdf import GUIDED_SIZE, draw, make_table, thresholds
+from lapwing.kernel.noise.laplace import Sign
 
 CONTEXT = decimal.Context(prec=200, Emax=10**12, Emin=-(10**12))
 LIMIT = 1 << 62

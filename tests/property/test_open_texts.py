@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import lapwing.table.source
+import lapwing.rows.source
 from helpers.containers import CONTAINERS
 from helpers.naive_codes import naive_code, naive_text
 from helpers.naive_truncation import kept_of_unit
 from lapwing.errors import DataError
+from lapwing.rows.codec.cells import Numbers, Texts, Times
+from lapwing.rows.codec.codec import encode
+from lapwing.rows.codec.open_cells import open_texts
+from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import PrivacyUnit, Schema
-from lapwing.table.cells import Numbers, Texts, Times
-from lapwing.table.codec import encode
-from lapwing.table.open_cells import open_texts
-from lapwing.table.source import code_table
 
 TOWN = Field(name="town", type="string", open=True, missing_values=("", "?"))
 PAY = Field(name="pay", type="integer", open=True)
@@ -57,7 +57,7 @@ def texts_of(source):
 @pytest.fixture(params=["cached", "streamed"])
 def memory(request, monkeypatch):
     if request.param == "streamed":
-        monkeypatch.setattr(lapwing.table.source, "CACHE_BYTES", 0)
+        monkeypatch.setattr(lapwing.rows.source, "CACHE_BYTES", 0)
     return request.param
 
 
@@ -95,7 +95,7 @@ def test_the_code_of_a_text_is_the_same_in_every_version():
 @pytest.mark.parametrize("max_rows", [None, 1, 2])
 @pytest.mark.parametrize("rows", [0, 1, 70])
 def test_texts_belong_to_the_rows_of_the_codes(rows, max_rows, monkeypatch):
-    monkeypatch.setattr(lapwing.table.source, "MAX_CHUNK_ROWS", 11)
+    monkeypatch.setattr(lapwing.rows.source, "MAX_CHUNK_ROWS", 11)
 
     source = code_table(table(rows, 3), with_units(max_rows))
 
@@ -112,7 +112,7 @@ def test_the_texts_that_are_kept_depend_on_neither_order_nor_chunks(max_rows, mo
     expected = texts_of(code_table(frame, with_units(max_rows)))
 
     for chunk, order in ((1, 0), (7, 1), (7, 2), (1000, 3)):
-        monkeypatch.setattr(lapwing.table.source, "MAX_CHUNK_ROWS", chunk)
+        monkeypatch.setattr(lapwing.rows.source, "MAX_CHUNK_ROWS", chunk)
         shuffled = frame.sample(fraction=1, shuffle=True, seed=order)
 
         assert texts_of(code_table(shuffled, with_units(max_rows))) == expected
@@ -201,7 +201,7 @@ def changed(rows, change, number):
 
 def test_texts_are_not_held_in_memory(monkeypatch):
     """Neither when cached: the codes are, the texts come from the table, one chunk at a time."""
-    monkeypatch.setattr(lapwing.table.source, "MAX_CHUNK_ROWS", 10)
+    monkeypatch.setattr(lapwing.rows.source, "MAX_CHUNK_ROWS", 10)
     frame = table(95, 4)
 
     source = code_table(frame, with_units(2))

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lapwing.numerics.next_cells import wanted_parts
-from lapwing.numerics.refinement import (
+from lapwing.mechanisms.adaptive.cells import wanted_parts
+from lapwing.mechanisms.adaptive.ordered_law import (
     Counted,
     branch_masses,
     cell_deviation,

@@ -11,9 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lapwing.errors import SchemaError
-from lapwing.schema.rule_codes import CombinationRule, DependencyRule, ExactSum, OrderPair, coded_rules, components
-from lapwing.schema.rule_narrowing import narrowed
-from lapwing.schema.rule_search import completed
+from lapwing.schema.rules.codes import CombinationRule, DependencyRule, ExactSum, OrderPair, coded_rules, components
+from lapwing.schema.rules.narrowing import narrowed
+from lapwing.schema.rules.search import completed
 from lapwing.schema.schemas import Schema
 
 # Tiny domains of every sort: with and without missing, special values, steps, lists in and out of order.

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from lapwing.release.model import ReleasedModel, Spans
-from lapwing.sample.ragged import distinct_pairs, ranks
-from lapwing.sample.rows import row_ends, sample_codes
+from lapwing.model.model import ReleasedModel, Spans
+from lapwing.model.rows import row_ends, sample_codes
+from lapwing.model.sampling.draws import distinct_pairs, ranks
 from lapwing.schema.schemas import Schema
 
 WEIGHTS = arrays(

@@ -8,15 +8,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-import lapwing.table.source
-import lapwing.table.truncation
+import lapwing.rows.source
+import lapwing.rows.units
 from helpers.containers import CONTAINERS
 from helpers.naive_truncation import kept_of_unit
 from lapwing.errors import DataError
-from lapwing.schema.groupings import Grouping, evenly, identity, shifted
+from lapwing.rows.source import code_table
+from lapwing.rows.units import OrderDigest, row_hashes
+from lapwing.schema.groupings.grouping import Grouping, evenly, identity, shifted
 from lapwing.schema.schemas import PrivacyUnit, Schema
-from lapwing.table.source import code_table
-from lapwing.table.truncation import OrderDigest, row_hashes
 
 SCHEMA = Schema.from_dict(
     {
@@ -68,7 +68,7 @@ def rows_of(source):
 @pytest.fixture(params=["cached", "streamed"])
 def memory(request, monkeypatch):
     if request.param == "streamed":
-        monkeypatch.setattr(lapwing.table.source, "CACHE_BYTES", 0)
+        monkeypatch.setattr(lapwing.rows.source, "CACHE_BYTES", 0)
     return request.param
 
 
@@ -80,8 +80,8 @@ def test_counts_depend_on_neither_order_nor_chunks_nor_memory(seed, max_rows, mo
     expected = counts(code_table(rows, schema))
 
     for chunk, cache, order in itertools.product((1, 7, 1000), (0, 2**20), range(3)):
-        monkeypatch.setattr(lapwing.table.source, "MAX_CHUNK_ROWS", chunk)
-        monkeypatch.setattr(lapwing.table.source, "CACHE_BYTES", cache)
+        monkeypatch.setattr(lapwing.rows.source, "MAX_CHUNK_ROWS", chunk)
+        monkeypatch.setattr(lapwing.rows.source, "CACHE_BYTES", cache)
         shuffled = rows.sample(fraction=1, shuffle=True, seed=order)
         assert counts(code_table(shuffled, schema)) == expected
 
@@ -103,8 +103,8 @@ def test_counts_are_the_obvious_counts(seed):
 
 def hash_by(monkeypatch, hashes):
     """Let rows be hashed in another way, where they are chosen and where they are checked."""
-    monkeypatch.setattr(lapwing.table.source, "row_hashes", hashes)
-    monkeypatch.setattr(lapwing.table.truncation, "row_hashes", hashes)
+    monkeypatch.setattr(lapwing.rows.source, "row_hashes", hashes)
+    monkeypatch.setattr(lapwing.rows.units, "row_hashes", hashes)
 
 
 def obvious_truncation(schema, frame, max_rows, bits):
@@ -126,7 +126,7 @@ def test_each_unit_keeps_the_rows_of_smallest_hash_of_its_name_their_codes_and_t
 ):
     if bits < 64:
         hash_by(monkeypatch, lambda *a: row_hashes(*a) % np.uint64(2**bits))
-    monkeypatch.setattr(lapwing.table.source, "MAX_CHUNK_ROWS", 11)
+    monkeypatch.setattr(lapwing.rows.source, "MAX_CHUNK_ROWS", 11)
     frame = table(80, 5)
     if named == "by texts":
         frame = frame.with_columns("p" + pl.col("person").cast(pl.String))
@@ -141,7 +141,7 @@ def test_each_unit_keeps_the_rows_of_smallest_hash_of_its_name_their_codes_and_t
 def test_a_hash_that_collides_would_be_order_dependent_without_the_codes(monkeypatch):
     """The rule for equal hashes bites: with it switched off, the order of rows decides."""
     hash_by(monkeypatch, lambda *a: row_hashes(*a) % np.uint64(1))
-    monkeypatch.setattr(lapwing.table.truncation, "_order_ties", lambda *_: None)
+    monkeypatch.setattr(lapwing.rows.units, "_order_ties", lambda *_: None)
     frame = table(80, 5)
 
     kept = [sorted(rows_of(code_table(rows, with_units(1)))) for rows in (frame, frame.reverse())]
@@ -212,7 +212,7 @@ def test_each_grouping_is_applied_once_per_block(monkeypatch):
 
 
 def test_a_query_whose_rows_change_is_refused_where_units_were_cut(monkeypatch):
-    monkeypatch.setattr(lapwing.table.source, "CACHE_BYTES", 0)
+    monkeypatch.setattr(lapwing.rows.source, "CACHE_BYTES", 0)
     seeds = itertools.count()
     frame = table(60, 2)
     query = frame.lazy().map_batches(lambda rows: rows.sample(fraction=1, shuffle=True, seed=next(seeds)))
@@ -248,7 +248,7 @@ def test_the_digest_knows_order_and_not_chunks():
 
 def test_codes_are_cached_only_while_they_fit(monkeypatch):
     frame = table(100, 3)
-    monkeypatch.setattr(lapwing.table.source, "CACHE_BYTES", 100 * (8 + 2 + 1))
+    monkeypatch.setattr(lapwing.rows.source, "CACHE_BYTES", 100 * (8 + 2 + 1))
 
     fits = code_table(frame, SCHEMA)
     too_large = code_table(frame.vstack(frame[:1]), SCHEMA)

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lapwing.numerics.tree_budget import bound_factor, optimal_shares, paper_shares
+from lapwing.mechanisms.shared.trees.budget import bound_factor, optimal_shares, paper_shares
 
 many_deltas = st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=30)
 notions = st.sampled_from(["pure", "zcdp"])

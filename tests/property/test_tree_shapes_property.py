@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lapwing.mechanisms.steps.tree_shapes import tree_shape
-from lapwing.schema.domains import Domain
-from lapwing.schema.hierarchies import cut_places, diameters, hierarchy
+from lapwing.mechanisms.shared.trees.shapes import tree_shape
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.hierarchies import cut_places, diameters, hierarchy
 
 
 @st.composite

@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from helpers.small_trees import cube_splits, is_consistent, noisy_levels, pairs_of, random_splits, summed_upwards
-from lapwing.numerics.tree_rounding import consistent_counts, fair_rounding
-from lapwing.numerics.trees import Split, level_shapes, tree_least_squares
+from lapwing.mechanisms.shared.trees.model import consistent_counts, fair_rounding
+from lapwing.mechanisms.shared.trees.trees import Split, level_shapes, tree_least_squares
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from helpers.naive_codes import naive_code
 from lapwing.internal.misfits import check_table
-from lapwing.schema.category_trees import Prefixes
+from lapwing.rows.codec.cells import texts
+from lapwing.rows.codec.codec import encode
+from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
+from lapwing.schema.groupings.category_trees import Prefixes
 from lapwing.schema.schemas import Schema
-from lapwing.table.cells import texts
-from lapwing.table.codec import encode
-from lapwing.table.source import code_table
 
 HOSTILE = st.sampled_from(
     ["\x00", "\x00bytes 00", "\x00unreadable", "e\u0301", "\u0301", "\ufeff1", "nan", "True", " 250", "250.0", "1e+22"]

@@ -5,8 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lapwing.evaluate.wasserstein import random_directions, wasserstein_assignment, wasserstein_sliced
-from lapwing.evaluate.wasserstein_line import Pieces, wasserstein_line, wasserstein_pieces
+from lapwing.judge.distances.wasserstein import (
+    Pieces,
+    random_directions,
+    wasserstein_assignment,
+    wasserstein_line,
+    wasserstein_pieces,
+    wasserstein_sliced,
+)
 
 seeds = st.integers(0, 2**32 - 1)
 numbers = st.floats(-1e6, 1e6)

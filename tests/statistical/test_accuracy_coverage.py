@@ -9,19 +9,19 @@ import pytest
 from scipy.stats import binom
 
 from helpers.pmm_runs import run
-from lapwing.api.accuracy_queries import count_accuracy, table_accuracy
-from lapwing.api.accuracy_tables import counts_of, marginal_accuracy, measured_tables
-from lapwing.budget.budget import Budget
-from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.grid import Grid
-from lapwing.mechanisms.independent import Independent
-from lapwing.mechanisms.kd_tree import KDTree
-from lapwing.mechanisms.pmm import PMM
-from lapwing.release.model import ReleasedModel, Spans
-from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.questions import NoisyCounts
-from lapwing.release.sparse_counts import NoisyCells
-from lapwing.release.tree_counts import NoisyTree
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
+from lapwing.kernel.questions.sparse_counts.question import NoisyCells
+from lapwing.kernel.questions.tree_counts.question import NoisyTree
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.mechanisms.grid.mechanism import Grid
+from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.mechanisms.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.model.model import ReleasedModel, Spans
+from lapwing.release.accuracy.queries import count_accuracy, table_accuracy
+from lapwing.release.accuracy.tables import counts_of, marginal_accuracy, measured_tables
 from lapwing.schema.schemas import Schema
 
 FALSE_ALARMS = 1e-9
@@ -141,8 +141,8 @@ def test_bounds_of_tables_and_counts_that_are_asked_for_miss_no_more_often_than_
 
 def model_counts(model, schema):
     """Return the model's table of a and c, value by value, without misfits."""
-    from lapwing.sample.marginals import marginal
-    from lapwing.schema.groupings import identity
+    from lapwing.model.sampling.marginals import marginal
+    from lapwing.schema.groupings.grouping import identity
 
     groupings = [identity(schema.field(name).domain) for name in ("a", "c")]
     return marginal(model, ["a", "c"], groupings)[:-1, :-1].ravel()

@@ -13,14 +13,14 @@ import pytest
 
 from helpers.bits import SeededBits
 from helpers.pmm_runs import run
-from lapwing.budget.budget import Budget
-from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.steps.adaptive.costs import table_law
-from lapwing.release.terms import Terms
-from lapwing.sample.rows import row_chunks
-from lapwing.schema.groupings import evenly
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.adaptive.costs import table_law
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.model.rows import row_chunks
+from lapwing.rows.source import code_table
+from lapwing.schema.groupings.grouping import evenly
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 QUICK = Adaptive(particles=4000)
 

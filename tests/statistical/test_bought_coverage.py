@@ -10,20 +10,20 @@ from scipy.stats import binom
 
 import lapwing as lw
 from helpers.source_tree import PACKAGE
-from lapwing.api import bought_running
-from lapwing.api.bought_running import CONFIDENCE, run_evaluation
-from lapwing.api.bought_settings import BoughtSettings
-from lapwing.api.generators import generator
 from lapwing.audit.replay import UNRECORDED
-from lapwing.budget.budget import read_request
-from lapwing.curator.opening import public_terms
-from lapwing.evaluate.public_tables import public_tables
-from lapwing.evaluate.variation import compare_tables, table_variations
-from lapwing.noise.bits import SystemBits
-from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.transcript import NoTranscript
+from lapwing.judge.tables.public_tables import public_tables
+from lapwing.judge.tables.variation import compare_tables, table_variations
+from lapwing.kernel.budget.budget import read_request
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.room.opening import public_terms
+from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.rows.source import code_table
+from lapwing.runs.bought import running as bought_running
+from lapwing.runs.bought.running import CONFIDENCE, run_evaluation
+from lapwing.runs.bought.settings import BoughtSettings
+from lapwing.runs.generators import generator
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 FALSE_ALARMS = 1e-9
 ROWS = 300

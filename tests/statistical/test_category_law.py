@@ -7,11 +7,11 @@ import pytest
 from scipy.stats import binom
 
 from helpers.category_runs import TextSource, failure, open_schema, tails
-from lapwing.budget.budget import Budget
-from lapwing.curator.category_selection import answer_category_selection
-from lapwing.noise.bits import SystemBits
-from lapwing.release.category_selection import CategorySelection
-from lapwing.release.terms import Terms
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.questions.category_selection.answer import answer_category_selection
+from lapwing.kernel.questions.category_selection.question import CategorySelection
+from lapwing.kernel.terms import Terms
 
 MANY = 400_000
 FALSE_ALARM = 1e-9

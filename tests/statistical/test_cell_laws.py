@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import lapwing.curator.sparse_counts as counting
-import lapwing.curator.split_decisions as splitting
+import lapwing.kernel.questions.sparse_counts.answer as counting
+import lapwing.kernel.questions.split_decisions.answer as splitting
 from helpers.bits import SeededBits
 from helpers.cells import (
     ADD_REMOVE,
@@ -27,12 +27,12 @@ from helpers.cells import (
     whole_numbers,
 )
 from helpers.noise_laws import FALSE_ALARM, chi_square
-from lapwing.curator.cell_rows import CellRows
-from lapwing.curator.sparse_counts import _counted
-from lapwing.curator.split_decisions import _decided
-from lapwing.noise.bits import SystemBits
-from lapwing.noise.enclosures import LaplaceTail
-from lapwing.noise.laplace import discrete_laplace
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.noise.enclosures import LaplaceTail
+from lapwing.kernel.noise.laplace import discrete_laplace
+from lapwing.kernel.questions.shared.cell_rows import CellRows
+from lapwing.kernel.questions.sparse_counts.answer import _counted
+from lapwing.kernel.questions.split_decisions.answer import _decided
 
 SYSTEM = SystemBits()
 ROWS = (0, 0, 0, 5)  # of the eight values of x: one full cell, one that holds one row, the others empty

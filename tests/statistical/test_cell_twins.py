@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import lapwing.curator.split_decisions as splitting
+import lapwing.kernel.questions.split_decisions.answer as splitting
 from helpers.bits import SeededBits
 from helpers.cells import (
     ADD_REMOVE,
@@ -22,11 +22,11 @@ from helpers.cells import (
     whole_numbers,
 )
 from helpers.noise_laws import FALSE_ALARM
-from lapwing.curator.cell_rows import CellRows
-from lapwing.curator.split_decisions import _decided
-from lapwing.noise.bits import SystemBits
-from lapwing.noise.enclosures import LaplaceTail
-from lapwing.noise.laplace import discrete_laplace
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.noise.enclosures import LaplaceTail
+from lapwing.kernel.noise.laplace import discrete_laplace
+from lapwing.kernel.questions.shared.cell_rows import CellRows
+from lapwing.kernel.questions.split_decisions.answer import _decided
 
 SYSTEM = SystemBits()
 LARGE = [

@@ -11,16 +11,16 @@ from scipy.stats import binom
 from helpers.bits import SeededBits
 from helpers.kept import Kept
 from helpers.pmm_runs import run
-from lapwing.budget.budget import Budget
-from lapwing.curator.opening import public_terms
-from lapwing.curator.room import Room
-from lapwing.mechanisms.linear_statistics import LinearStatistics
-from lapwing.mechanisms.steps.certified_errors import certified_errors, noisy_rows
-from lapwing.mechanisms.steps.linear_workload import make_workload
-from lapwing.mechanisms.steps.weighted_points import points_of
-from lapwing.release.noise_law import NoiseLaw
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.room.opening import public_terms
+from lapwing.kernel.room.room import Room
+from lapwing.mechanisms.linear_statistics.certified import certified_errors, noisy_rows
+from lapwing.mechanisms.linear_statistics.mechanism import LinearStatistics
+from lapwing.mechanisms.linear_statistics.points import points_of
+from lapwing.mechanisms.linear_statistics.workload import make_workload
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 FALSE_ALARMS = 1e-9
 GAMMA = Fraction(1, 20)

@@ -5,10 +5,10 @@ import pytest
 
 import lapwing as lw
 from helpers.source_tree import PACKAGE
-from lapwing.sample.conditional_rows import rows_given
-from lapwing.sample.marginals import marginal
-from lapwing.sample.rows import sample_codes
-from lapwing.schema.groupings import evenly, identity
+from lapwing.model.conditions.rows import rows_given
+from lapwing.model.rows import sample_codes
+from lapwing.model.sampling.marginals import marginal
+from lapwing.schema.groupings.grouping import evenly, identity
 
 ROWS = 40_000
 TRIPLES = [

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from lapwing.evaluate.closest_records import closer_to_real, measure_distances
-from lapwing.evaluate.disclosure import compare_disclosure
+from lapwing.judge.disclosure.disclosure import compare_disclosure
+from lapwing.judge.disclosure.nearest_rows import closer_to_real, measure_distances
 from lapwing.schema.schemas import Schema
 
 FIELDS = [

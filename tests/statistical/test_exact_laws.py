@@ -31,15 +31,15 @@ from helpers.exact_laws import (
     turns_at,
     walked,
 )
-from lapwing.noise import bernoulli, gaussian, geometric, inverse_cdf, laplace, selection
-from lapwing.noise.bernoulli import approximate_exp, bernoulli_exp, bernoulli_exp_multiples, decide
-from lapwing.noise.enclosures import Complement, Exponential, LaplaceTail
-from lapwing.noise.gaussian import discrete_gaussian, make_proposal, proposal_exponents
-from lapwing.noise.geometric import Digit, survivors
-from lapwing.noise.inverse_cdf import draw, make_table
-from lapwing.noise.laplace import Sign, discrete_laplace, discrete_laplace_at_least, laplace_with_words
-from lapwing.noise.selection import exponential_mechanism, uniform_below
-from lapwing.noise.weighted import weighted_draws
+from lapwing.kernel.noise import bernoulli, gaussian, geometric, inverse_cdf, laplace, selection
+from lapwing.kernel.noise.bernoulli import approximate_exp, bernoulli_exp, bernoulli_exp_multiples, decide
+from lapwing.kernel.noise.enclosures import Complement, Exponential, LaplaceTail
+from lapwing.kernel.noise.gaussian import discrete_gaussian, make_proposal, proposal_exponents
+from lapwing.kernel.noise.geometric import Digit, survivors
+from lapwing.kernel.noise.inverse_cdf import draw, make_table
+from lapwing.kernel.noise.laplace import Sign, discrete_laplace, discrete_laplace_at_least, laplace_with_words
+from lapwing.kernel.noise.selection import exponential_mechanism, uniform_below
+from lapwing.kernel.noise.weighted import weighted_draws
 
 SHORT = [(1, 22), (3, 18)]
 """Bits of a word, and of the longest script."""

@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import binom, wasserstein_distance
 
 import lapwing as lw
-from lapwing.release.laws import Laws
-from lapwing.release.model import Indexed, Spans
+from lapwing.model.laws import Laws
+from lapwing.model.model import Indexed, Spans
 
 FALSE_ALARMS = 1e-9
 REQUIRED = {"required": True}

@@ -10,18 +10,18 @@ import pytest
 from scipy.stats import binom
 
 from helpers.pmm_runs import run
-from lapwing.api.intervals import cell_intervals, measured_groupings
-from lapwing.budget.budget import Budget
-from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.independent import Independent
-from lapwing.mechanisms.pmm import PMM
-from lapwing.noise.bits import SystemBits
-from lapwing.noise.laplace import discrete_laplace
-from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.questions import MarginalCounts, NoisyCounts
-from lapwing.release.tree_counts import NoisyTree
-from lapwing.schema.domains import Domain
-from lapwing.schema.groupings import identity
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.noise.laplace import discrete_laplace
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
+from lapwing.kernel.questions.tree_counts.question import NoisyTree
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.model.queries.intervals import cell_intervals, measured_groupings
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
 
 FALSE_ALARMS = 1e-9

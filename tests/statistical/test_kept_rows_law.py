@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-import lapwing.table.source
+import lapwing.rows.source
 from helpers.noise_laws import FALSE_ALARM, chi_square
+from lapwing.rows.source import code_table
+from lapwing.rows.units import of_smallest
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
-from lapwing.table.truncation import of_smallest
 
 UNITS = 6000
 NAMES = {
@@ -61,7 +61,7 @@ def test_every_choice_of_a_units_rows_is_as_likely(values, max_rows, name):
 
 @pytest.mark.parametrize(("values", "max_rows"), CASES)
 def test_a_hash_of_values_alone_leans_to_some_of_them(values, max_rows, monkeypatch):
-    monkeypatch.setattr(lapwing.table.source, "mixed", lambda said, _: said)
+    monkeypatch.setattr(lapwing.rows.source, "mixed", lambda said, _: said)
 
     assert evidence(values, max_rows, NAMES["texts"]) < FALSE_ALARM
 
@@ -69,7 +69,7 @@ def test_a_hash_of_values_alone_leans_to_some_of_them(values, max_rows, monkeypa
 @pytest.mark.parametrize(("values", "max_rows"), CASES[2:])
 def test_a_hash_that_does_not_count_equal_rows_leans_to_rare_values(values, max_rows, monkeypatch):
     monkeypatch.setattr(
-        lapwing.table.source, "kept_rows", lambda units, hashes, most, *_: of_smallest(units, hashes, most)
+        lapwing.rows.source, "kept_rows", lambda units, hashes, most, *_: of_smallest(units, hashes, most)
     )
 
     assert evidence(values, max_rows, NAMES["texts"]) < FALSE_ALARM

@@ -11,11 +11,11 @@ import pytest
 
 from helpers.bits import SeededBits
 from helpers.noise_laws import FALSE_ALARM, alarm, binomial, chi_square, gaussian_law, laplace_law
-from lapwing.noise.bits import SystemBits
-from lapwing.noise.enclosures import LaplaceTail
-from lapwing.noise.gaussian import discrete_gaussian
-from lapwing.noise.geometric import survivors
-from lapwing.noise.laplace import discrete_laplace, discrete_laplace_at_least
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.noise.enclosures import LaplaceTail
+from lapwing.kernel.noise.gaussian import discrete_gaussian
+from lapwing.kernel.noise.geometric import survivors
+from lapwing.kernel.noise.laplace import discrete_laplace, discrete_laplace_at_least
 
 BITS = SystemBits()
 DRAWS = 1_000_000

@@ -11,19 +11,19 @@ from scipy.stats import binom, wasserstein_distance
 
 from helpers.bits import SeededBits
 from helpers.kept import Kept
-from lapwing.budget.budget import Budget
-from lapwing.curator.room import Room
-from lapwing.mechanisms.pmm import PMM
-from lapwing.mechanisms.steps.tree_accuracy import GAMMA, noise_tree
-from lapwing.numerics.tree_simulation import NoiseTree, certificate_quantile
-from lapwing.numerics.trees import node_variances, pooled_estimates
-from lapwing.release.model import ReleasedModel
-from lapwing.release.questions import Answer
-from lapwing.release.terms import Terms
-from lapwing.release.tree_counts import NoisyTree
-from lapwing.sample.rows import sample_codes
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.questions.tree_counts.question import NoisyTree
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.pmm.accuracy import GAMMA, noise_tree
+from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.mechanisms.shared.trees.simulation import NoiseTree, certificate_quantile
+from lapwing.mechanisms.shared.trees.trees import node_variances, pooled_estimates
+from lapwing.model.model import ReleasedModel
+from lapwing.model.rows import sample_codes
+from lapwing.rows.source import CodedSource, code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import CodedSource, code_table
 
 FALSE_ALARMS = 1e-9
 SIDE = {"type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}}

@@ -9,14 +9,13 @@ from scipy.stats import binom
 
 from helpers.bits import SeededBits
 from helpers.pmm_runs import frame_of, run, unit_columns
-from lapwing.budget.budget import Budget
-from lapwing.mechanisms.psmm import PSMM
-from lapwing.mechanisms.steps.box_cells import cells_of
-from lapwing.mechanisms.steps.measure_accuracy import GAMMA, released_statements, simulated_norms
-from lapwing.mechanisms.steps.measure_fit import fitted_measure
-from lapwing.numerics.noise_transport import noise_transport
-from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.terms import Terms
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.psmm.accuracy import GAMMA, noise_transport, released_statements, simulated_norms
+from lapwing.mechanisms.psmm.box_cells import cells_of
+from lapwing.mechanisms.psmm.fit import fitted_measure
+from lapwing.mechanisms.psmm.mechanism import PSMM
 from lapwing.schema.schemas import Schema
 
 FALSE_ALARMS = 1e-9

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lapwing.release.laws import laws_from_probabilities
-from lapwing.release.model import Bernoulli, Indexed, ReleasedModel, Spans
-from lapwing.sample.rows import row_ends, sample_codes
+from lapwing.model.laws import laws_from_probabilities
+from lapwing.model.model import Bernoulli, Indexed, ReleasedModel, Spans
+from lapwing.model.rows import row_ends, sample_codes
 from lapwing.schema.schemas import Schema
 
 ALPHA = 1e-9

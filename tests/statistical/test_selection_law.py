@@ -7,12 +7,12 @@ import pytest
 
 from helpers.exact_laws import ALL_ONES, Script, ScriptEndsError, exp_of, turns_at
 from helpers.selections import levels_of, question, rows_of, scores_by_hand
-from lapwing.curator.select_worst import answer_select_worst
-from lapwing.noise import selection
-from lapwing.release.terms import Terms
+from lapwing.kernel.noise import selection
+from lapwing.kernel.questions.select_worst.answer import answer_select_worst
+from lapwing.kernel.terms import Terms
+from lapwing.rows.counting import ExactTables
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.exact_tables import ExactTables
-from lapwing.table.source import code_table
 
 SCHEMA = Schema.from_dict({"fields": [{"name": "x", "type": "string", "categories": ["a", "b", "c"]}]})
 SMALL = pl.DataFrame({"x": ["a", "a", "b", None]})

@@ -11,15 +11,15 @@ import pytest
 
 import lapwing as lw
 import mechanism_checks as checks
-from lapwing.api import accuracy_tables
-from lapwing.api.accuracy import largest_density
-from lapwing.api.accuracy_conditions import asked_cells
 from lapwing.errors import ParameterError
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.sparse_counts.question import NoisyCells
+from lapwing.maths.noise_norms import largest_noise
+from lapwing.maths.noise_tails import sum_tail
 from lapwing.mechanisms.registry import MECHANISMS
-from lapwing.numerics.noise_norms import largest_noise
-from lapwing.numerics.noise_tails import sum_tail
-from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.sparse_counts import NoisyCells
+from lapwing.release.accuracy import tables as accuracy_tables
+from lapwing.release.accuracy.chosen import largest_density
+from lapwing.release.accuracy.conditions import asked_cells
 from lapwing.schema.schemas import Schema
 
 ROUNDING = 1e-6  # of counts of a few thousand rows, added up in floats

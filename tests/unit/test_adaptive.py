@@ -11,12 +11,12 @@ import pytest
 import lapwing as lw
 from helpers.pmm_runs import run
 from helpers.transcripts import cut_after
-from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
-from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.release.replay import ReplayCurator
-from lapwing.release.select_worst import Selected
-from lapwing.release.terms import Terms
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.select_worst.question import Selected
+from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.schema.schemas import Schema
 
 BUDGETS = [Budget.pure(1), Budget.zcdp("0.05")]

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 import lapwing as lw
 from helpers.bits import SeededBits
 from helpers.kept import Kept
-from lapwing.budget.budget import Budget
-from lapwing.curator.room import Room
-from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.steps.adaptive import costs as adaptive_costs
-from lapwing.mechanisms.steps.adaptive.candidates import MOST_CELLS
-from lapwing.mechanisms.steps.adaptive.costs import table_law
-from lapwing.mechanisms.steps.one_way import COUNT_SHARE, known_rows
-from lapwing.release.select_worst import Selected
-from lapwing.release.terms import Terms
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.select_worst.question import Selected
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.adaptive import costs as adaptive_costs
+from lapwing.mechanisms.adaptive.candidates import MOST_CELLS
+from lapwing.mechanisms.adaptive.costs import table_law
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.mechanisms.shared.one_way import COUNT_SHARE, known_rows
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 ADD = Terms(relation="add-remove")
 BUDGETS = [Budget.pure(1), Budget.zcdp("0.1")]

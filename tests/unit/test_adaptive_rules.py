@@ -9,22 +9,27 @@ import pytest
 import lapwing as lw
 from helpers.cases import spread
 from helpers.resolved import FIELDS, answer_of, column_of, dense_laws
-from lapwing.api.generators import generator
-from lapwing.budget.budget import Budget
 from lapwing.engine.hard_zeros import alive_cells
 from lapwing.engine.tables import DEAD, table_shape
-from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.steps import hard_zeros as steps
-from lapwing.mechanisms.steps.adaptive.candidates import candidates_of, measurement, pair_tables
-from lapwing.mechanisms.steps.adaptive.fit import finished, fit_as_model, measured, started
-from lapwing.mechanisms.steps.hard_zeros import MOST_CLASSES, class_groupings, hard_zeros, modelled_rules
-from lapwing.mechanisms.steps.public_factors import public_factors
-from lapwing.mechanisms.steps.resolved_columns import one_way_table, resolved_column
-from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.questions import NoisyCounts
-from lapwing.release.replay import ReplayCurator
-from lapwing.schema.groupings import cut, lookup
-from lapwing.schema.rule_codes import coded_rules
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
+from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.mechanisms.adaptive import declared as steps
+from lapwing.mechanisms.adaptive.candidates import candidates_of, measurement, pair_tables
+from lapwing.mechanisms.adaptive.columns import one_way_table, resolved_column
+from lapwing.mechanisms.adaptive.declared import (
+    MOST_CLASSES,
+    class_groupings,
+    hard_zeros,
+    modelled_rules,
+    public_factors,
+)
+from lapwing.mechanisms.adaptive.fit import finished, fit_as_model, measured, started
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.runs.generators import generator
+from lapwing.schema.groupings.grouping import cut, lookup
+from lapwing.schema.rules.codes import coded_rules
 from lapwing.schema.schemas import Schema
 from mechanism_checks import run, settings_for
 

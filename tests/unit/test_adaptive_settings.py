@@ -6,7 +6,7 @@ import pytest
 
 import lapwing as lw
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.mechanisms.adaptive import Adaptive
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.registry import default_mechanism, make_mechanism, settings_of, why_default
 from lapwing.schema.schemas import Schema
 

@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from lapwing.api.settings import Settings, read_settings
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.mechanisms.independent import Independent
+from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.runs.settings import Settings, read_settings
 
 FIELDS = {"fields": [{"name": "x", "type": "boolean"}]}
 

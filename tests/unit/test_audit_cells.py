@@ -10,14 +10,14 @@ from helpers.audits import flags_of
 from helpers.bits import SeededBits
 from helpers.cells import ADD_REMOVE, coded, counts_asked, splits_asked, tree_over, whole_numbers
 from lapwing.audit.bits import RecordingBits
-from lapwing.audit.cells import cell_flags, cell_loss, loss_flags, recounted_cells
-from lapwing.curator.sparse_counts import answer_sparse_counts
-from lapwing.curator.split_decisions import answer_split_decisions
-from lapwing.mechanisms.grid import Grid
-from lapwing.mechanisms.steps.cell_shapes import halved_cells
-from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.questions import MarginalCounts
-from lapwing.release.split_decisions import Splits
+from lapwing.audit.checks.cells import cell_flags, cell_loss, loss_flags, recounted_cells
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.questions.sparse_counts.answer import answer_sparse_counts
+from lapwing.kernel.questions.split_decisions.answer import answer_split_decisions
+from lapwing.kernel.questions.split_decisions.question import Splits
+from lapwing.mechanisms.grid.mechanism import Grid
+from lapwing.mechanisms.shared.cell_model import halved_cells
 
 SCHEMA = whole_numbers(x=8)
 TREE = tree_over(SCHEMA, 1)

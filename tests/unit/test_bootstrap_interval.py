@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom, t
 
 from lapwing.errors import ParameterError
-from lapwing.numerics.bootstrap_interval import combined
+from lapwing.maths.bootstrap_interval import combined
 
 FALSE_ALARMS = 1e-9
 

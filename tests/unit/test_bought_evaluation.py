@@ -11,16 +11,16 @@ import pytest
 
 import lapwing as lw
 from helpers.distance_runs import bought_settings
-from lapwing.api.bought_running import BoughtEvaluation, run_evaluation
 from lapwing.audit.replay import UNRECORDED
-from lapwing.curator.opening import public_terms
 from lapwing.errors import LapwingError, ParameterError
-from lapwing.evaluate.variation import compare_tables
-from lapwing.noise.bits import SystemBits
-from lapwing.release.certificate import Certificate
-from lapwing.release.transcript import NoTranscript
+from lapwing.judge.tables.variation import compare_tables
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.room.opening import public_terms
+from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.model.certificate.certificate import Certificate
+from lapwing.rows.source import code_table
+from lapwing.runs.bought.running import BoughtEvaluation, run_evaluation
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 SCHEMA = {
     "fields": [

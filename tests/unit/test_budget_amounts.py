@@ -6,9 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lapwing.budget.budget import Budget, read_request, requested_budget
-from lapwing.budget.exact import as_text, exact_number
 from lapwing.errors import BudgetError, LapwingError, ParameterError
+from lapwing.kernel.budget.budget import Budget, as_text, exact_number, read_request, requested_budget
 
 
 @pytest.mark.parametrize(

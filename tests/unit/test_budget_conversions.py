@@ -5,9 +5,9 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.budget import conversions
-from lapwing.budget.conversions import CERTIFICATE_DELTAS, certificate_epsilons, epsilon_for, rho_for
 from lapwing.errors import ParameterError
+from lapwing.kernel.budget import conversions
+from lapwing.kernel.budget.conversions import CERTIFICATE_DELTAS, certificate_epsilons, epsilon_for, rho_for
 
 NINE = Fraction(1, 10**9)
 TWELVE = Fraction(1, 10**12)

@@ -8,10 +8,10 @@ import pytest
 from helpers.asked_questions import asked, terms_of
 from helpers.bits import SeededBits
 from lapwing.audit.pairs import neighbour_pair
-from lapwing.budget.budget import Budget
-from lapwing.curator.room import Room
-from lapwing.release.transcript import NoTranscript
-from lapwing.table.source import code_table
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.rows.source import code_table
 
 RELATIONS = ("add-remove", "replace-one")
 COUNTED_ONCE = ("MarginalCounts", "TreeCounts", "SparseCounts", "CategorySelection", "TableDistances")

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.resolved import FIELDS, column_of, named
-from lapwing.budget.budget import Budget
 from lapwing.engine.tables import table_shape
-from lapwing.mechanisms.steps.adaptive import candidates as tables
-from lapwing.release.noise_law import NoiseLaw
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.mechanisms.adaptive import candidates as tables
 
 KINDS = ("integer, wide", "few categories", "boolean, required", "date", "integer, special and missing")
 AMOUNTS = st.fractions(min_value=Fraction(1, 10**12), max_value=10**9, max_denominator=10**15)

@@ -10,20 +10,20 @@ import pytest
 
 from helpers.bits import CountingBits, ZeroNoiseBits
 from helpers.category_runs import open_schema
-from lapwing.api.answers import answer_table, answers_in_one_frame
-from lapwing.budget.budget import Budget
-from lapwing.curator.room import Room
 from lapwing.errors import ParameterError
-from lapwing.noise.bits import SystemBits
-from lapwing.release.category_selection import CategorySelection, SelectedTexts, can_be_listed
-from lapwing.release.cost_lines import CostLine, counted_lines
-from lapwing.release.curator import Curator
-from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.questions import answer_from_dict, question_from_dict, same_question
-from lapwing.release.replay import ReplayCurator
-from lapwing.release.terms import Terms
-from lapwing.release.transcript import NoTranscript
-from lapwing.table.source import code_table
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.category_selection.question import CategorySelection, SelectedTexts, can_be_listed
+from lapwing.kernel.questions.questions import answer_from_dict, question_from_dict, same_question
+from lapwing.kernel.room.curator import Curator
+from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.kernel.terms import Terms
+from lapwing.model.certificate.cost_lines import CostLine, counted_lines
+from lapwing.release.queries.answers import answer_table, answers_in_one_frame
+from lapwing.rows.source import code_table
 
 TERMS = Terms(relation="add-remove")
 LAW = NoiseLaw("laplace", Fraction(2))

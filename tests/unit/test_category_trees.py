@@ -6,8 +6,8 @@ import time
 import numpy as np
 import pytest
 
-from lapwing.schema.category_trees import Parents, Prefixes, branches, depth_first, tree_cuts
 from lapwing.schema.fields import Field
+from lapwing.schema.groupings.category_trees import Parents, Prefixes, branches, depth_first, tree_cuts
 from lapwing.schema.schemas import Schema
 
 

@@ -11,13 +11,18 @@ from helpers.bits import SeededBits
 from helpers.cells import answered, counts_asked, splits_asked
 from helpers.leaf_trees import fitted_by_recursion
 from helpers.pmm_runs import frame_of, run, unit_columns
-from lapwing.budget.budget import Budget
 from lapwing.errors import CapacityError
-from lapwing.mechanisms.kd_tree import KDTree
-from lapwing.mechanisms.steps.cell_model import check_listable, fitted_weights, released_rows, weighted_cells
-from lapwing.mechanisms.steps.cell_shapes import halved_cells
+from lapwing.kernel.budget.budget import Budget
+from lapwing.mechanisms.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.shared.cell_model import (
+    check_listable,
+    fitted_weights,
+    halved_cells,
+    released_rows,
+    weighted_cells,
+)
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 from mechanism_checks import MIXED, table
 
 NEEDED = {"required": True}

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from lapwing.release.laws import Laws
-from lapwing.release.model import Indexed, ReleasedModel
-from lapwing.sample.cell_moves import moved_in_cells
+from lapwing.model.laws import Laws
+from lapwing.model.model import Indexed, ReleasedModel
+from lapwing.model.rules.moves import moved_in_cells
 from lapwing.schema.schemas import Schema
 
 SCHEMA = Schema.from_dict(

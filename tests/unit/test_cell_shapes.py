@@ -5,10 +5,10 @@ from fractions import Fraction
 import pytest
 
 from helpers.cases import spread
-from lapwing.budget.budget import Budget
 from lapwing.errors import CapacityError
-from lapwing.mechanisms.steps.cell_shapes import epsilon_of, halved_cells
-from lapwing.schema.hierarchies import diameters, hierarchy
+from lapwing.kernel.budget.budget import Budget
+from lapwing.mechanisms.shared.cell_model import epsilon_of, halved_cells
+from lapwing.schema.groupings.hierarchies import diameters, hierarchy
 from lapwing.schema.schemas import Schema
 
 NEEDED = {"required": True}

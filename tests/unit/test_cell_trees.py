@@ -7,10 +7,10 @@ import pytest
 
 from helpers.cells import random_tree, tree_over, whole_numbers
 from lapwing.errors import CapacityError, LapwingError, ParameterError
-from lapwing.release import cells as module
-from lapwing.release.cells import MAX_DEPTH, CellTree
-from lapwing.schema.domains import Domain
-from lapwing.schema.hierarchies import hierarchy
+from lapwing.kernel.questions.shared import cells as module
+from lapwing.kernel.questions.shared.cells import MAX_DEPTH, CellTree
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.hierarchies import hierarchy
 from lapwing.schema.schemas import Schema
 
 SCHEMA = whole_numbers(x=8, y=3)

@@ -11,15 +11,15 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
-from lapwing.release.certificate import Certificate, CostLine, LedgerEntry, Statement
-from lapwing.release.noise_law import NoiseLaw, Sensitivity
-from lapwing.release.plain import rational_text
-from lapwing.release.questions import MarginalCounts, NoisyCounts
-from lapwing.release.terms import Terms
-from lapwing.schema.domains import Domain
-from lapwing.schema.groupings import identity
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw, Sensitivity
+from lapwing.kernel.plain import rational_text
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
+from lapwing.kernel.terms import Terms
+from lapwing.model.certificate.certificate import Certificate, CostLine, LedgerEntry, Statement
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.grouping import identity
 
 FLAG = identity(Domain(2, 0, False, True, False))
 

@@ -9,8 +9,8 @@ import pyarrow.dataset as ds
 import pytest
 
 from lapwing.errors import DataError
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 SCHEMA = Schema.from_dict({"fields": [{"name": "x", "type": "integer", "constraints": {"minimum": 0, "maximum": 9}}]})
 ROWS = pl.DataFrame({"x": [3, 4] * 500})

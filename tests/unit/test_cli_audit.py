@@ -8,12 +8,12 @@ from fractions import Fraction
 import pytest
 
 from helpers.command import lapwing
-from lapwing.audit.question_cases import question_cases
+from lapwing.audit.questions.cases import question_cases
 from lapwing.audit.report import AuditedQuestion, AuditedRelease, AuditReport
 from lapwing.audit.run import DEFAULT_RUNS, _seen_from_outside, audit
-from lapwing.budget.budget import Budget
 from lapwing.cli.main import execute
 from lapwing.errors import ParameterError
+from lapwing.kernel.budget.budget import Budget
 
 FEWEST = ("--runs", 300)
 

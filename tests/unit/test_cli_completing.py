@@ -9,9 +9,9 @@ import pytest
 
 from helpers.command import lapwing
 from lapwing.audit.run import targets
-from lapwing.cli import completing
+from lapwing.cli import options as completing
+from lapwing.kernel.terms import Relation
 from lapwing.mechanisms.registry import MECHANISMS
-from lapwing.release.terms import Relation
 
 ASK = "from lapwing.cli.main import run\nrun()\n"
 # What would make a TAB wait; sys.modules is looked at when all is said.

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from lapwing.cli.conditions import read_conditions
+from lapwing.cli.commands.conditions import read_conditions
 from lapwing.errors import ParameterError
-from lapwing.sample.conditions import Between
+from lapwing.model.conditions.conditions import Between
 from lapwing.schema.schemas import Schema
 
 SCHEMA = Schema.from_dict(

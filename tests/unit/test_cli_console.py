@@ -3,7 +3,7 @@ import io
 import pytest
 
 from lapwing.cli.console import busy, counting
-from lapwing.report.text import aligned
+from lapwing.judge.report.page import aligned
 
 
 class Terminal(io.StringIO):

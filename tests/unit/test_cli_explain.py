@@ -9,7 +9,7 @@ import lapwing as lw
 from helpers.command import lapwing
 from helpers.error_codes import explained
 from lapwing import errors
-from lapwing.table.distributed import fault_of, fault_text
+from lapwing.rows.engines.distributed import fault_of, fault_text
 
 KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.LapwingError)]
 

@@ -3,8 +3,8 @@ from fractions import Fraction
 import pytest
 
 from helpers.command import lapwing
-from lapwing.budget.budget import Budget
-from lapwing.budget.ledger import Ledger
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.budget.ledger import Ledger
 
 TERMS = ("--neighbours", "add-remove", "--privacy-unit", "row")
 

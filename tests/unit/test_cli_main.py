@@ -12,7 +12,7 @@ import lapwing as lw
 from helpers.command import lapwing
 from lapwing.cli import main
 from lapwing.errors import BudgetError, LapwingWarning
-from lapwing.release.version import code_fingerprint
+from lapwing.version import code_fingerprint
 
 COMMAND = Path(sys.executable).with_name("lapwing")
 

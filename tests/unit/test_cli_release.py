@@ -11,7 +11,7 @@ import pytest
 
 from helpers.command import lapwing
 from helpers.small_people import made_model, synthesize, write_people
-from lapwing.budget.budget import requested_budget
+from lapwing.kernel.budget.budget import requested_budget
 
 
 @pytest.fixture
@@ -234,7 +234,7 @@ def test_resume_says_what_it_finishes_before_anything_is_debited(place, monkeypa
 
     Path("budget.db").unlink()
     init_ledger()
-    monkeypatch.setattr("lapwing.budget.ledger.Ledger.debit", None)  # whoever calls it before fails first
+    monkeypatch.setattr("lapwing.kernel.budget.ledger.Ledger.debit", None)  # whoever calls it before fails first
     assert lapwing(*again).err.splitlines()[0] == told + "would now debit epsilon 2"
 
 

@@ -9,7 +9,7 @@ import pytest
 import lapwing as lw
 from helpers.command import lapwing
 from lapwing.errors import DataError
-from lapwing.release.certificate import Certificate
+from lapwing.model.certificate.certificate import Certificate
 from lapwing.schema.schemas import Schema
 
 DRAFT = {

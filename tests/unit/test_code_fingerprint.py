@@ -11,13 +11,13 @@ import pytest
 
 import lapwing as lw
 from helpers.command import lapwing
-from lapwing.budget.budget import Budget
-from lapwing.budget.ledger import Ledger
+from lapwing import version as installed
 from lapwing.cli import main
 from lapwing.errors import BudgetError
-from lapwing.release.certificate import Certificate
-from lapwing.release.version import code_fingerprint
-from lapwing.schema import installed
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.model.certificate.certificate import Certificate
+from lapwing.version import code_fingerprint
 
 PACKAGE = Path(lw.__file__).parent
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}

@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from lapwing.rows.codec.cells import UNREADABLE, Numbers, Texts, Times, texts
+from lapwing.rows.codec.codec import encode, encoder
 from lapwing.schema.fields import Field
-from lapwing.table.cells import UNREADABLE, Numbers, Texts, Times, texts
-from lapwing.table.codec import encode, encoder
 
 
 def codes_of(field, *cells):

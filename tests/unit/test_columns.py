@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.evaluate.columns import PERCENTS, compare_columns, error_sizes
+from lapwing.judge.columns import PERCENTS, compare_columns, error_sizes
 from lapwing.schema.schemas import Schema
 
 NOTHING = (0.0,) * len(PERCENTS)

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from helpers.findings import compared, findings, schema_of, texts
-from lapwing.evaluate.closest_records import ClosestDistances
-from lapwing.evaluate.disclosure import Disclosure, Risk
-from lapwing.evaluate.downstream import ClassifierScore, Downstream
-from lapwing.evaluate.estimates import Estimate
-from lapwing.evaluate.subgroups import SubgroupAccuracy
-from lapwing.report import compared_columns
-from lapwing.report.compared import compared_sections
-from lapwing.report.sections import Chart, Table
+from lapwing.judge.disclosure.disclosure import Disclosure, Risk
+from lapwing.judge.disclosure.nearest_rows import ClosestDistances
+from lapwing.judge.metrics import Estimate
+from lapwing.judge.prediction.downstream import ClassifierScore, Downstream
+from lapwing.judge.prediction.subgroups import SubgroupAccuracy
+from lapwing.judge.report.compared import columns as compared_columns
+from lapwing.judge.report.compared.report import compared_sections
+from lapwing.judge.report.page import Chart, Table
 
 KEYS = [
     "at-a-glance",

@@ -3,9 +3,9 @@
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.sample.conditions import Between
+from lapwing.model.conditions.conditions import Between
+from lapwing.schema.conditions import wanted_runs
 from lapwing.schema.fields import Field
-from lapwing.schema.wanted import wanted_runs
 
 
 def _field(kind: str, first: object, last: object) -> Field:

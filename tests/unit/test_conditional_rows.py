@@ -11,15 +11,15 @@ import pytest
 
 import lapwing as lw
 from helpers.models import allowed, dense, random_model, small_schema
-from lapwing.api.conditional import Support
 from lapwing.errors import DataError, LapwingWarning, ParameterError
-from lapwing.release.laws import point_laws
-from lapwing.release.model import Indexed, ReleasedModel, Spans
-from lapwing.sample import atom_matches
-from lapwing.sample.atom_matches import chosen_atoms
-from lapwing.sample.conditional_rows import rows_given
+from lapwing.model.conditions import atom_matches
+from lapwing.model.conditions.atom_matches import chosen_atoms
+from lapwing.model.conditions.rows import rows_given
+from lapwing.model.laws import point_laws
+from lapwing.model.model import Indexed, ReleasedModel, Spans
+from lapwing.release.conditional import Support
+from lapwing.rows.given import given_rows
 from lapwing.schema.schemas import Schema
-from lapwing.table.given import given_rows
 
 SCHEMA = small_schema()
 YEAR = {"minimum": "2020-01-01", "maximum": "2020-12-31"}

@@ -9,11 +9,11 @@ import pytest
 
 import lapwing as lw
 from helpers.ruled_tables import TANGLED, tangled_rows, violations
-from lapwing.cli.conditions import support_text
+from lapwing.cli.commands.conditions import support_text
 from lapwing.errors import LapwingWarning, ParameterError
-from lapwing.release.laws import uniform_law
-from lapwing.release.model import LogLinear, ReleasedModel, Spans
-from lapwing.sample.conditional_rows import rows_given
+from lapwing.model.conditions.rows import rows_given
+from lapwing.model.laws import uniform_law
+from lapwing.model.model import LogLinear, ReleasedModel, Spans
 from lapwing.schema.schemas import Schema
 
 

@@ -8,13 +8,13 @@ import pytest
 
 import lapwing as lw
 from helpers.cases import spread
-from lapwing.budget.budget import Budget
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
+from lapwing.maths.noise_tails import sum_tail
 from lapwing.mechanisms.registry import MECHANISMS
-from lapwing.numerics.noise_tails import sum_tail
-from lapwing.release.contrary_rules import broken_at_least, sum_reach
-from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.questions import MarginalCounts, NoisyCounts
-from lapwing.schema.groupings import shifted
+from lapwing.model.certificate.declared import broken_at_least, sum_reach
+from lapwing.schema.groupings.grouping import shifted
 from lapwing.schema.schemas import Schema
 
 FIELDS = [

@@ -8,16 +8,16 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from lapwing.api.finishing import finished_model
 from lapwing.mechanisms.registry import MECHANISMS
-from lapwing.release.laws import point_laws, uniform_law
-from lapwing.release.model import Indexed, LogLinear, ReleasedModel
-from lapwing.sample import public_margins
-from lapwing.sample.conditions import conditioned
-from lapwing.sample.pinned import points
-from lapwing.sample.public_atoms import with_atoms_in
-from lapwing.sample.public_margins import raked_to_public
-from lapwing.sample.rows import sample_codes
+from lapwing.model.conditions.conditions import conditioned
+from lapwing.model.laws import point_laws, uniform_law
+from lapwing.model.model import Indexed, LogLinear, ReleasedModel
+from lapwing.model.public_tables import margins as public_margins
+from lapwing.model.public_tables.atoms import with_atoms_in
+from lapwing.model.public_tables.margins import raked_to_public
+from lapwing.model.rows import sample_codes
+from lapwing.model.sampling.fixed import points
+from lapwing.runs.finishing import finished_model
 from lapwing.schema.schemas import Schema
 
 REQUIRED = {"required": True}

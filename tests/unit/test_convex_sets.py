@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from lapwing.errors import ParameterError
-from lapwing.numerics.convex_sets import Blocks, rows_in_ball, rows_on_simplex
+from lapwing.mechanisms.shared.vectors.row_vectors import Blocks, rows_in_ball, rows_on_simplex
 
 WIDE = np.array([[1e6, -1e6, 0.0, 3.0], [5.0, 5.0, 5.0, 5.0], [-9.0, -9.5, -9.0, -9.0], [0.0, 0.0, 0.0, 0.0]])
 

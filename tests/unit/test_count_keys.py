@@ -6,12 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lapwing.schema.domains import Domain
-from lapwing.schema.groupings import cut, identity
+from lapwing.rows import counting, source
+from lapwing.rows.counting import KeyedColumn, count_keys
+from lapwing.rows.source import code_table
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.grouping import cut, identity
 from lapwing.schema.schemas import Schema
-from lapwing.table import counting, source
-from lapwing.table.counting import KeyedColumn, count_keys
-from lapwing.table.source import code_table
 
 SMALL = Domain(5, 0, missing=False, ordered=True, continuous=False)  # codes 0 to 4, misfit 5
 

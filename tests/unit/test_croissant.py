@@ -12,12 +12,12 @@ import pytest
 import lapwing as lw
 from helpers.command import lapwing
 from helpers.saved import small_saved
-from lapwing.api.croissant import croissant_text
-from lapwing.api.croissant_files import Beside
-from lapwing.api.release import Release
-from lapwing.budget.budget import Budget
 from lapwing.errors import DataError, ParameterError
-from lapwing.release.certificate import Statement
+from lapwing.kernel.budget.budget import Budget
+from lapwing.model.certificate.certificate import Statement
+from lapwing.release.croissant import croissant_text
+from lapwing.release.croissant_files import Beside
+from lapwing.release.release import Release
 from lapwing.schema.foreign.reading import read_foreign
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.schemas import Schema
@@ -334,7 +334,7 @@ def test_the_command_writes_it_before_the_certificate_that_it_names(tmp_path, mo
     table.write_text("flag\n" + "true\nfalse\n" * 50)
     (tmp_path / "schema.json").write_text(json.dumps({"fields": [{"name": "flag", "type": "boolean"}]}))
     order = []
-    from lapwing.table import outputs
+    from lapwing.rows.out import outputs
 
     real = outputs.os.replace
     monkeypatch.setattr(outputs.os, "replace", lambda old, new: (order.append(Path(new).name), real(old, new)))

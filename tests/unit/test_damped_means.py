@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from helpers.vectors import coordinates_of, sums_asked
-from lapwing.numerics.damped_means import damped_means
-from lapwing.release.cell_sums import MEAN_BITS
+from lapwing.kernel.questions.cell_sums.answer import damped_means
+from lapwing.kernel.questions.cell_sums.question import MEAN_BITS
 
 
 @pytest.mark.parametrize("most", [5, 2**20, 2**31, 2**40])

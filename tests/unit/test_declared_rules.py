@@ -10,10 +10,10 @@ import lapwing as lw
 from helpers.command import lapwing
 from helpers.natural_rules import TABLES, fields_of, schema_of
 from helpers.plain_rules import broken_rows
-from lapwing.evaluate.rules import compare_declared
-from lapwing.internal.declared import check_declared
-from lapwing.report.compared import compared_sections
-from lapwing.report.sections import Table
+from lapwing.internal.misfits import check_declared
+from lapwing.judge.report.compared.report import compared_sections
+from lapwing.judge.report.page import Table
+from lapwing.judge.rules import compare_declared
 from lapwing.schema.schemas import Schema
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99, "required": True}}

@@ -7,9 +7,14 @@ import pytest
 from scipy.sparse import csr_array
 
 from lapwing.errors import ParameterError
-from lapwing.numerics import minimax_density as module
-from lapwing.numerics.max_entropy import max_entropy_density
-from lapwing.numerics.minimax_density import effective_points, least_error, minimax_density, renyi_condition_number
+from lapwing.mechanisms.linear_statistics import densities as module
+from lapwing.mechanisms.linear_statistics.densities import (
+    effective_points,
+    least_error,
+    minimax_density,
+    renyi_condition_number,
+)
+from lapwing.mechanisms.linear_statistics.max_entropy import max_entropy_density
 
 
 def two_way_program(seed, points, scale):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lapwing.evaluate import detection
-from lapwing.evaluate.detection import area_error, compare_detection
+from lapwing.judge.prediction import detection
+from lapwing.judge.prediction.detection import area_error, compare_detection
 from lapwing.schema.schemas import Schema
 
 FIELDS = [{"name": name, "type": "integer", "constraints": {"minimum": 0, "maximum": 9}} for name in ("a", "b")]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lapwing.errors import LapwingError, ParameterError
-from lapwing.evaluate import disclosure
-from lapwing.evaluate.disclosure import NO_HOLDOUT, NO_PROOF, compare_disclosure
+from lapwing.judge.disclosure import disclosure
+from lapwing.judge.disclosure.disclosure import NO_HOLDOUT, NO_PROOF, compare_disclosure
 from lapwing.schema.schemas import Schema
 
 FIELDS = [

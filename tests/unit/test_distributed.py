@@ -7,13 +7,10 @@ import polars as pl
 import pytest
 
 from lapwing.errors import DataError
-from lapwing.schema.fields import Field
-from lapwing.schema.groupings import identity
-from lapwing.schema.schemas import PrivacyUnit, Schema
-from lapwing.table import distributed
-from lapwing.table.counting import KeyedColumn, count_keys, count_tables
-from lapwing.table.dask_source import cells_of_parts
-from lapwing.table.distributed import (
+from lapwing.rows.counting import KeyedColumn, count_keys, count_tables
+from lapwing.rows.engines import distributed
+from lapwing.rows.engines.dask_frames import cells_of_parts
+from lapwing.rows.engines.distributed import (
     RowCoder,
     UnitRows,
     cells_counted,
@@ -29,8 +26,11 @@ from lapwing.table.distributed import (
     tables_of_cells,
     unpacked,
 )
-from lapwing.table.frames import PolarsReader
-from lapwing.table.source import code_table
+from lapwing.rows.engines.frames import PolarsReader
+from lapwing.rows.source import code_table
+from lapwing.schema.fields import Field
+from lapwing.schema.groupings.grouping import identity
+from lapwing.schema.schemas import PrivacyUnit, Schema
 
 SCHEMA = Schema.from_dict(
     {

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from lapwing.errors import SchemaError
-from lapwing.schema.domains import Domain
 from lapwing.schema.fields import Field
+from lapwing.schema.groupings.domains import Domain
 
 
 def domain(**settings: Any) -> Domain:

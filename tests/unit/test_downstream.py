@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lapwing.errors import LapwingError, ParameterError
-from lapwing.evaluate import downstream
-from lapwing.evaluate.downstream import trained_auc
+from lapwing.judge.prediction import downstream
+from lapwing.judge.prediction.downstream import trained_auc
 from lapwing.schema.schemas import Schema
 
 FIELDS = [

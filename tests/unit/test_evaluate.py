@@ -275,10 +275,10 @@ except lw.LapwingError as error:
 @pytest.mark.parametrize(
     "imports",
     [
-        "import lapwing as lw; from lapwing.evaluate.variation import Variation",
-        "from lapwing.evaluate.variation import Variation; import lapwing as lw",
-        "import lapwing as lw; lw.evaluate; from lapwing.evaluate.variation import Variation",
-        "import lapwing.evaluate.variation; import lapwing as lw; from lapwing import evaluate",
+        "import lapwing as lw; from lapwing.judge.tables.variation import Variation",
+        "from lapwing.judge.tables.variation import Variation; import lapwing as lw",
+        "import lapwing as lw; lw.evaluate; from lapwing.judge.tables.variation import Variation",
+        "import lapwing.judge.tables.variation; import lapwing as lw; from lapwing import evaluate",
     ],
 )
 def test_the_function_and_the_package_of_its_name_are_both_there(imports):

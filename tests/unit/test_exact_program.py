@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize
 
-from lapwing.numerics.exact_program import exact_minimum
+from lapwing.maths.reduced_density import exact_minimum
 
 
 def fractions(values):

@@ -10,18 +10,18 @@ import pytest
 
 from helpers.bits import SeededBits, ZeroNoiseBits
 from helpers.selections import CountingSource, levels_of, question, tables_over
-from lapwing.budget.budget import Budget
-from lapwing.curator.room import Room
 from lapwing.errors import ParameterError
-from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.release.questions import MarginalCounts
-from lapwing.release.terms import Terms
-from lapwing.release.transcript import NoTranscript
-from lapwing.schema.domains import Domain
-from lapwing.schema.groupings import cut, evenly
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.rows import counting as counted
+from lapwing.rows.source import code_table
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.grouping import cut, evenly
 from lapwing.schema.schemas import Schema
-from lapwing.table import exact_tables as counted
-from lapwing.table.source import code_table
 
 FIELDS = [
     {"name": "kind", "type": "string", "categories": ["a", "b", "c"], "constraints": {"required": True}},

@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 
 from helpers.saved import small_saved
-from lapwing.budget.budget import Budget
 from lapwing.errors import CapacityError, DataError, ParameterError
-from lapwing.release import container, files
-from lapwing.release.files import SavedRelease, load_release, save_release
-from lapwing.release.laws import laws_from_probabilities
-from lapwing.release.model import Indexed, ReleasedModel, Spans
-from lapwing.release.questions import MarginalCounts, NoisyCounts, same_question
-from lapwing.schema.groupings import cut, identity
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
+from lapwing.kernel.questions.questions import same_question
+from lapwing.kernel.room import container
+from lapwing.model import files
+from lapwing.model.files import SavedRelease, load_release, save_release
+from lapwing.model.laws import laws_from_probabilities
+from lapwing.model.model import Indexed, ReleasedModel, Spans
+from lapwing.schema.groupings.grouping import cut, identity
 from lapwing.schema.schemas import Schema
 
 

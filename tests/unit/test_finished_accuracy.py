@@ -6,12 +6,11 @@ import pytest
 from scipy.stats import wasserstein_distance
 
 import lapwing as lw
-from lapwing.api.finishing import finished_model
-from lapwing.release.kept_rules import MOVED
-from lapwing.release.kept_tables import CHANGED, OFF
-from lapwing.release.laws import Laws
-from lapwing.release.model import Indexed, ReleasedModel, Spans
-from lapwing.sample.pinned import point_spans, points
+from lapwing.model.certificate.declared import CHANGED, MOVED, OFF
+from lapwing.model.laws import Laws
+from lapwing.model.model import Indexed, ReleasedModel, Spans
+from lapwing.model.sampling.fixed import point_spans, points
+from lapwing.runs.finishing import finished_model
 from lapwing.schema.schemas import Schema
 
 REQUIRED = {"required": True}

@@ -3,10 +3,10 @@
 import pytest
 
 from lapwing.errors import DataError
+from lapwing.rows.files.readers import open_table
+from lapwing.rows.source import code_table
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
-from lapwing.table.readers import open_table
-from lapwing.table.source import code_table
 
 SCHEMA = Schema.from_dict(
     {

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from lapwing.release.laws import uniform_law
-from lapwing.release.model import LogLinear, ReleasedModel, Spans
+from lapwing.model.laws import uniform_law
+from lapwing.model.model import LogLinear, ReleasedModel, Spans
+from lapwing.rows.given import given_rows
 from lapwing.schema.schemas import Schema
-from lapwing.table.given import given_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::lapwing.errors.LapwingWarning")
 """Few atoms match the conditions here; PerformanceWarnings of Polars stay errors."""

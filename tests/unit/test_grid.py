@@ -9,13 +9,13 @@ import pytest
 
 import lapwing as lw
 from helpers.pmm_runs import frame_of, run, unit_columns
-from lapwing.budget.budget import Budget
-from lapwing.budget.ledger import Ledger
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.mechanisms.grid import KEPT_SHARE, Grid, default_threshold, default_width
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.grid.mechanism import KEPT_SHARE, Grid, default_threshold, default_width
 from lapwing.mechanisms.registry import make_mechanism, settings_of
-from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.terms import Terms
 from lapwing.schema.schemas import Schema
 
 SIZE = {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 6}, "special": [99]}

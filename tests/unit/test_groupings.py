@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.schema.domains import Domain
-from lapwing.schema.groupings import MAX_ENTRIES, Grouping, cut, evenly, identity, lookup, shifted
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.grouping import MAX_ENTRIES, Grouping, cut, evenly, identity, lookup, shifted
 
 DAYS = Domain(10, 1, missing=True, ordered=True, continuous=False)
 LINE = Domain(2**32, 0, missing=True, ordered=True, continuous=True)

@@ -13,7 +13,7 @@ import pytest
 
 from helpers import canary
 from lapwing.errors import DataError, LapwingError, ParameterError, SchemaError
-from lapwing.table.guard import guarded, native_silence, private_boundary
+from lapwing.rows.guard import guarded, native_silence, private_boundary
 
 
 def fail_like_a_library():
@@ -146,7 +146,7 @@ def test_where_silence_cannot_begin_nothing_runs_and_the_next_one_is_silent(capf
 def test_a_forgotten_silence_that_is_collected_while_another_begins_stops_nothing():
     code = """
 import gc, os
-from lapwing.table import guard
+from lapwing.rows import guard
 
 def rows():
     with guard.native_silence():
@@ -171,7 +171,7 @@ os.write(2, b"after")
 
 def test_a_closed_stderr_stays_closed():
     code = (
-        "import os; from lapwing.table.guard import guarded; os.close(2); "
+        "import os; from lapwing.rows.guard import guarded; os.close(2); "
         "print(guarded('it', lambda: 3), end=' ');\n"
         "try: os.fstat(2)\nexcept OSError: print('closed')"
     )
@@ -235,7 +235,7 @@ def test_the_boundary_names_type_and_line_of_an_unexpected_error():
         public_call([canary.TEXT], fail_like_a_library)
 
     assert type(caught.value) is LapwingError
-    assert str(caught.value).startswith("unexpected ValueError at lapwing/table/guard.py:")
+    assert str(caught.value).startswith("unexpected ValueError at lapwing/rows/guard.py:")
     assert str(caught.value).endswith("; please report it")
     assert canary.leaks(caught.value) == []
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lapwing.errors import ParameterError
-from lapwing.schema.domains import Domain
 from lapwing.schema.fields import Field
-from lapwing.schema.hierarchies import Hierarchy, diameters, hierarchy
-from lapwing.schema.labels import run_labels
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.hierarchies import Hierarchy, diameters, hierarchy
+from lapwing.schema.values.labels import run_labels
 
 
 @st.composite

@@ -10,7 +10,7 @@ import time
 import polars  # noqa: F401 - its handling of signals is what a wait must cope with
 import pytest
 
-from lapwing.table.threads import in_order, workers
+from lapwing.rows.threads import in_order, workers
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -79,7 +79,7 @@ def test_a_lone_item_or_thread_is_the_callers(items, threads):
 
 SURPRISED = """
 import gc, sys, _thread, time
-from lapwing.table import threads
+from lapwing.rows import threads
 
 threads._LONGEST_WAIT = 0.01
 gc.disable()
@@ -154,7 +154,7 @@ def test_an_iterator_that_ends_in_one_of_its_own_threads_as_garbage_may_waits_fo
 
 FORKED = """
 import os
-from lapwing.table.threads import in_order
+from lapwing.rows.threads import in_order
 
 left = in_order(abs, range(9), threads=2)
 next(left)

@@ -7,17 +7,17 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.mechanisms.registry import MECHANISMS, default_mechanism, make_mechanism, settings_of
-from lapwing.mechanisms.steps.one_way import fitted_law, pooled_total
-from lapwing.mechanisms.steps.public_cells import one_way_grouping
-from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.questions import MarginalCounts, NoisyCounts
+from lapwing.mechanisms.shared.one_way import fitted_law, pooled_total
+from lapwing.mechanisms.shared.public_cells import one_way_grouping
+from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
-from lapwing.schema.groupings import identity
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 AGE = Field(name="age", type="integer", minimum=-100, maximum=9999, required=True)
 KIND = Field(name="kind", type="string", categories=("a", "b", "c"))

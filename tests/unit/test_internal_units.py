@@ -4,10 +4,10 @@ import polars as pl
 import pytest
 
 from lapwing.errors import DataError, SchemaError
-from lapwing.evaluate.kinds import Internal
 from lapwing.internal.units import check_units
+from lapwing.judge.metrics import Internal
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 FIELDS = [{"name": "id", "type": "string", "role": "identifier"}, {"name": "flag", "type": "boolean"}]
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from helpers.command import Said, lapwing
-from lapwing.api import synthesize as synthesize_module
-from lapwing.api.records import AccountedSink
-from lapwing.budget.ledger import Ledger
 from lapwing.cli import interrupts, outputs
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.runs.records import AccountedSink
+from lapwing.verbs import synthesize as synthesize_module
 
 SCHEMA = '{"fields": [{"name": "flag", "type": "boolean", "constraints": {"required": true}}]}'
 DRAFT = '{"draft": true, "fields": [{"name": "age", "type": "integer", "provenance": "dp"}]}'

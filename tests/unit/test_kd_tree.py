@@ -11,12 +11,12 @@ import lapwing as lw
 from helpers.bits import SeededBits
 from helpers.cases import spread
 from helpers.pmm_runs import frame_of, run, unit_columns
-from lapwing.budget.budget import Budget
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.mechanisms.kd_tree import KDTree
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.kd_tree.mechanism import KDTree
 from lapwing.mechanisms.registry import make_mechanism, settings_of
-from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.terms import Terms
 from lapwing.schema.schemas import Schema
 
 SIZE = {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 6}, "special": [99]}

@@ -8,10 +8,10 @@ import pytest
 
 from helpers.linked_homes import SCHEMA
 from helpers.naive_truncation import kept_of_unit
-from lapwing.anonymous.rows import read_rows
+from lapwing.anonymous.vectors import read_rows
+from lapwing.rows.linked import code_linked
 from lapwing.schema.linked import LinkedSchema
 from lapwing.schema.schemas import Schema
-from lapwing.table.linked import code_linked
 
 HOMES = [None, 7, 7, 7, 8, 8, 9] * 5
 ROOMS = [row // 7 + 1 for row in range(len(HOMES))]

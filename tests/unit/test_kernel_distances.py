@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.evaluate.kernel_distances import (
+from lapwing.judge.distances.kernels import (
     box_grid,
     kernel_density_distance,
     mean_features,

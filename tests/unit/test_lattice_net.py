@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.numerics.lattice_net import lattice_points, lattice_ranks, nearest_lattice_points, net_size_bound
+from lapwing.maths.lattice_net import lattice_points, lattice_ranks, nearest_lattice_points, net_size_bound
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from helpers.bits import SeededBits, ZeroNoiseBits
 from helpers.learned_runs import Planted, learned, planted_bounds
-from lapwing.budget.budget import Budget
-from lapwing.mechanisms.steps.learned_bounds import SHARES, learn_bounds
-from lapwing.mechanisms.steps.learned_grids import search_grid
-from lapwing.release.replay import ReplayCurator
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.runs.learned.bounds import SHARES, learn_bounds
+from lapwing.runs.learned.grids import search_grid
+from lapwing.runs.learned.opened import opened_field, opened_schema
 from lapwing.schema.fields import Field
-from lapwing.schema.magnitudes import MAGNITUDE_VALUES, magnitude_codes
-from lapwing.schema.opened import opened_field, opened_schema
+from lapwing.schema.ranges import MAGNITUDE_VALUES, magnitude_codes
 from lapwing.schema.schemas import Schema
 
 PLENTY = Budget.pure(10**6)

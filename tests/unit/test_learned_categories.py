@@ -7,15 +7,15 @@ import pytest
 
 from helpers.bits import SeededBits, ZeroNoiseBits
 from helpers.learned_runs import TINY, Planted, learned
-from lapwing.budget.budget import Budget
-from lapwing.mechanisms.steps.learned_categories import learn_categories, prune_dictionaries
-from lapwing.mechanisms.steps.learned_fields import unlisted_name, with_categories
-from lapwing.release.category_selection import CategorySelection
-from lapwing.release.questions import MarginalCounts
-from lapwing.schema.category_trees import Parents, Prefixes
-from lapwing.schema.opened import opened_schema
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.category_selection.question import CategorySelection
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.rows.source import code_table
+from lapwing.runs.learned.categories import learn_categories, prune_dictionaries
+from lapwing.runs.learned.fields import unlisted_name, with_categories
+from lapwing.runs.learned.opened import opened_schema
+from lapwing.schema.groupings.category_trees import Parents, Prefixes
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 PLENTY = Budget.pure(10**6)
 ONE = Budget.pure(1)

@@ -7,15 +7,15 @@ import pytest
 
 from helpers.bits import SeededBits, ZeroNoiseBits
 from helpers.learned_runs import TINY, learned
-from lapwing.budget.budget import Budget
-from lapwing.mechanisms.steps.learned_bounds import LearnedBounds
-from lapwing.mechanisms.steps.learned_domains import learned_fields, needs_selection
-from lapwing.mechanisms.steps.learned_fields import with_bounds
-from lapwing.release.replay import ReplayCurator
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.rows.source import code_table
+from lapwing.runs.learned.bounds import LearnedBounds
+from lapwing.runs.learned.domains import learned_fields, needs_selection
+from lapwing.runs.learned.fields import with_bounds
+from lapwing.runs.learned.opened import opened_schema
 from lapwing.schema.fields import Field
-from lapwing.schema.opened import opened_schema
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 MIXED = {
     "fields": [

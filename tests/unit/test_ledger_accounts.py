@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.budget.budget import Budget, requested_budget
-from lapwing.budget.conversions import rho_for
-from lapwing.budget.ledger import Ledger
 from lapwing.errors import BudgetError, DataError, ParameterError
+from lapwing.kernel.budget.budget import Budget, requested_budget
+from lapwing.kernel.budget.conversions import rho_for
+from lapwing.kernel.budget.ledger import Ledger
 
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}
 RELEASE = TERMS | {"description": {"mechanism": "Independent"}}

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.budget import ledger_file
-from lapwing.budget.budget import Budget
-from lapwing.budget.ledger import Ledger
 from lapwing.errors import BudgetError, DataError, LapwingError
+from lapwing.kernel.budget import ledger_file
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.budget.ledger import Ledger
 
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}
 RELEASE = TERMS | {"description": {}}

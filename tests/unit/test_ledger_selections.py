@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.api.records import AccountedSink, new_records
-from lapwing.budget import ledger_file
-from lapwing.budget.budget import Budget, BudgetRequest, read_request, requested_budget
-from lapwing.budget.conversions import rho_for
-from lapwing.budget.ledger import Ledger
 from lapwing.errors import BudgetError, ParameterError
-from lapwing.release.transcript import NoTranscript
+from lapwing.kernel.budget import ledger_file
+from lapwing.kernel.budget.budget import Budget, BudgetRequest, read_request, requested_budget
+from lapwing.kernel.budget.conversions import rho_for
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.runs.records import AccountedSink, new_records
 from lapwing.schema.schemas import Schema
 
 OLD_FILE = Path(__file__).resolve().parents[1] / "helpers" / "ledger_format_1.sql"

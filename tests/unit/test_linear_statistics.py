@@ -8,14 +8,14 @@ import lapwing as lw
 from helpers.cases import spread
 from helpers.flag_tables import FLAG, MIXED, flags, frame_of_flags, latent_rows, mixed_rows
 from helpers.pmm_runs import run
-from lapwing.budget.budget import Budget
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.mechanisms.linear_statistics import LinearStatistics
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.linear_statistics.question import LinearStatistics as Question
+from lapwing.mechanisms.linear_statistics.mechanism import LinearStatistics
+from lapwing.mechanisms.linear_statistics.points import points_of
 from lapwing.mechanisms.registry import make_mechanism, settings_of
-from lapwing.mechanisms.steps.weighted_points import points_of
-from lapwing.release.linear_statistics import LinearStatistics as Question
-from lapwing.sample.marginals import marginal
-from lapwing.schema.groupings import identity
+from lapwing.model.sampling.marginals import marginal
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
 
 ROWS = latent_rows(np.random.default_rng(1), 400, 4).astype(np.int64)

@@ -10,8 +10,8 @@ import pytest
 import lapwing as lw
 from helpers.command import lapwing
 from helpers.linked_homes import SCHEMA, released, tables
-from lapwing.api import linked as front
-from lapwing.budget.ledger import Ledger
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.verbs import linked as front
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +131,7 @@ def test_a_paid_release_whose_rows_cannot_be_written_says_how_to_go_on(is_record
         small += ["--ledger", "b.db"]
 
     with monkeypatch.context() as patch:
-        patch.setattr("lapwing.cli.linked.write_rows", full)
+        patch.setattr("lapwing.cli.commands.linked.write_rows", full)
         said = lapwing(*command, *small).error
 
     assert "no space left" in said

@@ -8,7 +8,7 @@ import pytest
 import lapwing as lw
 from helpers.command import lapwing
 from helpers.linked_homes import SCHEMA, released, tables
-from lapwing.budget.ledger import Ledger
+from lapwing.kernel.budget.ledger import Ledger
 
 PRIOR = {
     "columns": ["age"],

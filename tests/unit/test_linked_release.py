@@ -10,9 +10,9 @@ import pytest
 
 import lapwing as lw
 from helpers.linked_homes import AGE, KEY, KIND, SCHEMA, released, tables
-from lapwing.api import linked as front
-from lapwing.budget.ledger import Ledger
-from lapwing.curator.room import Room
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.room.room import Room
+from lapwing.verbs import linked as front
 
 
 @pytest.fixture(scope="module")
@@ -124,8 +124,8 @@ def test_no_parents_have_no_children(release):
 
 
 def test_many_parents_are_drawn_in_chunks(release, monkeypatch):
-    monkeypatch.setattr("lapwing.api.linked_release._PARENTS", 64)
-    monkeypatch.setattr("lapwing.api.linked_release._CHILDREN", 50)
+    monkeypatch.setattr("lapwing.verbs.linked_release._PARENTS", 64)
+    monkeypatch.setattr("lapwing.verbs.linked_release._CHILDREN", 50)
 
     parents, children = release.sample(300)
 

@@ -9,8 +9,8 @@ import pytest
 import lapwing as lw
 from helpers.cases import spread
 from lapwing.errors import DataError
-from lapwing.schema.groupings import identity
-from lapwing.table.linked import code_linked
+from lapwing.rows.linked import code_linked
+from lapwing.schema.groupings.grouping import identity
 
 KEY = {"name": "home", "type": "integer", "role": "identifier"}
 SIZE = {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 9}}

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.budget.logarithms import log_between, rounded_up
 from lapwing.errors import ParameterError
+from lapwing.kernel.budget.conversions import log_between, rounded_up
 
 NUMBERS = ["2", "1/2", "3/7", "1000000001/1000000000", "144/100001", "1e300", "1e-300", f"{10**80 + 1}/{10**80}"]
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from lapwing.errors import BudgetError
-from lapwing.mechanisms.independent import Independent
+from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.registry import MECHANISMS
-from lapwing.release.laws import point_laws
-from lapwing.release.model import Indexed, ReleasedModel
+from lapwing.model.laws import point_laws
+from lapwing.model.model import Indexed, ReleasedModel
 from mechanism_checks import (
     MECHANISM_CHECKS,
     check_answers_alone_reproduce_the_release,

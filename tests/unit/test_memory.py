@@ -11,15 +11,15 @@ import pytest
 import lapwing as lw
 from helpers.bits import SeededBits
 from helpers.command import lapwing
-from lapwing.api.memory import MemoryNeed, caches_of, read_memory
-from lapwing.budget.budget import Budget
-from lapwing.curator.room import Room
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.release.terms import Terms
-from lapwing.release.transcript import NoTranscript
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.rows.source import code_table
+from lapwing.runs.plan.memory import MemoryNeed, caches_of, read_memory
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 MB = 10**6
 TERMS = ("--neighbours", "add-remove", "--privacy-unit", "row")

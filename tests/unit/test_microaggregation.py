@@ -9,12 +9,12 @@ from helpers.bits import ZeroNoiseBits
 from helpers.cases import spread
 from helpers.flag_tables import FLAG, KIND, MIXED, WIDE, flags, frame_of_flags, latent_rows, mixed_rows
 from helpers.pmm_runs import frame_of, run, unit_columns
-from lapwing.budget.budget import Budget
-from lapwing.budget.ledger import Ledger
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.mechanisms.microaggregation import Microaggregation
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
 from lapwing.mechanisms.registry import make_mechanism, settings_of
-from lapwing.release.terms import Terms
 from lapwing.schema.schemas import Schema
 
 PAPER = Microaggregation(constants="paper")

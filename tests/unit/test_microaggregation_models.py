@@ -22,11 +22,11 @@ from helpers.flag_tables import (
 )
 from helpers.models import dense
 from helpers.pmm_runs import frame_of, run, unit_columns
-from lapwing.budget.budget import Budget
-from lapwing.mechanisms.microaggregation import Microaggregation
-from lapwing.release.model import Bernoulli
-from lapwing.sample.marginals import marginal
-from lapwing.schema.groupings import identity
+from lapwing.kernel.budget.budget import Budget
+from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
+from lapwing.model.model import Bernoulli
+from lapwing.model.sampling.marginals import marginal
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
 
 RICH = Budget.pure(1000)

@@ -5,11 +5,9 @@ import pytest
 from pyarrow.parquet import read_table
 
 from helpers.cases import spread
-from lapwing.numerics import group_moves
-from lapwing.numerics.axis_split import axis_blocks
-from lapwing.numerics.group_moves import local_search
-from lapwing.numerics.mdav import mdav
-from lapwing.numerics.microaggregation import improved, information_loss, practical_partition
+from lapwing.anonymous import group_moves
+from lapwing.anonymous.group_moves import axis_blocks, local_search
+from lapwing.anonymous.microaggregation import improved, information_loss, mdav, practical_partition
 
 NORMAL = np.random.default_rng(0).normal(size=(40, 3))
 ODD_TABLES = {
@@ -79,7 +77,7 @@ def test_large_groups_are_split_first():
 
 
 def test_blocks_cost_no_group(monkeypatch):
-    monkeypatch.setattr("lapwing.numerics.microaggregation._BLOCK", 50)
+    monkeypatch.setattr("lapwing.anonymous.microaggregation._BLOCK", 50)
     x = np.random.default_rng(4).normal(size=(500, 2))
 
     labels = practical_partition(x, 7)
@@ -91,7 +89,7 @@ def test_a_search_that_ended_higher_is_thrown_away(monkeypatch):
     x = np.random.default_rng(5).normal(size=(20, 2))
     good = practical_partition(x, 4)
     monkeypatch.setattr(
-        "lapwing.numerics.microaggregation.local_search", lambda x, labels, size, share: np.arange(20) % 5
+        "lapwing.anonymous.microaggregation.local_search", lambda x, labels, size, share: np.arange(20) % 5
     )
 
     assert improved(x, good, 4).tolist() == good.tolist()

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.release.laws import Laws, laws_from_probabilities, point_laws, read_only, uniform_law
-from lapwing.schema.domains import Domain
+from lapwing.maths.arrays import read_only
+from lapwing.model.laws import Laws, laws_from_probabilities, point_laws, uniform_law
+from lapwing.schema.groupings.domains import Domain
 
 GOOD = {"offsets": [0, 2, 3], "starts": [0, 4, 1], "stops": [4, 5, 2], "probabilities": [0.75, 0.25, 1.0]}
 

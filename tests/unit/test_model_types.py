@@ -7,9 +7,9 @@ import pytest
 
 from helpers.models import random_model, small_schema
 from lapwing.errors import ParameterError
-from lapwing.release.laws import laws_from_probabilities, point_laws, uniform_law
-from lapwing.release.model import Bernoulli, Indexed, LogLinear, ReleasedModel, Spans, narrow
-from lapwing.schema.groupings import evenly, identity
+from lapwing.model.laws import laws_from_probabilities, point_laws, uniform_law
+from lapwing.model.model import Bernoulli, Indexed, LogLinear, ReleasedModel, Spans, narrow
+from lapwing.schema.groupings.grouping import evenly, identity
 
 SCHEMA = small_schema()
 INDEX = np.zeros(2, dtype=np.uint8)

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from lapwing.numerics.convex_sets import rows_in_ball, rows_on_simplex
-from lapwing.numerics.moment_fit import (
+from lapwing.mechanisms.shared.vectors.means import (
     SETTLED,
     fitted_means,
     shrunk_covariance,
     weighted_covariance,
     weighted_mean,
 )
+from lapwing.mechanisms.shared.vectors.row_vectors import rows_in_ball, rows_on_simplex
 
 BETWEEN = ~np.eye(4, dtype=bool)
 

@@ -6,8 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from lapwing.errors import ParameterError
-from lapwing.numerics.covariance_loss import (
+from lapwing.anonymous.covariance_loss import (
     block_means,
     covariance_loss,
     least_covariance_loss,
@@ -15,6 +14,7 @@ from lapwing.numerics.covariance_loss import (
     moment_loss,
     separated_rows,
 )
+from lapwing.errors import ParameterError
 
 
 def moment(points, weights, degree):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from lapwing.schema.domains import Domain
-from lapwing.schema.groupings import identity
-from lapwing.table.counting import count_tables
+from lapwing.rows.counting import count_tables
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.grouping import identity
 
 
 def column(size):

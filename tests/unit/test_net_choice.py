@@ -5,8 +5,7 @@ import math
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.numerics.lattice_net import lattice_points
-from lapwing.numerics.net_choice import NetChoice, anonymous_net, private_net
+from lapwing.maths.lattice_net import NetChoice, anonymous_net, lattice_points, private_net
 
 RADIUS = 2**48
 

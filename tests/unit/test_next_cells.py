@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lapwing.numerics.next_cells import (
+from lapwing.mechanisms.adaptive.cells import (
     FOUND_DEVIATIONS,
     MOST_SEARCHED,
     SEARCH_CELLS,

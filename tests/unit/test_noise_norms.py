@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from lapwing.numerics.noise_norms import absolute_noise, largest_noise
+from lapwing.maths.noise_norms import absolute_noise, largest_noise
 
 FAILURE = Fraction(1, 20)
 FALSE_ALARMS = 1e-9

@@ -10,14 +10,14 @@ import pytest
 
 from helpers.bits import CountingBits, ScriptedBits, SeededBits, ZeroNoiseBits
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.noise.bernoulli import bernoulli_exp, bernoulli_exp_multiples, decide
-from lapwing.noise.bits import BLOCK_WORDS, SystemBits
-from lapwing.noise.enclosures import Complement, Exponential, LaplaceTail, exp_minus
-from lapwing.noise.gaussian import discrete_gaussian
-from lapwing.noise.geometric import geometric, survivors
-from lapwing.noise.inverse_cdf import draw, make_table
-from lapwing.noise.laplace import Sign, discrete_laplace, discrete_laplace_at_least
-from lapwing.noise.selection import exponential_mechanism, uniform_below
+from lapwing.kernel.noise.bernoulli import bernoulli_exp, bernoulli_exp_multiples, decide
+from lapwing.kernel.noise.bits import BLOCK_WORDS, SystemBits
+from lapwing.kernel.noise.enclosures import Complement, Exponential, LaplaceTail, exp_minus
+from lapwing.kernel.noise.gaussian import discrete_gaussian
+from lapwing.kernel.noise.geometric import geometric, survivors
+from lapwing.kernel.noise.inverse_cdf import draw, make_table
+from lapwing.kernel.noise.laplace import Sign, discrete_laplace, discrete_laplace_at_least
+from lapwing.kernel.noise.selection import exponential_mechanism, uniform_below
 
 LAST_WORD = (1 << 64) - 1
 EXTREMES = [
@@ -30,7 +30,7 @@ EXTREMES = [
 
 FORK = """
 import os, sys
-from lapwing.noise.bits import SystemBits
+from lapwing.kernel.noise.bits import SystemBits
 bits = SystemBits()
 bits.words(5)
 read, write = os.pipe()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lapwing.numerics.noise_transport import noise_transport
+from lapwing.mechanisms.psmm.accuracy import noise_transport
 
 
 def grid(shape, rng, tables=1, layers=1):

@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 
 from lapwing.errors import SchemaError
-from lapwing.schema.category_trees import Prefixes
+from lapwing.rows.source import code_table
+from lapwing.runs.learned.opened import opened_field, opened_schema
 from lapwing.schema.fields import Field
-from lapwing.schema.magnitudes import MAGNITUDE_VALUES
-from lapwing.schema.opened import opened_field, opened_schema
+from lapwing.schema.groupings.category_trees import Prefixes
+from lapwing.schema.ranges import MAGNITUDE_VALUES
 from lapwing.schema.schemas import PrivacyUnit, Schema
-from lapwing.table.source import code_table
 
 FIELDS = (
     Field(name="who", type="string", identifier=True, missing_values=("nobody",)),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lapwing.errors import DataError, ParameterError
-from lapwing.table.outputs import whole_files, whole_folder
+from lapwing.rows.out.outputs import whole_files, whole_folder
 
 
 def test_files_appear_together_and_only_when_the_block_ends(tmp_path):
@@ -165,7 +165,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path):
 import resource
 from pathlib import Path
 from lapwing.errors import DataError
-from lapwing.table.outputs import whole_files
+from lapwing.rows.out.outputs import whole_files
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:
     with whole_files([Path({str(tmp_path / "rows.csv")!r})]) as (place,):

@@ -6,10 +6,9 @@ import pytest
 from helpers.cases import spread
 from helpers.findings import schema_of
 from lapwing.errors import ParameterError
-from lapwing.evaluate.coordinates import coordinate_pairs
-from lapwing.evaluate.overlay_bars import MOST_BARS, choose_bars
-from lapwing.evaluate.overlay_dates import date_edges
-from lapwing.evaluate.overlays import GRID, LISTED, overlay_columns
+from lapwing.judge.overlays.bars import MOST_BARS, choose_bars, date_edges
+from lapwing.judge.overlays.coordinates import coordinate_pairs
+from lapwing.judge.overlays.overlays import GRID, LISTED, overlay_columns
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120, "required": True}}
 MONEY = {"name": "money", "type": "integer", "constraints": {"minimum": 0, "maximum": 1_000_000}}

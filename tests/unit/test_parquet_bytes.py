@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from lapwing.errors import DataError
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 FIELDS = [
     {"name": "who", "type": "string", "role": "identifier"},

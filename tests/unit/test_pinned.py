@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from lapwing.release.laws import laws_from_probabilities
-from lapwing.release.model import Bernoulli, Indexed, ReleasedModel, Spans, narrow
-from lapwing.sample.pinned import pinned, points
+from lapwing.model.laws import laws_from_probabilities
+from lapwing.model.model import Bernoulli, Indexed, ReleasedModel, Spans, narrow
+from lapwing.model.sampling.fixed import pinned, points
 
 FEW = laws_from_probabilities(
     np.array([0, 2, 3]), np.array([2, 3, 9]), np.array([[4.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 1.0, 2.0]])

@@ -6,21 +6,21 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lapwing.budget.budget import Budget
-from lapwing.curator.room import Room
 from lapwing.errors import ParameterError
-from lapwing.noise.bits import SystemBits
-from lapwing.release.cells import CellTree
-from lapwing.release.laws import read_only
-from lapwing.release.questions import MarginalCounts
-from lapwing.release.sparse_counts import SparseCounts
-from lapwing.release.split_decisions import SplitDecisions
-from lapwing.release.terms import Terms
-from lapwing.release.transcript import NoTranscript
-from lapwing.schema.groupings import Grouping, identity
-from lapwing.schema.hierarchies import hierarchy
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.questions.shared.cells import CellTree
+from lapwing.kernel.questions.sparse_counts.question import SparseCounts
+from lapwing.kernel.questions.split_decisions.question import SplitDecisions
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.kernel.terms import Terms
+from lapwing.maths.arrays import read_only
+from lapwing.rows.source import code_table
+from lapwing.schema.groupings.grouping import Grouping, identity
+from lapwing.schema.groupings.hierarchies import hierarchy
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 SCHEMA = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean"}]})
 DOMAIN = SCHEMA.field("flag").domain

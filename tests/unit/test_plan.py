@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from lapwing.budget.budget import Budget
-from lapwing.release.cost_lines import CostLine
+from lapwing.kernel.budget.budget import Budget
+from lapwing.model.certificate.cost_lines import CostLine
 from lapwing.schema.schemas import Schema
 
 ROWS = 300

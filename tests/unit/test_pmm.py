@@ -10,19 +10,19 @@ import pytest
 from helpers.bits import SeededBits, ZeroNoiseBits
 from helpers.cases import spread
 from helpers.pmm_runs import frame_of, run, unit_columns
-from lapwing.budget.budget import Budget
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.pmm import PMM
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.tree_counts.question import TreeCounts
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.registry import default_mechanism, make_mechanism, settings_of
-from lapwing.mechanisms.steps.tree_shapes import tree_shape
-from lapwing.numerics.tree_bounds import cell_diameters, tree_deltas
-from lapwing.numerics.trees import Split
-from lapwing.release.tree_counts import TreeCounts
-from lapwing.sample.marginals import marginal
-from lapwing.schema.domains import Domain
-from lapwing.schema.groupings import evenly, identity
-from lapwing.schema.hierarchies import diameters, hierarchy
+from lapwing.mechanisms.shared.trees.bounds import cell_diameters, tree_deltas
+from lapwing.mechanisms.shared.trees.shapes import tree_shape
+from lapwing.mechanisms.shared.trees.trees import Split
+from lapwing.model.sampling.marginals import marginal
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.grouping import evenly, identity
+from lapwing.schema.groupings.hierarchies import diameters, hierarchy
 from lapwing.schema.schemas import Schema
 
 MIXED = Schema.from_dict(

@@ -7,12 +7,12 @@ import pytest
 import lapwing as lw
 from helpers.bits import SeededBits
 from helpers.pmm_runs import frame_of, run, unit_columns
-from lapwing.budget.budget import Budget
-from lapwing.mechanisms import pmm
-from lapwing.mechanisms.pmm import PMM
-from lapwing.release.tree_counts import NoisyTree
-from lapwing.sample.marginals import marginal
-from lapwing.schema.groupings import evenly
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.tree_counts.question import NoisyTree
+from lapwing.mechanisms.pmm import mechanism as pmm
+from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.model.sampling.marginals import marginal
+from lapwing.schema.groupings.grouping import evenly
 from lapwing.schema.schemas import Schema
 
 MIXED = Schema.from_dict(

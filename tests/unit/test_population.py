@@ -6,11 +6,11 @@ from scipy.stats import chi2
 
 from helpers.models import random_laws, small_schema
 from lapwing.errors import ParameterError
-from lapwing.release.model import Bernoulli, Indexed, ReleasedModel, Spans
-from lapwing.sample.marginals import marginal
-from lapwing.sample.population import population_codes
-from lapwing.sample.rows import sample_codes
-from lapwing.schema.groupings import identity
+from lapwing.model.model import Bernoulli, Indexed, ReleasedModel, Spans
+from lapwing.model.population import population_codes
+from lapwing.model.rows import sample_codes
+from lapwing.model.sampling.marginals import marginal
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
 
 SCHEMA = small_schema()

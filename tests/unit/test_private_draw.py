@@ -10,17 +10,17 @@ import pytest
 
 from helpers.bits import CountingBits, ScriptedBits
 from helpers.private_draws import asked, cube_schema, frame_of, kinds_of_rows, source_of
-from lapwing.budget.budget import Budget
-from lapwing.curator.private_draw import answer_private_draw, exact_weights
-from lapwing.curator.room import Room
 from lapwing.errors import BudgetError, ParameterError
-from lapwing.noise.bits import SystemBits
-from lapwing.release.certificate import CostLine
-from lapwing.release.private_draw import DrawnRows
-from lapwing.release.questions import answer_from_dict, question_from_dict, same_question
-from lapwing.release.terms import Terms
-from lapwing.release.transcript import NoTranscript
-from lapwing.table.source import code_table
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.questions.private_draw.answer import answer_private_draw, exact_weights
+from lapwing.kernel.questions.private_draw.question import DrawnRows
+from lapwing.kernel.questions.questions import answer_from_dict, question_from_dict, same_question
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.kernel.terms import Terms
+from lapwing.model.certificate.certificate import CostLine
+from lapwing.rows.source import code_table
 
 POINTS = [0, 1, 2, 3, 4, 5, 6, 7]
 TERMS = Terms(relation="replace-one", rows=8)

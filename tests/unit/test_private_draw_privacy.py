@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from helpers.private_draws import asked, kinds_of_rows, sets_up_to, source_of, walsh
-from lapwing.curator.private_draw import exact_weights
-from lapwing.numerics.reduced_density import is_well_conditioned, nearest_density, sign_matrix
-from lapwing.numerics.walsh import largest_odd_family, low_sets
-from lapwing.release.private_draw import DrawnRows, row_price
+from lapwing.kernel.questions.private_draw.answer import exact_weights
+from lapwing.kernel.questions.private_draw.question import DrawnRows, row_price
+from lapwing.maths.reduced_density import is_well_conditioned, nearest_density, sign_matrix
+from lapwing.maths.walsh import largest_odd_family, low_sets
 
 SMALL = [
     (1, 1, 4, "1/10"),

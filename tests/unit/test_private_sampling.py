@@ -12,13 +12,13 @@ import lapwing as lw
 from helpers.bits import SeededBits
 from helpers.command import lapwing
 from helpers.private_draws import asked, cube_schema, frame_of, kinds_of_rows, source_of
-from lapwing.api.progress import watched
-from lapwing.budget.budget import Budget
-from lapwing.curator.private_draw import exact_weights
 from lapwing.errors import ParameterError
-from lapwing.noise.weighted import weighted_draws
-from lapwing.release.private_draw import row_price
-from lapwing.release.terms import Terms
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise.weighted import weighted_draws
+from lapwing.kernel.questions.private_draw.answer import exact_weights
+from lapwing.kernel.questions.private_draw.question import row_price
+from lapwing.kernel.terms import Terms
+from lapwing.runs.progress import watched
 
 TERMS = Terms(relation="replace-one", rows=8)
 TABLE = [*kinds_of_rows(3)[:7], kinds_of_rows(3)[0]]

@@ -7,8 +7,8 @@ import pytest
 
 import lapwing as lw
 from helpers.command import lapwing
-from lapwing.api.progress import Progress, watched
-from lapwing.cli.progress import shown_progress
+from lapwing.cli.console import shown_progress
+from lapwing.runs.progress import Progress, watched
 
 NAMES = ["a", "b", "c", "d"]
 SCHEMA = {"fields": [{"name": name, "type": "boolean", "constraints": {"required": True}} for name in NAMES]}

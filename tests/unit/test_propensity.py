@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lapwing.evaluate import propensity
-from lapwing.evaluate.propensity import compare_propensity, propensity_scores
+from lapwing.judge.prediction import detection as propensity
+from lapwing.judge.prediction.detection import compare_propensity, propensity_scores
 from lapwing.schema.schemas import Schema
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}, "special": [-1]}

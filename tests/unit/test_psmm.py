@@ -9,16 +9,16 @@ import pytest
 import lapwing as lw
 from helpers.bits import SeededBits, ZeroNoiseBits
 from helpers.pmm_runs import frame_of, run, unit_columns
-from lapwing.budget.budget import Budget
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.mechanisms.psmm import PSMM
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.psmm.accuracy import released_statements, simulated_norms
+from lapwing.mechanisms.psmm.box_cells import box_cells
+from lapwing.mechanisms.psmm.mechanism import PSMM
 from lapwing.mechanisms.registry import accuracy_statements, make_mechanism, settings_of
-from lapwing.mechanisms.steps.box_cells import box_cells
-from lapwing.mechanisms.steps.measure_accuracy import released_statements, simulated_norms
-from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.terms import Terms
-from lapwing.sample.marginals import marginal
-from lapwing.schema.groupings import identity
+from lapwing.model.sampling.marginals import marginal
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
 
 SIZE = {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 6}, "special": [99]}

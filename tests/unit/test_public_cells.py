@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.resolved import FIELDS
-from lapwing.mechanisms.steps.public_cells import (
+from lapwing.mechanisms.shared.public_cells import (
     BRANCH_LEVELS,
     FIRST_CELLS,
     VALUE_BY_VALUE,
@@ -21,10 +21,10 @@ from lapwing.mechanisms.steps.public_cells import (
     one_way_grouping,
     public_cells,
 )
-from lapwing.schema.category_trees import Prefixes
+from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
+from lapwing.schema.groupings.category_trees import Prefixes
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 CODES = tuple(f"{one}{two}{three}" for one in "ABCDEF" for two in "0123456789" for three in "0123456789")
 DECLARED = {

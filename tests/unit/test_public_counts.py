@@ -6,8 +6,8 @@ import pytest
 
 import lapwing as lw
 from helpers.command import lapwing
-from lapwing.api.public_counts import public_counts
-from lapwing.schema.groupings import cut, identity
+from lapwing.release.queries.public_counts import public_counts
+from lapwing.schema.groupings.grouping import cut, identity
 from lapwing.schema.schemas import Schema
 
 FIELDS = [

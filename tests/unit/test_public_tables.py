@@ -10,14 +10,13 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from lapwing.numerics.whole_margins import Links, rounded, whole_counts
-from lapwing.release.laws import uniform_law
-from lapwing.release.model import Indexed, ReleasedModel
-from lapwing.sample import public_margins
-from lapwing.sample.public_margins import raked_to_public
-from lapwing.sample.public_strata import atom_cells, public_strata
-from lapwing.sample.rows import sample_codes
-from lapwing.schema.public_cells import coded_tables, public_total
+from lapwing.model.laws import uniform_law
+from lapwing.model.model import Indexed, ReleasedModel
+from lapwing.model.public_tables import margins as public_margins
+from lapwing.model.public_tables.margins import raked_to_public
+from lapwing.model.public_tables.strata import Links, atom_cells, public_strata, rounded, whole_counts
+from lapwing.model.rows import sample_codes
+from lapwing.schema.public_tables.cells import coded_tables, public_total
 from lapwing.schema.schemas import Schema
 
 REQUIRED = {"required": True}

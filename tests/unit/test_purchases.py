@@ -11,11 +11,11 @@ from jsonschema import Draft202012Validator
 
 import lapwing as lw
 from helpers.cases import spread
-from lapwing.budget.budget import Budget
-from lapwing.budget.conversions import epsilon_for, rho_for
 from lapwing.errors import SchemaError
-from lapwing.release.certificate import Certificate
-from lapwing.release.domain_cost import pairs_at, together, told_pairs, untold_warnings
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.budget.conversions import epsilon_for, rho_for
+from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.certificate.domain_cost import pairs_at, together, told_pairs, untold_warnings
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.schemas import Schema
 

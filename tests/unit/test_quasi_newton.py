@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lapwing.numerics.quasi_newton import smallest
+from lapwing.mechanisms.linear_statistics.max_entropy import smallest
 
 
 def valley(curvatures, bottom):

@@ -8,20 +8,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lapwing.budget.budget import Budget
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.release.noise_law import NoiseLaw, Sensitivity, calibrated
-from lapwing.release.questions import (
-    MarginalCounts,
-    NoisyCounts,
-    answer_from_dict,
-    question_from_dict,
-    same_question,
-)
-from lapwing.schema.domains import Domain
-from lapwing.schema.groupings import identity
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw, Sensitivity, calibrated
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
+from lapwing.kernel.questions.questions import answer_from_dict, question_from_dict, same_question
+from lapwing.rows.source import code_table
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 DOMAIN = Domain(values=2, specials=0, missing=True, ordered=True, continuous=False)
 FLAGS = {"fields": [{"name": name, "type": "boolean"} for name in ("x", "y")]}

@@ -4,11 +4,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lapwing.evaluate.distances import compare_bounded_lipschitz, compare_densities, compare_wasserstein
-from lapwing.evaluate.moments import compare_moments
-from lapwing.evaluate.reference_rows import bootstrap_rows, independent_columns
+from lapwing.judge.dependence.moments import compare_moments
+from lapwing.judge.distances.distances import compare_bounded_lipschitz, compare_densities, compare_wasserstein
+from lapwing.judge.prediction.subgroups import bootstrap_rows, independent_columns
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 
 def compared(path, schema_path, most_rows=None):

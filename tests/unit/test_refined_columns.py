@@ -11,22 +11,22 @@ from hypothesis import strategies as st
 from helpers.bits import SeededBits, ZeroNoiseBits
 from helpers.cases import spread
 from helpers.kept import Kept
-from lapwing.budget.budget import Budget
-from lapwing.curator.room import Room
-from lapwing.mechanisms.steps.public_cells import is_staged
-from lapwing.mechanisms.steps.refined_columns import (
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.adaptive.ask_columns import (
     BRANCH_SHARE,
     STAGES,
     ask_columns,
     first_questions,
     stage_questions,
 )
-from lapwing.mechanisms.steps.resolved_columns import resolved_column
-from lapwing.numerics.refinement import Counted, cell_deviation
-from lapwing.release.replay import ReplayCurator
-from lapwing.release.terms import Terms
+from lapwing.mechanisms.adaptive.columns import resolved_column
+from lapwing.mechanisms.adaptive.ordered_law import Counted, cell_deviation
+from lapwing.mechanisms.shared.public_cells import is_staged
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 AMOUNT = {"name": "amount", "type": "integer", "constraints": {"minimum": -1000, "maximum": 10**6}, "special": [-9999]}
 OWED = {"name": "owed", "type": "integer", "constraints": {"minimum": 0, "maximum": 10**6, "required": True}}

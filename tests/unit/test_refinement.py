@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lapwing.numerics.next_cells import merged_starts, wanted_parts
-from lapwing.numerics.refinement import (
+from lapwing.mechanisms.adaptive.cells import merged_starts, wanted_parts
+from lapwing.mechanisms.adaptive.ordered_law import (
     Counted,
     branch_masses,
     cell_deviation,

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import lapwing as lw
-from lapwing.api.certify import promise_warnings
-from lapwing.budget.budget import Budget
-from lapwing.release.version import VERSION
+from lapwing.kernel.budget.budget import Budget
+from lapwing.runs.certify import promise_warnings
+from lapwing.version import VERSION
 
 SCHEMA = {
     "fields": [

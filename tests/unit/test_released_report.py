@@ -12,13 +12,13 @@ import lapwing as lw
 from conftest import EXAMPLES
 from helpers.command import lapwing
 from helpers.saved import small_saved
-from lapwing.api.release import Release
-from lapwing.api.released_columns import released_columns, released_maps
-from lapwing.evaluate.accuracy import Accuracy
+from lapwing.judge.report.page import Chart, Facts, Table, Text
+from lapwing.judge.report.released.columns import MOST_COLUMNS
+from lapwing.judge.report.released.made import released_columns, released_maps
+from lapwing.judge.report.released.report import MECHANISM_WORDS, released_sections
 from lapwing.mechanisms.registry import MECHANISMS
-from lapwing.report.released import MECHANISM_WORDS, released_sections
-from lapwing.report.released_columns import MOST_COLUMNS
-from lapwing.report.sections import Chart, Facts, Table, Text
+from lapwing.model.accuracy import Accuracy
+from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema
 
 HOSTILE = "</script><script>alert(1)</script>"

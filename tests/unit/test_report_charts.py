@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from lapwing.errors import LapwingError
-from lapwing.report.charts import bars, budget_bar, heat_map, histogram, interval_dots, map_heat
+from lapwing.judge.report.charts.charts import bars, budget_bar, heat_map, histogram, interval_dots, map_heat
 
 WORDS = {"title": "title", "meaning": "meaning", "unit": "rows"}
 LONG = "x" * 500

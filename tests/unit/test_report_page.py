@@ -9,11 +9,10 @@ from html.parser import HTMLParser
 import pytest
 
 from lapwing.errors import LapwingError
-from lapwing.evaluate.kinds import Internal, Releasable
-from lapwing.report import page as page_module
-from lapwing.report.charts import bars
-from lapwing.report.page import NOTICE, render
-from lapwing.report.sections import Chart, Fact, Facts, Page, Section, Table, Text
+from lapwing.judge.metrics import Internal, Releasable
+from lapwing.judge.report import page as page_module
+from lapwing.judge.report.charts.charts import bars
+from lapwing.judge.report.page import NOTICE, Chart, Fact, Facts, Page, Section, Table, Text, render
 
 HOSTILE = (
     "</script><script>alert(1)</script><!-- \"'><img src=x onerror=alert(2)> \u202edesrever\u202c \x00 \ud800 {{7*7}} `"
@@ -147,10 +146,10 @@ def test_the_same_page_gives_the_same_bytes_whatever_was_drawn_before():
 def test_another_process_gives_the_same_bytes():
     code = (
         "import hashlib\n"
-        "from lapwing.evaluate.kinds import Releasable\n"
-        "from lapwing.report.charts import bars\n"
-        "from lapwing.report.page import render\n"
-        "from lapwing.report.sections import Page, Section\n"
+        "from lapwing.judge.metrics import Releasable\n"
+        "from lapwing.judge.report.charts.charts import bars\n"
+        "from lapwing.judge.report.page import render\n"
+        "from lapwing.judge.report.page import Page, Section\n"
         "chart = bars(['a', 'b'], {'real': [0.5, 0.5], 'new': [1, 0]}, title='t', meaning='m', unit='u')\n"
         "page = Page(title='A', sections=(Section(key='k', title='S', parts=(chart,)),))\n"
         "digest = hashlib.sha256(render(Releasable(page)).encode()).hexdigest()\n"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from helpers.saved import small_saved
-from lapwing.budget.budget import Budget
-from lapwing.report.promise import chance, pairs_of, percent_up
+from lapwing.judge.report.released.promise import chance, pairs_of, percent_up
+from lapwing.kernel.budget.budget import Budget
 
 ALARMS = (0.001, 0.01, 0.05, 0.1, 0.5)
 ROUNDING = 1e-12

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from helpers.resolved import FIELDS, SIZES, answer_of, column_of, dense_laws
-from lapwing.mechanisms.steps.public_cells import one_way_grouping
-from lapwing.mechanisms.steps.resolved_columns import OneWayTable, one_way_table, resolved_column
+from lapwing.mechanisms.adaptive.columns import OneWayTable, one_way_table, resolved_column
+from lapwing.mechanisms.shared.public_cells import one_way_grouping
 from lapwing.schema.fields import Field
-from lapwing.schema.groupings import Grouping, identity
+from lapwing.schema.groupings.grouping import Grouping, identity
 
 EVERY_FIELD = pytest.mark.parametrize("field", FIELDS.values(), ids=FIELDS.keys())
 HOWS = (

@@ -10,17 +10,17 @@ import pytest
 
 from helpers.bits import CountingBits, SeededBits, ZeroNoiseBits
 from helpers.kept import Kept
-from lapwing.budget.budget import Budget
-from lapwing.curator.opening import open_room, public_terms
-from lapwing.curator.room import Room
 from lapwing.errors import BudgetError, ParameterError
-from lapwing.noise.bits import SystemBits
-from lapwing.release.questions import MarginalCounts
-from lapwing.release.terms import Terms
-from lapwing.release.transcript import NoTranscript
-from lapwing.schema.groupings import identity, shifted
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.room.opening import open_room, public_terms
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.kernel.terms import Terms
+from lapwing.rows.source import code_table
+from lapwing.schema.groupings.grouping import identity, shifted
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 SCHEMA = Schema.from_dict(
     {

@@ -9,12 +9,12 @@ import pytest
 
 import lapwing as lw
 from lapwing.errors import ParameterError
-from lapwing.mechanisms.steps.stat_expressions import compiled
-from lapwing.release.statistics import statistic_from_dict
+from lapwing.kernel.questions.linear_statistics.statistics import statistic_from_dict
+from lapwing.model.statistics.expressions import compiled
+from lapwing.rows.guard import numbers_of_records
+from lapwing.rows.out.decode import records
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
-from lapwing.table.guard import numbers_of_records
-from lapwing.table.records import records
 
 SCHEMA = Schema(
     fields=(

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from lapwing.release.certificate import Certificate
+from lapwing.model.certificate.certificate import Certificate
 
 ROWS = 400
 TABLE = pl.DataFrame({"x": [n % 20 for n in range(ROWS)], "y": [n % 7 < 3 for n in range(ROWS)]})

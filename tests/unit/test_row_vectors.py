@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.mechanisms.steps.row_vectors import checked_projection, is_binary, projector, row_coordinates
+from lapwing.mechanisms.shared.vectors.row_vectors import checked_projection, is_binary, projector, row_coordinates
 from lapwing.schema.schemas import Schema
 
 REQUIRED = {"required": True}

@@ -15,9 +15,9 @@ import lapwing as lw
 from helpers.command import lapwing
 from helpers.small_people import synthesize, write_people
 from lapwing.errors import DataError, ParameterError
-from lapwing.table import outputs
-from lapwing.table.outputs import whole_files
-from lapwing.table.writers import write_parts
+from lapwing.rows.out import outputs
+from lapwing.rows.out.outputs import whole_files
+from lapwing.rows.out.writers import write_parts
 
 ROWS = 600_000
 """Three chunks."""

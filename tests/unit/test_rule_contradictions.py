@@ -6,7 +6,7 @@ import pytest
 
 from helpers.ruled_schemas import FIELDS, bounded, schema_of
 from lapwing.errors import SchemaError
-from lapwing.schema.rule_search import completed
+from lapwing.schema.rules.search import completed
 from lapwing.schema.schemas import Schema
 
 CONTRADICTIONS = {

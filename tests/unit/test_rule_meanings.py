@@ -7,12 +7,12 @@ import pytest
 
 from helpers.ruled_schemas import FIELDS, bounded, schema_of
 from lapwing.errors import SchemaError
+from lapwing.rows.out.decode import decode, decoded_column
 from lapwing.schema.fields import Field
-from lapwing.schema.rule_codes import OrderPair, coded_rules, components
-from lapwing.schema.rule_search import completed
+from lapwing.schema.rules.codes import OrderPair, coded_rules, components
+from lapwing.schema.rules.search import completed
 from lapwing.schema.schemas import Schema
-from lapwing.schema.shown import shown
-from lapwing.table.decode import decode, decoded_column
+from lapwing.schema.values.shown import shown
 
 
 def broken(rule: dict[str, Any], **codes: list[int]) -> list[bool]:

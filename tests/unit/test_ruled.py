@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 
 from helpers.ruled_tables import TANGLED
-from lapwing.release.laws import laws_from_probabilities
-from lapwing.release.model import Indexed, ReleasedModel, narrow
-from lapwing.sample.fixed_maps import KnownTuples, fixed_map
-from lapwing.sample.marginals import marginal
-from lapwing.sample.pinned import points
-from lapwing.sample.rule_keeping import kept_components, rule_components, taken_back
-from lapwing.sample.rule_repair import Pool, repaired
-from lapwing.sample.ruled import ruled
-from lapwing.schema.groupings import identity
+from lapwing.model.laws import laws_from_probabilities
+from lapwing.model.model import Indexed, ReleasedModel, narrow
+from lapwing.model.rules.keeping import kept_components, rule_components, taken_back
+from lapwing.model.rules.repair import Pool, repaired
+from lapwing.model.rules.ruled import ruled
+from lapwing.model.sampling.fixed import KnownTuples, fixed_map, points
+from lapwing.model.sampling.marginals import marginal
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
 
 FLAGS = [{"name": name, "type": "boolean", "constraints": {"required": True}} for name in ("child", "work", "other")]

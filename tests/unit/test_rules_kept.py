@@ -10,10 +10,10 @@ import pytest
 import lapwing as lw
 from helpers.command import lapwing
 from helpers.ruled_tables import TANGLED, TWO_VALUED, tangled_rows, violations
-from lapwing.api.finishing import finished_model
 from lapwing.mechanisms.registry import MECHANISMS, Mechanism
-from lapwing.release.kept_rules import MOVED
-from lapwing.release.model import ReleasedModel, Spans
+from lapwing.model.certificate.declared import MOVED
+from lapwing.model.model import ReleasedModel, Spans
+from lapwing.runs.finishing import finished_model
 
 FEW_ORDERED = ("cat", "big", "a", "job")
 BUDGETS = (0.05, 5)

@@ -11,13 +11,13 @@ import pytest
 from helpers.cases import spread
 from helpers.models import joint, random_model, small_schema
 from lapwing.errors import LapwingWarning, ParameterError, SchemaError
-from lapwing.release.laws import laws_from_probabilities, point_laws, uniform_law
-from lapwing.release.model import Bernoulli, Indexed, LogLinear, ReleasedModel, Spans
-from lapwing.sample.conditions import Between, condition
+from lapwing.model.conditions.conditions import Between, condition
+from lapwing.model.laws import laws_from_probabilities, point_laws, uniform_law
+from lapwing.model.model import Bernoulli, Indexed, LogLinear, ReleasedModel, Spans
+from lapwing.schema.conditions import wanted_runs
 from lapwing.schema.fields import Field
-from lapwing.schema.groupings import identity
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
-from lapwing.schema.wanted import wanted_runs
 
 SCHEMA = small_schema()
 AGE = Field(name="age", type="integer", minimum=18, maximum=90, special=(-1,))

@@ -6,16 +6,16 @@ import pytest
 from helpers.log_linear import drawn, model_at, random_part
 from helpers.models import allowed, small_schema
 from helpers.saved import small_saved
-from lapwing.api.release import Release
 from lapwing.engine.tables import Axis
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.release.laws import Laws, point_laws, uniform_law
-from lapwing.release.model import Bernoulli, Indexed, LogLinear, ReleasedModel, Spans, narrow
-from lapwing.sample import row_choice
-from lapwing.sample.conditions import Between, condition, conditioned
-from lapwing.sample.log_linear import GroupedColumn
-from lapwing.sample.rows import sample_codes
-from lapwing.schema.groupings import identity
+from lapwing.model.conditions.conditions import Between, condition, conditioned
+from lapwing.model.laws import Laws, point_laws, uniform_law
+from lapwing.model.log_linear import GroupedColumn
+from lapwing.model.model import Bernoulli, Indexed, LogLinear, ReleasedModel, Spans, narrow
+from lapwing.model.rows import sample_codes
+from lapwing.model.sampling import row_choice
+from lapwing.release.release import Release
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
 
 SCHEMA = small_schema()

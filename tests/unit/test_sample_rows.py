@@ -8,9 +8,9 @@ import pytest
 
 from helpers.models import allowed, random_model, small_schema
 from lapwing.errors import ParameterError
-from lapwing.release.laws import Laws, laws_from_probabilities, point_laws, uniform_law
-from lapwing.release.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans, narrow
-from lapwing.sample.rows import row_chunks, row_ends, sample_codes
+from lapwing.model.laws import Laws, laws_from_probabilities, point_laws, uniform_law
+from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans, narrow
+from lapwing.model.rows import row_chunks, row_ends, sample_codes
 from lapwing.schema.schemas import Schema
 
 SCHEMA = small_schema()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lapwing.errors import SchemaError
-from lapwing.schema import reading
+from lapwing.schema import files as reading
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import PrivacyUnit, Schema
 

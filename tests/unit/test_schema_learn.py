@@ -9,10 +9,10 @@ import pytest
 
 import lapwing as lw
 from helpers.learn_runs import learn_settings
-from lapwing.api.learn_outlook import outlook
 from lapwing.errors import LapwingError, ParameterError, SchemaError
-from lapwing.release.certificate import Certificate
-from lapwing.release.terms import Terms
+from lapwing.kernel.terms import Terms
+from lapwing.model.certificate.certificate import Certificate
+from lapwing.runs.learned.outlook import outlook
 from lapwing.schema.schemas import Schema
 
 HUGE = {"epsilon": 10**6}
@@ -317,7 +317,7 @@ def test_the_field_that_names_the_units_is_not_learned(names):
 def test_a_dictionary_that_is_no_text_or_too_large_is_refused(tmp_path, monkeypatch):
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\xff")
     (tmp_path / "large.txt").write_text("Bern\n" * 100)
-    monkeypatch.setattr("lapwing.api.learn_settings._MOST_BYTES", 100)
+    monkeypatch.setattr("lapwing.runs.learned.settings._MOST_BYTES", 100)
 
     for name, words in (("bytes.txt", "not UTF-8"), ("large.txt", "larger than 64 MiB")):
         with pytest.raises(ParameterError, match=words):

@@ -19,22 +19,22 @@ from helpers.selections import (
     scores_by_hand,
     tables_over,
 )
-from lapwing.budget.budget import Budget
-from lapwing.curator.room import Room
 from lapwing.errors import BudgetError, CapacityError, ParameterError
-from lapwing.noise.bits import SystemBits
-from lapwing.release.questions import MarginalCounts, answer_from_dict, question_from_dict, same_question
-from lapwing.release.replay import ReplayCurator
-from lapwing.release.select_worst import Selected, SelectWorst
-from lapwing.release.terms import Terms
-from lapwing.release.transcript import NoTranscript
-from lapwing.release.tree_counts import TreeCounts
-from lapwing.schema.domains import Domain
-from lapwing.schema.grouping_overlaps import merged_groups
-from lapwing.schema.groupings import cut, identity, lookup, shifted
-from lapwing.schema.hierarchies import hierarchy
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.questions.questions import answer_from_dict, question_from_dict, same_question
+from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
+from lapwing.kernel.questions.tree_counts.question import TreeCounts
+from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.kernel.terms import Terms
+from lapwing.rows.source import code_table
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.grouping import cut, identity, lookup, shifted
+from lapwing.schema.groupings.hierarchies import hierarchy, merged_groups
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 FIELDS = [
     {"name": "kind", "type": "string", "categories": ["a", "b", "c"], "constraints": {"required": True}},

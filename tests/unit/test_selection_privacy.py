@@ -10,14 +10,14 @@ import pytest
 
 from helpers.bits import SeededBits
 from helpers.selections import question
-from lapwing.curator.select_worst import answer_select_worst, exact_cells, misfit_scores
-from lapwing.noise.selection import exponential_mechanism
-from lapwing.release.select_worst import Selected
-from lapwing.release.terms import Terms
-from lapwing.schema.groupings import identity, lookup
+from lapwing.kernel.noise.selection import exponential_mechanism
+from lapwing.kernel.questions.select_worst.answer import answer_select_worst, exact_cells, misfit_scores
+from lapwing.kernel.questions.select_worst.question import Selected
+from lapwing.kernel.terms import Terms
+from lapwing.rows.counting import ExactTables
+from lapwing.rows.source import code_table
+from lapwing.schema.groupings.grouping import identity, lookup
 from lapwing.schema.schemas import Schema
-from lapwing.table.exact_tables import ExactTables
-from lapwing.table.source import code_table
 
 FIELDS = [
     {"name": "x", "type": "string", "categories": ["a", "b"], "constraints": {"required": True}},

@@ -12,17 +12,17 @@ import lapwing as lw
 from helpers.command import lapwing
 from helpers.selections import Selecting, levels_of, question, tables_over
 from helpers.transcripts import cut_after
-from lapwing.api.plan_text import cost_table
-from lapwing.budget.budget import Budget
-from lapwing.budget.ledger import Ledger
 from lapwing.errors import ParameterError
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.questions.questions import answer_from_dict
+from lapwing.kernel.questions.select_worst.question import Selected
+from lapwing.kernel.terms import Terms
 from lapwing.mechanisms import registry
-from lapwing.release.certificate import Certificate
-from lapwing.release.cost_lines import CostLine, counted_lines
-from lapwing.release.files import SavedRelease
-from lapwing.release.questions import answer_from_dict
-from lapwing.release.select_worst import Selected
-from lapwing.release.terms import Terms
+from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.certificate.cost_lines import CostLine, counted_lines
+from lapwing.model.files import SavedRelease
+from lapwing.runs.plan.text import cost_table
 from lapwing.schema.schemas import Schema
 
 SCHEMA = {

@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 
 from lapwing.errors import DataError
+from lapwing.rows.files.files import FilesReader, FileStamps, open_file
+from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
-from lapwing.table.files import FilesReader, FileStamps, open_file
-from lapwing.table.source import code_table
 
 SCHEMA = Schema(
     fields=(

@@ -14,14 +14,14 @@ import polars as pl
 import pytest
 
 from lapwing.errors import DataError
+from lapwing.rows import source as sources
+from lapwing.rows import threads
+from lapwing.rows.counting import KeyedColumn
+from lapwing.rows.guard import guarded, numbers_of_records
+from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
-from lapwing.schema.groupings import identity
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import PrivacyUnit, Schema
-from lapwing.table import source as sources
-from lapwing.table import threads
-from lapwing.table.counting import KeyedColumn
-from lapwing.table.guard import guarded, numbers_of_records
-from lapwing.table.source import code_table
 
 FIELDS = (
     Field(name="person", type="string", identifier=True),

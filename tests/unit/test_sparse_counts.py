@@ -10,15 +10,15 @@ import pytest
 
 from helpers.bits import CountingBits, SeededBits
 from helpers.cells import ADD_REMOVE, above, answered, coded, counts_asked, point, tree_over, whole_numbers
-from lapwing.budget.budget import Budget
-from lapwing.curator.room import Room
 from lapwing.errors import BudgetError, CapacityError, LapwingError, ParameterError
-from lapwing.noise.bits import SystemBits
-from lapwing.release.noise_law import NoiseLaw, Sensitivity
-from lapwing.release.questions import answer_from_dict, question_from_dict, same_question
-from lapwing.release.replay import ReplayCurator
-from lapwing.release.sparse_counts import NoisyCells, SparseCounts
-from lapwing.release.transcript import NoTranscript
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.noise_law import NoiseLaw, Sensitivity
+from lapwing.kernel.questions.questions import answer_from_dict, question_from_dict, same_question
+from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCounts
+from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.room.transcript import NoTranscript
 
 SCHEMA = whole_numbers(x=8, y=3)
 TREE = tree_over(SCHEMA, 3).grown(np.array([[0, 0], [3, 1]]), (np.array([True, False, True]),))

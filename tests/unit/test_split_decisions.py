@@ -12,17 +12,17 @@ import pytest
 
 from helpers.bits import CountingBits, SeededBits
 from helpers.cells import ADD_REMOVE, answered, coded, needed, point, split_set, splits_asked, tree_over, whole_numbers
-from lapwing.audit.cells import loss_flags, recounted_cells
-from lapwing.budget.budget import Budget
-from lapwing.curator.room import Room
+from lapwing.audit.checks.cells import loss_flags, recounted_cells
 from lapwing.errors import BudgetError, CapacityError, ParameterError
-from lapwing.noise.bits import SystemBits
-from lapwing.release import cells as listing
-from lapwing.release.noise_law import NoiseLaw, Sensitivity
-from lapwing.release.questions import answer_from_dict, question_from_dict, same_question
-from lapwing.release.replay import ReplayCurator
-from lapwing.release.split_decisions import SplitDecisions, Splits
-from lapwing.release.transcript import NoTranscript
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.noise_law import NoiseLaw, Sensitivity
+from lapwing.kernel.questions.questions import answer_from_dict, question_from_dict, same_question
+from lapwing.kernel.questions.shared import cells as listing
+from lapwing.kernel.questions.split_decisions.question import SplitDecisions, Splits
+from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.room.transcript import NoTranscript
 
 SCHEMA = whole_numbers(x=8, y=3)
 TREE = tree_over(SCHEMA, 2)

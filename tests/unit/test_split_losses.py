@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from helpers.cells import splits_asked
-from lapwing.release.cells import CellTree
-from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.split_decisions import SplitDecisions
-from lapwing.schema.hierarchies import Hierarchy
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.shared.cells import CellTree
+from lapwing.kernel.questions.split_decisions.question import SplitDecisions
+from lapwing.schema.groupings.hierarchies import Hierarchy
 
 
 def log_tails(scale, least):

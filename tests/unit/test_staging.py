@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.api.resumable import resumable
 from lapwing.errors import BudgetError, DataError, ParameterError
-from lapwing.table import staging
-from lapwing.table.outputs import whole_files
-from lapwing.table.staging import alone_in, staged
+from lapwing.rows.out import staging
+from lapwing.rows.out.outputs import whole_files
+from lapwing.rows.out.staging import alone_in, staged
+from lapwing.runs.resumable import resumable
 
 OLD = time.time() - 2 * staging.LEFT_SECONDS
 
@@ -209,7 +209,7 @@ def test_a_failure_of_a_release_that_is_kept_says_how_it_goes_on(tmp_path, kind)
 
 def test_a_folder_of_transcripts_that_cannot_be_made_is_one_sentence(tmp_path):
     import lapwing as lw
-    from lapwing.budget.ledger import Ledger
+    from lapwing.kernel.budget.ledger import Ledger
 
     ledger = Ledger.create_or_open(tmp_path / "b.db")
     ledger.init("d", unit="pure", limit=1, relation="add-remove", privacy_unit="row")

@@ -8,12 +8,12 @@ import pytest
 
 import lapwing as lw
 from lapwing.errors import ParameterError
-from lapwing.mechanisms.steps.stat_expressions import MOST_DEPTH, compiled
+from lapwing.model.statistics.expressions import MOST_DEPTH, compiled
+from lapwing.rows.codec.cells import Numbers
+from lapwing.rows.codec.codec import encode
+from lapwing.schema.conditions import Between, wanted_runs
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
-from lapwing.schema.wanted import Between, wanted_runs
-from lapwing.table.cells import Numbers
-from lapwing.table.codec import encode
 
 FIELDS = {
     "age": Field(name="age", type="integer", minimum=0, maximum=120, special=(-1,)),

@@ -5,9 +5,9 @@ from fractions import Fraction
 import pytest
 
 import lapwing as lw
-from lapwing.budget.budget import Budget
-from lapwing.budget.conversions import epsilon_for, rho_for
-from lapwing.release.stated_pairs import check_pairs
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.budget.conversions import epsilon_for, rho_for
+from lapwing.model.certificate.stated_pairs import check_pairs
 
 RHO = Fraction(1, 10)
 STEP = Fraction(1, 10**9)

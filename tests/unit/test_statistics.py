@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from lapwing.curator.plain import is_plain
 from lapwing.errors import ParameterError
-from lapwing.mechanisms.steps.stat_expressions import compiled, row_function
-from lapwing.release.statistics import RowStatistic, Statistic, statistic_from_dict
+from lapwing.kernel.questions.linear_statistics.statistics import RowStatistic, Statistic, statistic_from_dict
+from lapwing.kernel.room.plain import is_plain
+from lapwing.model.statistics.expressions import compiled, row_function
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 

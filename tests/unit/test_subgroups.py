@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.evaluate import subgroups
-from lapwing.evaluate.subgroups import FEWEST_ROWS, TOO_SMALL, compare_subgroups
+from lapwing.judge.prediction import subgroups
+from lapwing.judge.prediction.subgroups import FEWEST_ROWS, TOO_SMALL, compare_subgroups
 from lapwing.schema.schemas import Schema
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}, "special": [-1]}

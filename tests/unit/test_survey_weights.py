@@ -8,22 +8,21 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from lapwing.api.intervals import CoveringView
-from lapwing.api.weighted_intervals import _terms_of_cells, weighted_intervals
-from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.evaluate.weighted import compare_weighted, weighted_figures, weighted_record
-from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.numerics.weighted_noise import weighted_sum_tail
-from lapwing.release.laws import laws_from_probabilities, point_laws
-from lapwing.release.model import Bernoulli, Indexed, ReleasedModel, Spans, narrow
-from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.questions import MarginalCounts, NoisyCounts
-from lapwing.report.compared_weighted import weighted_lines, weighted_section
-from lapwing.sample.marginals import marginal
-from lapwing.sample.weighted import mean_weights, weighted_marginal
+from lapwing.judge.report.compared.weighted import weighted_lines, weighted_section
+from lapwing.judge.tables.weighted import compare_weighted, weighted_figures, weighted_record
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.model.laws import laws_from_probabilities, point_laws
+from lapwing.model.model import Bernoulli, Indexed, ReleasedModel, Spans, narrow
+from lapwing.model.queries.intervals import CoveringView
+from lapwing.model.sampling.marginals import marginal
+from lapwing.model.sampling.weighted import mean_weights, weighted_marginal
+from lapwing.release.queries.weighted import _terms_of_cells, weighted_intervals, weighted_sum_tail
 from lapwing.schema.fields import Field
-from lapwing.schema.groupings import cut, identity
+from lapwing.schema.groupings.grouping import cut, identity
 from lapwing.schema.schemas import Schema
 from lapwing.schema.weights import weights_at
 

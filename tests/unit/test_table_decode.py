@@ -9,13 +9,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lapwing.schema.category_trees import Prefixes
+from lapwing.rows.codec.cells import Numbers
+from lapwing.rows.codec.codec import encode
+from lapwing.rows.engines.frames import series_cells
+from lapwing.rows.out.decode import decode
 from lapwing.schema.fields import Field
+from lapwing.schema.groupings.category_trees import Prefixes
 from lapwing.schema.schemas import Schema
-from lapwing.table.cells import Numbers
-from lapwing.table.codec import encode
-from lapwing.table.decode import decode
-from lapwing.table.frames import series_cells
 
 
 def values_of(field, codes):

@@ -8,22 +8,22 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lapwing.api.answers import answers_in_one_frame
-from lapwing.budget.budget import Budget
-from lapwing.curator.room import Room
 from lapwing.errors import BudgetError, CapacityError, LapwingError, ParameterError
-from lapwing.evaluate import public_tables as public_side
-from lapwing.evaluate.public_tables import public_tables
-from lapwing.noise.bits import SystemBits
-from lapwing.release.cost_lines import CostLine, counted_lines
-from lapwing.release.questions import answer_from_dict, question_from_dict, same_question
-from lapwing.release.table_distances import MOST_TABLES, TableDistances
-from lapwing.release.terms import Terms
-from lapwing.release.transcript import NoTranscript
-from lapwing.schema.domains import Domain
-from lapwing.schema.groupings import identity
+from lapwing.judge.tables import public_tables as public_side
+from lapwing.judge.tables.public_tables import public_tables
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.questions.questions import answer_from_dict, question_from_dict, same_question
+from lapwing.kernel.questions.table_distances.question import MOST_TABLES, TableDistances
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.kernel.terms import Terms
+from lapwing.model.certificate.cost_lines import CostLine, counted_lines
+from lapwing.release.queries.answers import answers_in_one_frame
+from lapwing.rows.source import code_table
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 SCHEMA = Schema.from_dict(
     {"fields": [{"name": "a", "type": "boolean"}, {"name": "b", "type": "string", "categories": ["x", "y"]}]}

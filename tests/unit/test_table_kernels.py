@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from lapwing.evaluate import table_kernels
-from lapwing.evaluate.kernel_distances import mmd
-from lapwing.evaluate.table_kernels import compare_kernels
+from lapwing.judge.distances import table_points as table_kernels
+from lapwing.judge.distances.kernels import mmd
+from lapwing.judge.distances.table_points import compare_kernels
 from lapwing.schema.schemas import Schema
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 4}, "special": [-1]}

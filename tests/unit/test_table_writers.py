@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from lapwing.errors import DataError
+from lapwing.rows.out.writers import to_frame_kind, write_rows
 from lapwing.schema.scalars import quote
-from lapwing.table.writers import to_frame_kind, write_rows
 
 FRAME = pl.DataFrame(
     {
@@ -62,16 +62,16 @@ class Missing:  # None in sys.modules would be taken for PyArrow by pandas 2.3.0
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Missing)
 import polars as pl
-import lapwing.table.source, lapwing.table.writers, lapwing.table.decode
+import lapwing.rows.source, lapwing.rows.out.writers, lapwing.rows.out.decode
 assert "pandas" not in sys.modules and "scipy" not in sys.modules
 import pandas as pd
 from lapwing.schema.schemas import Schema
 schema = Schema.from_dict({"fields": [{"name": "sex", "type": "string", "categories": ["f", "m"]}]})
 cells = ["f", None, "m"]
 for column in (pd.Series(cells), pd.Series(cells, dtype="string"), pd.Categorical(cells)):
-    source = lapwing.table.source.code_table(pd.DataFrame({"sex": column}), schema)
+    source = lapwing.rows.source.code_table(pd.DataFrame({"sex": column}), schema)
     assert [chunk["sex"].tolist() for chunk in source.chunks()] == [[0, 2, 1]]
-frame = lapwing.table.writers.to_frame_kind(pl.DataFrame({"a": ["x", None], "b": [1, None]}), "pandas")
+frame = lapwing.rows.out.writers.to_frame_kind(pl.DataFrame({"a": ["x", None], "b": [1, None]}), "pandas")
 assert [str(kind) for kind in frame.dtypes] == ["string", "Int64"]
 """
 

@@ -6,10 +6,9 @@ import math
 import numpy as np
 import pytest
 
+from lapwing.anonymous.partition import equipartition, theorem_partition
 from lapwing.errors import ParameterError
-from lapwing.numerics.equipartition import equipartition
-from lapwing.numerics.net_choice import anonymous_net
-from lapwing.numerics.theorem_partition import theorem_partition
+from lapwing.maths.lattice_net import anonymous_net
 
 
 def unit_rows(rng, rows, columns):

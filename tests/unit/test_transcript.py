@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from helpers.transcripts import cut_after
-from lapwing.budget.budget import Budget
 from lapwing.errors import DataError, ParameterError
-from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.questions import MarginalCounts, NoisyCounts
-from lapwing.release.replay import ReplayCurator
-from lapwing.release.terms import Terms
-from lapwing.release.transcript import continue_transcript, create_transcript
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
+from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.kernel.room.transcript import continue_transcript, create_transcript
+from lapwing.kernel.terms import Terms
 
 
 def answer(rows):

@@ -8,16 +8,16 @@ import pytest
 
 from helpers.small_trees import cube_deltas, cube_diameters, cube_splits, summed_upwards
 from lapwing.errors import ParameterError
-from lapwing.numerics.tree_bounds import (
+from lapwing.mechanisms.shared.trees.bounds import (
     cell_diameters,
     least_squares_bound,
     theorem_4_2,
     theorem_4_3,
     tree_deltas,
 )
-from lapwing.numerics.tree_budget import default_shares, optimal_shares, paper_scales, paper_shares
-from lapwing.numerics.tree_rounding import consistent_counts, fair_rounding
-from lapwing.numerics.tree_simulation import (
+from lapwing.mechanisms.shared.trees.budget import default_shares, optimal_shares, paper_scales, paper_shares
+from lapwing.mechanisms.shared.trees.model import consistent_counts, fair_rounding
+from lapwing.mechanisms.shared.trees.simulation import (
     NoiseTree,
     affordable_simulations,
     certificate_quantile,
@@ -25,7 +25,7 @@ from lapwing.numerics.tree_simulation import (
     noise_variance,
     simulated_bound,
 )
-from lapwing.numerics.trees import Split, tree_least_squares
+from lapwing.mechanisms.shared.trees.trees import Split, tree_least_squares
 
 DEPTH = 6
 

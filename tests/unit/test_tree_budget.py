@@ -10,10 +10,11 @@ import pytest
 from scipy import optimize
 
 from helpers.small_trees import cube_deltas
-from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
-from lapwing.numerics import share_search, tree_budget
-from lapwing.numerics.tree_budget import (
+from lapwing.kernel.budget.budget import Budget
+from lapwing.mechanisms.shared.trees import budget as share_search
+from lapwing.mechanisms.shared.trees import budget as tree_budget
+from lapwing.mechanisms.shared.trees.budget import (
     DEEP_SHARE,
     SHARE_UNITS,
     bound_factor,

@@ -9,22 +9,23 @@ import polars as pl
 import pytest
 
 from helpers.bits import CountingBits, SeededBits, ZeroNoiseBits
-from lapwing.api.answers import answers_in_one_frame
-from lapwing.budget.budget import Budget
-from lapwing.curator.room import Room
-from lapwing.curator.tree_counts import exact_levels
 from lapwing.errors import BudgetError, CapacityError, ParameterError
-from lapwing.release.noise_law import Sensitivity
-from lapwing.release.questions import MarginalCounts, answer_from_dict, question_from_dict, same_question
-from lapwing.release.replay import ReplayCurator
-from lapwing.release.terms import Terms
-from lapwing.release.transcript import NoTranscript
-from lapwing.release.tree_counts import NoisyTree, TreeCounts
-from lapwing.schema.domains import Domain
-from lapwing.schema.groupings import identity
-from lapwing.schema.hierarchies import hierarchy
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import Sensitivity
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.questions.questions import answer_from_dict, question_from_dict, same_question
+from lapwing.kernel.questions.tree_counts.answer import exact_levels
+from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
+from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.kernel.terms import Terms
+from lapwing.release.queries.answers import answers_in_one_frame
+from lapwing.rows.source import code_table
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.grouping import identity
+from lapwing.schema.groupings.hierarchies import hierarchy
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 FIELDS = [
     {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 6}, "special": [99]},

@@ -5,10 +5,10 @@ import polars as pl
 
 from helpers.flag_tables import MIXED, flags, frame_of_flags, mixed_rows
 from helpers.pmm_runs import run
-from lapwing.budget.budget import Budget
-from lapwing.mechanisms.steps.public_cells import one_way_grouping
-from lapwing.mechanisms.steps.tree_points import PAIR_GROUPS, fine_groupings, tree_points, tree_questions
-from lapwing.mechanisms.steps.weighted_points import points_of
+from lapwing.kernel.budget.budget import Budget
+from lapwing.mechanisms.linear_statistics.points import points_of
+from lapwing.mechanisms.shared.public_cells import one_way_grouping
+from lapwing.mechanisms.shared.trees.points import PAIR_GROUPS, fine_groupings, tree_points, tree_questions
 
 COUNT = 20_000
 

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 SCHEMA = Schema.from_dict(
     {

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lapwing.rows.codec.cells import Numbers, Texts, Times
+from lapwing.rows.codec.codec import encode
+from lapwing.rows.units import UnitNumbers
 from lapwing.schema.fields import Field
-from lapwing.table.cells import Numbers, Texts, Times
-from lapwing.table.codec import encode
-from lapwing.table.units import UnitNumbers
 
 WHOLE = st.one_of(st.integers(-(2**70), 2**70), st.integers(2**53 - 3, 2**53 + 3), st.integers(-9, 9))
 WAYS = {

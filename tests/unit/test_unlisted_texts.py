@@ -9,17 +9,17 @@ import pytest
 
 import lapwing as lw
 from helpers.command import lapwing
-from lapwing.cli.conditions import read_conditions
+from lapwing.cli.commands.conditions import read_conditions
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.internal.misfits import FieldFit, check_table
-from lapwing.schema.category_trees import Prefixes
+from lapwing.rows.codec.cells import UNREADABLE, Numbers, Texts, Times, texts
+from lapwing.rows.codec.codec import encode
+from lapwing.rows.source import code_table
+from lapwing.schema.conditions import wanted_runs
 from lapwing.schema.fields import Field
-from lapwing.schema.parsing import field_from
+from lapwing.schema.groupings.category_trees import Prefixes
 from lapwing.schema.schemas import Schema
-from lapwing.schema.wanted import wanted_runs
-from lapwing.table.cells import UNREADABLE, Numbers, Texts, Times, texts
-from lapwing.table.codec import encode
-from lapwing.table.source import code_table
+from lapwing.schema.values.parsing import field_from
 
 
 def codes_field(*categories, unlisted=None, lengths=(1, 3), **settings):

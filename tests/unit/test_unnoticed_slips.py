@@ -13,29 +13,30 @@ import polars as pl
 import pytest
 
 from helpers.bits import CountingBits, ScriptedBits, SeededBits
-from lapwing.api.planning import expected_terms
-from lapwing.budget import ledger_accounts, ledger_chain, ledger_file
-from lapwing.budget.budget import Budget
-from lapwing.budget.conversions import rho_for
-from lapwing.budget.exact import exact_number
-from lapwing.budget.ledger import Ledger
-from lapwing.budget.logarithms import log_between
-from lapwing.curator import plain, private_draw
-from lapwing.curator.opening import open_room, public_terms
 from lapwing.errors import BudgetError, ParameterError
-from lapwing.noise import bernoulli, enclosures, gaussian, geometric, inverse_cdf, selection
-from lapwing.noise.bernoulli import bernoulli_exp, bernoulli_exp_multiples
-from lapwing.noise.bits import SystemBits
-from lapwing.noise.enclosures import Exponential, LaplaceTail, exp_minus
-from lapwing.noise.gaussian import discrete_gaussian
-from lapwing.noise.laplace import Sign, discrete_laplace, discrete_laplace_at_least
-from lapwing.noise.weighted import weighted_draws
-from lapwing.release.questions import MarginalCounts
-from lapwing.release.statistics import RowStatistic
-from lapwing.release.terms import Terms
-from lapwing.release.transcript import NoTranscript
+from lapwing.kernel.budget import accounts as ledger_accounts
+from lapwing.kernel.budget import chain as ledger_chain
+from lapwing.kernel.budget import ledger_file
+from lapwing.kernel.budget.budget import Budget, exact_number
+from lapwing.kernel.budget.conversions import log_between, rho_for
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.noise import bernoulli, enclosures, gaussian, geometric, inverse_cdf, selection
+from lapwing.kernel.noise.bernoulli import bernoulli_exp, bernoulli_exp_multiples
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.noise.enclosures import Exponential, LaplaceTail, exp_minus
+from lapwing.kernel.noise.gaussian import discrete_gaussian
+from lapwing.kernel.noise.laplace import Sign, discrete_laplace, discrete_laplace_at_least
+from lapwing.kernel.noise.weighted import weighted_draws
+from lapwing.kernel.questions.linear_statistics.statistics import RowStatistic
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.questions.private_draw import answer as private_draw
+from lapwing.kernel.room import plain
+from lapwing.kernel.room.opening import open_room, public_terms
+from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.kernel.terms import Terms
+from lapwing.rows.source import code_table
+from lapwing.runs.plan.planning import expected_terms
 from lapwing.schema.schemas import Schema
-from lapwing.table.source import code_table
 
 FLAG = {"name": "flag", "type": "boolean", "constraints": {"required": True}}
 LAST_WORD = (1 << 64) - 1

@@ -2,10 +2,10 @@
 
 import pytest
 
-from lapwing.api.records import unpaid_transcripts
-from lapwing.budget.budget import Budget
-from lapwing.budget.ledger import Ledger
-from lapwing.release.holds import transcripts_of
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.room.holds import transcripts_of
+from lapwing.runs.records import unpaid_transcripts
 
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}
 

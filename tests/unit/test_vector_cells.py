@@ -21,14 +21,14 @@ from helpers.vectors import (
     random_rows,
     sums_asked,
 )
+from lapwing.audit.checks.recounts import resummed
 from lapwing.audit.pairs import neighbour_pair
-from lapwing.audit.resums import resummed
-from lapwing.curator.cell_sums import answer_cell_sums
-from lapwing.release.coordinates import Coordinates
-from lapwing.release.second_moment import SecondMoment
-from lapwing.release.terms import Terms
-from lapwing.schema.groupings import evenly, lookup
-from lapwing.table.source import code_table
+from lapwing.kernel.questions.cell_sums.answer import answer_cell_sums
+from lapwing.kernel.questions.second_moment.question import SecondMoment
+from lapwing.kernel.questions.shared.coordinates import Coordinates
+from lapwing.kernel.terms import Terms
+from lapwing.rows.source import code_table
+from lapwing.schema.groupings.grouping import evenly, lookup
 
 # ------------------------------------------------------------------------------------------------- a cell of its own
 

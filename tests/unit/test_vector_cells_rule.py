@@ -8,21 +8,25 @@ import numpy as np
 import pytest
 
 from helpers.flag_tables import flags
-from lapwing.budget.budget import Budget
-from lapwing.mechanisms.steps.row_vectors import row_coordinates
-from lapwing.mechanisms.steps.vector_cells import chosen_bins, cut_directions, net_cells, noise_edge, sampling_variance
-from lapwing.mechanisms.steps.vector_totals import (
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.cell_sums.question import NoisySums
+from lapwing.kernel.terms import Terms
+from lapwing.maths.lattice_net import private_net
+from lapwing.mechanisms.shared.vectors.row_vectors import row_coordinates
+from lapwing.mechanisms.shared.vectors.vector_cells import (
     Covariance,
     Totals,
+    chosen_bins,
     covariance_of,
+    cut_directions,
     moment_question,
+    net_cells,
+    noise_edge,
+    sampling_variance,
     total_questions,
     totals_of,
 )
-from lapwing.numerics.net_choice import private_net
-from lapwing.release.cell_sums import NoisySums
-from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.terms import Terms
 from lapwing.schema.schemas import Schema
 
 ONE = Budget.pure(1)

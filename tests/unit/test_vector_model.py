@@ -7,20 +7,20 @@ import pytest
 
 from helpers.flag_tables import FLAG, KIND, WIDE, flags
 from helpers.models import dense
-from lapwing.budget.budget import Budget
-from lapwing.mechanisms.steps.group_details import (
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
+from lapwing.mechanisms.shared.vectors.means import Means
+from lapwing.mechanisms.shared.vectors.model import (
     detail_groupings,
     detail_questions,
     detail_share,
     detail_shares,
     pieces_of,
 )
-from lapwing.mechanisms.steps.microaggregated_means import Means
-from lapwing.mechanisms.steps.row_vectors import row_coordinates
-from lapwing.mechanisms.steps.vector_model import means_as_model
-from lapwing.release.model import Bernoulli
-from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.questions import NoisyCounts
+from lapwing.mechanisms.shared.vectors.row_vectors import row_coordinates
+from lapwing.mechanisms.shared.vectors.vector_model import means_as_model
+from lapwing.model.model import Bernoulli
 from lapwing.schema.schemas import Schema
 
 REAL = {"name": "real", "type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}}

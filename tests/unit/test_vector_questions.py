@@ -15,18 +15,18 @@ from helpers.vectors import (
     moment_asked,
     sums_asked,
 )
-from lapwing.budget.budget import Budget
-from lapwing.curator.room import Room
 from lapwing.errors import BudgetError, CapacityError, LapwingError, ParameterError
-from lapwing.noise.bits import SystemBits
-from lapwing.release.cell_sums import CellSums
-from lapwing.release.coordinates import Coordinates
-from lapwing.release.noise_law import NoiseLaw, Sensitivity
-from lapwing.release.projections import Projection
-from lapwing.release.terms import Terms
-from lapwing.release.transcript import NoTranscript
-from lapwing.schema.domains import Domain
-from lapwing.schema.groupings import evenly, identity
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.noise_law import NoiseLaw, Sensitivity
+from lapwing.kernel.questions.cell_sums.question import CellSums
+from lapwing.kernel.questions.shared.coordinates import Coordinates
+from lapwing.kernel.questions.shared.projections import Projection
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.kernel.terms import Terms
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.grouping import evenly, identity
 from lapwing.schema.schemas import Schema
 
 BOX = coordinates_of(("line", "line or missing", "list of 3"))

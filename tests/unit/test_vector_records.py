@@ -17,12 +17,12 @@ from helpers.vectors import (
     random_rows,
     sums_asked,
 )
-from lapwing.budget.budget import Budget
 from lapwing.errors import BudgetError, CapacityError, ParameterError
-from lapwing.release.cell_sums import NoisySums
-from lapwing.release.noise_law import NoiseLaw
-from lapwing.release.packing import pack_counts
-from lapwing.release.questions import answer_from_dict, question_from_dict, same_question
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.plain import pack_counts
+from lapwing.kernel.questions.cell_sums.question import NoisySums
+from lapwing.kernel.questions.questions import answer_from_dict, question_from_dict, same_question
 
 BOX = coordinates_of(("line", "line or missing", "list of 3"))
 FLAGS = coordinates_of(("line", "line"))

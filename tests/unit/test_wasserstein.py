@@ -5,15 +5,17 @@ import pytest
 from scipy import stats
 
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.evaluate import wasserstein_line as line_module
-from lapwing.evaluate.wasserstein import (
+from lapwing.judge.distances import wasserstein as line_module
+from lapwing.judge.distances.wasserstein import (
     MAX_ASSIGNED,
+    Pieces,
     random_directions,
     wasserstein_assignment,
+    wasserstein_line,
+    wasserstein_pieces,
     wasserstein_sliced,
     wasserstein_subsampled,
 )
-from lapwing.evaluate.wasserstein_line import Pieces, wasserstein_line, wasserstein_pieces
 
 NORMS = {"linf": np.inf, "l1": 1, "l2": 2}
 # Sums of a few thousand floats between -10 and 10.

@@ -5,8 +5,8 @@ import pytest
 
 from helpers.bits import CountingBits, ScriptedBits
 from lapwing.errors import ParameterError
-from lapwing.noise.bits import SystemBits
-from lapwing.noise.weighted import LARGEST_TOTAL, weighted_draws
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.noise.weighted import LARGEST_TOTAL, weighted_draws
 
 
 def test_every_offset_belongs_to_its_own_weight():

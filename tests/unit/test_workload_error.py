@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.evaluate.variation import Variation, choose_tables, compare_tables
-from lapwing.evaluate.workload_error import compare_workloads, compared_columns, workload_error
+from lapwing.judge.tables.variation import Variation, choose_tables, compare_tables
+from lapwing.judge.tables.workload import compare_workloads, compared_columns, workload_error
 from lapwing.schema.schemas import Schema
 
 FLAGS = Schema.from_dict({"fields": [{"name": name, "type": "boolean"} for name in "abcd"]})

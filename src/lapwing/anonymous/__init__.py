@@ -1,1 +1,1 @@
-"""K-anonymous microaggregation of private rows: a guarantee apart from everything differentially private."""
+"""k-anonymous tables by microaggregation, which are not differentially private."""

@@ -9,25 +9,69 @@ from fractions import Fraction
 
 import numpy as np
 
-from lapwing.anonymous.pools import NO_POOL, pooled_groups
-from lapwing.anonymous.rows import UnitRows
 from lapwing.anonymous.settings import Settings
-from lapwing.sample.draws import row_ends
+from lapwing.anonymous.vectors import UnitRows
+from lapwing.model.sampling.draws import row_ends
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values import bounds, special_numbers, step
+from lapwing.schema.values.values import bounds, special_numbers, step
+
+# -- Which groups share a figure, so that every figure is a mean over enough privacy units.
+
+
+NO_POOL = -1
+"""The pool of a group where fewer units than wanted have a value in the whole table."""
+
+
+def pooled_groups(known: np.ndarray, wanted: np.ndarray, size: int, order: np.ndarray) -> np.ndarray:
+    """Return pools of groups with at least `size` units that have a value; a group with enough has a pool of its own.
+
+    known: int64 (g,), units with a value, of each group; wanted: bool (g,), groups that need a figure; true wherever
+    any unit has a value; size: units that a figure is taken over at least; order: float64 (g,), groups that come next
+    to each other in it are pooled together. Returns int64 (g,), the pool of each group; of a group that needs none its
+    own number, and `NO_POOL` where there are fewer than `size` units with a value.
+
+    Pools do not overlap: from two figures over sets of units one of which contains the other, a third over their
+    difference would follow.
+
+    The second and the fourth group are too small, and become one; what then is too small joins the nearest:
+
+    >>> known = np.array([5, 2, 6, 3, 1])
+    >>> pooled_groups(known, known > 0, 5, np.array([0.1, 0.2, 0.3, 0.4, 0.5])).tolist()
+    [0, 1, 2, 1, 1]
+    """
+    pools = np.arange(known.size)
+    is_short = wanted & (known < size)
+    if not is_short.any():
+        return pools
+    short = np.flatnonzero(is_short)
+    short = short[np.argsort(order[short], kind="stable")]
+    waiting: list[int] = []
+    units, last = 0, NO_POOL
+    for group in short.tolist():
+        waiting.append(group)
+        units += int(known[group])
+        if units >= size:
+            last = waiting[0]
+            pools[waiting] = last
+            waiting, units = [], 0
+    if waiting and last == NO_POOL:
+        last = _nearest_full(known >= size, order, float(order[waiting[-1]]))
+    pools[waiting] = last
+    return pools
+
+
+def _nearest_full(is_full: np.ndarray, order: np.ndarray, place: float) -> int:
+    """Return the group with enough units that is nearest in the order, or none."""
+    full = np.flatnonzero(is_full)
+    return int(full[np.abs(order[full] - place).argmin()]) if full.size else NO_POOL
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Grouped:
     """The kept rows with their groups. Private.
 
-    Parameters
-    ----------
-    rows : UnitRows
-        At least one row.
-    labels : ndarray of int64, shape (units,)
-        The group of each unit, from 0 up without gaps.
+    labels: int64 (units,), the group of each unit, from 0 up without gaps.
     """
 
     rows: UnitRows
@@ -47,18 +91,7 @@ class Grouped:
 def draw_codes(grouped: Grouped, schema: Schema, settings: Settings, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Return the codes of rows out, in random order.
 
-    Parameters
-    ----------
-    grouped : Grouped
-        Groups of at least ``settings.min_group_size`` units.
-    schema : Schema
-    settings : Settings
-    rng : Generator
-
-    Returns
-    -------
-    dict of str to ndarray of integers, shape (m,)
-        For every modelled column; never the misfit code.
+    Returns dict of str to integers (m,), for every modelled column; never the misfit code.
     """
     out = _groups_of_rows_out(grouped, settings, rng)
     place = rng.permutation(out.size)

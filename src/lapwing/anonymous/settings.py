@@ -21,25 +21,8 @@ _WORDS = {"partition": get_args(Partition), "output": get_args(Output), "categor
 class Settings:
     """Say how a table is made anonymous; `lapwing.anonymize` tells what each setting means.
 
-    Parameters
-    ----------
-    min_group_size : int
-        At least 2.
-    partition : {"practical", "theorem", "mdav"}
-        How units are grouped.
-    improve : bool
-        Whether single units are moved between groups after that; the partition of the theorem stays as it is.
-    output : {"systematic", "iid", "shuffle"}
-        How rows are made from groups.
-    categories : {"random", "mode"}
-        What a row shows of a group's categories.
-    rows : int or None
-        Rows to make, 1 to 10**8; None for as many as were kept.
-
-    Raises
-    ------
-    ParameterError
-        If a setting is out of range, or two contradict each other.
+    improve: whether single units are moved between groups after that; the partition of the theorem stays as it is;
+    rows: rows to make, 1 to 10**8; None for as many as were kept.
     """
 
     min_group_size: int = 10

@@ -6,19 +6,17 @@ from typing import Any, Final
 
 import numpy as np
 
+from lapwing.anonymous.covariance_loss import block_means, covariance_loss
 from lapwing.anonymous.drawing import Grouped, draw_codes
-from lapwing.anonymous.rows import read_rows
+from lapwing.anonymous.microaggregation import improved, information_loss, mdav, mdav_in_blocks, practical_partition
+from lapwing.anonymous.partition import theorem_partition
 from lapwing.anonymous.settings import Settings
-from lapwing.anonymous.vectors import Vectors, check_coordinates, unit_vectors
+from lapwing.anonymous.vectors import Vectors, check_coordinates, read_rows, unit_vectors
 from lapwing.errors import ParameterError
-from lapwing.numerics.covariance_loss import block_means, covariance_loss
-from lapwing.numerics.mdav import mdav
-from lapwing.numerics.microaggregation import improved, information_loss, mdav_in_blocks, practical_partition
-from lapwing.numerics.theorem_partition import theorem_partition
-from lapwing.release.version import VERSION
+from lapwing.rows.out.decode import decode
+from lapwing.rows.out.writers import to_frame_kind
 from lapwing.schema.schemas import Schema
-from lapwing.table.decode import decode
-from lapwing.table.writers import to_frame_kind
+from lapwing.version import VERSION
 
 NOTICE: Final = "not differentially private; homogeneous groups can reveal shared values"
 """What every output says of itself, after its k."""
@@ -87,33 +85,7 @@ class AnonymousTable:
 def anonymous_table(
     data: object, schema: Schema, settings: Settings, rng: np.random.Generator, *, seed: int
 ) -> AnonymousTable:
-    """Group the units of a table, and make rows from what each group has in common.
-
-    Parameters
-    ----------
-    data : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table
-        The private rows.
-    schema : Schema
-        At least one modelled column.
-    settings : Settings
-    rng : Generator
-        Draws rows, and directions of categories.
-    seed : int
-        That the generator was made from.
-
-    Returns
-    -------
-    AnonymousTable
-
-    Raises
-    ------
-    ParameterError
-        If there are fewer units than a group needs, or the privacy unit's field is no identifier.
-    CapacityError
-        If the schema has too many categories.
-    DataError
-        If the table cannot be read or lacks a column.
-    """
+    """Group the units of a table, and make rows from what each group has in common."""
     check_coordinates(schema)
     _check_unit(schema)
     rows = read_rows(data, schema)

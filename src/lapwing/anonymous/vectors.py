@@ -8,14 +8,81 @@ out show neither, so the losses do not either.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
 
-from lapwing.anonymous.rows import UnitRows
 from lapwing.errors import CapacityError
+from lapwing.rows.codec.codec import encoder
+from lapwing.rows.engines.frames import unreadable
+from lapwing.rows.files.readers import Kind, open_table
+from lapwing.rows.guard import guarded
+from lapwing.rows.units import UnitNumbers, kept_rows, mixed, row_hashes
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
+
+# -- The rows of a private table as codes, each with its privacy unit.
+
+
+Codes = dict[str, np.ndarray]
+
+_CHUNK_ROWS: Final = 2**16
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class UnitRows:
+    """Hold the rows that are kept of every privacy unit. Private.
+
+    codes: dict of str to integers (n,), codes of every modelled column; units: int64 (n,), the unit of every row, from
+    0 up without gaps; kind: what the user's table is; rows out come back in the same kind.
+    """
+
+    codes: Codes
+    units: np.ndarray
+    count: int
+    kind: Kind
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.units)
+
+    @property
+    def per_unit(self) -> np.ndarray:
+        """Rows of each unit: ndarray of int64, shape (units,)."""
+        return np.bincount(self.units, minlength=self.count)
+
+
+def read_rows(data: object, schema: Schema) -> UnitRows:
+    """Read a table into memory as codes, and keep at most ``schema.max_rows`` rows of each privacy unit.
+
+    schema: without a privacy unit every row is a unit. Returns 1 to 8 bytes a cell. The rows that are kept are those of
+    `lapwing.rows.source.code_table`.
+    """
+    reader = open_table(data, schema)
+    names = [field.name for field in schema.columns]
+    unit = schema.privacy_unit
+    numbers = None if unit is None else UnitNumbers(schema.field(unit.field))
+    wanted = list(dict.fromkeys(names if numbers is None else [*names, numbers.column]))
+    encoders = {field.name: encoder(field) for field in schema.columns}
+    parts = [{field.name: np.empty(0, dtype=field.domain.dtype) for field in schema.columns}]
+    hashes = [np.empty(0, dtype=np.uint64)]
+    for cells in reader.chunks(wanted, _CHUNK_ROWS):
+        parts.append({name: guarded(unreadable(name), partial(encoders[name], cells[name])) for name in names})
+        if numbers is not None:
+            guarded(unreadable(numbers.column), partial(numbers.add, cells[numbers.column]))
+            hashes.append(mixed(row_hashes(parts[-1], names), numbers.hashes(-1)))
+    codes = {name: np.concatenate([part[name] for part in parts]) for name in names}
+    if numbers is None:
+        rows = len(codes[names[0]])
+        return UnitRows(codes, np.arange(rows), rows, reader.kind)
+    units = numbers.numbers()
+    kept = kept_rows(units, np.concatenate(hashes), schema.max_rows, lambda: [codes], names)
+    return UnitRows(
+        {name: column[kept] for name, column in codes.items()}, units[kept], int(units.max(initial=-1)) + 1, reader.kind
+    )
+
 
 MOST_COORDINATES: Final = 2000
 """Coordinates of a unit at most: distances take time and memory in proportion."""
@@ -29,15 +96,9 @@ _GIGABYTES_PER_COORDINATE: Final = 16e-3  # of 10**6 units, as they are and stan
 class Vectors:
     """Hold one point for each privacy unit. Private.
 
-    Parameters
-    ----------
-    raw : ndarray of float64, shape (units, p)
-        In a ball whose squared radius is `bound`.
-    spread : ndarray of float64, shape (p,)
-        What a coordinate of `raw` is multiplied by, so that two units differ by 2 on average in the square of a number,
-        and by 2 where their categories differ.
-    bound : int
-        Columns, and one more for each number or Boolean that may be missing or special.
+    raw: float64 (units, p), in a ball whose squared radius is `bound`; spread: float64 (p,), what a coordinate of `raw`
+    is multiplied by, so that two units differ by 2 on average in the square of a number, and by 2 where their
+    categories differ; bound: columns, and one more for each number or Boolean that may be missing or special.
     """
 
     raw: np.ndarray
@@ -53,8 +114,6 @@ class Vectors:
 def coordinates_of(field: Field) -> int:
     """Return how many coordinates a column has at most.
 
-    Examples
-    --------
     >>> coordinates_of(Field(name="age", type="integer", minimum=0, maximum=120, special=(-1,)))
     3
     >>> coordinates_of(Field(name="sex", type="string", categories=("f", "m")))
@@ -66,13 +125,7 @@ def coordinates_of(field: Field) -> int:
 
 
 def check_coordinates(schema: Schema) -> None:
-    """Refuse a schema whose rows have too many coordinates.
-
-    Raises
-    ------
-    CapacityError
-        Above `MOST_COORDINATES`.
-    """
+    """Refuse a schema whose rows have too many coordinates."""
     total = sum(map(coordinates_of, schema.columns))
     if total > MOST_COORDINATES:
         raise CapacityError(
@@ -85,24 +138,9 @@ def check_coordinates(schema: Schema) -> None:
 def unit_vectors(rows: UnitRows, schema: Schema, size: int, rng: np.random.Generator) -> Vectors:
     """Return the point of every privacy unit.
 
-    Parameters
-    ----------
-    rows : UnitRows
-        At least one.
-    schema : Schema
-        At most `MOST_COORDINATES` coordinates.
-    size : int
-        Units that a group needs.
-    rng : Generator
-        Directions of the categories of columns with more than 64 of them.
+    rng: directions of the categories of columns with more than 64 of them. Returns coordinates that are 0 for all units
+    are left out, but for one; two categories share one, as Booleans do.
 
-    Returns
-    -------
-    Vectors
-        Coordinates that are 0 for all units are left out, but for one; two categories share one, as Booleans do.
-
-    Notes
-    -----
     A column with more than 64 categories has 64 coordinates: its categories are unit vectors in random directions, the
     squared distance between two of which is 2 with a standard deviation of 1/4.
     """

@@ -1,1 +1,1 @@
-"""Privacy audits: record and replay."""
+"""Privacy audits: every question and mechanism on neighbouring tables."""

@@ -2,17 +2,11 @@
 
 import numpy as np
 
-from lapwing.noise.bits import BitSource
+from lapwing.kernel.noise.bits import BitSource
 
 
 class RecordingBits:
-    """Pass words on and keep them.
-
-    Parameters
-    ----------
-    bits : BitSource
-        Where the words come from.
-    """
+    """Pass words on and keep them."""
 
     __slots__ = ("_bits", "_words")
 
@@ -50,14 +44,7 @@ class UnlikelyBits:
 
     Replay holds for any words; that each word can still come lets repeated draws end.
 
-    Parameters
-    ----------
-    bits : BitSource
-        Where the words come from, two for each.
-
-    Examples
-    --------
-    >>> from lapwing.noise.bits import SystemBits
+    >>> from lapwing.kernel.noise.bits import SystemBits
     >>> bool(UnlikelyBits(SystemBits()).words(10_000).min() < 2**40)
     True
     """
@@ -78,10 +65,7 @@ class UnlikelyBits:
 class PlaybackBits:
     """Give recorded words in order.
 
-    Parameters
-    ----------
-    words : ndarray of uint64
-        The record.
+    words: uint64, the record.
     """
 
     __slots__ = ("_next", "_words")
@@ -101,13 +85,7 @@ class PlaybackBits:
         return len(self._words) - self._next
 
     def words(self, count: int) -> np.ndarray:
-        """Return the next words.
-
-        Raises
-        ------
-        EOFError
-            If the record is too short: the recorded run drew less noise than this one asks for.
-        """
+        """Return the next words."""
         if count > self.left:
             raise EOFError("the recorded run drew fewer secret words")
         self._next += count

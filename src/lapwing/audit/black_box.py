@@ -22,20 +22,10 @@ _Bound = Callable[[np.ndarray, np.ndarray], np.ndarray]
 def certified_loss(first: np.ndarray, second: np.ndarray, *, delta: float = 0.0, mistake: float = MISTAKE) -> float:
     """Return a lower bound on the epsilon of (epsilon, delta)-privacy.
 
-    Parameters
-    ----------
-    first, second : ndarray of float or int, shape (runs, features)
-        What was seen of independent runs on two neighbours, at least two runs of each. An event is a threshold on one
-        feature, or on one of two sums of them that are learned too.
-    delta : float, default 0
-        From 0 to below 1: so much of the probability of an event needs no explanation.
-    mistake : float, default 1e-6
-        How probable it is, at most, that the bound is above the true epsilon.
-
-    Returns
-    -------
-    float
-        At least 0.
+    first, second: float or int (runs, features), what was seen of independent runs on two neighbours, at least two runs
+    of each. An event is a threshold on one feature, or on one of two sums of them that are learned too; delta: from 0
+    to below 1: so much of the probability of an event needs no explanation; mistake: how probable it is, at most, that
+    the bound is above the true epsilon.
 
     References
     ----------
@@ -43,8 +33,6 @@ def certified_loss(first: np.ndarray, second: np.ndarray, *, delta: float = 0.0,
     "Detecting violations of differential privacy", for learning an event on runs of its own. What we changed: the
     answer is a bound on epsilon and no p-value.
 
-    Examples
-    --------
     >>> often = np.tile([1, 1, 1, 1, 0], 1000)[:, None]
     >>> certified_loss(often, 1 - often)  # of ln 4 = 1.386
     1.145...
@@ -59,21 +47,9 @@ def certified_loss(first: np.ndarray, second: np.ndarray, *, delta: float = 0.0,
 def certified_rho(first: np.ndarray, second: np.ndarray, *, delta: float = 0.0, mistake: float = MISTAKE) -> float:
     """Return a lower bound on the rho of delta-approximate zero-concentrated privacy.
 
-    Parameters
-    ----------
-    first, second, mistake
-        As for `certified_loss`.
-    delta : float, default 0
-        From 0 to below 1.
+    Returns at least 0. Whether an event happened is a function of what was seen, so rho is at least its Rényi
+    divergence of any order, divided by the order (Bun and Steinke 2016, Lemma 2.2).
 
-    Returns
-    -------
-    float
-        At least 0. Whether an event happened is a function of what was seen, so rho is at least its Rényi divergence
-        of any order, divided by the order (Bun and Steinke 2016, Lemma 2.2).
-
-    Examples
-    --------
     >>> often = np.tile([1, 1, 1, 1, 0], 1000)[:, None]
     >>> certified_rho(often, 1 - often)  # of 0.832
     0.593...

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from lapwing.api.linked_settings import LinkedSettings, read_linked_settings
-from lapwing.api.running import run_release
-from lapwing.audit.modes import USUAL, Mode
 from lapwing.audit.replay import Examined, examine_release
-from lapwing.mechanisms.independent import Independent
+from lapwing.audit.worst_case import USUAL, Mode
+from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.registry import Mechanism
+from lapwing.rows.linked import code_linked
+from lapwing.runs.linked_settings import LinkedSettings, read_linked_settings
 from lapwing.schema.linked import LinkedSchema
-from lapwing.table.linked import code_linked
+from lapwing.verbs.running import run_release
 
 Tables = tuple[pl.DataFrame, pl.DataFrame]
 """Parents and children."""
@@ -52,13 +52,6 @@ def linked_pair(rng: np.random.Generator, schema: LinkedSchema = SCHEMA) -> tupl
 
     Keys have no, one or several parent rows and no to more than `max_children` children. The order of rows says
     nothing.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Public randomness.
-    schema : LinkedSchema
-        With the columns of `SCHEMA`.
     """
     homes = list(rng.permutation(np.array(_HOMES, dtype=object))[: rng.integers(1, len(_HOMES) + 1)])
     most = 2 * schema.max_children
@@ -123,21 +116,8 @@ def examine_linked(
 ) -> Examined:
     """Record and replay both parts between two pairs of tables, and compare what they claim together.
 
-    Parameters
-    ----------
-    one, other : pair of DataFrame
-        Parents and children; the pairs differ in all rows of one key.
-    settings : LinkedSettings
-        Of the release.
-    code : callable
-        What joins and codes the tables, always in memory.
-    mode : Mode
-        Which secret words come.
-
-    Returns
-    -------
-    Examined
-        The loss is that of both parts together, as a share of the budget that was asked for.
+    one, other: parents and children; the pairs differ in all rows of one key; code: what joins and codes the tables,
+    always in memory. Returns the loss is that of both parts together, as a share of the budget that was asked for.
     """
     first, second = (code(*tables, settings.linked) for tables in (one, other))
     sources = {"parent": (first.parent, second.parent), "child": (first.child, second.child)}

@@ -11,26 +11,24 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from lapwing.api.bought_settings import BoughtSettings
-from lapwing.api.generators import generator
-from lapwing.api.learn_settings import LearnSettings, read_learn_settings
-from lapwing.api.settings import Settings
 from lapwing.audit.linked_pairs import SCHEMA as LINKED
 from lapwing.audit.linked_pairs import examine_linked, linked_pair, linked_settings
-from lapwing.audit.modes import Mode
-from lapwing.audit.pairs import NeighbourPair, neighbour_pair
+from lapwing.audit.pairs import NeighbourPair, neighbour_pair, text_pair, two_valued_pair
 from lapwing.audit.replay import Examined, examine_pair
-from lapwing.audit.text_pairs import text_pair
-from lapwing.audit.two_valued_pairs import two_valued_pair
-from lapwing.budget.budget import Budget, read_request
-from lapwing.evaluate.public_tables import public_tables
-from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.independent import Independent
-from lapwing.mechanisms.linear_statistics import LinearStatistics
-from lapwing.mechanisms.pmm import PMM
-from lapwing.mechanisms.private_sampling import PrivateSampling
+from lapwing.audit.worst_case import Mode
+from lapwing.judge.tables.public_tables import public_tables
+from lapwing.kernel.budget.budget import Budget, read_request
+from lapwing.kernel.terms import Relation
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.mechanisms.linear_statistics.mechanism import LinearStatistics
+from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.mechanisms.private_sampling.mechanism import PrivateSampling
 from lapwing.mechanisms.registry import MECHANISMS, Mechanism
-from lapwing.release.terms import Relation
+from lapwing.runs.bought.settings import BoughtSettings
+from lapwing.runs.generators import generator
+from lapwing.runs.learned.settings import LearnSettings, read_learn_settings
+from lapwing.runs.settings import Settings
 from lapwing.schema.schemas import Schema
 
 TINY: Final = 1e-9
@@ -54,16 +52,7 @@ examines it in a mode; returns the budget and what was found."""
 class Target:
     """Something that makes releases and is audited whole.
 
-    Parameters
-    ----------
-    name : str
-        As the command line knows it.
-    relations : tuple of {"add-remove", "replace-one"}
-        That it supports.
-    rows_per_unit : tuple of range, from 1 up
-        How many rows a privacy unit may own: the audit has a line for each range.
-    examine : callable
-        See `Examine`.
+    rows_per_unit: how many rows a privacy unit may own: the audit has a line for each range.
     """
 
     name: str
@@ -75,8 +64,6 @@ class Target:
 def targets() -> Mapping[str, Target]:
     """Return everything that makes releases, by lower-case name.
 
-    Examples
-    --------
     >>> ", ".join(target.name for target in targets().values())  # doctest: +NORMALIZE_WHITESPACE
     'Adaptive, Independent, PMM, PSMM, Grid, KDTree, Microaggregation, LinearStatistics, PrivateSampling,
     learn, evaluate, link'
@@ -103,16 +90,7 @@ def settings_for(
 ) -> Settings:
     """Return settings at a budget of one, or several times that, with a fixed public seed.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        That makes the release.
-    schema, relation
-        Of the rows.
-    pure : bool
-        Whether the budget is an ε of 1, or else a ρ of 1/2.
-    times : int, at least 1
-        By which the budget is larger.
+    pure: whether the budget is an ε of 1, or else a ρ of 1/2.
     """
     return Settings(
         schema=Schema.load(cast("Any", schema)),
@@ -150,18 +128,7 @@ def _pair(rng: np.random.Generator, relation: Relation, max_rows: int) -> Neighb
 
 
 def truths(schema: Schema) -> list[str]:
-    """Return statistics that say of each column whether something holds: of one value, order, missing and special.
-
-    Parameters
-    ----------
-    schema : Schema
-        Of any columns.
-
-    Returns
-    -------
-    list of str
-        In the language of statistics.
-    """
+    """Return statistics that say of each column whether something holds: of one value, order, missing and special."""
     found = []
     for field in schema.columns:
         name = f"`{field.name}`"
@@ -215,16 +182,8 @@ def learning_pair(
 ) -> tuple[NeighbourPair, LearnSettings]:
     """Return neighbours, and settings that learn all that is blank of their schema.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Public randomness.
-    relation, max_rows
-        How the tables differ, and how many rows a unit may own.
-    number : int, at least 0
-        Odd: a column of texts; even: numbers and dates, at times with lists of categories. Every other two are pure.
-    times : sequence of int, at least 1
-        From which the budget is drawn.
+    number: odd: a column of texts; even: numbers and dates, at times with lists of categories. Every other two are
+    pure.
     """
     if number % 2:
         pair = text_pair(rng, relation, max_rows)
@@ -284,20 +243,7 @@ def bought_settings(
 ) -> BoughtSettings:
     """Return settings at a budget of one, or several times that, against a few random public rows.
 
-    Parameters
-    ----------
-    schema, relation
-        Of the private rows.
-    pure, times
-        The budget, as for `settings_for`.
-    expected_rows : int or None
-        A public guess.
-    rows : int, at least 0
-        Public rows.
-    ways : sequence of int
-        Columns of the tables that are compared.
-    seed : int
-        Draws the public rows and the tables that are compared.
+    seed: draws the public rows and the tables that are compared.
     """
     schema, rng = Schema.load(cast("Any", schema)), generator(seed, "evaluate")
     return BoughtSettings(

@@ -6,15 +6,17 @@ unit that differs is the one whose rows all lack their identifier. In some rows 
 together. The order of the rows says nothing: it is often another one in the neighbour.
 """
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from lapwing.release.terms import Relation
-from lapwing.schema.schemas import Schema
+from lapwing.kernel.terms import Relation
+from lapwing.schema.fields import Field
+from lapwing.schema.schemas import PrivacyUnit, Schema
 
 Record = Mapping[str, Any]
 
@@ -69,15 +71,7 @@ _GAPS: Mapping[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class NeighbourPair:
-    """Two tables that differ in one privacy unit.
-
-    Parameters
-    ----------
-    schema : Schema
-        Public schema of both.
-    data, neighbour : table
-        In the form that was asked for.
-    """
+    """Two tables that differ in one privacy unit."""
 
     schema: Schema
     data: object
@@ -99,23 +93,9 @@ def neighbour_pair(
 ) -> NeighbourPair:
     """Generate a schema, a table under it and a neighbour.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Public randomness.
-    relation : {"add-remove", "replace-one"}
-        How the tables differ.
-    max_rows : int, at least 1
-        1 with a coin flip's chance of no privacy unit at all; more: a unit field with that many rows.
-    form : callable
-        Turns a Polars frame whose columns are all text into the table to read, each cell by itself.
-    is_full : bool, default False
-        Whether the unit that differs owns twice as many rows as it may, all alike: what loses most.
-
-    Returns
-    -------
-    NeighbourPair
-        Of 0 to about 30 rows.
+    max_rows: 1 with a coin flip's chance of no privacy unit at all; more: a unit field with that many rows; form: turns
+    a Polars frame whose columns are all text into the table to read, each cell by itself; is_full: whether the unit
+    that differs owns twice as many rows as it may, all alike: what loses most.
     """
     chosen = rng.permutation(len(_FIELDS))[: rng.integers(1, len(_FIELDS) + 1)]
     fields = [dict(_FIELDS[i]) for i in chosen]
@@ -167,3 +147,114 @@ def _frame(rng: np.random.Generator, schema: Schema, units: list[list[Record]]) 
     return pl.DataFrame(
         {field.name: pl.Series([row[field.name] for row in rows], dtype=pl.String) for field in schema.fields}
     )
+
+
+# -- Generated neighbouring tables with an open column of odd texts, as learned lists of categories need them.
+
+
+Row = tuple[str | None, str | None]
+
+_POPULAR = ("A10", "A1", "B", "é", "Zürich")
+_ODD = ("A1", "A11", "a1", "N/A", "N/Ax", "", " ", "B ", "e\u0301", "two\nlines", "\u2028", "x" * 200, "x" * 201, None)
+
+FREQUENT = (0, 1, 2, 3, 5, 30, 90)
+"""Rows that some popular texts have."""
+
+
+def open_schema(max_rows: int = 1, *, has_unit: bool = True) -> Schema:
+    """Return the schema of an open column of texts, with rows of a person."""
+    town = Field(name="town", type="string", open=True, missing_values=("", "N/A", "Z"))
+    if not has_unit:
+        return Schema(fields=(town,))
+    person = Field(name="person", type="string", identifier=True)
+    return Schema(fields=(person, town), privacy_unit=PrivacyUnit("person", max_rows))
+
+
+def text_pair(
+    rng: np.random.Generator, relation: Relation, max_rows: int, frequent: Sequence[int] = FREQUENT
+) -> NeighbourPair:
+    """Return two tables of texts that differ in one unit, which has texts of its own at times.
+
+    max_rows: 1 with a coin flip's chance of no privacy unit at all; frequent: from which the number of rows of each
+    popular text is drawn.
+    """
+    has_unit = max_rows > 1 or bool(rng.integers(2))
+    most = 2 * max_rows if has_unit else 1
+    units = [_text_rows(rng, f"p{place}", most) for place in range(int(rng.integers(0, 12)))]
+    for place, text in enumerate(_POPULAR):
+        rows = int(rng.choice(frequent))
+        units += [[(f"q{place}-{number}", text)] for number in range(rows)]
+    person = "changed" if rng.integers(4) else None
+    changed, other = _text_rows(rng, person, most, own="only here"), _text_rows(rng, person, most, own="only there")
+    pair = [[*units, changed], [*units, *([] if relation == "add-remove" else [other])]]
+    one, two = (_text_frame(rng, list(itertools.chain.from_iterable(each))) for each in pair)
+    schema = open_schema(max_rows, has_unit=has_unit)
+    return NeighbourPair(schema, one, two) if rng.integers(2) else NeighbourPair(schema, two, one)
+
+
+def _text_rows(rng: np.random.Generator, person: str | None, most: int, own: str = "only mine") -> list[Row]:
+    """Return rows of one unit: some are all alike, some hold what no other unit has."""
+    count = int(rng.integers(1, most + 1))
+    texts = [(*_POPULAR, *_ODD, own, f"{own} too")[rng.integers(len(_POPULAR) + len(_ODD) + 2)] for _ in range(count)]
+    return [(person, text) for text in (texts[:1] * count if rng.integers(2) else texts)]
+
+
+def _text_frame(rng: np.random.Generator, rows: Sequence[Row]) -> pl.DataFrame:
+    """Put the rows in one frame, in any order."""
+    rows = [rows[place] for place in rng.permutation(len(rows))]
+    return pl.DataFrame(
+        {
+            "person": pl.Series([person for person, _ in rows], dtype=pl.String),
+            "town": pl.Series([text for _, text in rows], dtype=pl.String),
+        }
+    )
+
+
+# -- Generated neighbouring tables of two-valued columns, as private draws need them.
+
+
+Point = tuple[int, ...] | None
+
+TEXTS = ("false", "true")
+MISFIT = None
+"""Stands for a row with a misfit."""
+
+
+def cube_schema(columns: int) -> Schema:
+    """Return a schema of so many required Booleans, named x0, x1 and so on."""
+    return Schema.from_dict(
+        {
+            "fields": [
+                {"name": f"x{place}", "type": "boolean", "constraints": {"required": True}} for place in range(columns)
+            ]
+        }
+    )
+
+
+def frame_of(points: Sequence[Point], columns: int) -> pl.DataFrame:
+    """Return a table with one row per point (a tuple of 0 and 1, or MISFIT): a misfit's last cell does not fit."""
+    rows = [[*["true"] * (columns - 1), "?"] if point is MISFIT else [TEXTS[bit] for bit in point] for point in points]
+    return pl.DataFrame(
+        {f"x{place}": pl.Series([row[place] for row in rows], dtype=pl.String) for place in range(columns)}
+    )
+
+
+def kinds_of_rows(columns: int) -> list[Point]:
+    """Return everything that a row can be: each point of the cube, and a misfit."""
+    return [*itertools.product((0, 1), repeat=columns), MISFIT]
+
+
+def two_valued_pair(
+    rng: np.random.Generator, *, most_columns: int = 3, least_rows: int = 0, most_rows: int = 12
+) -> NeighbourPair:
+    """Return two random tables of two-valued columns that differ in one row, which lies anywhere.
+
+    most_columns: the number of columns is drawn from 1 to this; least_rows, most_rows: between which the number of rows
+    that both have is drawn; each table has one more.
+    """
+    columns = int(rng.integers(1, most_columns + 1))
+    kinds = kinds_of_rows(columns)
+    common = [kinds[each] for each in rng.integers(len(kinds), size=rng.integers(least_rows, most_rows + 1))]
+    one, other = ([*common, kinds[each]] for each in rng.integers(len(kinds), size=2))
+    shuffled = [other[place] for place in rng.permutation(len(other))]
+    return NeighbourPair(cube_schema(columns), frame_of(one, columns), frame_of(shuffled, columns))

@@ -25,30 +25,30 @@ from typing import Any
 
 import numpy as np
 
-from lapwing.api.bought_running import BoughtEvaluation, run_evaluation
-from lapwing.api.bought_settings import BoughtSettings
-from lapwing.api.learn_running import run_learning
-from lapwing.api.learn_settings import LearnSettings
-from lapwing.api.records import Records
-from lapwing.api.release import Release
-from lapwing.api.running import run_release
-from lapwing.api.settings import Settings
 from lapwing.audit.bits import PlaybackBits, RecordingBits, UnlikelyBits
-from lapwing.audit.categories import category_loss_flags
-from lapwing.audit.cells import loss_flags
-from lapwing.audit.held import HeldRows
-from lapwing.audit.modes import USUAL, Mode
-from lapwing.audit.rechecks import loss_between, noise_flags, recounted
-from lapwing.curator.opening import public_terms
+from lapwing.audit.checks.categories import category_loss_flags
+from lapwing.audit.checks.cells import loss_flags
+from lapwing.audit.checks.held import HeldRows
+from lapwing.audit.checks.rechecks import loss_between, noise_flags, recounted
+from lapwing.audit.worst_case import USUAL, Mode
 from lapwing.errors import LapwingError
-from lapwing.noise.bits import SystemBits
-from lapwing.release.category_selection import CategorySelection, SelectedTexts
-from lapwing.release.certificate import Certificate
-from lapwing.release.questions import Answer
-from lapwing.release.sparse_counts import NoisyCells
-from lapwing.release.split_decisions import Splits
-from lapwing.release.terms import Terms
-from lapwing.table.source import CodedSource, code_table
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.questions.category_selection.question import CategorySelection, SelectedTexts
+from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.questions.sparse_counts.question import NoisyCells
+from lapwing.kernel.questions.split_decisions.question import Splits
+from lapwing.kernel.room.opening import public_terms
+from lapwing.kernel.terms import Terms
+from lapwing.model.certificate.certificate import Certificate
+from lapwing.release.release import Release
+from lapwing.rows.source import CodedSource, code_table
+from lapwing.runs.bought.running import BoughtEvaluation, run_evaluation
+from lapwing.runs.bought.settings import BoughtSettings
+from lapwing.runs.learned.running import run_learning
+from lapwing.runs.learned.settings import LearnSettings
+from lapwing.runs.records import Records
+from lapwing.runs.settings import Settings
+from lapwing.verbs.running import run_release
 
 AuditedSettings = Settings | BoughtSettings | LearnSettings
 
@@ -59,22 +59,8 @@ UNRECORDED = Records(release_id="audit", ledger=None, dataset=None, transcript=N
 class Recording:
     """What one run showed.
 
-    Parameters
-    ----------
-    answers : tuple of answers
-        All answers, also of a run that failed.
-    output : bytes
-        Saved release and sampled rows; empty when the run failed.
-    messages : str
-        Standard output, standard error, warnings and log lines.
-    error : str
-        Type and text of the error, or empty.
-    certificate : Certificate or None
-        None when the run failed.
-    faults : tuple of str
-        What came in the wrong order: debit, secret bits, marks and records.
-    is_refused : bool
-        Whether answers were refused after their noise was drawn.
+    output: saved release and sampled rows; empty when the run failed; faults: what came in the wrong order: debit,
+    secret bits, marks and records; is_refused: whether answers were refused after their noise was drawn.
     """
 
     answers: tuple[Answer, ...]
@@ -99,17 +85,9 @@ class _Reading:
 class Examined:
     """What record and replay found on one pair of neighbours.
 
-    Parameters
-    ----------
-    flags : tuple of str
-        One sentence per broken promise; empty when all hold.
-    loss_share : Fraction
-        The exact loss of all answers between the two tables, as a share of the budget that was claimed: at most 1
-        where the promise holds.
-    questions : frozenset of str
-        Class names of the questions that were asked.
-    is_released : bool
-        Whether the run made a release; one that was refused asks nothing, and replay then compares two errors.
+    flags: one sentence per broken promise; empty when all hold; loss_share: the exact loss of all answers between the
+    two tables, as a share of the budget that was claimed: at most 1 where the promise holds; is_released: whether the
+    run made a release; one that was refused asks nothing, and replay then compares two errors.
     """
 
     flags: tuple[str, ...]
@@ -119,7 +97,7 @@ class Examined:
 
 
 Runner = Callable[..., Any]
-"""What runs a release, as `lapwing.api.running.run_release` does; its result has a certificate and a `to_dict`."""
+"""What runs a release, as `lapwing.verbs.running.run_release` does; its result has a certificate and a `to_dict`."""
 
 
 def audit_pair(
@@ -127,21 +105,10 @@ def audit_pair(
 ) -> tuple[str, ...]:
     """Record a run on one table and replay it on a neighbour.
 
-    Parameters
-    ----------
-    data, neighbour : table
-        Two neighbours under ``settings.relation`` and the schema's privacy unit.
-    settings : Settings, BoughtSettings or LearnSettings
-        Mechanism, the synthetic side of an evaluation, or fields to learn, budget and relation; a fixed public seed.
-    run : callable, optional
-        What is run, where the settings do not say.
-    mode : Mode
-        How tables are read and which secret words come.
-
-    Returns
-    -------
-    tuple of str
-        One sentence per broken promise; empty when all hold.
+    data, neighbour: two neighbours under ``settings.relation`` and the schema's privacy unit; settings: mechanism, the
+    synthetic side of an evaluation, or fields to learn, budget and relation; a fixed public seed; run: what is run,
+    where the settings do not say; mode: how tables are read and which secret words come. Returns one sentence per
+    broken promise; empty when all hold.
     """
     return examine_pair(data, neighbour, settings, run, mode=mode).flags
 
@@ -149,17 +116,7 @@ def audit_pair(
 def examine_pair(
     data: object, neighbour: object, settings: AuditedSettings, run: Runner | None = None, *, mode: Mode = USUAL
 ) -> Examined:
-    """Record a run on one table, replay it on a neighbour, and tell also how much of the claim was used.
-
-    Parameters
-    ----------
-    data, neighbour, settings, run, mode
-        As for `audit_pair`.
-
-    Returns
-    -------
-    Examined
-    """
+    """Record a run on one table, replay it on a neighbour, and tell also how much of the claim was used."""
     one, other = _read(data, settings, mode), _read(neighbour, settings, mode)
     flags = tuple(
         f"{what} of reading the table differs between the neighbours"
@@ -185,14 +142,7 @@ def examine_release(
 ) -> Examined:
     """Return the promises that a release of the first table breaks, compared with the second, and what it loses.
 
-    Parameters
-    ----------
-    first, second : CodedSource
-        The rows of two neighbours; `settings`, `run` and `mode` as for `audit_pair`.
-
-    Returns
-    -------
-    Examined
+    first, second: the rows of two neighbours; `settings`, `run` and `mode` as for `audit_pair`.
     """
     drawn = RecordingBits(SystemBits())
     # A delta is a chance of unlikely words: what it allows is no broken promise.

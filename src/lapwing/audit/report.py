@@ -7,11 +7,10 @@ from fractions import Fraction
 from typing import Any, Final
 
 from lapwing.audit.black_box import MISTAKE
-from lapwing.budget.budget import Budget
-from lapwing.budget.exact import as_text
-from lapwing.release.terms import Relation
-from lapwing.release.version import VERSION
-from lapwing.report.text import aligned
+from lapwing.judge.report.page import aligned
+from lapwing.kernel.budget.budget import Budget, as_text
+from lapwing.kernel.terms import Relation
+from lapwing.version import VERSION
 
 _SHOWN_FLAGS: Final = 3
 """Of one line of the table; all are in the JSON."""
@@ -26,26 +25,9 @@ _SIGNS: Final = {"pure": "ε", "zcdp": "ρ"}
 class AuditedRelease:
     """What record and replay found about one kind of release, under one relation.
 
-    Parameters
-    ----------
-    name : str
-        Mechanism, or command.
-    relation : {"add-remove", "replace-one"}
-        How the tables of a pair differ.
-    max_rows : tuple of int, at least 1
-        Rows that a privacy unit may own, in each pair of tables.
-    budgets : tuple of Budget
-        Claimed, one per pair of tables.
-    released : int
-        How many of these runs made a release; the others were refused from public numbers alone.
-    loss_share : Fraction
-        The largest exact loss of a run, as a share of its budget.
-    questions : frozenset of str
-        Class names of the questions that were asked.
-    flags : tuple of str
-        One sentence per broken promise.
-    seconds : float
-        Of processor time.
+    max_rows: rows that a privacy unit may own, in each pair of tables; released: how many of these runs made a release;
+    the others were refused from public numbers alone; loss_share: the largest exact loss of a run, as a share of its
+    budget.
     """
 
     name: str
@@ -84,28 +66,8 @@ class AuditedRelease:
 class AuditedQuestion:
     """What the black box found about one question on two neighbours.
 
-    Parameters
-    ----------
-    question : str
-        Class name of the question.
-    label : str
-        What is asked, in words.
-    relation : {"add-remove", "replace-one"}
-        How the two tables differ.
-    max_rows : int
-        Rows that a privacy unit may own.
-    claim : Budget
-        What the question costs.
-    delta : Fraction
-        Its delta; 0 but for selections of categories.
-    certified : float
-        Lower bound on what it loses, in the notion of the claim; minus infinity where nothing is certain.
-    runs : int
-        On each of the two tables.
-    seconds : float
-        Of processor time.
-    is_within_delta : bool, default False
-        Whether a loss would be certain if the question had no `delta`.
+    certified: lower bound on what it loses, in the notion of the claim; minus infinity where nothing is certain;
+    is_within_delta: whether a loss would be certain if the question had no `delta`.
     """
 
     question: str
@@ -162,17 +124,7 @@ class AuditedQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditReport:
-    """What an audit found.
-
-    Parameters
-    ----------
-    runs : int
-        Of each question on each of two tables.
-    releases : tuple of AuditedRelease
-        From record and replay.
-    questions : tuple of AuditedQuestion
-        From the black box.
-    """
+    """What an audit found."""
 
     runs: int
     releases: tuple[AuditedRelease, ...]
@@ -294,8 +246,6 @@ def _subject(each: AuditedRelease | AuditedQuestion) -> str:
 def rows_text(max_rows: Sequence[int]) -> str:
     """Return how many rows a unit may own, as words.
 
-    Examples
-    --------
     >>> rows_text([1, 1]), rows_text(range(2, 8))
     ('1 row', '2 to 7 rows')
     """

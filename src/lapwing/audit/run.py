@@ -12,16 +12,15 @@ from typing import Final
 
 import numpy as np
 
-from lapwing.api.generators import generator
 from lapwing.audit.mechanism_pairs import Target, targets
-from lapwing.audit.modes import mode_of
-from lapwing.audit.question_cases import question_cases
+from lapwing.audit.questions.cases import question_cases
 from lapwing.audit.report import AuditedQuestion, AuditedRelease, AuditReport, rows_text
-from lapwing.audit.worst_case import QuestionCase
-from lapwing.budget.budget import Budget
+from lapwing.audit.worst_case import QuestionCase, mode_of
 from lapwing.errors import ParameterError
-from lapwing.release.terms import Relation
-from lapwing.schema.nearest import nearest
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.terms import Relation
+from lapwing.runs.generators import generator
+from lapwing.schema.scalars import nearest
 
 DEFAULT_RUNS: Final = 3000
 FEWEST_RUNS: Final = 300
@@ -47,27 +46,11 @@ class _Line:
 def audit(names: Sequence[str] = (), *, runs: int = DEFAULT_RUNS, tell: Tell | None = None) -> AuditReport:
     """Look for broken privacy promises of this installation.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Mechanisms, whatever their case, or ``learn``, ``evaluate`` and ``link``; none: all of them.
-    runs : int, default 3000
-        How often each question is asked on each of two tables, 300 to 100,000. Each release is replayed on one pair
-        of tables for every 150 of these, at least 4, under each relation, with one row per unit and with 2 to 7.
-    tell : callable, optional
-        Is told before each part what it is and which share of all is done, 0 to 1.
+    names: mechanisms, whatever their case, or ``learn``, ``evaluate`` and ``link``; none: all of them; runs: how often
+    each question is asked on each of two tables, 300 to 100,000. Each release is replayed on one pair of tables for
+    every 150 of these, at least 4, under each relation, with one row per unit and with 2 to 7; tell: is told before
+    each part what it is and which share of all is done, 0 to 1.
 
-    Returns
-    -------
-    AuditReport
-
-    Raises
-    ------
-    ParameterError
-        If a name is unknown, or `runs` out of range.
-
-    Notes
-    -----
     Guarantee: none about anybody's rows: all tables are generated here, from fixed public seeds; the noise is as secret
     as ever. A correct question is flagged by mistake at most one time in a million, a release only
     if two honest secret words are equal. What passes may still be wrong: see docs/audit.md.
@@ -79,8 +62,6 @@ def audit(names: Sequence[str] = (), *, runs: int = DEFAULT_RUNS, tell: Tell | N
     The exact losses of replay are those of the proof files beside the code of each question; for the bounds on
     questions see `lapwing.audit.black_box.certified_loss`.
 
-    Examples
-    --------
     >>> report = audit(["independent"], runs=300)
     >>> report.has_passed
     True
@@ -112,18 +93,7 @@ def audit(names: Sequence[str] = (), *, runs: int = DEFAULT_RUNS, tell: Tell | N
 
 
 def targets_of(names: Sequence[str], *, runs: int) -> list[Target]:
-    """Return the targets of these names, or all of them, once it is sure that they can be audited.
-
-    Parameters
-    ----------
-    names, runs
-        As for `audit`.
-
-    Raises
-    ------
-    ParameterError
-        If a name is unknown, or `runs` out of range.
-    """
+    """Return the targets of these names, or all of them, once it is sure that they can be audited."""
     if not FEWEST_RUNS <= runs <= MOST_RUNS:
         raise ParameterError(
             f"runs must be from {FEWEST_RUNS} to {MOST_RUNS}, got {runs}; fewer runs could certify no broken promise, "

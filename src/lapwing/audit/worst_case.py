@@ -9,11 +9,45 @@ from typing import Any, Final
 import numpy as np
 
 from lapwing.audit.black_box import certified_loss, certified_rho
-from lapwing.budget.budget import Budget
-from lapwing.noise.bits import BitSource, SystemBits
-from lapwing.release.questions import KnownQuestion
-from lapwing.release.terms import Relation, Terms
-from lapwing.table.source import CodedSource
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise.bits import BitSource, SystemBits
+from lapwing.kernel.questions.questions import KnownQuestion
+from lapwing.kernel.terms import Relation, Terms
+from lapwing.rows.source import CodedSource
+
+# -- Where record and replay looks: as releases usually run, where words are unlikely, and where tables are cramped.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mode:
+    """How one pair is run.
+
+    has_unlikely_words: whether a quarter of the secret words is near 0 or near the largest
+    (`lapwing.audit.bits.UnlikelyBits`); chunk_rows: tables are read in chunks of so many rows and not kept in memory,
+    as only very large ones are otherwise.
+    """
+
+    has_unlikely_words: bool = False
+    chunk_rows: int | None = None
+
+
+USUAL: Final = Mode()
+UNLIKELY_WORDS: Final = Mode(has_unlikely_words=True)
+CRAMPED_TABLES: Final = Mode(chunk_rows=4)
+
+MODES: Final = (USUAL, UNLIKELY_WORDS, CRAMPED_TABLES)
+
+
+def mode_of(number: int) -> Mode:
+    """Return the mode of one of many pairs, a third of them each.
+
+    number: of the pair. What else alternates with the number, by twos, fours or sixes, meets every mode.
+
+    >>> [MODES.index(mode_of(number)) for number in range(12)]
+    [0, 1, 2, 0, 1, 2, 1, 2, 0, 1, 2, 0]
+    """
+    return MODES[(number + number // 6) % len(MODES)]
+
 
 AnswerAll = Callable[[Sequence[Any], CodedSource, Terms, BitSource], Sequence[Any]]
 """Answers a batch of questions of one kind, as the room does."""
@@ -29,16 +63,7 @@ def answering(
 ) -> AnswerAll:
     """Return a way to answer questions by a function of a module, as it is when it is called.
 
-    Parameters
-    ----------
-    module : module
-        Of the room.
-    name : str
-        Its function that answers.
-    seen_as : callable, optional
-        Makes of the source what the function takes in its place, anew for every batch.
-    **settings
-        What it takes by name.
+    seen_as: makes of the source what the function takes in its place, anew for every batch.
     """
 
     def answer(questions: Sequence[Any], source: CodedSource, terms: Terms, bits: BitSource) -> Sequence[Any]:
@@ -53,23 +78,9 @@ def answering(
 class QuestionCase:
     """A question, two neighbours, and what is seen of an answer.
 
-    Parameters
-    ----------
-    asked : question
-        Of the closed set.
-    label : str
-        What is asked, in words.
-    sources : tuple of CodedSource
-        The two tables.
-    terms : Terms
-        Give the relation and the rows per unit.
-    answer : callable
-        Answers many of the question in order: the room's own function, looked up when it is called.
-    seen : callable
-        Returns the features of one answer, always as many.
+    answer: answers many of the question in order: the room's own function, looked up when it is called; seen: returns
+    the features of one answer, always as many.
 
-    Notes
-    -----
     Guarantee: none, the sources are generated and nobody's.
     """
 
@@ -118,14 +129,7 @@ class QuestionCase:
     def run(self, runs: int) -> tuple[np.ndarray, np.ndarray]:
         """Ask so many times on each of the two tables.
 
-        Parameters
-        ----------
-        runs : int
-            At least 1.
-
-        Returns
-        -------
-        first, second : ndarray of float64, shape (runs, features)
+        Returns first, second: float64 (runs, features).
         """
         first, second = (self._runs(source, runs) for source in self.sources)
         return first, second
@@ -140,25 +144,15 @@ class QuestionCase:
     def certified(self, first: np.ndarray, second: np.ndarray) -> float:
         """Return a lower bound on what the question loses, in the notion of `cost`, to be held against `claim`.
 
-        Parameters
-        ----------
-        first, second : ndarray, shape (runs, features)
-            From `run`.
-
-        Returns
-        -------
-        float
-            Above `claim` at most one time in a million where the question keeps its promise.
+        first, second: (runs, features), from `run`. Returns above `claim` at most one time in a million where the
+        question keeps its promise.
         """
         return self._bound(first, second, self.at_delta)
 
     def is_within_delta(self, first: np.ndarray, second: np.ndarray) -> bool:
         """Tell whether a loss would be certain if the question had no delta.
 
-        Parameters
-        ----------
-        first, second : ndarray, shape (runs, features)
-            From `run`.
+        first, second: (runs, features), from `run`.
         """
         return self.delta > 0 and self._bound(first, second, 0.0) > 0
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lapwing.release.begun import Begun, followed_runs
+from lapwing.kernel.room.begun import Begun, followed_runs
 
 INTERRUPT_STATUS = 130
 TERMINATED_STATUS = 143
@@ -27,22 +27,7 @@ class Interrupted(Exception):
 def interruptible(is_made: Callable[[], bool], way_out: Callable[[Path | None], str]) -> Iterator[list[Begun]]:
     """Let an interrupt say how the run that it ended is finished, or that nothing was spent.
 
-    Parameters
-    ----------
-    is_made : callable
-        Whether all was paid and answered.
-    way_out : callable
-        From the transcript, or None where nothing keeps the answers, to what to do.
-
-    Yields
-    ------
-    list of Begun
-        The runs that begin inside.
-
-    Raises
-    ------
-    Interrupted
-        In the place of ``KeyboardInterrupt``.
+    way_out: from the transcript, or None where nothing keeps the answers, to what to do.
     """
     line = None
     with followed_runs() as begun:
@@ -58,7 +43,7 @@ def _line(begun: list[Begun], is_made: Callable[[], bool], way_out: Callable[[Pa
     """Return what is said; without a run that began nothing is recorded, and nothing was told before all is made."""
     if begun:
         try:
-            from lapwing.api.resumable import kept_transcript  # noqa: PLC0415
+            from lapwing.runs.resumable import kept_transcript  # noqa: PLC0415
 
             transcript = kept_transcript(begun[-1])
         except KeyboardInterrupt:  # a second one does not wait for the ledger
@@ -68,17 +53,7 @@ def _line(begun: list[Begun], is_made: Callable[[], bool], way_out: Callable[[Pa
 
 
 def repeated_line(transcript: Path | None) -> str:
-    """Say how a run goes on that the same command finishes.
-
-    Parameters
-    ----------
-    transcript : Path or None
-        Keeps the answers; None where nothing does.
-
-    Returns
-    -------
-    str
-    """
+    """Say how a run goes on that the same command finishes."""
     if transcript is None:
         return "the budget is spent and the answers are recorded nowhere: running again spends again"
     return f"the answers are kept: the same command with --transcript {transcript} finishes free of charge"
@@ -87,10 +62,7 @@ def repeated_line(transcript: Path | None) -> str:
 def interrupt_at_termination() -> list[int]:
     """Let the signal that ends services and containers do what Ctrl-C does, so that no hidden file is left.
 
-    Returns
-    -------
-    list of int
-        Gets the number of each such signal. (Windows knows it and never sends it.)
+    Returns gets the number of each such signal. (Windows knows it and never sends it.).
     """
     received: list[int] = []
 

@@ -12,13 +12,23 @@ from typing import NoReturn
 
 import typer
 
-from lapwing.cli.anonymize import anonymize
-from lapwing.cli.answers import answers
-from lapwing.cli.audit import audit
+from lapwing.cli.commands.anonymize import anonymize
+from lapwing.cli.commands.answers import answers
+from lapwing.cli.commands.audit import audit
+from lapwing.cli.commands.demo import demo
+from lapwing.cli.commands.evaluate import evaluate, report
+from lapwing.cli.commands.explain import explain, mechanisms
+from lapwing.cli.commands.ledger import ledger_app
+from lapwing.cli.commands.linked import link
+from lapwing.cli.commands.plan import plan
+from lapwing.cli.commands.query import query
+from lapwing.cli.commands.resume import resume
+from lapwing.cli.commands.sample import sample
+from lapwing.cli.commands.schema import schema_app
+from lapwing.cli.commands.schema_convert import convert
+from lapwing.cli.commands.schema_learn import learn
+from lapwing.cli.commands.synthesize import synthesize
 from lapwing.cli.console import note
-from lapwing.cli.demo import demo
-from lapwing.cli.evaluate import evaluate
-from lapwing.cli.explain import explain
 from lapwing.cli.interrupts import (
     INTERRUPT_STATUS,
     NOTHING_SPENT,
@@ -28,21 +38,9 @@ from lapwing.cli.interrupts import (
     Interrupted,
     interrupt_at_termination,
 )
-from lapwing.cli.ledger import ledger_app
-from lapwing.cli.linked import link
-from lapwing.cli.listing import mechanisms
-from lapwing.cli.plan import plan
-from lapwing.cli.query import query
-from lapwing.cli.report import report
-from lapwing.cli.resume import resume
-from lapwing.cli.sample import sample
-from lapwing.cli.schema import schema_app
-from lapwing.cli.schema_convert import convert
-from lapwing.cli.schema_learn import learn
-from lapwing.cli.synthesize import synthesize
 from lapwing.errors import LapwingError, LapwingWarning
-from lapwing.release.begun import followed_runs
-from lapwing.release.version import VERSION, code_fingerprint
+from lapwing.kernel.room.begun import followed_runs
+from lapwing.version import VERSION, code_fingerprint
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
@@ -128,15 +126,7 @@ def _drop_what_is_unwritten() -> None:
 def execute(arguments: Sequence[str]) -> int:
     """Run one command line.
 
-    Parameters
-    ----------
-    arguments : sequence of str
-        Everything after ``lapwing``.
-
-    Returns
-    -------
-    int
-        0 done, 1 refused or failed, 2 wrong usage, 130 interrupted; unless 0, one line on stderr says why.
+    Returns 0 done, 1 refused or failed, 2 wrong usage, 130 interrupted; unless 0, one line on stderr says why.
     """
     with warnings.catch_warnings():
         # Warnings of other libraries may quote cells.

@@ -9,20 +9,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lapwing.cli.console import Say, counting
+from lapwing.cli.console import Say, counting, shown_progress
 from lapwing.cli.interrupts import interruptible
-from lapwing.cli.progress import shown_progress
 from lapwing.errors import DataError, LapwingError, ParameterError
-from lapwing.table.outputs import whole_files
-from lapwing.table.row_files import has_row_name, is_folder_name, rows_format
+from lapwing.rows.out.outputs import whole_files
+from lapwing.rows.out.row_files import has_row_name, is_folder_name, rows_format
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from lapwing.api.release import Release
-    from lapwing.api.rows_out import RowsOut
-    from lapwing.release.certificate import Certificate
+    from lapwing.model.certificate.certificate import Certificate
+    from lapwing.release.release import Release
+    from lapwing.release.rows_out import RowsOut
     from lapwing.schema.schemas import Schema
+
 
 _UNRECORDED = (
     "No --ledger: this release is recorded nowhere, and nothing adds up what is spent; see `lapwing ledger init`."
@@ -37,14 +37,7 @@ _ASKED_FOR = (
 class Targets:
     """Name the files of one release.
 
-    Parameters
-    ----------
-    rows : Path
-        A ``.parquet`` or ``.csv`` file, or a folder.
-    model, certificate, croissant : Path or None
-        None where the file is not wanted.
-    has_folder : bool, default False
-        Whether the rows go to a folder of Parquet files.
+    has_folder: whether the rows go to a folder of Parquet files.
     """
 
     rows: Path
@@ -83,18 +76,11 @@ def read_targets(
     no_certificate: bool,
     croissant: Path | None = None,
 ) -> Targets:
-    """Return the files that the options name.
-
-    Raises
-    ------
-    ParameterError
-        If the rows' format is unknown, a certificate is both wanted and not, an earlier one would be left beside
-        rows that it does not describe, or the Croissant file could not name the others.
-    """
+    """Return the files that the options name."""
     rows, has_folder = rows_place(output)
     target = certificate_target(rows, certificate, no_certificate=no_certificate)
     if croissant is not None:
-        from lapwing.api.croissant_files import check_beside  # noqa: PLC0415
+        from lapwing.release.croissant_files import check_beside  # noqa: PLC0415
 
         if has_folder:
             raise ParameterError(
@@ -120,13 +106,7 @@ def usual_certificate(output: Path) -> Path:
 
 
 def certificate_target(output: Path, certificate: Path | None, *, no_certificate: bool) -> Path | None:
-    """Return where the certificate of an output goes, by default beside it; None where none is wanted.
-
-    Raises
-    ------
-    ParameterError
-        If a certificate is both wanted and not, or an earlier one would be left beside what it does not describe.
-    """
+    """Return where the certificate of an output goes, by default beside it; None where none is wanted."""
     usual = usual_certificate(output)
     if not no_certificate:
         return usual if certificate is None else certificate
@@ -173,7 +153,7 @@ def write_rows(
     frames: Iterator["pl.DataFrame"], target: Path, place: Path, metadata: Mapping[str, str] | None = None
 ) -> None:
     """Write rows out to the place that is kept for the target, a Parquet file with key-value metadata if need be."""
-    from lapwing.table import writers  # noqa: PLC0415
+    from lapwing.rows.out import writers  # noqa: PLC0415
 
     with _named(target):
         writers.write_rows(frames, place, rows_format(target), metadata=metadata)
@@ -181,7 +161,7 @@ def write_rows(
 
 def write_release_rows(rows: "RowsOut", total: int, target: Path, place: Path, *, quiet: bool) -> None:
     """Write rows of a release out to the place that is kept for the target, and show how far it is."""
-    from lapwing.api.rows_out import write_to  # noqa: PLC0415
+    from lapwing.release.rows_out import write_to  # noqa: PLC0415
 
     with _named(target), counting(total, quiet=quiet) as written:
         write_to(rows, place, target, written=written)
@@ -199,25 +179,9 @@ def produce(
 ) -> "Release":
     """Make a release and write its files as one set, whole or not at all.
 
-    Parameters
-    ----------
-    make : callable
-        Spends the budget and returns the release; called once the targets are known to be writable.
-    targets : Targets
-        The files.
-    inputs : sequence of Path or None
-        Files that are read, and must not be written.
-    rows, seed : int or None
-        Of the rows drawn.
-    way_out : callable
-        Says how to go on when the budget is spent and the files could not be written, from the transcript, if any.
-    quiet : bool
-        Whether to show no progress.
-
-    Returns
-    -------
-    Release
-        All its files are on the disk.
+    make: spends the budget and returns the release; called once the targets are known to be writable; inputs: files
+    that are read, and must not be written; way_out: says how to go on when the budget is spent and the files could not
+    be written, from the transcript, if any.
     """
     release = None
     transcript = None
@@ -260,8 +224,8 @@ def _write(
 
 def _croissant(schema: "Schema", certificate: "Certificate", targets: Targets, rows: Path) -> str:
     """Return the Croissant file about rows in their temporary place, and a certificate that is still to come."""
-    from lapwing.api.croissant import croissant_text  # noqa: PLC0415
-    from lapwing.api.croissant_files import Beside  # noqa: PLC0415
+    from lapwing.release.croissant import croissant_text  # noqa: PLC0415
+    from lapwing.release.croissant_files import Beside  # noqa: PLC0415
 
     assert targets.croissant is not None
     certified = None
@@ -277,23 +241,7 @@ def resume_line(
 ) -> str:
     """Say how to go on, to the same files, when the budget is spent and the files could not be written.
 
-    Parameters
-    ----------
-    transcript : Path or None
-        Keeps the answers; None where nothing does.
-    data : Path
-        The private rows.
-    targets : Targets
-        The files.
-    rows, seed : int or None
-        Of the rows drawn, where they were asked for.
-    memory : str or None
-        The limit of memory, where there is one.
-
-    Returns
-    -------
-    str
-        With the command to type.
+    rows, seed: of the rows drawn, where they were asked for.
     """
     if transcript is None:
         return "the budget is spent and the answers are recorded nowhere: running again spends again"

@@ -18,17 +18,7 @@ _MOST_TRIED = 2**20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HardZeros:
-    """Every table of a model that has hard zeros.
-
-    Parameters
-    ----------
-    axes : tuple of Axis
-        One per column of the model.
-    factors : tuple of Factor
-        Made by `hard_factor`.
-    orders : tuple of tuple of int
-        Columns bound together by these tables; distinct sets.
-    """
+    """Every table of a model that has hard zeros."""
 
     axes: tuple[Axis, ...]
     factors: tuple[Factor, ...]
@@ -80,15 +70,8 @@ class HardZeros:
 def hard_factor(table: Cells, alive: np.ndarray) -> Factor:
     """Return the part of the model that keeps rows out of cells.
 
-    Parameters
-    ----------
-    table : tuple of (int, int)
-        Columns and levels.
-    alive : ndarray of bool, shape (k,) or shaped by the groups of the table
-        Where rows may be.
+    alive: bool (k,), where rows may be.
 
-    Examples
-    --------
     >>> hard_factor(((0, 0), (1, 0)), np.array([[True, False], [True, True]])).theta.tolist()
     [0.0, -10000.0, 0.0, 0.0]
     """
@@ -98,17 +81,7 @@ def hard_factor(table: Cells, alive: np.ndarray) -> Factor:
 def alive_cells(zeros: HardZeros, table: Cells) -> np.ndarray | None:
     """Return the cells of a table that can hold rows, as far as each hard factor tells.
 
-    Parameters
-    ----------
-    zeros : HardZeros
-        Of the model.
-    table : tuple of (int, int)
-        Columns and levels.
-
-    Returns
-    -------
-    ndarray of bool, shape (k,), or None
-        False where all finest cells inside are dead. None where no cell is dead.
+    Returns bool (k,), false where all finest cells inside are dead. None where no cell is dead.
     """
     return zeros.alive(table)
 

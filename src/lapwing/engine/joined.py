@@ -13,16 +13,7 @@ from lapwing.engine.tables import Axis, Cells, Factor, table_shape
 class Joined:
     """Axes of which some stand for several columns, and the way there and back.
 
-    Parameters
-    ----------
-    columns : tuple of Axis
-        One per column.
-    axes : tuple of Axis
-        What the particles are moved along.
-    axis_of : tuple of int
-        The axis of each column.
-    groups_of : tuple of ndarray of intp, shape (groups of its axis,)
-        The finest group of each column in each finest group of its axis.
+    groups_of: tuple of intp (groups of its axis,), the finest group of each column in each finest group of its axis.
     """
 
     columns: tuple[Axis, ...]
@@ -49,13 +40,8 @@ class Joined:
 def joined(columns: Sequence[Axis], sets: Sequence[tuple[tuple[int, ...], np.ndarray]]) -> Joined:
     """Return axes for some columns together, and one for each of the others.
 
-    Parameters
-    ----------
-    columns : sequence of Axis
-        One per column.
-    sets : sequence of (tuple of int, ndarray of intp)
-        Disjoint sets of columns, and the combinations of finest groups that a particle may have: one row for each, in
-        the order of the columns.
+    sets: sequence of (tuple of int, intp), disjoint sets of columns, and the combinations of finest groups that a
+    particle may have: one row for each, in the order of the columns.
     """
     axes: list[Axis] = []
     axis_of, groups_of = [0] * len(columns), [np.zeros(0, dtype=np.intp)] * len(columns)
@@ -73,16 +59,7 @@ def joined(columns: Sequence[Axis], sets: Sequence[tuple[tuple[int, ...], np.nda
 
 
 def on_axes(whole: Joined, factors: Sequence[Factor]) -> tuple[Joined, list[Factor], list["Turn"]]:
-    """Return factors of columns as factors of axes.
-
-    Returns
-    -------
-    whole : Joined
-        With the levels that these factors need.
-    factors : list of Factor
-    turns : list of Turn
-        How the cells of each were turned.
-    """
+    """Return factors of columns as factors of axes."""
     levels: list[list[np.ndarray]] = [list(axis.levels) for axis in whole.axes]
     sizes: list[list[int]] = [list(axis.sizes) for axis in whole.axes]
     known: dict[Cells, tuple[int, int]] = {}
@@ -115,14 +92,8 @@ def on_axes(whole: Joined, factors: Sequence[Factor]) -> tuple[Joined, list[Fact
 class Turn:
     """How the cells of a table of columns are those of a table of axes: columns of one axis stand together.
 
-    Parameters
-    ----------
-    parts : tuple of (int, tuple of (int, int))
-        The axes, increasing, and the columns and levels of each.
-    shape : tuple of int
-        Of the table of columns.
-    order : tuple of int
-        Its axes in the order in which they stand in the other one.
+    parts: the axes, increasing, and the columns and levels of each; order: its axes in the order in which they stand in
+    the other one.
     """
 
     parts: tuple[tuple[int, Cells], ...]

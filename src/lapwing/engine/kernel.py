@@ -14,30 +14,16 @@ _F = np.float32
 class Layout(NamedTuple):
     """Where everything stands, in flat arrays; a *slot* is a level of a column that some table uses.
 
-    Parameters
-    ----------
-    slots : ndarray of int64, shape (d + 1,)
-        The slots of each column, the finest first, which tells the groups that are drawn apart.
-    coarse : ndarray of int64, shape (slots, w)
-        The group at a slot of each group of its column's first slot.
-    log_base : ndarray of float32, shape (d, w)
-        Logarithm of the mass of each group of the first slot; what is beyond the groups is not looked at.
-    groups : ndarray of int64, shape (slots,)
-        Number of groups at each slot.
-    entries : ndarray of int64, shape (slots + 1,)
-        The entries of each slot: one for each axis of a table that has this slot.
-    tables, places : ndarray of int64, shape (entries,)
-        The table of an entry, and which of its axes.
-    begins : ndarray of int64, shape (entries,)
-        Where the view of an entry begins.
-    others, reaches : ndarray of int64, shape (entries, a - 1)
-        The slots of the other axes of an entry's table, and their strides in its view; 0 beyond.
-    axes : ndarray of int64, shape (c, a)
-        The slot of each axis of each table, -1 beyond its axes.
-    views : ndarray of int64, shape (c, a)
-        Where the view of a table begins in which an axis comes last, so that its groups follow one another.
-    strides : ndarray of int64, shape (c, a, a)
-        Distance of neighbours along an axis (the last index) in the view of an axis.
+    slots: int64 (d + 1,), the slots of each column, the finest first, which tells the groups that are drawn apart;
+    coarse: int64 (slots, w), the group at a slot of each group of its column's first slot; log_base: float32 (d, w),
+    logarithm of the mass of each group of the first slot; what is beyond the groups is not looked at; groups: int64
+    (slots,), number of groups at each slot; entries: int64 (slots + 1,), the entries of each slot: one for each axis of
+    a table that has this slot; tables, places: int64 (entries,), the table of an entry, and which of its axes; begins:
+    int64 (entries,), where the view of an entry begins; others, reaches: int64 (entries, a - 1), the slots of the other
+    axes of an entry's table, and their strides in its view; 0 beyond; axes: int64 (c, a), the slot of each axis of each
+    table, -1 beyond its axes; views: int64 (c, a), where the view of a table begins in which an axis comes last, so
+    that its groups follow one another; strides: int64 (c, a, a), distance of neighbours along an axis (the last index)
+    in the view of an axis.
     """
 
     slots: np.ndarray
@@ -66,19 +52,10 @@ def sweep(
 ) -> int:
     """Draw columns of every particle anew, one after another, and return how many draws changed something.
 
-    Parameters
-    ----------
-    layout : Layout
-    particles : ndarray of uint16, shape (m, slots)
-        The group of each particle at each slot; changed in place.
-    order : ndarray of int64
-        Columns, each at most once.
-    uniforms : ndarray of float32, shape (columns, m)
-        In [0, 1 - 2**-20].
-    theta : ndarray of float32
-        What each cell adds to the logarithm, in all views; changed in place.
-    slopes : ndarray of float32, shape (c,)
-        By how much theta of a table falls in a cell that a particle enters.
+    particles: uint16 (m, slots), the group of each particle at each slot; changed in place; order: int64, columns, each
+    at most once; uniforms: float32 (columns, m), in [0, 1 - 2**-20]; theta: float32, what each cell adds to the
+    logarithm, in all views; changed in place; slopes: float32 (c,), by how much theta of a table falls in a cell that a
+    particle enters.
     """
     width = layout.log_base.shape[1]
     logits = np.zeros(width, np.float32)
@@ -131,16 +108,8 @@ def unexpected(
 ) -> None:
     """Add particles to each cell where they are, less what theta expects there given their other columns.
 
-    Parameters
-    ----------
-    layout : Layout
-    particles : ndarray of uint16, shape (m, slots)
-    start, stop : int
-        Which particles.
-    theta : ndarray of float32
-        In all views.
-    found : ndarray of float32
-        In all views; the view of an axis sees that axis drawn. Changed in place.
+    particles: uint16 (m, slots); theta: float32, in all views; found: float32, in all views; the view of an axis sees
+    that axis drawn. Changed in place.
     """
     logits = np.zeros(layout.log_base.shape[1], np.float32)
     sums = np.zeros(layout.log_base.shape[1], np.float32)

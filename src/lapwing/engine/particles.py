@@ -14,6 +14,7 @@ from lapwing.engine.tables import DEAD, Axis, Cells, Factor, is_coarser, table_s
 if TYPE_CHECKING:
     from lapwing.engine.kernel import Layout
 
+
 HEAT = 7
 """Sweeps in which the pull of the tables grows from a thousandth to all of it, where particles start from nothing."""
 
@@ -35,19 +36,7 @@ _NEARLY_ONE = np.float32(1 - 2**-20)
 def independent(axes: Sequence[Axis], size: int, rng: np.random.Generator) -> np.ndarray:
     """Return particles whose columns are drawn one by one, each in proportion to its masses.
 
-    Parameters
-    ----------
-    axes : sequence of Axis
-        At least one.
-    size : int
-        Number of particles.
-    rng : numpy.random.Generator
-        Public randomness.
-
-    Returns
-    -------
-    ndarray of uint16, shape (d, size)
-        The finest group of each particle in each column.
+    Returns uint16 (d, size), the finest group of each particle in each column.
     """
     return np.stack([_drawn(axis.base, size, rng) for axis in axes]).astype(np.uint16)
 
@@ -55,8 +44,6 @@ def independent(axes: Sequence[Axis], size: int, rng: np.random.Generator) -> np
 def heated(sweeps: int = HEAT, rest: int = REST, *, start: float = _COLDEST) -> tuple[float, ...]:
     """Return shares of the full pull that grow geometrically from ``start`` to 1, and stay there.
 
-    Examples
-    --------
     >>> heated(3, 2, start=0.01)
     (0.01, 0.1, 1.0, 1.0, 1.0)
     """
@@ -67,19 +54,8 @@ def heated(sweeps: int = HEAT, rest: int = REST, *, start: float = _COLDEST) -> 
 def ridge_of(axes: Sequence[Axis], table: Cells, counts: np.ndarray, sd: float) -> float:
     """Return the ridge that the noise and the signal of a table of two columns or more ask for.
 
-    Parameters
-    ----------
-    axes : sequence of Axis
-        One per column; masses in records.
-    table : tuple of (int, int)
-        Columns and levels.
-    counts : ndarray of float64, shape (cells,)
-        Noisy counts.
-    sd : float
-        Standard deviation of their noise.
+    counts: float64 (cells,), noisy counts.
 
-    Notes
-    -----
     Effects on the logarithms of cells with mean square ``t`` move a cell of N records by about ``t**0.5 N``; where they
     are normal, the likeliest ones have theta = (t N / sd**2) (target - count). One ridge for all cells has the mean of
     N over records; so it is ``sd**2`` records over the sum of squares that noise does not explain.
@@ -102,29 +78,11 @@ def fitted(
 ) -> tuple[np.ndarray, tuple[Factor, ...]]:
     """Move particles until their tables are the targets, and return them with the theta at which they rest.
 
-    Parameters
-    ----------
-    axes : sequence of Axis
-        One per column.
-    groups : ndarray of uint16, shape (d, m)
-        Where the particles start; not modified.
-    factors : sequence of Factor
-        Tables with targets, and others whose theta stays.
-    total : float
-        Records, positive; each particle stands for ``total / m`` of them.
-    rng : numpy.random.Generator
-        Public randomness.
-    pulls : sequence of float, above 0 and at most 1
-        One sweep each: the share of its full pull that each table has, as `heated` gives them.
+    groups: uint16 (d, m), where the particles start; not modified; total: records, positive; each particle stands for
+    ``total / m`` of them; pulls: one sweep each: the share of its full pull that each table has, as `heated` gives
+    them. Returns groups: uint16 (d, m); factors: in the same order; those with a target with a new theta, of its full
+    pull.
 
-    Returns
-    -------
-    groups : ndarray of uint16, shape (d, m)
-    factors : tuple of Factor
-        In the same order; those with a target with a new theta, of its full pull.
-
-    Notes
-    -----
     A table pulls with theta = beta (target - count), where beta is one over its ridge, or over half a particle where
     that is more. Every single draw follows its conditional density given all other particles, and is felt by the
     next one; `particles.proof.md` says which density that is. Time per sweep ``O(m (groups + tables))`` for the groups
@@ -161,18 +119,7 @@ def swept(
 ) -> np.ndarray:
     """Draw every column of every particle anew from its density given the others, a number of times.
 
-    Parameters
-    ----------
-    axes, groups, factors, rng
-        As for `fitted`; theta of no table changes, and targets are not looked at.
-    sweeps : int, default 1
-        How often.
-    fixed : sequence of int
-        Columns that stay as they are.
-
-    Returns
-    -------
-    ndarray of uint16, shape (d, m)
+    Returns uint16 (d, m).
     """
     sweeper = _Sweeper(axes, groups, [factor.table for factor in factors])
     views = sweeper.views([factor.theta for factor in factors])
@@ -185,18 +132,8 @@ def swept(
 def explained(axes: Sequence[Axis], groups: np.ndarray, factors: Sequence[Factor]) -> tuple[Factor, ...]:
     """Return factors whose theta explains where particles are: for fresh draws, which no residual corrects.
 
-    Parameters
-    ----------
-    axes, groups, factors
-        As `fitted` returned them; more particles tell more.
+    Returns in the same order; those without a target as they were.
 
-    Returns
-    -------
-    tuple of Factor
-        In the same order; those without a target as they were.
-
-    Notes
-    -----
     Theta of a few particles jumps with each move of one. This one goes up the pseudo-likelihood of the particles, the
     product of the densities of each column given the others (Besag 1975, *The Statistician* 24, 179-195): one diagonal
     Newton step for each part of the particles, divided by the tables that a column has; the mean of the second half.

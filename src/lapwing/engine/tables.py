@@ -18,14 +18,9 @@ whose cells are dead goes where fewest tables say so."""
 class Axis:
     """One column: groups at several resolutions.
 
-    Parameters
-    ----------
-    base : ndarray of float64, shape (g,)
-        Masses of the finest groups, at least 0; only ratios matter.
-    levels : tuple of ndarray of intp, shape (g,)
-        For each resolution the group of each finest group, without gaps; the first is 0 .. g-1.
-    sizes : tuple of int, optional
-        Groups at each resolution, of which some may be empty; by default as many as are named.
+    base: float64 (g,), masses of the finest groups, at least 0; only ratios matter; levels: tuple of intp (g,), for
+    each resolution the group of each finest group, without gaps; the first is 0 .. g-1; sizes: groups at each
+    resolution, of which some may be empty; by default as many as are named.
     """
 
     base: np.ndarray
@@ -41,17 +36,9 @@ class Axis:
 class Factor:
     """A table and its part of the density.
 
-    Parameters
-    ----------
-    table : tuple of (int, int)
-        Columns and levels.
-    theta : ndarray of float64, shape (k,)
-        What each cell adds to the logarithm of the density, in C order.
-    target : ndarray of float64, shape (k,), optional
-        Records that each cell should hold. Without it theta stays as it is.
-    ridge : float, default 0
-        Records that a target gives way where theta is 1: theta is ``(target - count) / ridge``. 0 for a public table,
-        which is met but for rounding.
+    theta: float64 (k,), what each cell adds to the logarithm of the density, in C order; target: float64 (k,), records
+    that each cell should hold. Without it theta stays as it is; ridge: records that a target gives way where theta is
+    1: theta is ``(target - count) / ridge``. 0 for a public table, which is met but for rounding.
     """
 
     table: Cells
@@ -68,19 +55,7 @@ def table_shape(axes: Sequence[Axis], table: Cells) -> tuple[int, ...]:
 def cells_of(axes: Sequence[Axis], groups: np.ndarray, table: Cells) -> np.ndarray:
     """Return the cell of each particle in a table.
 
-    Parameters
-    ----------
-    axes : sequence of Axis
-        One per column.
-    groups : ndarray of uint8 or uint16, shape (d, m)
-        Finest groups.
-    table : tuple of (int, int)
-        Columns and levels; at least one.
-
-    Returns
-    -------
-    ndarray of intp, shape (m,)
-        In C order over the groups of the table.
+    groups: uint8 or uint16 (d, m), finest groups. Returns intp (m,), in C order over the groups of the table.
     """
     cells = np.zeros(groups.shape[1], dtype=np.intp)
     for column, level in table:
@@ -93,21 +68,8 @@ def cells_of(axes: Sequence[Axis], groups: np.ndarray, table: Cells) -> np.ndarr
 def counted(axes: Sequence[Axis], groups: np.ndarray, total: float, tables: Sequence[Cells]) -> np.ndarray:
     """Return what equal particles say of many tables, one after another.
 
-    Parameters
-    ----------
-    axes : sequence of Axis
-        One per column.
-    groups : ndarray of uint8 or uint16, shape (d, m)
-        Finest groups.
-    total : float
-        Sum of each table.
-    tables : sequence of tuple of (int, int)
-        Those over the same columns stand one after another, the finest first: coarser ones are sums of it.
-
-    Returns
-    -------
-    ndarray of float64, shape (sum of cells,)
-        Each table in C order.
+    groups: uint8 or uint16 (d, m), finest groups; tables: those over the same columns stand one after another, the
+    finest first: coarser ones are sums of it. Returns float64 (sum of cells,), each table in C order.
     """
     shared = _SharedCells(axes, groups)
     parts: list[np.ndarray] = []

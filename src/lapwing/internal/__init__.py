@@ -1,1 +1,1 @@
-"""Looks at private rows for their owner's eyes only: schema drafts and checks. Nothing here may be released."""
+"""For the owner's eyes: comparison with real rows, drafts and checks of schemas. Results are never released."""

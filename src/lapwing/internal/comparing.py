@@ -8,36 +8,27 @@ from typing import Final
 import numpy as np
 
 from lapwing.errors import DataError
-from lapwing.evaluate.associations import compare_associations, compare_correlations
-from lapwing.evaluate.columns import compare_columns
-from lapwing.evaluate.detection import compare_detection
-from lapwing.evaluate.disclosure import Disclosure, compare_disclosure
-from lapwing.evaluate.distances import compare_bounded_lipschitz, compare_densities, compare_wasserstein
-from lapwing.evaluate.downstream import Downstream, check_target, compare_downstream
-from lapwing.evaluate.findings import Findings
-from lapwing.evaluate.gaps import missing_given, missing_together, pairs_given, pairs_together
-from lapwing.evaluate.kinds import Internal
-from lapwing.evaluate.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC, Compared
-from lapwing.evaluate.moments import compare_moments
-from lapwing.evaluate.nist import compare_k_marginals
-from lapwing.evaluate.overlays import overlay_columns
-from lapwing.evaluate.propensity import compare_propensity
-from lapwing.evaluate.reference_rows import bootstrap_rows, independent_columns
-from lapwing.evaluate.row_samples import height
-from lapwing.evaluate.rules import REAL, compare_declared, declared_notes
-from lapwing.evaluate.subgroups import check_subgroups, compare_subgroups
-from lapwing.evaluate.table_kernels import compare_kernels
-from lapwing.evaluate.variation import (
-    Variation,
-    choose_tables,
-    compare_with_each,
-)
-from lapwing.evaluate.weighted import Weighted, compare_weighted, weighted_figures
-from lapwing.evaluate.workload_error import compare_workloads
+from lapwing.judge.columns import compare_columns
+from lapwing.judge.dependence.associations import compare_associations, compare_correlations
+from lapwing.judge.dependence.moments import compare_moments
+from lapwing.judge.disclosure.disclosure import Disclosure, compare_disclosure
+from lapwing.judge.distances.distances import compare_bounded_lipschitz, compare_densities, compare_wasserstein
+from lapwing.judge.distances.table_points import compare_kernels
+from lapwing.judge.findings import Findings
+from lapwing.judge.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC, Compared, Internal, height
+from lapwing.judge.overlays.overlays import overlay_columns
+from lapwing.judge.prediction.detection import compare_detection, compare_propensity
+from lapwing.judge.prediction.downstream import Downstream, check_target, compare_downstream
+from lapwing.judge.prediction.subgroups import bootstrap_rows, check_subgroups, compare_subgroups, independent_columns
+from lapwing.judge.rules import REAL, compare_declared, declared_notes
+from lapwing.judge.tables.gaps import missing_given, missing_together, pairs_given, pairs_together
+from lapwing.judge.tables.variation import Variation, choose_tables, compare_with_each
+from lapwing.judge.tables.weighted import Weighted, compare_weighted, weighted_figures
+from lapwing.judge.tables.workload import compare_k_marginals, compare_workloads
+from lapwing.rows.guard import guarded, private_boundary
+from lapwing.rows.source import coded_table
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
-from lapwing.table.guard import guarded, private_boundary
-from lapwing.table.source import coded_table
 
 Codes = dict[str, np.ndarray]
 Watch = Callable[[str, float], None]
@@ -73,41 +64,11 @@ def compare_with_real(
 ) -> Internal[Findings]:
     """Compare a synthetic table with the real one.
 
-    Parameters
-    ----------
-    real, synthetic : path, list of paths, pandas, Polars or PyArrow table
-        Both with every modelled column, and at least one row.
-    schema : Schema
-        Its privacy unit is not used: all rows are compared.
-    target : str or None
-        The column that is predicted from the others.
-    by : sequence of str
-        Columns whose crossing makes subgroups; none if empty.
-    test : path, list of paths, table or None
-        Real rows that the synthetic table was not made from, to test prediction on and to hold disclosure against.
-        Without them a fifth of the real rows tests, and the ceiling is trained on the others.
-    seed : int
-        That the generator was made from.
-    rng : Generator
-        Every step has a stream of its own from it.
-    watch : callable
-        Is told of each step.
+    real, synthetic: both with every modelled column, and at least one row; schema: its privacy unit is not used: all
+    rows are compared; test: real rows that the synthetic table was not made from, to test prediction on and to hold
+    disclosure against. Without them a fifth of the real rows tests, and the ceiling is trained on the others; rng:
+    every step has a stream of its own from it.
 
-    Returns
-    -------
-    Internal of Findings
-
-    Raises
-    ------
-    ParameterError
-        If the target cannot be predicted or the subgroups cannot be made.
-    DataError
-        If a table cannot be read, lacks a column or has no row.
-    LapwingError
-        If a target is given and scikit-learn is not installed.
-
-    Notes
-    -----
     Memory: the codes of both tables and of two tables of reference rows, 1 to 8 bytes a cell, and as much again while
     they are counted.
     """

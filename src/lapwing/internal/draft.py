@@ -11,14 +11,14 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError
-from lapwing.evaluate.kinds import Internal
+from lapwing.judge.metrics import Internal
+from lapwing.rows.codec.cells import Texts
+from lapwing.rows.codec.parsing import read_numbers, read_times
+from lapwing.rows.files.files import TableFile, find_files, open_file
+from lapwing.rows.guard import guarded, private_boundary
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
-from lapwing.table.cells import Texts
-from lapwing.table.files import TableFile, find_files, open_file
-from lapwing.table.guard import guarded, private_boundary
-from lapwing.table.parsing import read_numbers, read_times
 
 _PARQUET = (".parquet", ".pq")
 _READ: tuple[FieldType, ...] = ("boolean", "integer", "number", "date", "datetime")
@@ -31,22 +31,7 @@ _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
 def draft_schema(data: object) -> Internal[Schema]:
     """Return the skeleton of a schema for a table; names and types of columns are looked at, and the cells of CSV.
 
-    Parameters
-    ----------
-    data : path, list of paths, or a table of pandas, Polars, PyArrow, DuckDB, Dask or Spark
-        The private rows.
-
-    Returns
-    -------
-    Internal of Schema
-        A draft: no field has bounds or categories, and its provenance is "drafted" until its owner says otherwise.
-
-    Raises
-    ------
-    DataError
-        If the table cannot be read, or a column holds lists, records, times of day or bytes.
-    SchemaError
-        If a column has no name, or a name occurs twice.
+    Returns a draft: no field has bounds or categories, and its provenance is "drafted" until its owner says otherwise.
     """
     if isinstance(data, str | os.PathLike | list | tuple):
         types = _types_in_file(data)

@@ -4,15 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lapwing.evaluate.findings import Findings
-from lapwing.evaluate.findings_record import findings_record
-from lapwing.evaluate.kinds import Internal
-from lapwing.report.compared import compared_sections
-from lapwing.report.page import NOTICE, render
-from lapwing.report.sections import Page, Section
-from lapwing.report.summary import summary_text
+from lapwing.judge.findings import Findings, findings_record
+from lapwing.judge.metrics import Internal
+from lapwing.judge.report.compared.report import compared_sections
+from lapwing.judge.report.compared.summary import summary_text
+from lapwing.judge.report.page import NOTICE, Page, Section, render
+from lapwing.rows.out.outputs import write_whole
 from lapwing.schema.schemas import Schema
-from lapwing.table.outputs import write_whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

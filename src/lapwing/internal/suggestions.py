@@ -14,13 +14,13 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from lapwing.evaluate.kinds import Internal
 from lapwing.internal.text_suggestions import markers_among, other_type
+from lapwing.judge.metrics import Internal
+from lapwing.rows.codec.cells import Numbers, RawColumn, Texts, Times
+from lapwing.rows.codec.parsing import DAY_MICROSECONDS, read_numbers, read_times
+from lapwing.rows.files.readers import open_table
+from lapwing.rows.guard import private_boundary
 from lapwing.schema.schemas import Schema
-from lapwing.table.cells import Numbers, RawColumn, Texts, Times
-from lapwing.table.guard import private_boundary
-from lapwing.table.parsing import DAY_MICROSECONDS, read_numbers, read_times
-from lapwing.table.readers import open_table
 
 MOST_ROWS: Final = 2**20
 """Suggestions look at so many rows at most, the first ones."""
@@ -46,18 +46,9 @@ _MOST_DECIMALS: Final = 6
 class Suggestion:
     """Say what one column of a private table looks like, and what its field in the schema may need.
 
-    Parameters
-    ----------
-    name, type : str
-        The column and its drafted type.
-    cells, missing : int
-        Cells that were looked at, and how many of them are empty or not of the type.
-    distinct : int
-        Values that occur.
-    within : str
-        A range by powers of ten or decades that holds all of them; empty for texts.
-    advice : tuple of str
-        What the owner may have to say in the schema, a clause each.
+    cells, missing: cells that were looked at, and how many of them are empty or not of the type; within: a range by
+    powers of ten or decades that holds all of them; empty for texts; advice: what the owner may have to say in the
+    schema, a clause each.
     """
 
     name: str
@@ -73,25 +64,10 @@ class Suggestion:
 def suggest(data: object, drafted: Schema) -> Internal[tuple[Suggestion, ...]]:
     """Look at the cells of a table for what the owner of its drafted schema has to fill in.
 
-    Parameters
-    ----------
-    data : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table
-        The private rows; at most the first `MOST_ROWS` are looked at.
-    drafted : Schema
-        Names the columns and gives their types, as `lapwing.internal.draft.draft_schema` returns it.
+    data: the private rows; at most the first `MOST_ROWS` are looked at; drafted: names the columns and gives their
+    types, as `lapwing.internal.draft.draft_schema` returns it. Returns one for each modelled column, in the schema's
+    order.
 
-    Returns
-    -------
-    Internal of tuple of Suggestion
-        One for each modelled column, in the schema's order.
-
-    Raises
-    ------
-    DataError
-        If the table cannot be read.
-
-    Examples
-    --------
     >>> schema = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean"}]})
     >>> suggest(pl.DataFrame({"flag": [True, None, False]}), schema).value[0].missing
     1

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from lapwing.table.parsing import read_numbers, read_times
+from lapwing.rows.codec.parsing import read_numbers, read_times
 
 _WORDS: Final = ("NA", "N/A", "NaN", "null", "None", "missing", "unknown", "n.a.")
 _SIGNS: Final = ("?", "-", ".", "*")
@@ -39,18 +39,6 @@ _OTHER_DATES: Final = "|".join(
 def markers_among(texts: pl.Series) -> tuple[str, ...]:
     """Return the usual markers for missing that are among texts, in the order of the public list.
 
-    Parameters
-    ----------
-    texts : polars Series of String
-        Distinct texts of a column.
-
-    Returns
-    -------
-    tuple of str
-        From `USUAL_MARKERS`.
-
-    Examples
-    --------
     >>> markers_among(pl.Series(["north", "?", "NA"]))
     ('?', 'NA')
     """
@@ -61,18 +49,8 @@ def markers_among(texts: pl.Series) -> tuple[str, ...]:
 def other_type(texts: pl.Series) -> str:
     """Say where texts are numbers or dates, but for a few.
 
-    Parameters
-    ----------
-    texts : polars Series of String
-        Distinct texts of a column.
+    Returns what to do in the schema or the table; empty where they are texts.
 
-    Returns
-    -------
-    str
-        What to do in the schema or the table; empty where they are texts.
-
-    Examples
-    --------
     >>> other_type(pl.Series(["3", "4", "NA"])).split(", and ")[0]
     'numbers but for a few texts: type integer'
     >>> other_type(pl.Series(["31.12.2011"]))

@@ -1,16 +1,21 @@
 """How many rows the privacy units of a table own, counted without noise."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from lapwing.errors import SchemaError
-from lapwing.evaluate.kinds import Internal
-from lapwing.schema.schemas import Schema
-from lapwing.table.guard import private_boundary
-from lapwing.table.readers import open_table
-from lapwing.table.units import UnitNumbers
+from lapwing.internal.misfits import FieldFit, check_table
+from lapwing.judge.metrics import Internal
+from lapwing.judge.rules import REAL, Declared, compare_declared
+from lapwing.rows.files.readers import open_table
+from lapwing.rows.guard import private_boundary
+from lapwing.rows.linked import code_linked
+from lapwing.rows.source import CodedSource
+from lapwing.rows.units import UnitNumbers
+from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.schemas import PrivacyUnit, Schema
 
 _CHUNK_ROWS = 2**18
 
@@ -19,22 +24,9 @@ _CHUNK_ROWS = 2**18
 class UnitFit:
     """Say how the rows of a table spread over its privacy units, and what each ``maxRows`` would keep.
 
-    Parameters
-    ----------
-    field : str
-        The field that names the unit of a row.
-    max_rows : int
-        How many rows of one unit the schema uses.
-    rows : int
-        All rows.
-    units : int
-        All units; the rows without identifier are one of them, together.
-    rows_without : int
-        Rows without identifier.
-    largest : int
-        Most rows of one unit.
-    kept : tuple of (int, int)
-        For some ``maxRows``, in increasing order, the schema's own among them: how many rows would be kept.
+    field: the field that names the unit of a row; max_rows: how many rows of one unit the schema uses; units: all
+    units; the rows without identifier are one of them, together; kept: for some ``maxRows``, in increasing order, the
+    schema's own among them: how many rows would be kept.
     """
 
     field: str
@@ -60,26 +52,6 @@ class UnitFit:
 def check_units(data: object, schema: Schema) -> Internal[UnitFit]:
     """Count the rows of each privacy unit of a table.
 
-    Parameters
-    ----------
-    data : path, list of paths, pandas, Polars or PyArrow table
-        The private rows.
-    schema : Schema
-        With a privacy unit.
-
-    Returns
-    -------
-    Internal of UnitFit
-
-    Raises
-    ------
-    SchemaError
-        If the schema has no privacy unit.
-    DataError
-        If the table cannot be read or lacks a column.
-
-    Examples
-    --------
     >>> fields = [{"name": "id", "type": "integer", "role": "identifier"}, {"name": "flag", "type": "boolean"}]
     >>> schema = Schema.from_dict({"fields": fields, "privacyUnit": {"field": "id", "maxRows": 2}})
     >>> import polars as pl
@@ -120,3 +92,45 @@ def _usual_limits(largest: int) -> Iterator[int]:
             if digit * power >= largest:
                 return
         power *= 10
+
+
+# -- How well two linked tables fit their schema, and what of their rows breaks rules of both, counted without noise.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkedFit:
+    """Say how two linked tables fit their schema.
+
+    parent, child: how the cells of all rows of a table fit its own fields; children: how many child rows the keys have,
+    and what each ``maxChildren`` would keep; used: parent rows and child rows that a release uses; declared: of the
+    rows used: what parents with their number of children break, and children with the columns of their parent.
+    """
+
+    parent: tuple[FieldFit, ...]
+    child: tuple[FieldFit, ...]
+    children: UnitFit
+    used: tuple[int, int]
+    declared: tuple[Declared | None, Declared | None]
+
+
+@private_boundary
+def check_linked(parent: object, child: object, schema: LinkedSchema) -> Internal[LinkedFit]:
+    """Count what of two linked tables does not fit their schema or breaks its rules."""
+    pair = code_linked(parent, child, schema)
+    of_child = replace(schema.child, privacy_unit=PrivacyUnit(schema.key, schema.max_children))
+    return Internal(
+        LinkedFit(
+            parent=check_table(parent, schema.parent).value,
+            child=check_table(child, schema.child).value,
+            children=check_units(child, of_child).value,
+            used=(pair.parent.rows, pair.child.rows),
+            declared=(_declared(pair.parent, schema.counted), _declared(pair.child, schema.joined)),
+        )
+    )
+
+
+def _declared(source: CodedSource, schema: Schema) -> Declared | None:
+    """Return what the rows of one part break."""
+    chunks = [{field.name: np.empty(0, dtype=field.domain.dtype) for field in schema.columns}, *source.chunks()]
+    codes = {field.name: np.concatenate([chunk[field.name] for chunk in chunks]) for field in schema.columns}
+    return compare_declared({REAL: codes}, schema)

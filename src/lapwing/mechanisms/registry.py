@@ -8,26 +8,26 @@ from typing import Any, ClassVar, Literal, Protocol, cast, get_args, get_origin
 
 import numpy as np
 
-from lapwing.budget.budget import Budget
 from lapwing.errors import ParameterError
-from lapwing.mechanisms.adaptive import Adaptive
-from lapwing.mechanisms.grid import Grid
-from lapwing.mechanisms.independent import Independent
-from lapwing.mechanisms.kd_tree import KDTree
-from lapwing.mechanisms.linear_statistics import LinearStatistics
-from lapwing.mechanisms.microaggregation import Microaggregation
-from lapwing.mechanisms.pmm import PMM
-from lapwing.mechanisms.private_sampling import PrivateSampling
-from lapwing.mechanisms.psmm import PSMM
-from lapwing.mechanisms.steps.finished_accuracy import after_finishing
-from lapwing.mechanisms.steps.reduced_space import PublicPoints
-from lapwing.mechanisms.steps.stat_expressions import RowFunction
-from lapwing.release.certificate import Statement
-from lapwing.release.curator import Curator
-from lapwing.release.model import ReleasedModel
-from lapwing.release.planned import Planned
-from lapwing.release.questions import Answer
-from lapwing.release.terms import Relation, Terms
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.room.curator import Curator
+from lapwing.kernel.terms import Relation, Terms
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.mechanisms.grid.mechanism import Grid
+from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.mechanisms.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.linear_statistics.mechanism import LinearStatistics
+from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
+from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.mechanisms.private_sampling.mechanism import PrivateSampling
+from lapwing.mechanisms.psmm.mechanism import PSMM
+from lapwing.mechanisms.shared.finished_accuracy import after_finishing
+from lapwing.mechanisms.shared.vectors.reduced_space import PublicPoints
+from lapwing.model.certificate.certificate import Statement
+from lapwing.model.model import ReleasedModel
+from lapwing.model.planned import Planned
+from lapwing.model.statistics.expressions import RowFunction
 from lapwing.schema.schemas import Schema
 
 
@@ -116,20 +116,8 @@ MOST_TREE_COLUMNS = 2
 def make_mechanism(name: str, settings: Mapping[str, Any]) -> Mechanism:
     """Return a mechanism by case-insensitive name.
 
-    Parameters
-    ----------
-    name : str
-        For example ``"Independent"``.
-    settings : mapping of str to JSON value or text
-        Settings; texts are read as the setting's type, lists as ``a,b,c`` or as JSON.
+    settings: settings; texts are read as the setting's type, lists as ``a,b,c`` or as JSON.
 
-    Raises
-    ------
-    ParameterError
-        If the name or a setting is unknown, or a value cannot be read.
-
-    Examples
-    --------
     >>> make_mechanism("INDEPENDENT", {"groups": "16"})
     Independent(groups=16)
     >>> make_mechanism("adaptive", {"resolutions": "16,8,4"}).resolutions
@@ -184,20 +172,7 @@ def why_default(schema: Schema) -> str:
 
 
 def check_mechanism(mechanism: Mechanism, schema: Schema, budget: Budget, terms: Terms) -> None:
-    """Refuse a release that a mechanism would refuse by public numbers alone, before its budget is debited.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        That would make the release.
-    schema, budget, terms
-        Of the release.
-
-    Raises
-    ------
-    ParameterError, CapacityError
-        Of the mechanism.
-    """
+    """Refuse a release that a mechanism would refuse by public numbers alone, before its budget is debited."""
     check = getattr(mechanism, "check", None)
     if check is not None:
         check(schema, budget, terms)
@@ -212,17 +187,7 @@ def accuracy_statements(
     *,
     rng: np.random.Generator,
 ) -> tuple[Statement, ...]:
-    """Return what is proved about the accuracy of a release, for mechanisms that prove something about each release.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        That made the release.
-    schema, terms, answers, model
-        Of the release.
-    rng : numpy.random.Generator
-        Public randomness for simulations.
-    """
+    """Return what is proved about the accuracy of a release, for mechanisms that prove something about each release."""
     statements = getattr(mechanism, "statements", None)
     return () if statements is None else tuple(statements(schema, terms, answers, model, rng))
 
@@ -239,18 +204,7 @@ def finished_statements(
 ) -> tuple[Statement, ...]:
     """Return what `accuracy_statements` says of a mechanism's model, made true of the model that was released.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        That made the release.
-    schema, terms, answers
-        Of the release.
-    stated : sequence of Statement
-        Of `accuracy_statements`.
-    model : ReleasedModel
-        With its rules and public tables.
-    changed : float
-        Share of the weight that these moved at most, from 0 to 1.
+    changed: share of the weight that these moved at most, from 0 to 1.
     """
     again = getattr(mechanism, "certified", None)
     certified = () if again is None else again(schema, terms, answers, model)

@@ -1,1 +1,1 @@
-"""The noise boundary: questions, answers, the curator protocol, released model and certificate."""
+"""What a release can do: rows, queries, accuracy, replicates, reports, files."""

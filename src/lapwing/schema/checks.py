@@ -4,14 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lapwing.errors import SchemaError
-from lapwing.schema.scalars import (
-    category_key,
-    finite_number,
-    parse_date,
-    parse_datetime,
-    quote,
-    whole_number,
-)
+from lapwing.schema.scalars import category_key, finite_number, parse_date, parse_datetime, quote, whole_number
 
 TYPES = ("integer", "number", "string", "boolean", "date", "datetime")
 RANGED_TYPES = ("integer", "number", "date", "datetime")

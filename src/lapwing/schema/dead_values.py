@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from lapwing.schema.groupings import identity
-from lapwing.schema.labels import labels
-from lapwing.schema.rule_codes import CombinationRule, DependencyRule, components
-from lapwing.schema.rule_search import is_impossible
+from lapwing.schema.groupings.grouping import identity
+from lapwing.schema.rules.codes import CombinationRule, DependencyRule, components
+from lapwing.schema.rules.search import is_impossible
+from lapwing.schema.values.labels import labels
 
 if TYPE_CHECKING:
     from lapwing.schema.schemas import Schema
+
 
 MOST_LOOKED_AT: Final = 1_000
 """Categories of a column that is looked at."""
@@ -20,19 +21,9 @@ MOST_LOOKED_AT: Final = 1_000
 def dead_values(schema: "Schema") -> dict[str, list[str]]:
     """Return the categories that certainly no row can have, by column.
 
-    Parameters
-    ----------
-    schema : Schema
-        Complete.
+    Returns labels of categories, and ``missing``; columns without any are left out, and so are numbers, dates and
+    columns with more than 1,000 categories.
 
-    Returns
-    -------
-    dict of str to list of str
-        Labels of categories, and ``missing``; columns without any are left out, and so are numbers, dates and columns
-        with more than 1,000 categories.
-
-    Examples
-    --------
     >>> from lapwing.schema.schemas import Schema
     >>> fields = [{"name": "a", "type": "boolean"}, {"name": "b", "type": "boolean"}]
     >>> dead_values(Schema.from_dict({"fields": fields, "rules": [{"never": {"a": True}}]}))

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lapwing.errors import SchemaError
-from lapwing.schema.category_trees import CategoryTree, Prefixes, branches, check_tree, depth_first, tree_cuts
 from lapwing.schema.checks import (
     PROVENANCES,
     RANGED_TYPES,
@@ -21,9 +20,9 @@ from lapwing.schema.checks import (
     check_type,
     is_encodable,
 )
-from lapwing.schema.domains import MAX_VALUES, Domain
-from lapwing.schema.magnitudes import MAGNITUDE_VALUES
-from lapwing.schema.ranges import Range, octave_cuts, range_of
+from lapwing.schema.groupings.category_trees import CategoryTree, Prefixes, branches, check_tree, depth_first, tree_cuts
+from lapwing.schema.groupings.domains import MAX_VALUES, Domain
+from lapwing.schema.ranges import MAGNITUDE_VALUES, Range, octave_cuts, range_of
 from lapwing.schema.scalars import category_key, quote
 
 FieldType = Literal["integer", "number", "string", "boolean", "date", "datetime"]
@@ -74,7 +73,7 @@ class Field:
     unlisted : str or None
         The category of a string field into which every text goes that is not in the list and not missing.
     open : bool, default False
-        Whether any value fits: numbers by `lapwing.schema.magnitudes`, texts by a public hash. So a table is read
+        Whether any value fits: numbers by `lapwing.schema.ranges`, texts by a public hash. So a table is read
         before its bounds or categories are known; never in files.
 
     Raises

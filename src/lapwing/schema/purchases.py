@@ -27,43 +27,10 @@ _KEYS: Final = frozenset({"fields", "notion", "amount", "delta", "relation", "pr
 class Purchase:
     """Say what one run of `lapwing schema learn` cost, and which fields it filled in.
 
-    Parameters
-    ----------
-    fields : tuple of str
-        The fields that were asked about; not empty.
-    notion : {"pure", "zcdp"}
-        What ``amount`` measures: ε of pure differential privacy, or ρ of zero-concentrated privacy.
-    amount : Fraction
-        What was spent, above 0 and at most 10^9.
-    delta : Fraction, default 0
-        With at most this probability the lists that were learned lose more than ``amount``; 0 up to below 1.
-    relation : {"add-remove", "replace-one"}
-        The neighbour relation of the promise.
-    privacy_unit : str
-        ``row``, or ``FIELD:MAXROWS``.
-    release : str
-        The run's id, under which a ledger and the certificate know it: printable, at most 200 characters.
-    lapwing : str
-        Version that made it, likewise.
-
-    Raises
-    ------
-    SchemaError
-        If a value is outside its range.
-
-    Examples
-    --------
-    >>> bought = Purchase(
-    ...     fields=("age",),
-    ...     notion="pure",
-    ...     amount=Fraction(1, 10),
-    ...     relation="add-remove",
-    ...     privacy_unit="row",
-    ...     release="8f14",
-    ...     lapwing="0.1.0",
-    ... )
-    >>> Purchase.from_dict(bought.to_dict()) == bought
-    True
+    notion: what ``amount`` measures: ε of pure differential privacy, or ρ of zero-concentrated privacy; amount: what
+    was spent, above 0 and at most 10^9; delta: with at most this probability the lists that were learned lose more than
+    ``amount``; 0 up to below 1; release: the run's id, under which a ledger and the certificate know it: printable, at
+    most 200 characters.
     """
 
     fields: tuple[str, ...]

@@ -1,10 +1,12 @@
 """Single values as they stand in a schema file: dates, numbers, and the key by which a value is recognised."""
 
+import difflib
+import itertools
 import json
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from numbers import Number
 from types import FunctionType
@@ -34,8 +36,6 @@ _UNSHOWN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u2
 def visible(text: str) -> str:
     r"""Return a text in which nothing is hidden: no control characters but tab and line break, nothing turned around.
 
-    Examples
-    --------
     >>> visible("a\x1b[2Jb")
     'a�[2Jb'
     """
@@ -63,19 +63,9 @@ def quote(value: object) -> str:
 def told(value: object) -> str:
     """Return what was given for a setting as an error may show it: what could hold rows by its type only.
 
-    Parameters
-    ----------
-    value : object
-        By mistake it may be a table, a column, or a list of rows.
+    value: by mistake it may be a table, a column, or a list of rows. Returns as Python writes it: single values, types
+    and functions, and lists of at most ten single values; cut after 80 characters, on one line.
 
-    Returns
-    -------
-    str
-        As Python writes it: single values, types and functions, and lists of at most ten single values; cut after 80
-        characters, on one line.
-
-    Examples
-    --------
     >>> told(0.5), told(["a", 3]), told([{"a": 3}])
     ('0.5', "['a', 3]", 'a list')
     """
@@ -94,8 +84,6 @@ def told(value: object) -> str:
 def is_among(value: object, words: Sequence[str]) -> bool:
     """Return whether a setting is one of some words; a table, which cannot be compared with a word, is not.
 
-    Examples
-    --------
     >>> is_among("a", ["a", "b"]), is_among(["a"], ["a", "b"])
     (True, False)
     """
@@ -105,13 +93,6 @@ def is_among(value: object, words: Sequence[str]) -> bool:
 def path_text(setting: str, value: object) -> str:
     """Return the path that was given for a setting, as text.
 
-    Raises
-    ------
-    ParameterError
-        If it is no path; what could hold rows is named by its type.
-
-    Examples
-    --------
     >>> path_text("ledger", ["budget.db"])
     Traceback (most recent call last):
     lapwing.errors.ParameterError: ledger must be the path of a file, got ['budget.db']; give it as text
@@ -160,19 +141,10 @@ def is_finite_number(value: object) -> bool:
 def category_key(value: str | float) -> str:
     """Return the text by which a data cell and a category are recognised as the same.
 
-    Parameters
-    ----------
-    value : str, int, float or bool
-        Text is its own key, exactly as it is. Numbers go by their value, so 3, 3.0 and True's number 1 have the
-        keys ``"3"``, ``"3"`` and ``"1"``; other numbers have the shortest text that reads back as the same float.
-        NaN and infinities are nobody's category and must be handled before.
+    value: text is its own key, exactly as it is. Numbers go by their value, so 3, 3.0 and True's number 1 have the keys
+    ``"3"``, ``"3"`` and ``"1"``; other numbers have the shortest text that reads back as the same float. NaN and
+    infinities are nobody's category and must be handled before.
 
-    Returns
-    -------
-    str
-
-    Examples
-    --------
     >>> category_key(3.0), category_key(2.5), category_key(" 3"), category_key(-0.0)
     ('3', '2.5', ' 3', '0')
     """
@@ -209,8 +181,6 @@ def parse_datetime(text: object) -> int | None:
 def date_text(days: int) -> str:
     """Return days since 1970-01-01 as an ISO date.
 
-    Examples
-    --------
     >>> date_text(0)
     '1970-01-01'
     """
@@ -220,9 +190,23 @@ def date_text(days: int) -> str:
 def datetime_text(microseconds: int) -> str:
     """Return microseconds since 1970-01-01 as an ISO date and time.
 
-    Examples
-    --------
     >>> datetime_text(3_600_000_000)
     '1970-01-01T01:00:00'
     """
     return (_EPOCH_TIME + timedelta(microseconds=microseconds)).isoformat()
+
+
+# -- What somebody may have meant by a text that is not listed.
+
+
+_COMPARED = 10_000  # of a longer list, to answer at once
+
+
+def nearest(text: str, known: Iterable[str]) -> list[str]:
+    """Return the known texts nearest to another one, whatever their case: at most three, the nearest first.
+
+    >>> nearest("female", ["Female", "Male", "Unknown"])
+    ['Female', 'Male']
+    """
+    folded = {name.casefold(): name for name in itertools.islice(known, _COMPARED)}
+    return [folded[name] for name in difflib.get_close_matches(text.casefold(), folded)]

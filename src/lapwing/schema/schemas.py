@@ -11,21 +11,20 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
 from lapwing.errors import SchemaError
-from lapwing.schema import parsing
 from lapwing.schema.checks import check_questions, repeated
 from lapwing.schema.fields import Field
-from lapwing.schema.public_cells import check_public_tables
-from lapwing.schema.public_rules import check_public_rules
-from lapwing.schema.public_tables import PublicTable, public_tables_from
+from lapwing.schema.files import file_text, read_json, write_whole
+from lapwing.schema.public_tables.cells import check_public_tables
+from lapwing.schema.public_tables.rules import check_public_rules
+from lapwing.schema.public_tables.tables import PublicTable, public_tables_from
 from lapwing.schema.purchases import Purchase, purchases_from
-from lapwing.schema.reading import read_json
-from lapwing.schema.rule_codes import CodedRule
-from lapwing.schema.rule_reading import rules_from
-from lapwing.schema.rule_search import checked_rules, named_columns
-from lapwing.schema.rules import Rule
+from lapwing.schema.rules.codes import CodedRule
+from lapwing.schema.rules.reading import rules_from
+from lapwing.schema.rules.rules import Rule
+from lapwing.schema.rules.search import checked_rules, named_columns
 from lapwing.schema.scalars import path_text, quote, visible, whole_number
+from lapwing.schema.values import parsing
 from lapwing.schema.weights import check_weight
-from lapwing.schema.writing import file_text, write_whole
 
 _MAX_FIELDS: Final = 100_000
 _MAX_ROWS: Final = 2**31 - 1
@@ -85,7 +84,7 @@ class Schema:
     purchases : tuple of Purchase
         What was paid for bounds and lists that were learned from the table.
     rules : tuple of Rule
-        What every row keeps, as `lapwing.schema.rule_reading.rules_from` reads it. A draft's are not looked at but for
+        What every row keeps, as `lapwing.schema.rules.reading.rules_from` reads it. A draft's are not looked at but for
         the columns that they name.
     public_tables : tuple of PublicTable
         Cross-tables of the population that are public, such as official totals.

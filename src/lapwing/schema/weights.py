@@ -15,20 +15,8 @@ _TYPES = ("integer", "number")
 def check_weight(weight: object, fields: Sequence[Field]) -> None:
     """Refuse a weight that is not the name of a modelled number from 0 up.
 
-    Parameters
-    ----------
-    weight : object
-        What the schema's key ``weight`` holds.
-    fields : sequence of Field
-        All fields of the schema. Bounds that a draft leaves blank are not asked for.
+    fields: all fields of the schema. Bounds that a draft leaves blank are not asked for.
 
-    Raises
-    ------
-    SchemaError
-        If it names no field, or one that cannot be a weight.
-
-    Examples
-    --------
     >>> check_weight("w", [Field(name="w", type="number", minimum=-1, maximum=9)])
     Traceback (most recent call last):
     lapwing.errors.SchemaError: weight: field "w" has the minimum -1, and a weight is at least 0; raise it
@@ -61,21 +49,10 @@ def check_weight(weight: object, fields: Sequence[Field]) -> None:
 def weights_at(field: Field, codes: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Return the weights that codes of the weight's column stand for.
 
-    Parameters
-    ----------
-    field : Field
-        A bounded integer or number, at least 0.
-    codes : array_like of numbers, any shape
-        Codes of its domain; between two codes lie the weights between.
+    codes: codes of its domain; between two codes lie the weights between. Returns float64, of that shape, 0 for codes
+    of special values and missing: what has no weight stands for nobody. The middle of a code's cell where the field is
+    a number without a resolution.
 
-    Returns
-    -------
-    ndarray of float64, of that shape
-        0 for codes of special values and missing: what has no weight stands for nobody. The middle of a code's cell
-        where the field is a number without a resolution.
-
-    Examples
-    --------
     >>> weights_at(Field(name="w", type="integer", minimum=10, maximum=50, resolution=10), [0, 4, 5]).tolist()
     [10.0, 50.0, 0.0]
     """

@@ -1,1 +1,1 @@
-"""Descriptions of tables that other tools wrote, read as schemas."""
+"""Metadata of other tools, one reader per format; what they lack is listed, never guessed."""

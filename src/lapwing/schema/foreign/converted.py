@@ -1,13 +1,14 @@
 """What every reader of a foreign format returns, and what readers share."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import is_encodable
-from lapwing.schema.fields import Field
-from lapwing.schema.scalars import quote
+from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.scalars import category_key, finite_number, parse_date, parse_datetime, quote
 from lapwing.schema.schemas import PrivacyUnit, Schema
 
 UNIT_LACK: Final = "whose rows are protected together"
@@ -17,19 +18,10 @@ UNIT_LACK: Final = "whose rows are protected together"
 class Lack:
     """One thing that a schema needs and a foreign file does not say.
 
-    Parameters
-    ----------
-    field : str
-        Name of the field; empty where it is the whole table that lacks something.
-    what : str
-        What is missing, such as ``"minimum and maximum"``.
-    way_out : str
-        How to supply it, as a command or an edit.
-    is_blank : bool, default False
-        Whether the schema itself shows it, as blank bounds or a blank list. All else becomes a question of the schema.
+    field: name of the field; empty where it is the whole table that lacks something; way_out: how to supply it, as a
+    command or an edit; is_blank: whether the schema itself shows it, as blank bounds or a blank list. All else becomes
+    a question of the schema.
 
-    Examples
-    --------
     >>> Lack("age", "whether the numbers are whole", "choose type integer or number").question
     'field "age": whether the numbers are whole: choose type integer or number'
     """
@@ -50,17 +42,10 @@ class Lack:
 class Converted:
     """A foreign file, read.
 
-    Parameters
-    ----------
-    schema : Schema
-        A draft where anything is missing; every field is ``assumed``, as a file cannot say that it is public. What
-        is missing beside blank bounds and lists stands in its questions.
-    format : str
-        The format, as the person who uses its tool calls it.
-    lacks : tuple of Lack
-        What is missing, in the order of the fields.
-    notes : tuple of str
-        What was read and has no counterpart in a schema, one sentence each without a full stop.
+    schema: a draft where anything is missing; every field is ``assumed``, as a file cannot say that it is public. What
+    is missing beside blank bounds and lists stands in its questions; format: the format, as the person who uses its
+    tool calls it; lacks: what is missing, in the order of the fields; notes: what was read and has no counterpart in a
+    schema, one sentence each without a full stop.
     """
 
     schema: Schema
@@ -82,28 +67,9 @@ def converted(
 
     Lacks that no blank of the schema shows become its questions, without whose answers nothing is learned or released.
 
-    Parameters
-    ----------
-    fields : iterable of Field
-        In the order of the file; blank where it says nothing.
-    form : str
-        The format.
-    name : str
-        Name of the table, may be empty.
-    unit : PrivacyUnit or None
-        Whose records are protected together.
-    lacks : iterable of Lack
-        What is missing beside blank bounds and categories: questions to the owner.
-    notes : iterable of str
-        What has no counterpart.
+    fields: in the order of the file; blank where it says nothing; lacks: what is missing beside blank bounds and
+    categories: questions to the owner.
 
-    Raises
-    ------
-    SchemaError
-        Where the fields do not make a schema: none to model, or a name that stands twice.
-
-    Examples
-    --------
     >>> found = converted([Field(name="age", type="integer")], "SDV metadata")
     >>> found.schema.is_draft, found.lacks[0].what
     (True, 'minimum and maximum')
@@ -138,22 +104,7 @@ def unit_lack(why: str, how: str = '"privacyUnit": {"field": ..., "maxRows": ...
 
 
 def chosen_table(tables: Sequence[str], wanted: str | None, what: str) -> str:
-    """Return the table to read: the only one, or the one that was asked for.
-
-    Parameters
-    ----------
-    tables : sequence of str
-        Names of all tables in the file.
-    wanted : str or None
-        The one that was asked for.
-    what : str
-        Begins the error sentence; names the file.
-
-    Raises
-    ------
-    SchemaError
-        Where there is no table, no such table, or several and none was asked for; the sentence lists them.
-    """
+    """Return the table to read: the only one, or the one that was asked for."""
     if not tables:
         raise SchemaError(f"{what} describes no table; give a file with columns", code="LW262")
     if wanted is None and len(tables) == 1:
@@ -186,3 +137,99 @@ def flag(source: Mapping[str, Any], key: str, where: str, *, default: bool) -> b
     if not isinstance(value, bool):
         raise SchemaError(f"{where}: {key} must be true or false, got {quote(value)}", code="LW206")
     return value
+
+
+# -- What the readers of dictionaries and web metadata share: numbers as people write them, and remarks by kind.
+
+
+_NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+_WHOLE: Final = re.compile(r"[+-]?\d+", re.ASCII)
+# A longer text is no number that a table holds, and Python refuses whole numbers of thousands of digits.
+_LONGEST: Final = 40
+_NAMED: Final = 8
+
+
+class Remarks:
+    """Collect what has no counterpart, one sentence for each kind of thing, however many fields it concerns.
+
+    >>> remarks = Remarks()
+    >>> remarks.add("units are left out", "age")
+    >>> remarks.add("units are left out", "height")
+    >>> remarks.texts()
+    ('units are left out: "age", "height"',)
+    """
+
+    def __init__(self) -> None:
+        self._fields: dict[str, list[str]] = {}
+
+    def add(self, text: str, field: str | None = None) -> None:
+        """Note something, of a field or of the whole file."""
+        fields = self._fields.setdefault(text, [])
+        if field is not None:
+            fields.append(field)
+
+    def texts(self) -> tuple[str, ...]:
+        """Return the sentences, in the order in which their kinds were first met."""
+        return tuple(f"{text}: {_named(fields)}" if fields else text for text, fields in self._fields.items())
+
+
+def _named(fields: list[str]) -> str:
+    """Return a few names, and how many more there are."""
+    more = len(fields) - _NAMED
+    return ", ".join(map(quote, fields[:_NAMED])) + (f" and {more} more" if more > 0 else "")
+
+
+def number_of(value: object) -> int | float | None:
+    """Return a number, also one written as text; None for anything else.
+
+    >>> number_of("501"), number_of(" 16.30 "), number_of("N"), number_of(True)
+    (501, 16.3, None, None)
+    """
+    if isinstance(value, str):
+        text = value[: _LONGEST + 1].strip()
+        if len(text) > _LONGEST or not _NUMBER.fullmatch(text):
+            return None
+        value = int(text) if _WHOLE.fullmatch(text) else float(text)
+    return finite_number(value)
+
+
+def bound_of(value: object, kind: FieldType) -> int | float | str | None:
+    """Return a bound of numbers or dates as a schema writes it, or None where it is not written so.
+
+    >>> bound_of("12", "integer"), bound_of("2010-12-31", "date"), bound_of("31.12.2010", "date")
+    (12, '2010-12-31', None)
+    """
+    if kind in ("integer", "number"):
+        return number_of(value)
+    parse = parse_date if kind == "date" else parse_datetime
+    return value if isinstance(value, str) and parse(value) is not None else None
+
+
+def is_written_whole(value: object) -> bool:
+    """Return whether a number is written without a decimal point: 100 and "100" are, 100.0 is not."""
+    if isinstance(value, str):
+        return _WHOLE.fullmatch(value.strip()) is not None
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def missing_texts(categories: Iterable[object] | None, texts: Iterable[str] = ("",)) -> tuple[str, ...]:
+    """Return the texts that are read as missing: those given, less the ones that are categories.
+
+    >>> missing_texts(["a", ""], ["", "NA"])
+    ('NA',)
+    """
+    taken = {category_key(value) for value in categories or () if isinstance(value, str | int | float)}
+    return tuple(text for text in dict.fromkeys(texts) if text not in taken)
+
+
+def scalars(values: Iterable[object], where: str) -> list[str | int | float]:
+    """Return values that are texts or numbers, as they are."""
+    found = []
+    for value in values:
+        if not isinstance(value, str) and (isinstance(value, bool) or finite_number(value) is None):
+            raise SchemaError(
+                f"{where}: the value {quote(value)} must be a text or a finite number; correct it", code="LW261"
+            )
+        assert isinstance(value, str | int | float)
+        found.append(value)
+    return found

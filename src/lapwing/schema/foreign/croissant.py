@@ -14,12 +14,21 @@ from typing import Any, Final
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import RANGED_TYPES, is_encodable
 from lapwing.schema.fields import Field, FieldType
-from lapwing.schema.foreign.converted import Converted, Lack, chosen_table, converted, text_or_empty, unit_lack
-from lapwing.schema.foreign.parts import Remarks, bound_of, scalars
-from lapwing.schema.parsing import check_object, field_from
-from lapwing.schema.reading import parse_json
+from lapwing.schema.files import parse_json
+from lapwing.schema.foreign.converted import (
+    Converted,
+    Lack,
+    Remarks,
+    bound_of,
+    chosen_table,
+    converted,
+    scalars,
+    text_or_empty,
+    unit_lack,
+)
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import PrivacyUnit
+from lapwing.schema.values.parsing import check_object, field_from
 
 FORMAT: Final = "Croissant"
 OWN_KEYS: Final = (
@@ -60,30 +69,11 @@ def is_croissant(value: object) -> bool:
 def read_croissant(value: object, name: str, table: str | None = None) -> Converted:
     """Return the schema of a record set.
 
-    Parameters
-    ----------
-    value : object
-        What `is_croissant` recognises.
-    name : str
-        What error sentences call the file.
-    table : str or None
-        The id or name of a record set, where the file describes several beside enumerations.
+    table: the id or name of a record set, where the file describes several beside enumerations. Returns fields go by
+    the column that they are extracted from, or else by their name. Enumerations whose data stand in the file are the
+    categories of the fields that refer to them. A key of one field makes it an identifier. Figures about the data, such
+    as annotations of the largest value, are no bounds.
 
-    Returns
-    -------
-    Converted
-        Fields go by the column that they are extracted from, or else by their name. Enumerations whose data stand in
-        the file are the categories of the fields that refer to them. A key of one field makes it an identifier.
-        Figures about the data, such as annotations of the largest value, are no bounds.
-
-    Raises
-    ------
-    SchemaError
-        Where the file breaks a rule of Croissant or of the schema, or there are several record sets and none was
-        asked for.
-
-    Examples
-    --------
     >>> field = {"@id": "rows/age", "dataType": "sc:Integer", "source": {"extract": {"column": "Age"}}}
     >>> read_croissant({"recordSet": {"@id": "rows", "field": field}}, "the file").schema.fields[0].name
     'Age'

@@ -14,10 +14,18 @@ from typing import Any, Final, cast
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field, FieldType
-from lapwing.schema.foreign.converted import Converted, chosen_table, converted, flag, text_or_empty
-from lapwing.schema.foreign.parts import Remarks, bound_of, missing_texts
-from lapwing.schema.parsing import check_object
+from lapwing.schema.foreign.converted import (
+    Converted,
+    Remarks,
+    bound_of,
+    chosen_table,
+    converted,
+    flag,
+    missing_texts,
+    text_or_empty,
+)
 from lapwing.schema.scalars import quote
+from lapwing.schema.values.parsing import check_object
 
 FORMAT: Final = "CSVW metadata"
 _CONTEXT: Final = "http://www.w3.org/ns/csvw"
@@ -70,28 +78,10 @@ def is_csvw(value: object) -> bool:
 def read_csvw(value: object, name: str, table: str | None = None) -> Converted:
     """Return the schema of a table that CSVW metadata describes.
 
-    Parameters
-    ----------
-    value : object
-        What `is_csvw` recognises.
-    name : str
-        What error sentences call the file.
-    table : str or None
-        The url of a table, or the last part of it, where the file describes several.
+    table: the url of a table, or the last part of it, where the file describes several. Returns columns go by their
+    title, which is what a CSV file has above them, or else by their name. Virtual columns are left out. A primary key
+    of one column makes it an identifier.
 
-    Returns
-    -------
-    Converted
-        Columns go by their title, which is what a CSV file has above them, or else by their name. Virtual columns are
-        left out. A primary key of one column makes it an identifier.
-
-    Raises
-    ------
-    SchemaError
-        Where the file breaks a rule of CSVW or of the schema, or there are several tables and none was asked for.
-
-    Examples
-    --------
     >>> column = {"name": "age", "datatype": {"base": "integer", "minimum": "0", "maxExclusive": "121"}}
     >>> found = read_csvw({"url": "a.csv", "tableSchema": {"columns": [column]}}, "the file")
     >>> found.schema.field("age").maximum

@@ -5,10 +5,9 @@ from typing import Final
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
-from lapwing.schema.foreign.converted import Converted, converted
-from lapwing.schema.foreign.parts import number_of
-from lapwing.schema.parsing import check_object
+from lapwing.schema.foreign.converted import Converted, converted, number_of
 from lapwing.schema.scalars import quote
+from lapwing.schema.values.parsing import check_object
 
 FORMAT: Final = "mbi domain"
 
@@ -23,8 +22,6 @@ def is_mbi(value: object) -> bool:
 def mbi_misfit(value: object) -> str:
     """Return why an object that looks like a domain is none: its first size that is no whole number; or nothing.
 
-    Examples
-    --------
     >>> mbi_misfit({"age": 85, "sex": "2"})
     'column "sex" has the size "2"; a size is a whole number, without quotes or point'
     """
@@ -42,20 +39,6 @@ def mbi_misfit(value: object) -> str:
 def read_mbi(value: object, name: str) -> Converted:
     """Return the schema of an mbi domain: integers from 0 to size - 1, never missing.
 
-    Parameters
-    ----------
-    value : object
-        What `is_mbi` recognises.
-    name : str
-        What error sentences call the file.
-
-    Raises
-    ------
-    SchemaError
-        Where a size is below 1.
-
-    Examples
-    --------
     >>> read_mbi({"age": 85}, "the domain").schema.field("age").maximum
     84
     """

@@ -15,10 +15,18 @@ from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field, FieldType
-from lapwing.schema.foreign.converted import Converted, converted, text_or_empty
-from lapwing.schema.foreign.parts import Remarks, is_written_whole, missing_texts, number_of, scalars
-from lapwing.schema.parsing import check_object
+from lapwing.schema.foreign.converted import (
+    Converted,
+    Remarks,
+    converted,
+    is_written_whole,
+    missing_texts,
+    number_of,
+    scalars,
+    text_or_empty,
+)
 from lapwing.schema.scalars import category_key, quote, whole_number
+from lapwing.schema.values.parsing import check_object
 
 FORMAT: Final = "NIST data dictionary"
 _ABOUT: Final = frozenset({"description", "details", "link", "values"})
@@ -44,26 +52,9 @@ def is_nist(value: object) -> bool:
 def read_nist(value: object, name: str) -> Converted:
     """Return the schema of a NIST data dictionary or of SDNist's parameters.
 
-    Parameters
-    ----------
-    value : object
-        What `is_nist` recognises.
-    name : str
-        What error sentences call the file.
+    Returns codes are categories, of strings; min and max are bounds, and number codes beside them special values. Codes
+    that are no numbers, beside min and max, are read as missing.
 
-    Returns
-    -------
-    Converted
-        Codes are categories, of strings; min and max are bounds, and number codes beside them special values. Codes
-        that are no numbers, beside min and max, are read as missing.
-
-    Raises
-    ------
-    SchemaError
-        Where a feature is not described as such a file does it, or breaks a rule of the schema.
-
-    Examples
-    --------
     >>> found = read_nist({"POVPIP": {"values": {"N": "N/A", "min": 0, "max": 500, "501": "above"}}}, "the file")
     >>> field = found.schema.field("POVPIP")
     >>> field.minimum, field.maximum, field.special, field.missing_values

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lapwing.errors import SchemaError
+from lapwing.schema.files import parse_json, read_content
 from lapwing.schema.foreign.converted import Converted, Lack
 from lapwing.schema.foreign.croissant import is_croissant, read_croissant
 from lapwing.schema.foreign.csvw import is_csvw, read_csvw
@@ -16,7 +17,6 @@ from lapwing.schema.foreign.nist import is_nist, read_nist
 from lapwing.schema.foreign.sdv import is_sdv, read_sdv
 from lapwing.schema.foreign.smartnoise import is_smartnoise, read_smartnoise, smartnoise_misfit
 from lapwing.schema.foreign.yaml_text import parse_yaml
-from lapwing.schema.reading import parse_json, read_content
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 
@@ -66,26 +66,9 @@ _FORMATS: Final = (
 def read_foreign(source: str | os.PathLike[str] | Mapping[str, Any], *, table: str | None = None) -> Converted:
     """Read a description of a table that another tool wrote.
 
-    Parameters
-    ----------
-    source : path or mapping
-        A JSON file of at most 64 MiB, or a YAML file of at most 8; or what such a file holds. Its content says which
-        format it is, not its name.
-    table : str or None
-        Which table, where the file describes several.
+    source: a JSON file of at most 64 MiB, or a YAML file of at most 8; or what such a file holds. Its content says
+    which format it is, not its name.
 
-    Returns
-    -------
-    Converted
-        The schema, and what is missing from it.
-
-    Raises
-    ------
-    SchemaError
-        Where the file cannot be read, is of no known format, or is broken.
-
-    Examples
-    --------
     >>> read_foreign({"age": 85, "sex": 2}).format
     'mbi domain'
     """

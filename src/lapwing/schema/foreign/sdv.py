@@ -1,13 +1,207 @@
-"""Metadata of SDV: one table or several, versions 1 and 2, in JSON."""
+"""Columns of SDV's metadata: what each sdtype becomes."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
 
 from lapwing.errors import SchemaError
-from lapwing.schema.foreign.converted import Converted, Lack, chosen_table, converted, names_in_short, unit_lack
-from lapwing.schema.foreign.sdv_columns import Columns
-from lapwing.schema.parsing import check_object
-from lapwing.schema.scalars import quote
+from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.foreign.converted import Converted, Lack, chosen_table, converted, flag, names_in_short, unit_lack
+from lapwing.schema.scalars import finite_number, parse_date, parse_datetime, quote, whole_number
+from lapwing.schema.values.parsing import check_object
+
+_LISTS: Final = ("categorical", "ordinal")
+_RANGE_KEYS: Final = ("range_min", "range_max", "range_values", "range_is_nullable")
+_KEYS: Final = frozenset(
+    {
+        *("sdtype", "computer_representation", "decimal_places", "order", "order_by", "high_cardinality"),
+        *("datetime_format", "regex_format", "pii", *_RANGE_KEYS),
+    }
+)
+_TIME_OF_DAY: Final = re.compile("%[-#]?[HIMSfpXcsT]")
+_ISO_FORMATS: Final = ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M")
+_LONGEST_FORMAT: Final = 200
+# A range in more steps than cells of a number is no resolution, but the precision of a float.
+_MOST_STEPS: Final = 2**32
+_MOST_PLACES: Final = 9
+
+
+@dataclass(slots=True)
+class Columns:
+    """The columns of one table, and what has been found out about them so far."""
+
+    source: Mapping[str, Any]
+    where: str
+    lacks: list[Lack] = field(default_factory=list)
+    keys: set[str] = field(default_factory=set)
+    noted: dict[str, list[str]] = field(default_factory=dict)
+    is_ranged: bool = False
+
+    def take_keys(self, which: str, keys: Sequence[Sequence[str]]) -> None:
+        """Take the keys of the table: a column that is a key by itself names rows, which makes it an identifier."""
+        for key in keys:
+            for column in key:
+                if column not in self.source:
+                    raise SchemaError(
+                        f"{self.where}: {which} names {quote(column)}, which is no column; correct it", code="LW261"
+                    )
+            if len(key) == 1:
+                self.keys.add(key[0])
+            else:
+                self._note(f"{which} of several columns has no counterpart", *key)
+
+    def field_of(self, column: str) -> Field:
+        """Return the field of a column."""
+        where = f"{self.where}: column {quote(column)}"
+        source = check_object(self.source[column], where)
+        sdtype = source.get("sdtype")
+        if not isinstance(sdtype, str):
+            raise SchemaError(f"{where}: sdtype must be a text such as numerical, got {quote(sdtype)}", code="LW261")
+        if not _KEYS.issuperset(source):
+            self._note("unknown settings were read past", column)
+        if self._is_identifier(column, sdtype, source, where):
+            return Field(name=column, type="string", identifier=True)
+        self.is_ranged |= any(source.get(key) is not None for key in _RANGE_KEYS)
+        required = not flag(source, "range_is_nullable", where, default=True)
+        if sdtype == "boolean":
+            return Field(name=column, type="boolean", required=required)
+        if sdtype == "numerical":
+            return Field(name=column, required=required, **self._number(column, source, where))
+        if sdtype == "datetime":
+            return Field(name=column, required=required, **self._moment(column, source, where))
+        return Field(name=column, required=required, **self._list(column, sdtype, source, where))
+
+    def all_lacks(self) -> list[Lack]:
+        """Return what is missing beside domains."""
+        if not self.is_ranged:
+            return self.lacks
+        way_out = (
+            "SDV writes the smallest, largest and different values of the table itself when it detects metadata: "
+            "put public ones in their place, or leave them if they are"
+        )
+        return [Lack("", "whether the ranges and lists in the file are public", way_out), *self.lacks]
+
+    def all_notes(self) -> list[str]:
+        """Return the notes on columns, one for all columns that they hold for."""
+        return [f"{what}: {names_in_short(columns)}" for what, columns in self.noted.items()]
+
+    def _note(self, what: str, *columns: str) -> None:
+        """Note something of columns."""
+        self.noted.setdefault(what, []).extend(columns)
+
+    def _is_identifier(self, column: str, sdtype: str, source: Mapping[str, Any], where: str) -> bool:
+        """Return whether SDV makes up the values of a column instead of learning them; say why it does."""
+        if column in self.keys or sdtype == "id":
+            if source.get("regex_format") is not None:
+                self._note("regex_format has no counterpart, as identifiers become row numbers", column)
+            return True
+        if sdtype in ("boolean", "numerical", "datetime", *_LISTS) or not flag(source, "pii", where, default=True):
+            return False
+        if sdtype == "unknown":
+            way_out = 'give it another type and a domain, or leave it the role "identifier" and it is not modelled'
+            self.lacks.append(Lack(column, "its type, which the file calls unknown", way_out))
+        else:
+            self._note("personal data, which SDV replaces by invented values, are identifiers here", column)
+        return True
+
+    def _number(self, column: str, source: Mapping[str, Any], where: str) -> dict[str, Any]:
+        """Return type, bounds and resolution of a numerical column."""
+        bounds = {key: source.get(theirs) for key, theirs in (("minimum", "range_min"), ("maximum", "range_max"))}
+        for key, bound in bounds.items():
+            if bound is not None and finite_number(bound) is None:
+                raise SchemaError(
+                    f"{where}: range for the {key} must be a finite number, got {quote(bound)}", code="LW261"
+                )
+        stored, places = source.get("computer_representation"), source.get("decimal_places")
+        if stored is None and places is None:
+            self.lacks.append(Lack(column, "whether the numbers are whole", 'choose type "integer" or "number"'))
+            return {"type": "number", **bounds}
+        if stored is not None and not isinstance(stored, str):
+            raise SchemaError(f"{where}: computer_representation must be a text, got {quote(stored)}", code="LW261")
+        whole_places = None if places is None else whole_number(places)
+        if places is not None and (whole_places is None or whole_places < 0):
+            raise SchemaError(
+                f"{where}: decimal_places must be a whole number of at least 0, got {quote(places)}", code="LW261"
+            )
+        if whole_places == 0 or (stored or "").lower().startswith(("int", "uint")):
+            return {"type": "integer", **bounds}
+        return {"type": "number", "resolution": _step(whole_places, bounds), **bounds}
+
+    def _moment(self, column: str, source: Mapping[str, Any], where: str) -> dict[str, Any]:
+        """Return type and bounds of a datetime column."""
+        form = source.get("datetime_format")
+        if form is not None and (not isinstance(form, str) or len(form) > _LONGEST_FORMAT):
+            raise SchemaError(
+                f"{where}: datetime_format must be a text of at most {_LONGEST_FORMAT} characters", code="LW261"
+            )
+        kind: FieldType = "date" if form is not None and not _TIME_OF_DAY.search(form) else "datetime"
+        if form not in _ISO_FORMATS:
+            wanted = "2010-12-31" if kind == "date" else "2010-12-31T23:00:00"
+            self._note(f"moments must be written as {wanted} in the table, whatever datetime_format is", column)
+        found: dict[str, Any] = {"type": kind}
+        for key, theirs in (("minimum", "range_min"), ("maximum", "range_max")):
+            if source.get(theirs) is not None:
+                found[key] = _iso(source[theirs], form, kind, f"{where}: {theirs}")
+        return found
+
+    def _list(self, column: str, sdtype: str, source: Mapping[str, Any], where: str) -> dict[str, Any]:
+        """Return type and categories of a column of categories, or of personal data that are no secret."""
+        listed = source.get("order") if source.get("range_values") is None else source.get("range_values")
+        if source.get("order_by") is not None:
+            self._note("order_by says how categories are ordered and not which there are", column)
+        if listed is None:
+            return {"type": "string"}
+        if not isinstance(listed, list) or not listed:
+            raise SchemaError(f"{where}: range_values and order must be lists of at least one value", code="LW261")
+        sorts = set(map(type, listed))
+        if not sorts <= {str, int, float, bool}:
+            raise SchemaError(
+                f"{where}: range_values and order must hold texts, numbers, true or false, nothing else", code="LW261"
+            )
+        kind: FieldType = "string"
+        if sorts <= {int, float}:
+            kind = "integer" if sorts == {int} else "number"
+        elif sorts == {bool}:
+            if len(listed) == 2:
+                return {"type": "boolean"}
+            kind = "boolean"
+        # The empty text is a category where it is listed, and stands for a missing cell elsewhere.
+        missing = () if "" in listed else ("",)
+        ordered = sdtype == "ordinal" or source.get("order") is not None
+        # SDV lists what it detects in the order of the table's rows, which is private where the list is not.
+        in_order = sorted(listed) if not ordered and (len(sorts) == 1 or sorts == {int, float}) else listed
+        return {"type": kind, "categories": tuple(in_order), "ordered": ordered, "missing_values": missing}
+
+
+def _step(places: int | None, bounds: Mapping[str, Any]) -> float | None:
+    """Return the step of so many decimal places, unless that is finer than cells of the range."""
+    if places is None or places > _MOST_PLACES:
+        return None
+    if None in bounds.values():
+        return None
+    step = float(f"1e-{places}")
+    # As floats, whose difference may be infinite where that of whole numbers is more than a division can take.
+    return step if (float(bounds["maximum"]) - float(bounds["minimum"])) / step <= _MOST_STEPS else None
+
+
+def _iso(value: object, form: str | None, kind: str, where: str) -> str:
+    """Return a moment, written in SDV's format, as ISO text."""
+    if isinstance(value, str) and len(value) <= _LONGEST_FORMAT:
+        if form is None and (parse_date(value) is not None or parse_datetime(value) is not None):
+            return value
+        try:
+            found = datetime.strptime(value, form or "")
+        except (ValueError, re.error):  # a directive that stands twice reaches the regular expression
+            found = None
+        if found is not None and found.tzinfo is None:
+            return found.date().isoformat() if kind == "date" else found.isoformat()
+    raise SchemaError(f"{where} {quote(value)} is not of the form {quote(form)}; correct one of them", code="LW261")
+
+
+# -- Metadata of SDV: one table or several, versions 1 and 2, in JSON.
+
 
 FORMAT: Final = "SDV metadata"
 
@@ -32,22 +226,8 @@ def is_sdv(value: object) -> bool:
 def read_sdv(value: object, name: str, table: str | None) -> Converted:
     """Return the schema of one table in an SDV metadata file.
 
-    Parameters
-    ----------
-    value : object
-        What `is_sdv` recognises.
-    name : str
-        What error sentences call the file.
-    table : str or None
-        Which table; may be None where there is one.
+    table: which table; may be None where there is one.
 
-    Raises
-    ------
-    SchemaError
-        Where a setting is of a wrong type, or the table cannot be told.
-
-    Examples
-    --------
     >>> columns = {"id": {"sdtype": "id"}, "paid": {"sdtype": "boolean"}}
     >>> found = read_sdv({"METADATA_SPEC_VERSION": "SINGLE_TABLE_V1", "columns": columns}, "the file", None)
     >>> [field.identifier for field in found.schema.fields]

@@ -7,9 +7,9 @@ from typing import Any, Final
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.foreign.converted import Converted, Lack, chosen_table, converted, flag, names_in_short, unit_lack
-from lapwing.schema.parsing import check_object
 from lapwing.schema.scalars import finite_number, quote
 from lapwing.schema.schemas import PrivacyUnit
+from lapwing.schema.values.parsing import check_object
 
 FORMAT: Final = "SmartNoise SQL metadata"
 
@@ -50,8 +50,6 @@ def is_smartnoise(value: object) -> bool:
 def smartnoise_misfit(value: object) -> str:
     """Return why an object that looks like metadata of SmartNoise is none: levels or a type; nothing for others.
 
-    Examples
-    --------
     >>> smartnoise_misfit({"people": {"age": {"type": "int"}}})
     'its columns stand 1 level below the top and not 3; write database, schema and table above them'
     """
@@ -76,22 +74,8 @@ def _is_typed(value: object) -> bool:
 def read_smartnoise(value: object, name: str, table: str | None) -> Converted:
     """Return the schema of one table in a SmartNoise SQL metadata file.
 
-    Parameters
-    ----------
-    value : object
-        What `is_smartnoise` recognises.
-    name : str
-        What error sentences call the file.
-    table : str or None
-        ``TABLE`` or ``SCHEMA.TABLE``; may be None where there is one.
+    table: ``TABLE`` or ``SCHEMA.TABLE``; may be None where there is one.
 
-    Raises
-    ------
-    SchemaError
-        Where a setting is of a wrong type, or the table cannot be told.
-
-    Examples
-    --------
     >>> table = {"row_privacy": True, "age": {"type": "int", "lower": 0, "upper": 100}}
     >>> read_smartnoise({"Database": {"public": {"people": table}}}, "the file", None).schema.field("age").maximum
     100

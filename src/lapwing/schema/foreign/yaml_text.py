@@ -15,22 +15,8 @@ _MAX_DEPTH: Final = 20
 def parse_yaml(content: bytes, what: str) -> Any:  # noqa: ANN401
     """Return the value that the bytes of one YAML document hold.
 
-    Parameters
-    ----------
-    content : bytes
-        UTF-8 text of at most 8 MiB, without anchors, nested at most 20 deep.
-    what : str
-        Begins each error sentence; names the file.
-
-    Returns
-    -------
-    value
-        Mappings, lists and scalars of YAML's own types: dates are dates, and a key may be a number.
-
-    Raises
-    ------
-    SchemaError
-        Where PyYAML is not installed, and for every way in which the text can be broken.
+    content: UTF-8 text of at most 8 MiB, without anchors, nested at most 20 deep. Returns mappings, lists and scalars
+    of YAML's own types: dates are dates, and a key may be a number.
     """
     yaml = _library(what)
     if len(content) > MAX_YAML_BYTES:

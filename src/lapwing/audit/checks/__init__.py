@@ -1,0 +1,1 @@
+"""Answers checked against exact recounts."""

@@ -1,0 +1,110 @@
+"""What record and replay computes again of each answer: exact numbers, noise from the recorded words, and losses."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from lapwing.audit.bits import PlaybackBits
+from lapwing.audit.checks.categories import category_flags, category_loss, recounted_texts
+from lapwing.audit.checks.cells import cell_flags, cell_loss, recounted_cells
+from lapwing.audit.checks.draws import draw_flags, reweighed
+from lapwing.audit.checks.held import Rows
+from lapwing.audit.checks.recounts import recounted_tables, rescored
+from lapwing.kernel.noise.gaussian import discrete_gaussian
+from lapwing.kernel.noise.laplace import discrete_laplace
+from lapwing.kernel.noise.selection import exponential_mechanism
+from lapwing.kernel.noise_law import NoiseLaw, calibrated, row_sensitivity
+from lapwing.kernel.questions.category_selection.question import SelectedTexts
+from lapwing.kernel.questions.private_draw.question import DrawnRows
+from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.questions.select_worst.question import Selected
+from lapwing.kernel.questions.sparse_counts.question import NoisyCells
+from lapwing.kernel.questions.split_decisions.question import Splits
+from lapwing.kernel.terms import Terms
+from lapwing.schema.schemas import Schema
+
+
+def recounted(answer: Answer, source: Rows, schema: Schema) -> list[Any]:
+    """Return what an answer is about, counted independently: its exact tables, scores of a selection, or cells."""
+    match answer:
+        case Selected():
+            return [rescored(answer.question, source)]
+        case Splits() | NoisyCells():
+            return [recounted_cells(answer, source)]
+        case DrawnRows():
+            return [reweighed(answer.question, source)]
+        case SelectedTexts():
+            return [recounted_texts(answer.question, source, schema)]
+        case _:
+            return recounted_tables(answer.question, source, schema)
+
+
+def noise_flags(answers: Sequence[Answer], exact: Sequence[list[Any]], terms: Terms, bits: PlaybackBits) -> list[str]:
+    """Recompute every answer from an independent count, the claimed law and the recorded secret words."""
+    flags = []
+    try:
+        for answer, counts in zip(answers, exact, strict=True):
+            flags += _flags_of_one(answer, counts, terms, bits)
+    except EOFError as error:
+        flags.append(str(error))
+    if bits.left:
+        flags.append("the recorded run drew more secret words than its answers need")
+    return flags
+
+
+def _flags_of_one(answer: Answer, recounts: list[Any], terms: Terms, bits: PlaybackBits) -> list[str]:
+    """Recompute one selection, the cells of one tree, or the tables of one answer, in order."""
+    if isinstance(answer, Splits | NoisyCells):
+        return cell_flags(answer, recounts[0], terms, bits)
+    if isinstance(answer, DrawnRows):
+        return draw_flags(answer, recounts[0], terms, bits)
+    if isinstance(answer, SelectedTexts):
+        return category_flags(answer, recounts[0], terms, bits)
+    if isinstance(answer, Selected):
+        return _selection_flags(answer, recounts[0], terms, bits)
+    question, flags = answer.question, []
+    bound = question.sensitivity(terms.relation, terms.max_rows)
+    for table, exact in zip(answer.tables, recounts, strict=True):
+        where = f"the answer over {question.columns}" + ("" if table.level is None else f", level {table.level},")
+        law = calibrated(bound, table.cost)
+        noise = _draw(law, table.counts.size, bits).reshape(table.counts.shape)
+        if table.noise != law:
+            flags.append(f"{where} declares {table.noise}, its cost needs {law}")
+        if not np.array_equal(table.counts, exact + noise):
+            flags.append(f"{where} is not the exact count plus its noise")
+    return flags
+
+
+def _selection_flags(answer: Selected, scores: np.ndarray, terms: Terms, bits: PlaybackBits) -> list[str]:
+    """Draw one selection again from independent scores, and compare its price with its epsilon."""
+    question, flags = answer.question, []
+    where = f"the selection over {question.columns}"
+    bound = row_sensitivity(terms.relation, terms.max_rows).l1
+    price = question.epsilon if question.notion == "pure" else question.epsilon**2 / 8
+    if question.cost.amount != price:
+        flags.append(f"{where} is charged {question.cost.amount}, its epsilon costs {price}")
+    if answer.sensitivity != bound:
+        flags.append(f"{where} was drawn for scores that change by {answer.sensitivity}, they change by {bound}")
+    if exponential_mechanism(scores, question.epsilon, bound, bits) != answer.choice:
+        flags.append(f"{where} is not what the exponential mechanism draws on the exact scores")
+    return flags
+
+
+def _draw(law: NoiseLaw, size: int, bits: PlaybackBits) -> np.ndarray:
+    """Draw noise of a law from recorded words."""
+    sampler = discrete_laplace if law.kind == "laplace" else discrete_gaussian
+    return sampler(law.parameter, size, bits)
+
+
+def loss_between(answer: Answer, first: Sequence[Any], second: Sequence[Any]) -> Fraction:
+    """Return the exact loss of one answer between two tables on which it is about these numbers."""
+    if isinstance(answer, Splits | NoisyCells):
+        return cell_loss(answer, first[0], second[0])
+    if isinstance(answer, SelectedTexts):
+        return category_loss(answer, first[0], second[0])
+    if isinstance(answer, Selected | DrawnRows):
+        return answer.privacy_loss(first[0], second[0])
+    tables = zip(answer.tables, first, second, strict=True)
+    return sum((table.noise.loss(one - two) for table, one, two in tables), Fraction(0))

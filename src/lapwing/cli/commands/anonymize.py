@@ -1,0 +1,75 @@
+"""`lapwing anonymize`."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from lapwing.anonymous.settings import Categories, Output, Partition
+from lapwing.cli.console import busy, is_quiet, speaker
+from lapwing.cli.options import Data, Quiet, RowsOut, SchemaFile, whole
+from lapwing.cli.outputs import write_rows
+from lapwing.rows.out.outputs import whole_files
+from lapwing.rows.out.row_files import rows_format
+
+_KEY = "lapwing"  # of the metadata in a Parquet file
+
+
+def anonymize(
+    context: typer.Context,
+    data: Data,
+    schema: SchemaFile,
+    min_group_size: Annotated[
+        int,
+        typer.Option(
+            "--min-group-size", metavar="K", parser=whole, help="The k of k-anonymity: units of a group, at least 2."
+        ),
+    ],
+    output: RowsOut,
+    partition: Annotated[Partition, typer.Option("--partition", help="How groups are found.")] = "practical",
+    no_improve: Annotated[
+        bool, typer.Option("--no-improve", help="Leave out the moves between groups that bring them closer together.")
+    ] = False,
+    draw: Annotated[Output, typer.Option("--draw", help="How rows are made from groups.")] = "systematic",
+    categories: Annotated[
+        Categories, typer.Option("--categories", help="Draw them from a group's shares, or show its most frequent one.")
+    ] = "random",
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            "--rows", metavar="N", parser=whole, help="Rows to write, at least 1. Default: as many as are kept."
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="K", parser=whole, help="Seed of the rows drawn, 0 to 2^128 - 1.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Make a k-anonymous table, which is not differentially private."""
+    rows_format(output)
+    about = output.with_name(output.name + ".anonymous.json")
+
+    from lapwing.verbs.anonymize import anonymize as anonymous_of  # noqa: PLC0415
+
+    with whole_files([output, about], [data, schema]) as places:
+        with busy("grouping", quiet=is_quiet(context, quiet)):
+            made = anonymous_of(
+                data,
+                schema,
+                min_group_size,
+                partition=partition,
+                improve=not no_improve,
+                output=draw,
+                categories=categories,
+                rows=rows,
+                seed=seed,
+            )
+        text = json.dumps(made.to_dict(), indent=2)
+        write_rows(iter([made.data]), output, places[0], metadata={_KEY: text})
+        places[1].write_text(text + "\n", encoding="utf-8")
+    say = speaker(context, quiet)
+    say(made.notice)
+    groups = f"{made.groups} groups" if made.groups > 1 else "1 group, so all that rows show is the whole table's means"
+    say(f"{groups}: information loss {made.information_loss:.3g} %, covariance loss {made.covariance_loss:.3g}")
+    say(f"rows: {output}")
+    say(f"about them: {about}")

@@ -1,0 +1,104 @@
+"""`lapwing audit`."""
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lapwing.cli import options as completing
+from lapwing.cli.console import is_quiet, note, speaker
+from lapwing.cli.options import Quiet, misuse, whole
+from lapwing.errors import ParameterError
+from lapwing.rows.out.outputs import whole_files
+
+_BROKEN = "the audit found a broken privacy promise; please report it as SECURITY.md says, and release nothing with it"
+
+
+def audit(
+    context: typer.Context,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="MECHANISM",
+            help="Audit these alone, and the questions that they ask: mechanisms, or learn, evaluate, link.",
+            show_default=False,
+            autocompletion=completing.audited_names,
+        ),
+    ] = None,
+    runs: Annotated[
+        int,
+        typer.Option(
+            "--runs",
+            metavar="N",
+            parser=whole,
+            help="How often each question is asked, 300 to 100000; pairs of tables are N / 150, at least 4.",
+        ),
+    ] = 3000,
+    output: Annotated[
+        Path | None, typer.Option("--json", metavar="audit.json", help="Also write all findings here, for programs.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Look for broken privacy promises of this installation, on generated tables only.
+
+    No table, ledger or model of yours is read. Exit status 1 when anything is above its claim.
+    """
+    from lapwing.audit.run import audit as audit_of  # noqa: PLC0415
+    from lapwing.audit.run import targets_of  # noqa: PLC0415
+
+    try:
+        targets_of(names or (), runs=runs)
+    except ParameterError as error:
+        # No status 1: a program must be able to tell a slip of the hand from a broken promise.
+        raise misuse(str(error), context, code=error.code) from None
+    with contextlib.ExitStack() as stack:
+        places = stack.enter_context(whole_files([output])) if output is not None else ()
+        with _shown(quiet=is_quiet(context, quiet)) as tell:
+            report = audit_of(names or (), runs=runs, tell=tell)
+        print(report.text())
+        for place in places:
+            place.write_text(json.dumps(report.to_dict(), indent=2) + "\n", encoding="utf-8", newline="\n")
+    if output is not None:
+        speaker(context, quiet)(f"findings: {output}")
+    if not report.has_passed:
+        note(_BROKEN)
+        raise typer.Exit(1)
+
+
+@contextlib.contextmanager
+def _shown(*, quiet: bool) -> Iterator[Callable[[str, float], None] | None]:
+    """Show on a terminal what is audited, and how far it is.
+
+    An audit collects all that a run says on stdout and stderr, and compares it with the replay. So the bar is drawn
+    only between runs, by no thread of its own, and on the stream that was stderr before.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeElapsedColumn(),
+        TextColumn("elapsed, about"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    )
+    own = Progress(
+        *columns,
+        console=Console(file=sys.stderr),
+        auto_refresh=False,
+        redirect_stdout=False,
+        redirect_stderr=False,
+        transient=True,
+    )
+    with own as shown:
+        task = shown.add_task("audit", total=1.0)
+        yield lambda what, share: shown.update(task, description=what, completed=share, refresh=True)

@@ -1,0 +1,163 @@
+"""`lapwing evaluate`."""
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lapwing.cli.commands.synthesize import (
+    Dataset,
+    Delta,
+    Epsilon,
+    ExpectedRows,
+    LedgerFile,
+    Neighbours,
+    Rho,
+    TranscriptFile,
+)
+from lapwing.cli.console import is_quiet, shown_progress, speaker
+from lapwing.cli.interrupts import interruptible, repeated_line
+from lapwing.cli.options import Model, Quiet, SchemaFile, check_html
+from lapwing.rows.out.outputs import whole_files
+
+if TYPE_CHECKING:
+    from lapwing.internal.evaluation import Evaluation
+    from lapwing.runs.bought.running import BoughtEvaluation
+
+
+_UNRECORDED = (
+    "No --ledger: this evaluation is recorded nowhere, and nothing adds up what is spent; see `lapwing ledger init`."
+)
+
+
+def evaluate(
+    context: typer.Context,
+    real: Annotated[
+        Path, typer.Argument(metavar="REAL", help="The private table: a Parquet or CSV file.", show_default=False)
+    ],
+    synthetic: Annotated[
+        Path, typer.Argument(metavar="SYNTHETIC", help="The synthetic table, likewise.", show_default=False)
+    ],
+    schema: SchemaFile,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            "--model", metavar="M.lapwing", help="The release that SYNTHETIC was drawn from, to report about it too."
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="report.html",
+            help="A report: one HTML file, replaced if there (needs lapwing[report]).",
+        ),
+    ] = None,
+    metrics: Annotated[
+        Path | None, typer.Option("--json", metavar="metrics.json", help="Also write all figures here (internal).")
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            metavar="COLUMN",
+            help="Also train on synthetic rows to predict this column, and test on real ones (needs lapwing[report]).",
+        ),
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option("--by", metavar="COLUMN", help="Also judge each group of rows by this column; repeat to cross."),
+    ] = None,
+    test: Annotated[
+        Path | None,
+        typer.Option(
+            "--test",
+            metavar="FILE",
+            help="Real rows that SYNTHETIC was not made from, to test predictions and to compare attacks with.",
+        ),
+    ] = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    expected_rows: ExpectedRows = None,
+    neighbours: Neighbours = "add-remove",
+    ledger: LedgerFile = None,
+    dataset: Dataset = None,
+    transcript: TranscriptFile = None,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="K", help="Seed of the 3-way tables and of the rows compared with.")
+    ] = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Compare a synthetic table with the real one (internal; with a budget, releasable)."""
+    from lapwing.judge.report.page import check_installed  # noqa: PLC0415
+    from lapwing.verbs.evaluate import evaluate as evaluation_of  # noqa: PLC0415
+
+    if report is not None:
+        check_html(report)
+        check_installed()
+
+    forms = [(path, form) for path, form in ((metrics, _json), (report, _html)) if path is not None]
+    inputs = [path for path in (real, synthetic, schema, model, test, ledger, transcript) if path is not None]
+    bought: dict[str, Any] = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "rho": rho,
+        "expected_rows": expected_rows,
+        "neighbours": neighbours,
+        "ledger": ledger,
+        "dataset": dataset,
+        "transcript": transcript,
+    }
+    found = None
+    is_bought = epsilon is not None or rho is not None
+    with interruptible(lambda: is_bought and found is not None, repeated_line), ExitStack() as stack:
+        places = stack.enter_context(whole_files([path for path, _ in forms], inputs)) if forms else ()
+        with shown_progress(quiet=is_quiet(context, quiet), first="reading", of="of the steps done"):
+            found = evaluation_of(
+                real, synthetic, schema, target=target, by=by or (), test=test, model=model, seed=seed, **bought
+            )
+        print(found.summary())  # first: what was bought is not lost with a file that cannot be written
+        for place, (_, form) in zip(places, forms, strict=True):
+            place.write_text(form(found), encoding="utf-8", newline="\n")
+    for path, form in forms:
+        speaker(context, quiet)(f"{_KINDS[form]}: {path}")
+    if ledger is None and is_bought:
+        speaker(context, quiet)(_UNRECORDED)
+
+
+def _json(found: "Evaluation | BoughtEvaluation") -> str:
+    return json.dumps(found.to_dict(), indent=2) + "\n"
+
+
+def _html(found: "Evaluation | BoughtEvaluation") -> str:
+    return found.html()
+
+
+_KINDS = {_json: "figures", _html: "report"}
+
+
+# -- `lapwing report`.
+
+
+def report(
+    context: typer.Context,
+    model: Model,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="report.html", help="The report: one HTML file, replaced if it is there."
+        ),
+    ],
+    quiet: Quiet = False,
+) -> None:
+    """Write a publishable report about a saved model (needs lapwing[report])."""
+    from lapwing.release.loading import load  # noqa: PLC0415
+
+    check_html(output)
+    with whole_files([output], [model]) as (place,):
+        load(model).to_html(place)
+    speaker(context, quiet)(f"report: {output}")

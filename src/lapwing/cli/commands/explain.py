@@ -1,0 +1,66 @@
+"""`lapwing explain`: what the code at the end of a line means, from the text that docs/errors.md shows."""
+
+import re
+import textwrap
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lapwing.cli.options import misuse
+from lapwing.errors import ParameterError
+from lapwing.judge.report.page import aligned
+from lapwing.schema.scalars import quote
+
+_PAGE = Path(__file__).with_name("errors.md")
+_WIDTH = 80
+_ENTRY = re.compile(r"^### (LW\d{3}): (.+?) \{#lw\d{3}\}\n\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
+
+
+def explain(
+    context: typer.Context,
+    code: Annotated[
+        str | None,
+        typer.Argument(metavar="CODE", help="Stands at the end of the line, such as LW310.", show_default=False),
+    ] = None,
+    all_codes: Annotated[bool, typer.Option("--list", help="List all codes, one a line.")] = False,
+) -> None:
+    """Say what a refusal means, why there is such a rule, and what to do."""
+    if all_codes == (code is not None):
+        raise misuse("give a code such as LW310, or --list for all of them", context, code="LW903")
+    entries = {number: (title, body) for number, title, body in _ENTRY.findall(_PAGE.read_text(encoding="utf-8"))}
+    if code is None:
+        print(aligned([("code", "what happened"), *((number, title) for number, (title, _) in entries.items())]))
+        return
+    wanted = "LW" + code.strip(" []").upper().removeprefix("LW")
+    if wanted not in entries:
+        raise ParameterError(f"there is no code {quote(code)}; `lapwing explain --list` shows all", code="LW906")
+    title, body = entries[wanted]
+    print(f"{wanted}: {title}\n\n{_as_text(body)}")
+
+
+def _as_text(body: str) -> str:
+    """Return paragraphs of the page as lines for a terminal; commands in fences stay as they are."""
+    return "\n\n".join(
+        textwrap.indent(part.strip("`\n"), "    ") if part.startswith("```") else _wrapped(part)
+        for part in body.strip().split("\n\n")
+    )
+
+
+def _wrapped(paragraph: str) -> str:
+    """Return a paragraph without the signs of Markdown, at the width of a terminal."""
+    plain = re.sub(r"\[([^\]]+)\]\(([^)]+)\)", r"\1 (docs/\2)", paragraph.replace("**", ""))
+    # What stands between backticks is one word, so that a command can be copied from one line.
+    kept = re.sub(r"`[^`]+`", lambda found: " ".join(found[0].split()).replace(" ", "\0"), plain)
+    return textwrap.fill(kept, _WIDTH, break_long_words=False, break_on_hyphens=False).replace("\0", " ")
+
+
+# -- `lapwing mechanisms`.
+
+
+def mechanisms() -> None:
+    """List the mechanisms and what each one does."""
+    from lapwing.mechanisms.registry import MECHANISMS  # noqa: PLC0415
+
+    lines = [(kind.name, ", ".join(kind.relations), kind.summary) for kind in MECHANISMS.values()]
+    print(aligned([("name", "neighbours", "what it does"), *lines]))

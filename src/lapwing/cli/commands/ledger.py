@@ -1,0 +1,205 @@
+"""`lapwing ledger`: the persistent account of what was spent on each data set."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from lapwing.cli import options as completing
+from lapwing.cli.console import speaker
+from lapwing.cli.options import Quiet
+from lapwing.judge.report.page import aligned
+from lapwing.kernel.budget import accounts as ledger_accounts
+from lapwing.kernel.budget.accounts import Balance, delta_text
+from lapwing.kernel.budget.budget import Notion, as_text
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.rows.out.outputs import write_whole
+
+if TYPE_CHECKING:
+    from lapwing.kernel.terms import Relation
+
+
+ledger_app = typer.Typer(name="ledger", help="Keep account of the privacy budget spent.", rich_markup_mode=None)
+
+LedgerFile = Annotated[Path, typer.Option("--ledger", metavar="PATH", help="The ledger file.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The data set's name.", show_default=False)]
+AnyName = Annotated[
+    str | None,
+    typer.Argument(metavar="[NAME]", help="The data set; may be left out when the ledger has one.", show_default=False),
+]
+_BOOK = Path("budget.db")
+_LAST = ("release", "details")
+
+
+@ledger_app.command()
+def init(
+    context: typer.Context,
+    name: Name,
+    unit: Annotated[
+        str,
+        typer.Option(
+            "--unit",
+            metavar="pure|zcdp",
+            help="Count in ε (pure) or in ρ (zcdp).",
+            autocompletion=completing.notions,
+        ),
+    ],
+    limit: Annotated[
+        str, typer.Option("--limit", metavar="X", help="Most that may ever be spent: ε, or ρ; with --delta an ε.")
+    ],
+    neighbours: Annotated[
+        str,
+        typer.Option(
+            "--neighbours",
+            metavar="R",
+            help="Neighbour relation: add-remove or replace-one.",
+            autocompletion=completing.relations,
+        ),
+    ],
+    privacy_unit: Annotated[
+        str, typer.Option("--privacy-unit", metavar="row|FIELD:MAXROWS", help="Whose records are protected together.")
+    ],
+    delta: Annotated[
+        str | None, typer.Option("--delta", metavar="D", help="With zcdp: --limit is the ε at this δ, 0 to below 1.")
+    ] = None,
+    selection_delta: Annotated[
+        str | None,
+        typer.Option(
+            "--selection-delta",
+            metavar="D",
+            help="The δ for learning category lists; with --delta a part of it. Default: 0, none may be learned.",
+        ),
+    ] = None,
+    ledger: LedgerFile = _BOOK,
+    quiet: Quiet = False,
+) -> None:
+    """Open the account of a data set for good."""
+    notion = cast("Notion", unit)
+    # Checked here too, so that a refused account does not leave a new ledger file behind.
+    ledger_accounts.check_name("the name of a data set", name)
+    terms = ledger_accounts.checked_terms(notion, delta, neighbours, privacy_unit)
+    ledger_accounts.limit_units(limit, notion, None)
+    ledger_accounts.allowance_units(selection_delta, notion, terms["delta"])
+    balance = Ledger.create_or_open(ledger).init(
+        name,
+        unit=notion,
+        limit=limit,
+        delta=terms["delta"],
+        selection_delta=selection_delta,
+        relation=neighbours,
+        privacy_unit=privacy_unit,
+    )
+
+    from lapwing.model.certificate.protection import protection_lines  # noqa: PLC0415
+
+    say = speaker(context, quiet)
+    say(f"{_may_spend(balance)}; ledger: {ledger}")
+    if balance.selection_delta > 0:
+        say(f"Together, all that is released from it will be within {balance.describe_promise()}.")
+    say(protection_lines(cast("Relation", balance.relation), balance.privacy_unit)[0])
+
+
+@ledger_app.command()
+def show(name: AnyName = None, ledger: LedgerFile = _BOOK) -> None:
+    """Print limit, spent and left of one data set, or of all."""
+    book = Ledger.open(ledger)
+    names = book.datasets() if name is None else (name,)
+    print("\n\n".join(_balance_text(book.balance(each)) for each in names))
+
+
+@ledger_app.command()
+def history(
+    name: AnyName = None,
+    ledger: LedgerFile = _BOOK,
+    json_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--json", metavar="FILE", help="Write the entries here instead, with their hashes; without NAME all."
+        ),
+    ] = None,
+) -> None:
+    """Print every entry of a data set in order."""
+    book = Ledger.open(ledger)
+    if json_file is not None:
+        write_whole(json_file, json.dumps(book.export(name), indent=2) + "\n")
+        return
+    account = book.balance(name)
+    lines: list[tuple[str, ...]] = [
+        ("number", "time", "what", "epsilon" if account.unit == "pure" else "rho", "selections", *_LAST)
+    ]
+    for entry in book.history(name):
+        delta = f"delta {delta_text(entry.selection_delta)}" if entry.selection_delta else ""
+        first = (str(entry.number), entry.at, entry.kind, as_text(entry.amount))
+        lines.append((*first, delta, entry.release_id or "", _about(entry.details)))
+    if account.selection_delta == 0:
+        lines = [(*line[:4], *line[5:]) for line in lines]
+    print(aligned(lines, right=[0, 3]))
+
+
+@ledger_app.command()
+def verify(
+    kept: Annotated[
+        str | None,
+        typer.Option("--hash", metavar="H", help="A hash that this command said earlier: it must still be there."),
+    ] = None,
+    ledger: LedgerFile = _BOOK,
+) -> None:
+    """Check that nobody changed the ledger by other means."""
+    from lapwing.runs.records import lost_debit, unpaid_transcripts  # noqa: PLC0415
+
+    head = Ledger.open(ledger).head(kept)
+    lost = unpaid_transcripts(ledger)
+    if lost:
+        raise lost_debit(lost[0])
+    print(aligned([("ledger", str(ledger)), ("entries", f"{head.entries}, all fit"), ("hash", head.hash)]))
+    if head.kept is not None:
+        print(f"\nThe hash that you kept is that of entry {head.kept}: up to there nothing was changed.")
+
+
+@ledger_app.command()
+def limit(
+    context: typer.Context,
+    name: Name,
+    limit: Annotated[str, typer.Argument(metavar="X", help="The new limit, as at `ledger init`.", show_default=False)],
+    ledger: LedgerFile = _BOOK,
+    quiet: Quiet = False,
+) -> None:
+    """Change the limit of a data set."""
+    balance = Ledger.open(ledger).set_limit(name, limit)
+    speaker(context, quiet)(_may_spend(balance))
+
+
+def _may_spend(balance: Balance) -> str:
+    """Say what an account may spend in all."""
+    text = f"data set {balance.dataset!r} may spend {balance.describe(balance.limit)}"
+    if balance.selection_delta > 0:
+        text += f", and delta {delta_text(balance.selection_delta)} on selections"
+    return text
+
+
+def _balance_text(balance: Balance) -> str:
+    """Return the state of one account as aligned text."""
+    selections = [
+        ("limit for selections", f"delta {delta_text(balance.selection_delta)}"),
+        ("spent on selections", f"delta {delta_text(balance.selection_spent)}"),
+        ("left for selections", f"delta {delta_text(balance.selection_left)}"),
+    ]
+    return aligned(
+        [
+            ("data set", balance.dataset),
+            ("limit", balance.describe(balance.limit)),
+            ("spent", balance.describe(balance.spent)),
+            ("left", balance.describe(balance.left)),
+            *(selections if balance.selection_delta > 0 else ()),
+            ("neighbours", balance.relation),
+            ("privacy unit", balance.privacy_unit),
+        ]
+    )
+
+
+def _about(details: Mapping[str, object]) -> str:
+    """Return the mechanism of a release, where the entry names one."""
+    description = details.get("description")
+    return str(description.get("mechanism", "")) if isinstance(description, Mapping) else ""

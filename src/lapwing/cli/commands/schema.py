@@ -1,0 +1,375 @@
+"""`lapwing schema`: draft and check."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lapwing.cli.console import note, speaker
+from lapwing.cli.options import Data, Quiet
+from lapwing.errors import ParameterError
+from lapwing.judge.report.page import aligned
+from lapwing.kernel.plain import at_least
+from lapwing.schema.scalars import quote, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lapwing.internal.misfits import FieldFit
+    from lapwing.internal.suggestions import Suggestion
+    from lapwing.internal.units import UnitFit
+    from lapwing.judge.rules import Declared
+    from lapwing.schema.fields import Field
+    from lapwing.schema.purchases import Purchase
+    from lapwing.schema.schemas import Schema
+
+
+_SHOWN = 40
+_SPECIAL_SHOWN = 4
+
+schema_app = typer.Typer(name="schema", help="Draft and check the description of a table.", rich_markup_mode=None)
+
+
+@schema_app.command()
+def draft(
+    data: Data,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="S.json", help="A new file: the skeleton of a schema.")
+    ],
+) -> None:
+    """Write a skeleton to fill in (internal)."""
+    if output.exists():
+        raise ParameterError(
+            f"{output} is there already and may have been edited; give a new file, or remove it", code="LW113"
+        )
+
+    from lapwing.internal.suggestions import suggest  # noqa: PLC0415
+    from lapwing.judge.report.page import NOTICE  # noqa: PLC0415
+    from lapwing.verbs.schema_draft import draft as draft_of  # noqa: PLC0415
+
+    drafted = draft_of(data)
+    suggestions = suggest(data, drafted).value
+    drafted.save(output)
+    note(
+        f"internal: {output} was made by looking at the private table's column names and types "
+        "(of a CSV file: guessed from its cells; check each `type`); "
+        'fill in every null from public knowledge, replace each "drafted" by where it is from, and remove "draft"'
+    )
+    has_texts = any(field.type == "string" for field in drafted.columns)
+    delta, why = (" --delta D", " (which texts occur can be bought with a delta only)") if has_texts else ("", "")
+    note(
+        'of what you do not know write "provenance": "dp" and leave the null: '
+        f"`lapwing schema learn {data} --schema {output} --epsilon E{delta} -o NEW.json` buys it{why}"
+    )
+    note(
+        'if a person may own several rows, protect them together: give the column that names the person "role": '
+        '"identifier", and the schema "privacyUnit": {"field": that column, "maxRows": 5} or another number'
+    )
+    print("\n".join(["", NOTICE, "", *_suggested(suggestions)]))
+
+
+@schema_app.command()
+def check(
+    context: typer.Context,
+    schema: Annotated[Path, typer.Argument(metavar="S.json", help="The schema.", show_default=False)],
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[DATA]",
+            help="Internal: also count the cells of this private table that do not fit, and the rows of its units.",
+            show_default=False,
+        ),
+    ] = None,
+    child: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[CHILD]", help="Of linked tables: DATA is the parents, and this the children.", show_default=False
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Validate a schema, also of linked tables (internal with DATA)."""
+    from lapwing.schema.linked import is_linked  # noqa: PLC0415
+    from lapwing.schema.schemas import Schema  # noqa: PLC0415
+
+    if is_linked(schema):
+        _check_linked(schema, data, child, speaker(context, quiet))
+        return
+    if child is not None:
+        raise ParameterError(
+            f"{schema} describes one table, got two; leave {child} out, or give a linked schema", code="LW252"
+        )
+    checked = Schema.load(schema)
+    print("\n".join([_summary(checked), *declared_text(checked)]))
+    if data is None:
+        return
+
+    from lapwing.internal.misfits import check_declared, check_table  # noqa: PLC0415
+    from lapwing.judge.report.page import NOTICE  # noqa: PLC0415
+
+    fits = check_table(data, checked).value
+    speaker(context, quiet)("internal: the counts are exact and were made by looking at private rows")
+    print("\n".join(["", NOTICE, "", _fits(fits, checked), *_remarks(fits, checked)]))
+    if checked.rules or checked.public_tables:
+        print("\n".join(broken_text(check_declared(data, checked).value)))
+    if checked.privacy_unit is None:
+        return
+
+    from lapwing.internal.units import check_units  # noqa: PLC0415
+
+    print("\n".join(["", *_units(check_units(data, checked).value)]))
+
+
+def _check_linked(schema: Path, parent: Path | None, child: Path | None, say: "Callable[[str], None]") -> None:
+    """Validate the schema of linked tables; count what of both tables does not fit it."""
+    from lapwing.schema.linked import LinkedSchema  # noqa: PLC0415
+
+    if parent is not None and child is None:
+        raise ParameterError(f"{schema} describes two tables, got one; give PARENT and CHILD, or neither", code="LW252")
+    linked = LinkedSchema.load(schema)
+    parts = (
+        (f"Parents, with their number of {linked.count}", linked.counted),
+        ("Children, with the columns of their parent", linked.joined),
+    )
+    print("\n\n".join("\n".join([f"{what}:", _summary(each), *declared_text(each)]) for what, each in parts))
+    if parent is None or child is None:
+        return
+
+    from lapwing.internal.units import check_linked  # noqa: PLC0415
+    from lapwing.judge.report.page import NOTICE  # noqa: PLC0415
+
+    found = check_linked(parent, child, linked).value
+    say("internal: the counts are exact and were made by looking at private rows")
+    print("\n".join(["", NOTICE]))
+    for what, fits, own in (("Parents", found.parent, linked.parent), ("Children", found.child, linked.child)):
+        print("\n".join(["", f"{what}:", _fits(fits, own), *_remarks(fits, own)]))
+    print("\n".join(["", "Children of each key (maxRows is maxChildren):", *_units(found.children)]))
+    for (what, _), rows, declared in zip(parts, found.used, found.declared, strict=True):
+        print("\n".join(["", f"{what}: {rows} rows are used", *broken_text(declared)]))
+
+
+def _suggested(suggestions: "Sequence[Suggestion]") -> list[str]:
+    """Return what columns look like, one line for each, and what their fields may need, one line for each need."""
+    lines = [
+        (each.name, each.type, str(each.cells), str(each.missing), str(each.distinct), each.within)
+        for each in suggestions
+    ]
+    needs: dict[str, list[str]] = {}
+    for each in suggestions:
+        for advice in each.advice:
+            needs.setdefault(advice, []).append(each.name)
+    return [
+        aligned([("column", "type", "cells", "empty", "values", "lie within"), *lines], right=[2, 3, 4]),
+        "",
+        "The schema may need (bounds and lists: what can occur, from public knowledge, and not what does occur):",
+        *(f"- {advice}: {', '.join(names)}" for advice, names in needs.items()),
+    ]
+
+
+def _summary(schema: "Schema") -> str:
+    """Return what a schema says, on one screen."""
+    assumed = [field.name for field in schema.columns if field.provenance == "assumed"]
+    identifiers = [field.name for field in schema.fields if field.identifier]
+    cells = sum(math.log10(field.domain.size) for field in schema.columns)
+    facts = [
+        ("schema", schema.name or "(no name)"),
+        ("state", "draft: refused until its owner edits it" if schema.is_draft else "complete"),
+        ("columns", f"{len(schema.columns)} modelled, {len(identifiers)} identifiers"),
+        ("cells", f"about 10^{cells:.1f} in the full table"),
+        ("privacy unit", f"{schema.unit_label}: {_unit(schema)}"),
+        ("assumed", _listed(assumed) if assumed else "no field"),
+        *(("bought", _bought(each)) for each in schema.purchases),
+    ]
+    lines = [
+        (field.name, field.type, _domain(field), str(field.domain.size), field.provenance) for field in schema.columns
+    ]
+    shown = [("column", "type", "values", "codes", "provenance"), *lines[:_SHOWN]]
+    more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
+    return "\n".join([aligned(facts), "", aligned(shown, right=[3]), *more])
+
+
+def _bought(purchase: "Purchase") -> str:
+    """Say what was bought, and for how much."""
+    price = f"{'epsilon' if purchase.notion == 'pure' else 'rho'} {at_least(purchase.amount, 4)}"
+    chance = f", except with probability {at_least(purchase.delta, 3)}" if purchase.delta else ""
+    return f"{_listed(purchase.fields)}, for {price}{chance}"
+
+
+def _unit(schema: "Schema") -> str:
+    """Say whose rows are protected together."""
+    unit = schema.privacy_unit
+    if unit is None:
+        return "each by itself; name a privacyUnit if a person may own several"
+    modelled = "" if schema.field(unit.field).identifier else '; modelled too, though usually its role is "identifier"'
+    return f"all rows that share one value of {unit.field}, of which at most {unit.max_rows} are used{modelled}"
+
+
+def _domain(field: "Field") -> str:
+    """Return the values of a field in a few words."""
+    if field.categories is not None:
+        text = f"{len(field.categories)} categories"
+    elif field.type == "boolean":
+        text = "true, false"
+    else:
+        text = f"{field.minimum} to {field.maximum}"
+    return "".join([text, *(f", {part}" for part in _details(field))])
+
+
+def _details(field: "Field") -> list[str]:
+    """Return what else a field says of its values, in a few words each."""
+    by = f"by {field.resolution}" if isinstance(field.resolution, str) else f"in steps of {field.resolution}"
+    shown = ", ".join(map(str, field.special[:_SPECIAL_SHOWN]))
+    more = f" and {len(field.special) - _SPECIAL_SHOWN} more" if len(field.special) > _SPECIAL_SHOWN else ""
+    said = [
+        (field.resolution is not None, by),
+        (field.scale == "log", "log scale"),
+        (field.hierarchy is not None, "in branches"),
+        (bool(field.folds), _folded(field)),
+        (field.unlisted is not None, f"{'other' if field.folds else 'all other'} texts go to {quote(field.unlisted)}"),
+        (bool(field.special), f"special {shown}{more}"),
+        (not field.required, "may be missing"),
+    ]
+    return [part for is_so, part in said if is_so]
+
+
+def _folded(field: "Field") -> str:
+    """Say where texts that are not listed go, or that no category is as long as a declared prefix."""
+    if not field.folds or field.categories is None:
+        return "texts not listed go to their prefix"
+    lengths = {len(category) for category in field.categories if isinstance(category, str)}
+    if lengths.intersection(field.folds):
+        return "texts not listed go to their prefix"
+    *most, last = map(str, field.folds)
+    listed = f"{', '.join(most)} or {last}" if most else last
+    return f"no category has {listed} character{'' if field.folds == (1,) else 's'}: nothing folds"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names on one line, the first ten of them."""
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    return f"{len(names)} field{'' if len(names) == 1 else 's'}: {', '.join(names[:10])}{more}"
+
+
+def _fits(fits: "Sequence[FieldFit]", schema: "Schema") -> str:
+    """Return how a table fits, one line per column; what is folded or unlisted only where a field has such a rule."""
+    names = ["column", "cells", "missing", "special", "out of bounds", "misfit"]
+    lines = [[fit.name, *map(str, (fit.cells, fit.missing, fit.special, fit.clamped, fit.misfit))] for fit in fits]
+    if any(field.folds or field.unlisted is not None for field in schema.columns):
+        names += ["folded", "unlisted"]
+        lines = [[*line, str(fit.folded), str(fit.unlisted)] for line, fit in zip(lines, fits, strict=True)]
+    return aligned([names, *lines], right=list(range(1, len(names))))
+
+
+def _units(found: "UnitFit") -> list[str]:
+    """Return how the rows spread over privacy units, and what each maxRows would keep."""
+    facts = [
+        (f"units (values of {found.field})", str(found.units)),
+        ("rows", str(found.rows)),
+        ("rows per unit, mean", f"{found.mean:.3g}"),
+        ("rows per unit, largest", str(found.largest)),
+        ("rows without identifier", f"{found.rows_without}{', one unit together' if found.rows_without else ''}"),
+    ]
+    lines = [
+        (
+            f"{limit} (the schema's)" if limit == found.max_rows else str(limit),
+            str(kept),
+            f"{1 - kept / max(1, found.rows):.2%}",
+        )
+        for limit, kept in found.kept
+    ]
+    said = [
+        f"The schema's maxRows of {found.max_rows} drops {found.dropped_share:.2%} of the rows. A choice made from "
+        "these counts tells of them: choose maxRows from public knowledge where you can.",
+    ]
+    if found.rows_without > found.max_rows:
+        said.append(
+            f"Of the {found.rows_without} rows without identifier only {found.max_rows} are used. Where each is "
+            f"another person's, give each a value of {found.field} of its own."
+        )
+    return [aligned(facts), "", aligned([("maxRows", "rows kept", "rows dropped"), *lines], right=[1, 2]), *said]
+
+
+def _remarks(fits: "Sequence[FieldFit]", schema: "Schema") -> list[str]:
+    """Return one line for each column most of whose cells fit nothing."""
+    found = []
+    for fit in fits:
+        field = schema.field(fit.name)
+        wanted = "no category (spelling or case?)" if field.is_categorical else f"no {field.type} (format?)"
+        there = fit.cells - fit.missing
+        if 2 * fit.misfit > there:
+            found.append(f"{fit.name}: {fit.misfit} of {there} cells fit {wanted}")
+        if 2 * fit.unlisted > there:
+            found.append(
+                f"{fit.name}: {fit.unlisted} of {there} cells are not listed and go to {quote(field.unlisted)}"
+            )
+    return found
+
+
+# -- What `lapwing schema check` says of rules and public tables.
+
+
+_RULES_SHOWN = 40
+_LETTERS = 80
+
+
+def declared_text(schema: "Schema") -> list[str]:
+    """Return lines on the rules and public tables of a schema, and on values that no row can have."""
+    said = []
+    if schema.rules:
+        lines = [(_clipped(rule.text), rule.provenance) for rule in schema.rules]
+        said += ["", _table(("rule", "provenance"), lines, ()), *_dead(schema)]
+    if schema.public_tables:
+        tables = [
+            (" x ".join(map(visible, each.columns)), str(each.total), each.hold, _clipped(visible(each.source)))
+            for each in schema.public_tables
+        ]
+        said += ["", _table(("public table", "rows", "held", "source"), tables, (1,))]
+    return said
+
+
+def broken_text(found: "Declared | None") -> list[str]:
+    """Return how many rows of a table break each rule, and its gaps to public tables: lines, none if it has none."""
+    if found is None:
+        return []
+    said = []
+    rows = found.rows["real"]
+    if found.rules:
+        order = sorted(found.rules, key=lambda fit: -fit.broken["real"])
+        lines = [(_clipped(fit.rule), str(fit.broken["real"])) for fit in order]
+        said += ["", f"{found.broken['real']} of {rows} rows break a rule"]
+        said += [_table(("rule", "rows that break it"), lines, (1,))]
+    if found.totals:
+        totals = [
+            (" x ".join(map(visible, fit.columns)), str(fit.total), str(rows), f"{fit.gaps['real']:.2%}", fit.hold)
+            for fit in found.totals
+        ]
+        said += ["", _table(("public table", "its rows", "rows", "rows elsewhere", "held"), totals, (1, 2, 3))]
+    if found.broken["real"]:
+        said.append(
+            "What a row breaks is no rule: correct it from public knowledge, or the data. A rule that is dropped or "
+            "changed because of these counts tells of the rows."
+        )
+    return said
+
+
+def _dead(schema: "Schema") -> list[str]:
+    """Return the values that no row can have under the rules, one line for each column."""
+    from lapwing.schema.dead_values import dead_values  # noqa: PLC0415
+
+    lines = []
+    for name, labels in dead_values(schema).items():
+        more = f" and {len(labels) - 10} more" if len(labels) > 10 else ""
+        lines.append(f"- {visible(name)}: {', '.join(map(visible, labels[:10]))}{more}")
+    return ["", "Values that no row can have under the rules:", *lines] if lines else []
+
+
+def _table(heading: tuple[str, ...], lines: Sequence[tuple[str, ...]], right: tuple[int, ...]) -> str:
+    """Return the first lines of a table, and how many there are more."""
+    more = f"\nand {len(lines) - _SHOWN} more" if len(lines) > _RULES_SHOWN else ""
+    return aligned([heading, *lines[:_RULES_SHOWN]], right=list(right)) + more
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= _LETTERS else f"{text[: _LETTERS - 1]}…"

@@ -1,0 +1,130 @@
+"""`lapwing schema convert`."""
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lapwing.cli.console import speaker
+from lapwing.cli.options import Quiet
+from lapwing.errors import ParameterError
+from lapwing.judge.report.page import aligned
+from lapwing.schema.scalars import visible
+
+if TYPE_CHECKING:
+    from lapwing.schema.foreign.converted import Converted, Lack
+
+
+_SHOWN = 40
+_LEARNED = 10
+
+
+def convert(
+    context: typer.Context,
+    foreign: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FOREIGN",
+            help="A description of the table that another tool wrote, JSON or YAML.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="S.json", help="A new file: the schema.")],
+    table: Annotated[
+        str | None, typer.Option("--table", metavar="T", help="Which table, where the file describes several.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Make a schema of another tool's metadata, and say what is missing."""
+    if output.exists():
+        raise ParameterError(
+            f"{output} is there already and may have been edited; give a new file, or remove it", code="LW113"
+        )
+
+    from lapwing.schema.foreign.reading import read_foreign  # noqa: PLC0415
+
+    found = read_foreign(foreign, table=table)
+    found.schema.save(output)
+    say = speaker(context, quiet)
+    say(
+        f'{output}: every field is "assumed", as a file does not say that its bounds and lists are public; '
+        'say where each is from in "provenance"'
+    )
+    if found.schema.privacy_unit is None and not any(lack.field == "" for lack in found.lacks):
+        say(
+            "a row is protected by itself: if a person may own several, protect them together by "
+            '"privacyUnit": {"field": the column that names the person, "maxRows": 5} or another number'
+        )
+    print(_summary(found, output))
+
+
+def _summary(found: "Converted", output: Path) -> str:
+    """Return what was read, what is missing and how to supply it, and what has no place in a schema."""
+    from lapwing.schema.foreign.converted import UNIT_LACK  # noqa: PLC0415
+
+    schema = found.schema
+    facts = [
+        ("read", found.format),
+        ("table", schema.name or "(no name)"),
+        ("columns", f"{len(schema.columns)} modelled, {len(schema.fields) - len(schema.columns)} identifiers"),
+        ("privacy unit", "open" if any(lack.what == UNIT_LACK for lack in found.lacks) else schema.unit_label),
+        ("state", "draft: something is missing" if schema.is_draft else "complete"),
+    ]
+    return "\n".join([aligned(facts), *_missing(found, output), *_notes(found)])
+
+
+def _missing(found: "Converted", output: Path) -> list[str]:
+    """Return what is missing, field by field, and how to supply it."""
+    if not found.lacks:
+        return []
+    by_field: dict[str, list[str]] = {}
+    for lack in found.lacks:
+        by_field.setdefault(lack.field or "(the table)", []).append(lack.what)
+    lines = [(name, "; ".join(whats)) for name, whats in by_field.items()]
+    more = [f"and {len(lines) - _SHOWN} more fields"] if len(lines) > _SHOWN else []
+    shown = aligned([("field", "missing"), *lines[:_SHOWN]])
+    ways_out = ["", "How to supply it:", *_ways_out(found.lacks), *_learning(found, output)]
+    return ["", shown, *more, *ways_out, *_questions(found)]
+
+
+def _questions(found: "Converted") -> list[str]:
+    """Return where the questions are that no blank shows, and what to do with them."""
+    count = len(found.schema.questions)
+    if not count:
+        return []
+    what = "1 question stands" if count == 1 else f"{count} questions stand"
+    return [
+        "",
+        f'{what} in "questions" of the file: remove each once it is answered; before, nothing is learned or released.',
+    ]
+
+
+def _ways_out(lacks: "tuple[Lack, ...]") -> list[str]:
+    """Return each way out once, with what it supplies."""
+    ways: dict[str, dict[str, None]] = {}
+    for lack in lacks:
+        ways.setdefault(lack.way_out, {})[lack.what] = None
+    lines = [f"- {visible(', '.join(whats))}: {visible(way_out)}" for way_out, whats in ways.items()]
+    return [*lines[:_SHOWN], *([f"- and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else [])]
+
+
+def _learning(found: "Converted", output: Path) -> list[str]:
+    """Return the command that buys what is blank."""
+    blank = [field.name for field in found.schema.columns if field.blank]
+    if not blank:
+        return []
+    # Which texts occur can be asked with a delta only.
+    delta = " --delta D" if any(field.blank and field.type == "string" for field in found.schema.columns) else ""
+    named = " ".join(shlex.quote(visible(name)) for name in blank[:_LEARNED])
+    more = " ..." if len(blank) > _LEARNED else ""
+    return [f"  lapwing schema learn DATA --schema {output} --epsilon E{delta} --fields {named}{more} -o NEW.json"]
+
+
+def _notes(found: "Converted") -> list[str]:
+    """Return what was read and has no place in a schema."""
+    if not found.notes:
+        return []
+    lines = [f"- {visible(text)}" for text in found.notes[:_SHOWN]]
+    more = [f"- and {len(found.notes) - _SHOWN} more"] if len(found.notes) > _SHOWN else []
+    return ["", "Read, but without a place in the schema:", *lines, *more]

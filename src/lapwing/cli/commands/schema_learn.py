@@ -1,0 +1,244 @@
+"""`lapwing schema learn`."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lapwing.cli.commands.synthesize import Dataset, Epsilon, LedgerFile, Neighbours, Rho
+from lapwing.cli.console import Say, is_quiet, shown_progress, speaker
+from lapwing.cli.interrupts import interruptible, repeated_line
+from lapwing.cli.options import CertificateOut, Data, NoCertificate, Quiet, check_budget, misuse
+from lapwing.cli.outputs import certificate_target
+from lapwing.errors import LapwingError, ParameterError
+from lapwing.judge.report.page import aligned
+from lapwing.rows.out.outputs import whole_files
+from lapwing.schema.scalars import visible
+
+if TYPE_CHECKING:
+    from lapwing.runs.continuing import Book
+    from lapwing.runs.learned.running import LearnedDomain
+    from lapwing.runs.learned.settings import LearnSettings
+    from lapwing.schema.fields import Field
+    from lapwing.schema.schemas import Schema
+
+
+_UNRECORDED = (
+    "No --ledger: what was learned is recorded nowhere but in the schema, and nothing adds up what is spent; see "
+    "`lapwing ledger init`."
+)
+_SHOWN = 6
+
+
+def learn(
+    context: typer.Context,
+    data: Data,
+    schema: Annotated[
+        Path, typer.Option("--schema", metavar="S.json", help="What is known already; a draft may have blanks.")
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="S2.json", help="A new file: the schema with what was learned.")
+    ],
+    fields: Annotated[
+        list[str],
+        typer.Option(
+            "--fields",
+            metavar="a ...",
+            help="What to learn: names after one --fields, with spaces or commas between, or repeat it. "
+            "Default: every blank field.",
+        ),
+    ] = [],  # noqa: B006 - typer reads the default and passes a new list
+    epsilon: Epsilon = None,
+    delta: Annotated[
+        str | None,
+        typer.Option(
+            "--delta",
+            metavar="D",
+            help="Needed to list texts that occur; with --epsilon the budget is (ε, δ)-DP.",
+        ),
+    ] = None,
+    rho: Rho = None,
+    dictionary: Annotated[
+        list[str],
+        typer.Option(
+            "--dictionary",
+            metavar="FIELD=FILE",
+            help="Public texts that may occur in a string field, one a line: no --delta needed; repeat for more.",
+        ),
+    ] = [],  # noqa: B006
+    quantile: Annotated[
+        str,
+        typer.Option("--quantile", metavar="Q", help="Part of the rows that may lie beyond each bound, below 1/4."),
+    ] = "0",
+    neighbours: Neighbours = "add-remove",
+    ledger: LedgerFile = None,
+    dataset: Dataset = None,
+    transcript: Annotated[
+        Path | None,
+        typer.Option(
+            "--transcript",
+            metavar="T",
+            help="File that keeps every answer: the same command with it goes on, and pays once.",
+        ),
+    ] = None,
+    certificate: CertificateOut = None,
+    no_certificate: NoCertificate = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fill in blank bounds and categories with budget."""
+    check_budget(epsilon, rho, context)
+    if context.args and not fields:
+        raise misuse(f"got unexpected extra argument ({context.args[0]})", context, code="LW903")
+    if output.exists():
+        raise ParameterError(
+            f"{output} is there already and may have been edited; give a new file, or remove it", code="LW113"
+        )
+    target = certificate_target(output, certificate, no_certificate=no_certificate)
+
+    from lapwing.kernel.terms import Terms  # noqa: PLC0415
+    from lapwing.runs.continuing import Book  # noqa: PLC0415
+    from lapwing.runs.learned.outlook import outlook  # noqa: PLC0415
+    from lapwing.runs.learned.settings import read_learn_settings  # noqa: PLC0415
+    from lapwing.schema.schemas import Schema  # noqa: PLC0415
+
+    original = Schema.load_draft(schema)
+    settings = read_learn_settings(
+        original,
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        fields=_names([*fields, *context.args], original) or None,
+        dictionaries=_dictionaries(dictionary),
+        quantile=quantile,
+        neighbours=neighbours,
+    )
+    say = speaker(context, quiet)
+    for line in outlook(settings, Terms(relation=settings.relation, max_rows=original.max_rows)):
+        say(visible(f"At this budget {line}."))
+    book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
+    inputs = [path for path in (data, schema, ledger, transcript) if path is not None]
+    targets = [path for path in (output, target) if path is not None]
+    with shown_progress(quiet=is_quiet(context, quiet)):
+        found = _produced(data, settings, book, targets, inputs)
+    account = [f"--ledger {ledger}"] * (ledger is not None) + [f"--dataset {dataset}"] * (dataset is not None)
+    print(visible("\n".join(_summary(found, data, output, account))))
+    _tell(found, targets, say)
+
+
+def _produced(
+    data: Path,
+    settings: "LearnSettings",
+    book: "Book",
+    targets: Sequence[Path],
+    inputs: Sequence[Path],
+) -> "LearnedDomain":
+    """Learn, and write schema and certificate as one set, whole or not at all."""
+    from lapwing.verbs.learn import learn_domain  # noqa: PLC0415
+
+    found = None
+    try:
+        with interruptible(lambda: found is not None, repeated_line), ExitStack() as stack:
+            place, *more = stack.enter_context(whole_files(targets, inputs))
+            found = learn_domain(data, settings, book).value
+            found.schema.save(place)
+            for each in more:
+                each.write_text(found.certificate.to_json(), encoding="utf-8", newline="\n")
+    except LapwingError as error:
+        failure = error
+    else:
+        return found
+    if found is None:
+        raise failure
+    raise type(failure)(f"{failure}; {_way_out(found, book)}", code=failure.code)
+
+
+def _names(texts: Sequence[str], schema: "Schema") -> list[str]:
+    """Return the fields that are named; a text that is no field's name is a list with commas."""
+    known = {field.name for field in schema.fields}
+    found: list[str] = []
+    for text in texts:
+        found += [text] if text in known else [name.strip() for name in text.split(",") if name.strip()] or [text]
+    return found
+
+
+def _dictionaries(texts: Sequence[str]) -> dict[str, Path]:
+    """Return the file of each field that has a dictionary."""
+    found: dict[str, Path] = {}
+    for text in texts:
+        name, equals, file = text.partition("=")
+        if not equals or not name or not file:
+            raise ParameterError(
+                f"dictionary must be FIELD=FILE, got {text!r}; write for example town=towns.txt", code="LW307"
+            )
+        if name in found:
+            raise ParameterError(f"dictionary of {name} is given twice; give it once", code="LW307")
+        found[name] = Path(file)
+    return found
+
+
+def _way_out(found: "LearnedDomain", book: "Book") -> str:
+    """Say how to go on when the budget is spent and the files could not be written."""
+    from lapwing.kernel.room.holds import transcripts_of  # noqa: PLC0415
+
+    entry = found.certificate.ledger
+    transcript = book.path
+    if transcript is None and entry is not None:
+        transcript = transcripts_of(str(book.ledger)) / f"{entry.release_id}.jsonl"
+    return repeated_line(transcript)
+
+
+def _summary(found: "LearnedDomain", data: Path, output: Path, account: Sequence[str]) -> list[str]:
+    """Return what was learned and what it cost, what was not found, and what comes next."""
+    from lapwing.runs.bought.running import NOTICE  # noqa: PLC0415
+
+    fields = [found.schema.field(name) for name in found.names]
+    lines = [(field.name, field.type, _learned(field), field.provenance) for field in fields]
+    cost = next(line for line in found.certificate.text().splitlines() if line.startswith("Cost: "))
+    return [
+        NOTICE,
+        "",
+        aligned([("field", "type", "values", "provenance"), *lines]),
+        "",
+        cost,
+        *found.notes,
+        f"Next: {_next(found, data, output, account)}",
+    ]
+
+
+def _learned(field: "Field") -> str:
+    """Return what was learned of a field in a few words."""
+    if field.blank:
+        return "not found"
+    if field.categories is None:
+        return f"{field.minimum} to {field.maximum}"
+    listed = ", ".join(map(str, field.categories[:_SHOWN])) + (", ..." if len(field.categories) > _SHOWN else "")
+    count = len(field.categories)
+    return f"{count} categor{'y' if count == 1 else 'ies'}: {listed}"
+
+
+def _next(found: "LearnedDomain", data: Path, output: Path, account: Sequence[str]) -> str:
+    """Return what to do now: a release in the same notion and terms, or what makes the schema complete."""
+    learned = found.certificate
+    if not found.schema.is_draft:
+        pure = "--epsilon E" if learned.total.notion == "pure" else "--epsilon E --delta D"
+        budget = pure if learned.requested_rho is None else "--rho R"
+        terms = [f"--neighbours {learned.relation}"] * (learned.relation != "add-remove")
+        return " ".join([f"`lapwing synthesize {data} --schema {output}", budget, *terms, *account, "-o OUT.parquet`"])
+    if not found.open:
+        return f'{output} is a draft still, as its owner has marked it; remove "draft" once it is checked'
+    named = ", ".join(found.open[:_SHOWN]) + (" and others" if len(found.open) > _SHOWN else "")
+    return (
+        f"{output} is a draft still, as its owner has yet to fill in or confirm {named}; then remove "
+        f'"draft", or learn what is blank with more budget: `lapwing schema learn {data} --schema {output} ...`'
+    )
+
+
+def _tell(found: "LearnedDomain", targets: Sequence[Path], say: Say) -> None:
+    """Say what is promised, and where the files are."""
+    for line in found.certificate.text().splitlines():
+        if not line.startswith(("Cost: ", *(f"Warning: {note}" for note in found.notes))):
+            say(_UNRECORDED if found.certificate.ledger is None and line.startswith("Recorded in") else line)
+    for what, path in zip(("schema", "certificate"), targets, strict=False):
+        say(f"{what}: {path}")

@@ -1,1 +1,0 @@
-"""The audited room: the only code that answers questions about private rows."""

@@ -1,1 +1,0 @@
-"""How far one table is from another: metrics on arrays."""

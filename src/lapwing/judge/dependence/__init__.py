@@ -1,0 +1,1 @@
+"""Associations and moments of pairs of columns."""

@@ -1,0 +1,1 @@
+"""Distances of distributions: kernels, Wasserstein, bounded Lipschitz."""

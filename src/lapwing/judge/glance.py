@@ -1,0 +1,344 @@
+"""How good a table is, in a few words: where each figure lies between a resample and independent columns.
+
+A figure alone says little: tables with many cells are far from anything but themselves. So each one is placed between
+two that are computed in the same way: that of as many real rows drawn with replacement (the sampling floor, here called
+a resample), and that of the real rows with every column shuffled by itself (the lazy baseline). Words follow from
+the place by fixed thresholds, and from its less favourable end where the figure is an estimate.
+
+Rows drawn with replacement differ from the real ones as these do from the law that they came from. Rows drawn anew
+from that law have the chance of both: they are sqrt(2) times as far where a cell holds many rows, and e = 2.72 times
+where it holds one. Hence `SAME`, `SPARSE` and `APART`: what cannot be told from new rows is not called worse than them.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from lapwing.judge.columns import error_sizes
+from lapwing.judge.findings import Findings
+from lapwing.judge.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC, Compared, Estimate, Metric
+from lapwing.judge.placed import PREDICTION, placed_figures
+from lapwing.judge.prediction.downstream import Downstream
+from lapwing.schema.scalars import quote
+
+Verdict = Literal["closer", "fresh", "most", "part", "none", "worse", "sparse", "several", "far"]
+
+FRESH: Final = 0.05
+"""Largest place, from 0 (a resample) to 1 (independent columns), that counts as a resample."""
+
+MOST: Final = 1 / 3
+"""Largest place at which most of the dependence counts as kept."""
+
+PART: Final = 0.9
+"""Largest place at which part of the dependence counts as kept."""
+
+NONE: Final = 1.1
+"""Largest place that counts as no better than independent columns; beyond, a table is worse."""
+
+SAME: Final = 1.5
+"""A distance so many times that of a resample counts as one, wherever independent columns are."""
+
+SEVERAL: Final = 5.0
+"""Without a place: so many times that of a resample count as several, more as much farther."""
+
+APART: Final = 3.0
+"""Independent columns must be so many times as far as a resample for a place between them to mean anything."""
+
+SPARSE: Final = math.e
+"""So far from a resample may new rows be in sparse tables: without a place, no figure up to there is called far."""
+
+CLOSER: Final = 2.0
+"""A distance that is so many times smaller than that of a resample is called closer."""
+
+_ERRORS: Final = 2.0  # standard errors by which an estimate may be better than the truth
+_FARTHEST: Final = 2.0  # places beyond are not told apart
+_ROUNDING: Final = 1e-6  # of a figure: a smaller standard error is that of arithmetic
+_EPSILON: Final = 1e-12  # rounding of a difference of two equal distances
+
+WORDS: Final[Mapping[Verdict, str]] = {
+    "closer": "closer than a resample",
+    "fresh": "as close as a resample",
+    "most": "most of the dependence kept",
+    "part": "part of the dependence kept",
+    "none": "no better than independent columns",
+    "worse": "worse than independent columns",
+    "sparse": "too few rows to tell from a resample",
+    "several": "several times as far as a resample",
+    "far": "much farther than a resample",
+}
+"""What each verdict says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Hold where one figure lies.
+
+    synthetic, bootstrap, independent: the figure, that of a resample, and that of independent columns; place: from 0 (a
+    resample) to 1 (independent columns); below 0 and above 1 beyond them. None where independent columns are not
+    clearly farther than a resample: the figure does not see dependence, or there is none; place_error: standard error
+    of the place; 0 where there is none; times: how many times as far as a resample; None where that is at no distance.
+    """
+
+    metric: Metric
+    synthetic: Estimate
+    bootstrap: Estimate
+    independent: Estimate
+    place: float | None
+    place_error: float
+    times: float | None
+    verdict: Verdict
+
+    @property
+    def words(self) -> str:
+        """The verdict in words, with its figure where there is no place."""
+        text = WORDS[self.verdict]
+        if self.verdict in ("several", "far") and self.times is not None:
+            if self.times <= SAME:
+                return "too uncertain to tell"
+            text = f"{self.times:.2g} times as far as a resample" if self.times < 100 else WORDS["far"]
+        own, low, high = (
+            abs(each.value - self.metric.best) for each in (self.synthetic, self.bootstrap, self.independent)
+        )
+        if self.place is None and low < high <= own:
+            text += ", and no closer than independent columns"
+        return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glance:
+    """Hold the findings of a comparison in a few words.
+
+    headline: one sentence: what the figures that see dependence say together; details: sentences that belong to it: the
+    best and the worst figure, single columns, prediction; cautions: what the figures do not say, and what looks wrong;
+    standings: every figure, in the order of the findings: tables of one, two and three columns first.
+    """
+
+    headline: str
+    details: tuple[str, ...]
+    cautions: tuple[str, ...]
+    standings: tuple[Standing, ...]
+
+
+def standing(compared: Compared) -> Standing | None:
+    """Return where a figure lies between a resample and independent columns.
+
+    Returns none where one of the values is missing or not finite.
+
+    >>> metric = Metric(key="x", title="x", unit="share", meaning="", best=0.0, reference="")
+    >>> values = {"synthetic": 0.3, "bootstrap": 0.1, "independent": 0.9}
+    >>> values = {name: Estimate(value=value, standard_error=0.0) for name, value in values.items()}
+    >>> found = standing(Compared(metric=metric, values=values, rows=None, columns=2))
+    >>> round(found.place, 3), found.words
+    (0.25, 'most of the dependence kept')
+    """
+    values = [compared.values.get(name) for name in (SYNTHETIC, BOOTSTRAP, INDEPENDENT)]
+    synthetic, floor, lazy = values
+    if synthetic is None or floor is None or lazy is None:
+        return None
+    if not all(math.isfinite(each.value) for each in (synthetic, floor, lazy)):
+        return None
+    best = compared.metric.best
+    own, low, high = (abs(each.value - best) for each in (synthetic, floor, lazy))
+    noise = _ERRORS * math.hypot(floor.standard_error, lazy.standard_error)
+    error = _finite(synthetic.standard_error)
+    # What real rows teach is no distance by chance: a prediction is judged by its place alone.
+    is_chance = compared.metric.key != PREDICTION
+    place, place_error = None, 0.0
+    verdict = _beside(own + _ERRORS * error, low) if is_chance else "far"
+    if high - low > max((APART - 1) * low if is_chance else 0.0, noise, _EPSILON):
+        place, place_error = (own - low) / (high - low), error / (high - low)
+        if verdict not in ("closer", "fresh"):
+            verdict = _between(place + _ERRORS * place_error, place)
+    elif is_chance and verdict in ("several", "far") and high > low and own + _ERRORS * error <= SPARSE * low:
+        verdict = "sparse"
+    return Standing(
+        metric=compared.metric,
+        synthetic=synthetic,
+        bootstrap=floor,
+        independent=lazy,
+        place=place,
+        place_error=place_error,
+        times=own / low if low > _EPSILON else None,
+        verdict=verdict,
+    )
+
+
+def _finite(error: float) -> float:
+    return error if math.isfinite(error) else 0.0
+
+
+def _between(upper: float, place: float) -> Verdict:
+    """Return the verdict of a place between floor and baseline, by its less favourable end."""
+    limits: tuple[tuple[float, Verdict], ...] = ((FRESH, "fresh"), (MOST, "most"), (PART, "part"))
+    for limit, verdict in limits:
+        if upper <= limit:
+            return verdict
+    # Only a figure that is beyond the baseline by more than its error is called worse.
+    return "none" if 2 * place - upper <= NONE else "worse"
+
+
+def _beside(upper: float, low: float) -> Verdict:
+    """Return the verdict of a distance beside that of a resample alone, by its less favourable end."""
+    if low <= _EPSILON:
+        return "fresh" if upper <= _EPSILON else "far"
+    if upper < low / CLOSER:
+        return "closer"
+    if upper <= SAME * low:
+        return "fresh"
+    return "several" if upper <= SEVERAL * low else "far"
+
+
+def glance(found: Findings) -> Glance:
+    """Return the findings of a comparison in a few words that claim no more than the figures do.
+
+    The headline is about the tables of two columns, or of one where there is one column only, and names the least
+    favourable figure of all in the same breath.
+    """
+    places = tuple(each for each in map(standing, placed_figures(found)) if each is not None)
+    by_key = {each.metric.key: each for each in places}
+    single, pairs = by_key.get("total_variation_1"), by_key.get("total_variation_2")
+    main = pairs if pairs is not None else single
+    details = [_compared(found), _counted(places)]
+    if single is not None and main is not single:
+        details.append(f"Single columns: {single.words}.")
+    details.append(_means(found))
+    if found.downstream is not None:
+        details.append(_predicted(found.downstream, by_key.get(PREDICTION)))
+    return Glance(
+        headline="There is nothing to compare." if main is None else _headline(main, places),
+        details=tuple(each for each in details if each),
+        cautions=(*found.notes, *_cautions(found, places)),
+        standings=places,
+    )
+
+
+def glance_table(found: Glance) -> tuple[tuple[str, ...], ...]:
+    """Return the standings as cells of text: a heading, then a line for each figure.
+
+    Returns columns: the figure, its synthetic value, that of a resample, that of independent columns, the place in
+    percent (0 a resample, 100 independent columns), the verdict. The four in the middle are numbers.
+    """
+    heading = ("figure", "synthetic", "resample", "independent", "place", "verdict")
+    lines = [
+        (
+            each.metric.title,
+            *(estimate_text(value) for value in (each.synthetic, each.bootstrap, each.independent)),
+            place_text(each),
+            each.words,
+        )
+        for each in found.standings
+    ]
+    return (heading, *lines)
+
+
+def estimate_text(estimate: Estimate) -> str:
+    """Return a figure with its standard error, where it has one.
+
+    >>> estimate_text(Estimate(value=0.123456, standard_error=0.00123))
+    '0.1235 ± 0.0012'
+    """
+    error = _finite(estimate.standard_error)
+    if error < _ROUNDING * abs(estimate.value):
+        error = 0.0
+    value = 0.0 if abs(estimate.value) < _EPSILON else estimate.value
+    return f"{value:.4g}" + (f" ± {error:.2g}" if error else "")
+
+
+def place_text(found: Standing) -> str:
+    """Return the place of a figure in percent of the way, or a dash."""
+    if found.place is None:
+        return "-"
+    return f"{100 * found.place:.0f} %" if found.place <= _FARTHEST else f"> {100 * _FARTHEST:.0f} %"
+
+
+def _headline(main: Standing, places: tuple[Standing, ...]) -> str:
+    """Return what is said first: about pairs of columns, with the least favourable figure beside it."""
+    if main.place is None:
+        own, low, high = map(estimate_text, (main.synthetic, main.bootstrap, main.independent))
+        text = f"{main.metric.title}: {own}, {low} for a resample, {high} for independent columns: {main.words}."
+    else:
+        text = (
+            f"{_PAIRS.get(main.verdict, main.words)}: on average their tables are {place_text(main)} of the way from a "
+            "resample of the real rows (0 %) to columns without any relation (100 %)."
+        )
+    worst = max((each for each in places if each.place is not None), key=lambda each: each.place or 0.0, default=None)
+    if worst is None or worst.verdict in ("closer", "fresh") or place_text(worst) == place_text(main):
+        return text
+    return f"{text} The least favourable figure, {quote(worst.metric.title)}, is at {place_text(worst)}."
+
+
+_PAIRS: Final[Mapping[Verdict, str]] = {
+    "closer": "Pairs of columns are closer to the real ones than a resample of the rows",
+    "fresh": "Pairs of columns are as close to the real ones as a resample of the rows",
+    "most": "Most of the dependence between pairs of columns is kept",
+    "part": "Part of the dependence between pairs of columns is kept",
+    "none": "Pairs of columns are no better than independent columns",
+    "worse": "Pairs of columns are worse than independent columns",
+}
+
+
+def _compared(found: Findings) -> str:
+    """Return what was compared."""
+    rows, columns = found.synthetic_rows, len(found.columns[SYNTHETIC])
+    counts = f"{rows:,} synthetic row{'s' * (rows != 1)} with {found.rows:,} real one{'s' * (found.rows != 1)}"
+    return f"Compared: {counts}, in {columns:,} column{'s' * (columns != 1)}."
+
+
+def _counted(places: tuple[Standing, ...]) -> str:
+    """Return how many figures have which verdict."""
+    placed = [each.verdict for each in places if each.place is not None]
+    if not placed:
+        return "No figure has a place between a resample and independent columns: no dependence, or few rows."
+    counts = [(WORDS[verdict], placed.count(verdict)) for verdict in WORDS if verdict in placed]
+    listed = ", ".join(f"{count} {words}" for words, count in counts)
+    return f"Of {len(placed)} figures that see dependence: {listed}."
+
+
+def _means(found: Findings) -> str:
+    """Return how far the means of numbers are off; nothing where no column has one."""
+    sizes = error_sizes(found.columns[SYNTHETIC])["mean"]
+    if not sizes:
+        return ""
+    worst = max(sizes, key=sizes.__getitem__)
+    mean = math.fsum(sizes.values()) / len(sizes)
+    far = f"{quote(worst)} by {sizes[worst]:.2g}"
+    return f"Means of numbers: off by {mean:.2g} real standard deviations on average, {far}."
+
+
+def _predicted(area: Downstream, found: Standing | None) -> str:
+    """Return how well the target is predicted."""
+    figures = f"AUC {area.auc:.3f} from synthetic rows, {area.ceiling:.3f} from real ones"
+    if found is None or found.place is None:
+        lost = "; real rows teach too little to lose"
+    else:
+        lost = f"; {100 * min(max(found.place, 0.0), 1.0):.0f} % of what real rows teach is lost"
+    pairs = [(each.auc, each.ceiling) for each in area.scores if each.auc is not None and each.ceiling is not None]
+    kinds = ""
+    if len(pairs) > 1:
+        auc, ceiling = (math.fsum(column) / len(pairs) for column in zip(*pairs, strict=True))
+        kinds = f" Mean over {len(pairs)} kinds of classifier: {auc:.3f}, {ceiling:.3f} from real rows."
+    return f"Prediction of {quote(area.target)}: {figures}, {area.floor:.1f} knows nothing{lost}.{kinds}"
+
+
+def _cautions(found: Findings, places: tuple[Standing, ...]) -> list[str]:
+    """Return what the figures do not say, and what looks wrong."""
+    cautions = []
+    closer = sum(each.verdict == "closer" for each in places)
+    if 2 * closer > len(places):
+        cautions.append(
+            f"{closer} of {len(places)} figures are closer to the real rows than a resample of them. That is usual "
+            "for what a release measured with little noise; of a table made without a privacy guarantee it can mean "
+            "copied rows."
+        )
+    worse = [each.metric.title for each in places if each.verdict == "worse"]
+    if worse:
+        cautions.append(f"Worse than independent columns: {'; '.join(worse)}.")
+    small = sum(group.is_too_small for group in found.subgroups)
+    if small:
+        cautions.append(f"{small} of {len(found.subgroups)} groups are too small to trust their figures.")
+    cautions.append(
+        "Figures are means over many tables: a single table, a small group or a rare value can be much worse. They "
+        "measure likeness to these rows, not privacy."
+    )
+    return cautions

@@ -1,0 +1,1 @@
+"""Pictures of single columns, real beside synthetic."""

@@ -1,0 +1,276 @@
+"""Charts of a report, as Vega-Lite: bars, bins, intervals, where the budget went; heat maps from beside.
+
+Each returns a `Chart` with the numbers behind it as a table. Column names and labels are data in a chart, never names
+of its fields or parts of an expression: they may hold anything.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from lapwing.judge.report.charts.heat_maps import heat_map, map_heat
+from lapwing.judge.report.charts.parts import (
+    Figures,
+    altair,
+    colour,
+    distinct,
+    number,
+    plain_spec,
+    series_colours,
+    shown,
+)
+from lapwing.judge.report.page import Chart, Table
+
+__all__ = ["bars", "budget_bar", "heat_map", "histogram", "interval_dots", "map_heat"]
+
+Intervals = Mapping[str, tuple[Figures, Figures]]
+"""Per series: lower and upper ends."""
+
+_BAR: Final = 18
+"""Height of a bar with its gap, in pixels."""
+
+_HEIGHT: Final = 200
+"""Of a chart without bars that lie, in pixels."""
+
+
+def bars(
+    labels: Sequence[str],
+    series: Mapping[str, Figures],
+    *,
+    title: str,
+    meaning: str,
+    unit: str,
+    is_share: bool = False,
+    intervals: Intervals | None = None,
+) -> Chart:
+    """Return lying bars, one a label and series, such as shares of categories in the real and the synthetic table.
+
+    labels: in the order shown, at most a few dozen; series: one figure a label. ``real``, ``synthetic`` (or
+    ``released``), ``bootstrap`` and ``independent`` have the same colours in all charts; is_share: whether figures are
+    shares, 0 to 1, shown in percent; intervals: per series, drawn as whiskers; None for an end that is unknown.
+
+    >>> chart = bars(["f", "m"], {"real": [0.4, 0.6]}, title="sex", meaning="More m.", unit="share", is_share=True)
+    >>> chart.figures.lines
+    (('f', '40.00 %'), ('m', '60.00 %'))
+    """
+    alt = altair()
+    lines = _long(distinct(labels), series, intervals or {})
+    place = alt.Y("label:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False))
+    offset = {"yOffset": alt.YOffset("series:N", sort=list(series))} if len(series) > 1 else {}
+    figures = alt.X("value:Q", title=unit, axis=_axis(is_share), scale=alt.Scale(zero=True))
+    base = alt.Chart(alt.Data(values=lines)).encode(y=place, **offset)
+    layers = [base.mark_bar().encode(x=figures, color=_colours(series), tooltip=_tooltip(is_share, bool(intervals)))]
+    if intervals:
+        layers.append(
+            base.mark_rule(color=colour("ink"), strokeWidth=1.5)
+            .encode(x=alt.X("lower:Q", title=unit), x2="upper:Q")
+            .transform_filter("isValid(datum.lower) && isValid(datum.upper)")
+        )
+    chart = alt.layer(*layers).properties(width="container", height=_lying(len(labels), len(series)))
+    return Chart(
+        title=title,
+        meaning=meaning,
+        spec=plain_spec(chart),
+        figures=_figures(title, labels, series, intervals or {}, is_share),
+    )
+
+
+def histogram(
+    labels: Sequence[str],
+    starts: Sequence[str],
+    series: Mapping[str, Figures],
+    *,
+    title: str,
+    meaning: str,
+    unit: str,
+    is_share: bool = True,
+    intervals: Intervals | None = None,
+) -> Chart:
+    """Return the bins of an ordered column, in their order: further series as outlines over the first.
+
+    starts: short, for the axis: where a bin begins; some are left out where there is no room.
+    """
+    alt = altair()
+    lines = _long(distinct(labels), series, intervals or {})
+    ticks = distinct(starts, letters=24)
+    for line in lines:
+        line["start"] = ticks[line["place"]]
+    names = list(series)
+    place = alt.X(
+        "start:O",
+        sort=None,
+        title=None,
+        axis=alt.Axis(labelOverlap="greedy", labelAngle=0, labelSeparation=6, labelBound=20),
+    )
+    height = alt.Y("value:Q", title=unit, axis=_axis(is_share), scale=alt.Scale(zero=True))
+    base = alt.Chart(alt.Data(values=lines)).encode(x=place, tooltip=_tooltip(is_share, bool(intervals)))
+    own = [base.transform_filter(alt.datum.series == name) for name in names]
+    layers = [own[0].mark_bar(width=alt.RelativeBandSize(0.94)).encode(y=height, color=_colours(series))]
+    layers += [
+        each.mark_bar(width=alt.RelativeBandSize(0.94), filled=False, strokeWidth=1.8, cornerRadiusEnd=0).encode(
+            y=height, color=_colours(series)
+        )
+        for each in own[1:]
+    ]
+    if intervals:
+        whiskers = base.transform_filter("isValid(datum.lower) && isValid(datum.upper)")
+        layers.append(
+            whiskers.mark_rule(color=colour("ink"), strokeWidth=1.2).encode(
+                y=alt.Y("lower:Q", title=unit), y2="upper:Q"
+            )
+        )
+    chart = alt.layer(*layers).properties(width="container", height=_HEIGHT)
+    return Chart(
+        title=title,
+        meaning=meaning,
+        spec=plain_spec(chart),
+        figures=_figures(title, labels, series, intervals or {}, is_share),
+    )
+
+
+def interval_dots(
+    labels: Sequence[str],
+    values: Figures,
+    lower: Figures,
+    upper: Figures,
+    *,
+    title: str,
+    meaning: str,
+    unit: str,
+    marks: Mapping[str, Figures] | None = None,
+    is_share: bool = False,
+    name: str = "synthetic",
+) -> Chart:
+    """Return one dot a label with its interval, and reference marks such as a floor and a ceiling.
+
+    values, lower, upper: the dots and their intervals; None for what is unknown; marks: reference figures, a name and a
+    shape each; ``bootstrap``, ``independent`` and ``real`` have their colours.
+    """
+    alt = altair()
+    series = {name: values, **(marks or {})}
+    ends: Intervals = {name: (lower, upper)}
+    shapes = ["circle", "diamond", "triangle-up", "square", "cross"]
+    place = alt.Y("label:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False, grid=True))
+    base = alt.Chart(alt.Data(values=_long(distinct(labels), series, ends))).encode(y=place)
+    rule = (
+        base.mark_rule(strokeWidth=2)
+        .encode(x=alt.X("lower:Q", title=unit), x2="upper:Q", color=_colours(series))
+        .transform_filter("isValid(datum.lower) && isValid(datum.upper)")
+    )
+    dots = base.mark_point(filled=True, opacity=1, size=70).encode(
+        x=alt.X("value:Q", title=unit, axis=_axis(is_share), scale=alt.Scale(zero=True)),
+        color=_colours(series),
+        shape=alt.Shape("series:N", title=None, scale=alt.Scale(domain=list(series), range=shapes[: len(series)])),
+        tooltip=_tooltip(is_share, has_ends=True),
+    )
+    chart = alt.layer(rule, dots).properties(width="container", height=_lying(len(labels), 1))
+    return Chart(
+        title=title, meaning=meaning, spec=plain_spec(chart), figures=_figures(title, labels, series, ends, is_share)
+    )
+
+
+def budget_bar(
+    parts: Sequence[tuple[str, float]],
+    *,
+    title: str,
+    meaning: str,
+    unit: str,
+) -> Chart:
+    """Return where the budget went: one bar, cut into parts.
+
+    parts: what was paid for, and how much, in ``unit``; all at least 0.
+    """
+    alt = altair()
+    total = sum(amount for _, amount in parts)
+    names = distinct(name for name, _ in parts)
+    shades = [colour(f"series-{1 + place % 6}") for place in range(len(parts))]
+    lines = [
+        {"part": name, "place": place, "value": amount, "share": amount / total if total > 0 else 0.0}
+        for place, (name, (_, amount)) in enumerate(zip(names, parts, strict=True))
+    ]
+    chart = (
+        alt.Chart(alt.Data(values=lines))
+        .mark_bar(stroke=colour("ground"), strokeWidth=1.5, cornerRadiusEnd=0)
+        .encode(
+            x=alt.X("value:Q", stack="zero", title=unit, axis=alt.Axis(grid=False, tickCount=5)),
+            color=alt.Color(
+                "part:N",
+                title=None,
+                scale=alt.Scale(domain=names, range=shades),
+                legend=alt.Legend(orient="bottom", direction="vertical", columns=1, labelLimit=600),
+            ),
+            order=alt.Order("place:Q"),
+            tooltip=[
+                alt.Tooltip("part:N", title="for"),
+                alt.Tooltip("value:Q", title="spent", format=".4~g"),
+                alt.Tooltip("share:Q", title="share", format=".1%"),
+            ],
+        )
+        .properties(width="container", height=44)
+    )
+    figures = Table(
+        caption=title,
+        heading=("spent on", unit, "share"),
+        lines=tuple(
+            (name, f"{amount:.4g}", shown(amount / total if total > 0 else 0.0, is_share=True))
+            for name, amount in parts
+        ),
+        numbers=(1, 2),
+    )
+    return Chart(title=title, meaning=meaning, spec=plain_spec(chart), figures=figures)
+
+
+def _long(labels: Sequence[str], series: Mapping[str, Figures], intervals: Intervals) -> list[dict[str, Any]]:
+    """Return one record a label and series."""
+    lines = []
+    for name, values in series.items():
+        lower, upper = intervals.get(name, ([None] * len(labels), [None] * len(labels)))
+        for place, (label, value, low, high) in enumerate(zip(labels, values, lower, upper, strict=True)):
+            record = {"label": label, "series": name, "place": place, "value": number(value)}
+            lines.append(record | {"lower": number(low), "upper": number(high)})
+    return lines
+
+
+def _axis(is_share: bool) -> Any:  # noqa: ANN401
+    """Return the axis of figures."""
+    alt = altair()
+    if is_share:
+        return alt.Axis(format="~%", tickCount=5)
+    plain = "abs(datum.value) >= 1000000 ? format(datum.value, '~s') : format(datum.value, ',.6~g')"
+    return alt.Axis(labelExpr=plain, tickCount=5)
+
+
+def _colours(series: Mapping[str, Figures]) -> Any:  # noqa: ANN401
+    """Return the colours of series; no legend where there is one only."""
+    alt = altair()
+    found = series_colours(series)
+    legend = alt.Legend(orient="top") if len(found) > 1 else None
+    scale = alt.Scale(domain=list(found), range=list(found.values()))
+    return alt.Color("series:N", title=None, scale=scale, legend=legend)
+
+
+def _tooltip(is_share: bool, has_ends: bool) -> list[Any]:
+    """Return what is shown when a mark is pointed at."""
+    alt = altair()
+    form = ".2%" if is_share else ",.4~g"
+    ends = [alt.Tooltip(f"{end}:Q", format=form) for end in ("lower", "upper")] if has_ends else []
+    return [alt.Tooltip("label:N"), alt.Tooltip("series:N"), alt.Tooltip("value:Q", format=form), *ends]
+
+
+def _lying(labels: int, series: int) -> int:
+    """Return the height of lying bars in pixels."""
+    return max(40, labels * max(_BAR, 4 + 11 * series))
+
+
+def _figures(
+    caption: str, labels: Sequence[str], series: Mapping[str, Figures], intervals: Intervals, is_share: bool
+) -> Table:
+    """Return the numbers behind a chart."""
+    heading, columns = [""], [list(labels)]
+    for name, values in series.items():
+        heading.append(name)
+        columns.append([shown(value, is_share=is_share) for value in values])
+        for end, ends in zip(("lower", "upper"), intervals.get(name, ()), strict=False):
+            heading.append(end)
+            columns.append([shown(value, is_share=is_share) for value in ends])
+    lines = tuple(zip(*columns, strict=True))
+    return Table(caption=caption, heading=tuple(heading), lines=lines, numbers=tuple(range(1, len(heading))))

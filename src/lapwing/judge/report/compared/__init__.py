@@ -1,0 +1,1 @@
+"""The internal report: synthetic rows beside the private ones."""

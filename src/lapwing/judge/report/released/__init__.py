@@ -1,0 +1,1 @@
+"""The report that may be published: released numbers alone."""

@@ -1,0 +1,1 @@
+"""Distances of contingency tables."""

@@ -1,0 +1,1 @@
+"""Budgets in exact fractions, conversions between notions, and the ledger that debits them."""

@@ -1,0 +1,1 @@
+"""The closed set of questions: a folder each, with type, sensitivity, answer and proof."""

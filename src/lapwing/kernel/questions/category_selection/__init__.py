@@ -1,0 +1,1 @@
+"""Which categories of a text column are common: type, answer, proof."""

@@ -1,0 +1,1 @@
+"""Sums of coordinates in cells: type, answer, proof."""

@@ -1,0 +1,204 @@
+"""The question for sums of the rows' vectors over public cells, and the answer to all questions for sums."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Literal, Self, cast, get_args
+
+import numpy as np
+
+from lapwing.errors import CapacityError, ParameterError
+from lapwing.kernel.budget.budget import Budget, Notion
+from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated, row_sensitivity
+from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_key, read_optional, read_rational, unpack_counts
+from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
+from lapwing.kernel.questions.second_moment.question import SecondMoment
+from lapwing.kernel.questions.shared.coordinates import Coordinates
+from lapwing.kernel.questions.shared.projections import LARGEST_PROJECTION, Projection
+from lapwing.kernel.questions.table_distances.question import TableDistances
+from lapwing.kernel.terms import Relation
+from lapwing.maths.arrays import read_only
+from lapwing.schema.groupings.grouping import Grouping
+
+Summed = Literal["rows", "vectors", "damped means"]
+
+MEAN_BITS: Final = 20
+"""Damped means are rounded down to multiples of ``2**-20`` of a unit: exact integers, as noise needs them."""
+
+MOST_MEAN_BITS: Final = 12
+"""Most bits of coordinates whose means are asked: sums of ``2**31`` rows stay inside int64 when they are divided."""
+
+
+MOST_DAMPING: Final = 2**31
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class CellSums:
+    """Ask, for every cell of a public partition, empty or not, how many rows it has or what their vectors sum to.
+
+    projection: the cells; None for one cell of all rows. Projections of the vectors stay below ``2**40``; summed:
+    ``rows``: their number. ``vectors``: the sum of each coordinate. ``damped means``: each sum divided by the number of
+    rows or by ``damping``, whichever is larger, in multiples of ``2**-20`` units, rounded down.
+
+    Guarantee: ε-DP with discrete Laplace, ρ-zCDP with discrete Gaussian noise of one law on every number, under the
+    relation and ``max_rows`` that `sensitivity` is given (proof: ``curator/cell_sums.proof.md``).
+    """
+
+    kind: ClassVar[str] = "CellSums"
+
+    coordinates: Coordinates
+    projection: Projection | None
+    summed: Summed
+    damping: int | None = None
+    cost: Budget
+
+    def __post_init__(self) -> None:
+        if self.summed not in get_args(Summed):
+            raise ParameterError(
+                f"summed must be one of {', '.join(get_args(Summed))}, got {self.summed!r}", code="LW641"
+            )
+        if (self.damping is not None) != (self.summed == "damped means"):
+            raise ParameterError(f"damped means, and nothing else, need a damping, got {self.damping!r}", code="LW641")
+        if self.damping is not None and (type(self.damping) is not int or not 1 <= self.damping <= MOST_DAMPING):
+            raise ParameterError(
+                f"a damping must be a whole number from 1 to 2**31, got {self.damping!r}", code="LW641"
+            )
+        if self.damping is not None and self.coordinates.bits > MOST_MEAN_BITS:
+            raise ParameterError(
+                f"damped means need coordinates of at most {MOST_MEAN_BITS} bits; use fewer", code="LW641"
+            )
+        if self.cost.amount <= 0:
+            raise ParameterError("a question must cost more than 0; give it a share of the budget", code="LW641")
+        if self.projection is not None:
+            self._check_projection(self.projection)
+        if self.cells * self.width > MAX_CELLS:
+            raise CapacityError(
+                f"{self.cells} cells of {self.width} numbers are above {MAX_CELLS} "
+                f"({8 * self.cells * self.width / 2**20:.0f} MiB); use fewer cells",
+                code="LW502",
+            )
+
+    def _check_projection(self, projection: Projection) -> None:
+        """Refuse directions of other vectors, and such that could leave the range in which floats are exact."""
+        if projection.width != self.coordinates.size:
+            raise ParameterError(
+                f"directions of {projection.width} coordinates do not fit vectors of {self.coordinates.size}",
+                code="LW641",
+            )
+        if projection.reach(self.coordinates.row_norm) > LARGEST_PROJECTION:
+            raise ParameterError(
+                "projections on these directions could pass 2**40; scale the directions down", code="LW641"
+            )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the vectors."""
+        return self.coordinates.columns
+
+    @property
+    def groupings(self) -> tuple[Grouping, ...]:
+        """One per column, of the vectors that are summed."""
+        return self.coordinates.groupings
+
+    @property
+    def cells(self) -> int:
+        """Number of cells, s."""
+        return 1 if self.projection is None else self.projection.cells
+
+    @property
+    def width(self) -> int:
+        """Numbers of each cell: 1, or one per coordinate."""
+        return 1 if self.summed == "rows" else self.coordinates.size
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Cells; for vectors and means also coordinates."""
+        return (self.cells,) if self.summed == "rows" else (self.cells, self.width)
+
+    @property
+    def scale(self) -> int:
+        """What stands for one row, or for one unit of a coordinate's sum; of damped means, for a mean of one unit."""
+        if self.summed == "rows":
+            return 1
+        return self.coordinates.unit if self.damping is None else 2**MEAN_BITS
+
+    def sensitivity(self, relation: Relation, max_rows: int) -> Sensitivity:
+        """Bound the change of all numbers: a unit owns at most ``max_rows`` rows, each in one cell."""
+        if self.summed == "rows":
+            return row_sensitivity(relation, max_rows)
+        if self.damping is not None:
+            norm, width = self.coordinates.row_norm, self.coordinates.size
+            touched = 1 if relation == "add-remove" else 2
+            # ceil of 2 * norm / damping per touched cell (Lemma 5.6), and 1 per number for rounding down
+            l1 = touched * (-(-2 * norm * 2**MEAN_BITS // (self.damping * self.coordinates.unit)) + width)
+            return Sensitivity(max_rows * l1, (max_rows * l1) ** 2)
+        change = self.coordinates.sum_change(relation)
+        return Sensitivity(max_rows * change.l1, max_rows**2 * change.l2_squared)
+
+    def noise(self, relation: Relation, max_rows: int) -> NoiseLaw:
+        """Return the noise on each number."""
+        return calibrated(self.sensitivity(relation, max_rows), self.cost)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the question as plain JSON values."""
+        return {
+            "kind": self.kind,
+            "coordinates": self.coordinates.to_dict(),
+            "projection": None if self.projection is None else self.projection.to_dict(),
+            "summed": self.summed,
+            "damping": self.damping,
+            "cost": {"notion": self.cost.notion, "amount": str(self.cost.amount)},
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
+        projection, cost = read_optional(values, "projection", dict), read_key(values, "cost", dict)
+        return cls(
+            coordinates=Coordinates.from_dict(read_key(values, "coordinates", dict)),
+            projection=None if projection is None else Projection.from_dict(projection),
+            summed=cast("Summed", read_key(values, "summed", str)),
+            damping=read_optional(values, "damping", int),
+            cost=Budget(cast("Notion", read_key(cost, "notion", str)), read_rational(cost.get("amount"))),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisySums:
+    """Hold the noisy answer to a `SecondMoment`, `CellSums`, `LinearStatistics` or `TableDistances` question.
+
+    values: int64, shape ``question.shape``, exact sum plus noise, number by number; noise: the law of the noise,
+    independent from number to number.
+    """
+
+    question: SecondMoment | CellSums | LinearStatistics | TableDistances
+    values: np.ndarray
+    noise: NoiseLaw
+
+    def __post_init__(self) -> None:
+        if self.values.dtype != np.int64 or self.values.shape != self.question.shape:
+            raise ParameterError(
+                f"an answer to {self.question.kind} must be int64 of shape {self.question.shape}, got "
+                f"{self.values.dtype} of shape {self.values.shape}",
+                code="LW643",
+            )
+        object.__setattr__(self, "values", read_only(self.values))
+
+    @property
+    def tables(self) -> tuple[NoisyTable, ...]:
+        """The one noisy table."""
+        return (NoisyTable(self.values, self.noise, self.question.cost, scale=self.question.scale),)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return question and answer as plain JSON values."""
+        return {
+            "question": self.question.to_dict(),
+            "answer": {"values": pack_counts(self.values), "noise": self.noise.to_dict()},
+        }
+
+    @classmethod
+    def from_dict(
+        cls, question: SecondMoment | CellSums | LinearStatistics | TableDistances, answer: Mapping[str, Any]
+    ) -> Self:
+        """Read back an answer that `to_dict` wrote; the size is checked before memory is taken."""
+        values = unpack_counts(read_key(answer, "values", str), question.shape)
+        return cls(question, values, NoiseLaw.from_dict(answer["noise"]))

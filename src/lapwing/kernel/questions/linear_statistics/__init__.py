@@ -1,0 +1,1 @@
+"""Linear statistics of the owner's choice: type, programs, answer, proof."""

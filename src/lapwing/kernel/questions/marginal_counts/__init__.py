@@ -1,0 +1,1 @@
+"""Counts of a contingency table: answer and proof."""

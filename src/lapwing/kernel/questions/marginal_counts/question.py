@@ -1,0 +1,118 @@
+"""The question for a contingency table, and its answer."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lapwing.errors import CapacityError, ParameterError
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated, row_sensitivity
+from lapwing.kernel.plain import MAX_CELLS, pack_counts
+from lapwing.kernel.terms import Relation
+from lapwing.maths.arrays import read_only
+from lapwing.schema.groupings.grouping import Grouping
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class MarginalCounts:
+    """Ask for the contingency table of some columns, each seen through a public grouping.
+
+    columns: distinct modelled columns; the empty tuple asks for the number of rows; groupings: one per column, in the
+    same order. Cells of the table: the product of their groups, at most ``2**26``.
+
+    Guarantee: with discrete Laplace noise of scale ``l1 / ε`` on every cell the answer is ε-DP, with discrete
+    Gaussian noise of ``sigma**2 = l2**2 / (2 ρ)`` ρ-zCDP, under the relation and ``max_rows`` that `sensitivity` is
+    given (proof: ``curator/marginal_counts.proof.md``).
+
+    >>> rows = MarginalCounts(columns=(), groupings=(), cost=Budget.pure(1))
+    >>> rows.shape, rows.sensitivity("replace-one", 3)
+    ((), Sensitivity(l1=6, l2_squared=18))
+    """
+
+    kind: ClassVar[str] = "MarginalCounts"
+
+    columns: tuple[str, ...]
+    groupings: tuple[Grouping, ...]
+    cost: Budget
+
+    def __post_init__(self) -> None:
+        if len(self.columns) != len(self.groupings):
+            raise ParameterError(
+                f"MarginalCounts has {len(self.columns)} columns and {len(self.groupings)} groupings; give one each",
+                code="LW641",
+            )
+        if len(set(self.columns)) != len(self.columns):
+            raise ParameterError(
+                f"MarginalCounts names a column twice in {self.columns}; name each column once", code="LW641"
+            )
+        if self.cost.amount <= 0:
+            raise ParameterError("a question must cost more than 0; give it a share of the budget", code="LW641")
+        cells = math.prod(self.shape)
+        if cells > MAX_CELLS:
+            raise CapacityError(
+                f"a table over {', '.join(self.columns)} has {cells} cells, above {MAX_CELLS}; use coarser groupings",
+                code="LW502",
+            )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Groups of each column."""
+        return tuple(grouping.groups for grouping in self.groupings)
+
+    def sensitivity(self, relation: Relation, max_rows: int) -> Sensitivity:
+        """Bound the change of the table: a unit owns at most ``max_rows`` rows, and each row lies in one cell."""
+        return row_sensitivity(relation, max_rows)
+
+    def noise(self, relation: Relation, max_rows: int) -> NoiseLaw:
+        """Return the noise on each cell."""
+        return calibrated(self.sensitivity(relation, max_rows), self.cost)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the question as plain JSON values."""
+        return {
+            "kind": self.kind,
+            "columns": list(self.columns),
+            "groupings": [grouping.to_dict() for grouping in self.groupings],
+            "cost": {"notion": self.cost.notion, "amount": str(self.cost.amount)},
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyCounts:
+    """Hold the noisy answer to a counting question.
+
+    counts: int64, shape ``question.shape``, exact count plus noise, cell by cell; may be negative; noise: the law of
+    the noise, independent from cell to cell.
+    """
+
+    question: MarginalCounts
+    counts: np.ndarray
+    noise: NoiseLaw
+
+    def __post_init__(self) -> None:
+        if self.counts.dtype != np.int64 or self.counts.shape != self.question.shape:
+            raise ParameterError(
+                f"an answer over {self.question.columns} must be int64 of shape {self.question.shape}, "
+                f"got {self.counts.dtype} of shape {self.counts.shape}",
+                code="LW643",
+            )
+        object.__setattr__(self, "counts", read_only(self.counts))
+
+    @property
+    def tables(self) -> tuple[NoisyTable, ...]:
+        """The one noisy table."""
+        return (NoisyTable(self.counts, self.noise, self.question.cost),)
+
+    def privacy_loss(self, exact: np.ndarray, other: np.ndarray) -> Fraction:
+        """Return the exact loss of this answer between two tables with these exact counts (ε or ρ, by the noise)."""
+        return self.noise.loss(np.asarray(exact, dtype=np.int64) - np.asarray(other, dtype=np.int64))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return question and answer as plain JSON values."""
+        return {
+            "question": self.question.to_dict(),
+            "answer": {"counts": pack_counts(self.counts), "noise": self.noise.to_dict()},
+        }

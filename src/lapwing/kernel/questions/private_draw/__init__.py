@@ -1,0 +1,1 @@
+"""Noiseless draws from a density: type, answer, proof."""

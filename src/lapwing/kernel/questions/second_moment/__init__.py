@@ -1,0 +1,1 @@
+"""The second moment of coordinates: type, answer, proof."""

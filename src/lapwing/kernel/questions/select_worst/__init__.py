@@ -1,0 +1,1 @@
+"""Which candidate table a model fits worst: type, answer, proof."""

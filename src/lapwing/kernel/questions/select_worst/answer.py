@@ -1,0 +1,54 @@
+"""Answer `SelectWorst`: exact integer scores, one exact draw, only the index leaves.
+
+Proof: ``select_worst.proof.md``.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lapwing.kernel.noise.bits import BitSource
+from lapwing.kernel.noise.selection import exponential_mechanism
+from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
+from lapwing.kernel.terms import Terms
+from lapwing.rows.counting import ExactTables
+
+
+def answer_select_worst(
+    questions: Sequence[SelectWorst], tables: ExactTables, terms: Terms, bits: BitSource
+) -> tuple[Selected, ...]:
+    """Score all candidates on exact counts and draw one of them by the exponential mechanism.
+
+    tables: of the private rows, at most ``terms.max_rows`` of each unit; what is counted anew is kept there; terms:
+    give the relation that the draw is calibrated for.
+
+    Guarantee: each answer is ε-DP, and ε-bounded range, so (ε²/8)-zCDP, at its question's cost, for add-remove and
+    replace-one neighbours with ``terms.max_rows`` rows per unit. At most one pass over the rows: none where all tables
+    were counted before.
+    """
+    exact = exact_cells(questions, tables)
+    return tuple(_selected(question, cells, terms, bits) for question, cells in zip(questions, exact, strict=True))
+
+
+def exact_cells(questions: Sequence[SelectWorst], tables: ExactTables) -> list[np.ndarray]:
+    """Return the exact counts of all candidates' cells: a list of ndarray of int64, shape (k,), one per question."""
+    return tables.cells([(each.columns, each.levels, each.candidates) for each in questions])  # [count]
+
+
+def _selected(question: SelectWorst, exact: np.ndarray, terms: Terms, bits: BitSource) -> Selected:
+    """Draw one candidate."""
+    bound = question.sensitivity(terms.relation, terms.max_rows).l1  # [bound]
+    choice = exponential_mechanism(misfit_scores(question, exact), question.epsilon, bound, bits)  # [draw]
+    return Selected(question, choice, bound)
+
+
+def misfit_scores(question: SelectWorst, exact: np.ndarray) -> np.ndarray:
+    """Return the score of each candidate: the misfit over the cells looked at, less the penalty.
+
+    exact: int64 (k,), exact counts of all candidates' cells. Returns int64 (candidates,).
+    """
+    assert question.estimates is not None  # the room has refused a question without
+    gaps = np.abs(exact - question.estimates)  # [misfit]
+    gaps[question.estimates < 0] = 0  # [mask]
+    scores: np.ndarray = np.add.reduceat(gaps, question.offsets[:-1]) - question.penalties
+    return scores

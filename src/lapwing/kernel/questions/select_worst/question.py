@@ -1,0 +1,304 @@
+"""The question for the table that a model fits worst, and its answer: an index, and no noisy table."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from itertools import chain
+from typing import Any, ClassVar, Literal, cast
+
+import numpy as np
+
+from lapwing.errors import CapacityError, ParameterError
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoisyTable, Sensitivity, row_sensitivity
+from lapwing.kernel.plain import MAX_CELLS, read_key, read_list, read_rational
+from lapwing.kernel.terms import Relation
+from lapwing.maths.arrays import read_only
+from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.groupings.hierarchies import merged_groups
+
+Levels = tuple[tuple[Grouping, ...], ...]
+"""Per column, its resolutions, finest first."""
+
+Candidates = tuple[tuple[tuple[int, int], ...], ...]
+"""Tables, each a tuple of (position of the column, level) pairs."""
+
+LARGEST_SCORE = 2**60
+"""The most that the estimates of a question sum to, and the largest penalty: scores then stay well inside int64."""
+
+_DIGEST = re.compile(r"([0-9a-f]{64})?", re.ASCII)
+_LAYOUTS = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SelectWorst:
+    """Ask which of some tables a model fits worst.
+
+    The score of a candidate is the sum over the cells looked at of |exact count - estimate|, minus its penalty; one
+    candidate is drawn by the exponential mechanism. Only its index is answered.
+
+    levels: per column its resolutions, finest first; each later one merges groups of the first. Empty for a question
+    read back from a record; candidates: tables, each at least one (position of the column, level) pair, positions
+    increasing. All tables together have at most ``2**26`` cells. Empty for a question read back from a record;
+    estimates: int64 (k,), what the model says of each cell, at least 0, all tables one after another, each in C order;
+    -1 for a cell that is not looked at. None for a question that is only planned, or was read back: such a question has
+    a cost and can be compared, but is not answered; penalties: int64 (candidates,), subtracted from the misfit of each
+    candidate; from ``-2**60`` to ``2**60``. None exactly where estimates are; digest: SHA-256 of everything above,
+    computed where there are estimates.
+
+    Guarantee: the choice is ε-DP, and (ε²/8)-zCDP, under the relation and ``max_rows`` that `sensitivity` is given
+    (proof: ``curator/select_worst.proof.md``). Layouts of the last few lists of candidates are kept, so that asking
+    again with other estimates takes about 50 ms for 2 million cells.
+    """
+
+    kind: ClassVar[str] = "SelectWorst"
+
+    columns: tuple[str, ...]
+    levels: Levels = field(repr=False)
+    candidates: Candidates = field(repr=False)
+    estimates: np.ndarray | None = field(repr=False)
+    penalties: np.ndarray | None = field(repr=False)
+    epsilon: Fraction
+    notion: Literal["pure", "zcdp"]
+    digest: str = ""
+    candidate_count: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.epsilon, Fraction) or self.epsilon <= 0:
+            raise ParameterError(
+                f"the epsilon of a selection must be a Fraction above 0, got {self.epsilon!r}", code="LW641"
+            )
+        Budget(self.notion, self.epsilon)  # refuses another notion
+        if not self.columns or len(set(self.columns)) != len(self.columns):
+            raise ParameterError(
+                f"SelectWorst needs distinct columns, got {self.columns}; name each column once", code="LW641"
+            )
+        if not self.candidates:
+            self._check_record()
+            return
+        if len(self.levels) != len(self.columns):
+            raise ParameterError(
+                f"SelectWorst has {len(self.columns)} columns and levels for {len(self.levels)}; give each its own",
+                code="LW641",
+            )
+        layout = layout_of(self.levels, self.candidates)
+        object.__setattr__(self, "candidate_count", len(self.candidates))
+        object.__setattr__(self, "digest", self._fixed(layout))
+
+    def _check_record(self) -> None:
+        """Refuse a record of a question that is incomplete, or a question without candidates."""
+        if self.levels or self.estimates is not None or self.penalties is not None:
+            raise ParameterError(
+                "SelectWorst needs at least one candidate; give the tables to choose from", code="LW641"
+            )
+        if isinstance(self.candidate_count, bool) or not 1 <= self.candidate_count <= MAX_CELLS:
+            raise ParameterError(
+                f"a selection must be among 1 to {MAX_CELLS} candidates, got {self.candidate_count}", code="LW641"
+            )
+        if _DIGEST.fullmatch(self.digest) is None:
+            raise ParameterError(
+                "the digest of a selection must be 64 hexadecimal digits; the record is damaged", code="LW643"
+            )
+
+    def _fixed(self, layout: "Layout") -> str:
+        """Check estimates and penalties, make them read-only, and return the digest; without them it is empty."""
+        if self.estimates is None or self.penalties is None:
+            if self.estimates is not None or self.penalties is not None:
+                raise ParameterError(
+                    "a selection needs both estimates and penalties, or neither; give the other too", code="LW641"
+                )
+            return ""
+        expected = {"estimates": int(layout.offsets[-1]), "penalties": len(self.candidates)}
+        for name, size in expected.items():
+            given = getattr(self, name)
+            if given.dtype != np.int64 or given.shape != (size,):
+                raise ParameterError(
+                    f"the {name} of a selection must be int64 of shape ({size},), got {given.dtype} of {given.shape}",
+                    code="LW641",
+                )
+            object.__setattr__(self, name, read_only(given))
+        if self.estimates.min() < -1 or self.estimates.sum(dtype=np.float64) > LARGEST_SCORE:
+            raise ParameterError(
+                "estimates must be counts of at least 0, or -1, and sum to at most 2**60", code="LW641"
+            )
+        if self.penalties.min() < -LARGEST_SCORE or self.penalties.max() > LARGEST_SCORE:
+            raise ParameterError("penalties must lie between -2**60 and 2**60; give numbers of records", code="LW641")
+        head = json.dumps([self.kind, self.notion, str(self.epsilon), list(self.columns)]).encode()
+        digest = hashlib.sha256(head + layout.fingerprint)
+        for values in (self.estimates, self.penalties):
+            digest.update(np.ascontiguousarray(values, dtype="<i8").data)
+        return digest.hexdigest()
+
+    @property
+    def cost(self) -> Budget:
+        """What the answer spends: pure ε, or zCDP ε²/8 by bounded range."""
+        return Budget(self.notion, self.epsilon if self.notion == "pure" else self.epsilon**2 / 8)
+
+    @property
+    def groupings(self) -> tuple[Grouping, ...]:
+        """The finest grouping of each column; empty for a question read back from a record."""
+        return tuple(each[0] for each in self.levels)
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """Where the cells of each candidate start: ndarray of int64, shape (candidates + 1,)."""
+        return layout_of(self.levels, self.candidates).offsets
+
+    def sensitivity(self, relation: Relation, max_rows: int) -> Sensitivity:
+        """Bound the change of each candidate's table; no score changes by more than its ``l1``."""
+        return row_sensitivity(relation, max_rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what tells this question from others as plain JSON values."""
+        return {
+            "kind": self.kind,
+            "notion": self.notion,
+            "epsilon": str(self.epsilon),
+            "columns": list(self.columns),
+            "candidates": self.candidate_count,
+            "digest": self.digest,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "SelectWorst":
+        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
+        return cls(
+            columns=read_list(values, "columns", str),
+            levels=(),
+            candidates=(),
+            estimates=None,
+            penalties=None,
+            epsilon=read_rational(read_key(values, "epsilon", str)),
+            notion=cast("Literal['pure', 'zcdp']", read_key(values, "notion", str)),
+            digest=read_key(values, "digest", str),
+            candidate_count=read_key(values, "candidates", int),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selected:
+    """Hold the answer to a `SelectWorst` question.
+
+    sensitivity: the bound on the change of a score that the choice was drawn for; chosen: columns of the chosen
+    candidate; found where the question has its candidates.
+    """
+
+    question: SelectWorst
+    choice: int
+    sensitivity: int
+    chosen: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        asked = self.question
+        if not 0 <= self.choice < asked.candidate_count:
+            raise ParameterError(
+                f"a choice among {asked.candidate_count} candidates cannot be number {self.choice}", code="LW643"
+            )
+        if self.sensitivity < 1:
+            raise ParameterError(f"the sensitivity of a score must be at least 1, got {self.sensitivity}", code="LW641")
+        if asked.candidates:
+            found = tuple(asked.columns[position] for position, _ in asked.candidates[self.choice])
+            object.__setattr__(self, "chosen", found)
+        members = frozenset(self.chosen)
+        if not members or self.chosen != tuple(name for name in asked.columns if name in members):
+            raise ParameterError("the chosen columns must be columns of the selection, in its order", code="LW643")
+
+    @property
+    def tables(self) -> tuple[NoisyTable, ...]:
+        """None: a choice has no noisy table."""
+        return ()
+
+    def privacy_loss(self, exact: np.ndarray, other: np.ndarray) -> Fraction:
+        """Return the loss of this selection between two tables on which the candidates have these scores.
+
+        exact, other: int64 (candidates,), exact scores on the two tables. Returns the range of the log-odds, ``eta =
+        epsilon * (max(s - s') - min(s - s')) / (2 * sensitivity)``: an ε for a pure question; for zCDP ``eta**2 / 8``.
+        At least the loss of any one choice.
+        """
+        change = np.asarray(exact, dtype=np.int64) - np.asarray(other, dtype=np.int64)
+        eta = self.question.epsilon * (int(change.max()) - int(change.min())) / (2 * self.sensitivity)
+        return eta if self.question.notion == "pure" else eta**2 / 8
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return question and answer as plain JSON values."""
+        answer = {"choice": self.choice, "columns": list(self.chosen), "sensitivity": self.sensitivity}
+        return {"question": self.question.to_dict(), "answer": answer}
+
+    @classmethod
+    def from_dict(cls, question: SelectWorst, answer: Mapping[str, Any]) -> "Selected":
+        """Read back the answer to a question that ``to_dict`` wrote; a ParameterError where it is something else."""
+        choice, sensitivity = (read_key(answer, key, int) for key in ("choice", "sensitivity"))
+        return cls(question, choice, sensitivity, read_list(answer, "columns", str))
+
+
+# -------------------------------------------------------------------------------------------------------- layouts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """Say where the cells of each candidate stand among those of all candidates.
+
+    offsets: int64 (candidates + 1,), candidate i owns the cells ``offsets[i]`` to ``offsets[i + 1] - 1``.
+    """
+
+    offsets: np.ndarray
+    fingerprint: bytes
+
+
+@lru_cache(maxsize=_LAYOUTS)
+def layout_of(levels: Levels, candidates: Candidates) -> Layout:
+    """Return the layout of candidates, after checking them; the last few are remembered."""
+    for place, resolutions in enumerate(levels):
+        if not resolutions or any(merged_groups(resolutions[0], coarse) is None for coarse in resolutions[1:]):
+            raise ParameterError(
+                f"the levels of column number {place} of a selection must be at least one, each merging groups of the "
+                "first; build the later ones from it",
+                code="LW641",
+            )
+    lengths = np.fromiter(map(len, candidates), dtype=np.int64, count=len(candidates))
+    pairs = _flat_pairs(candidates)
+    cells = _cells(levels, lengths, pairs)
+    digest = hashlib.sha256(json.dumps([[each.to_dict() for each in one] for one in levels]).encode())
+    for values in (lengths, pairs):
+        digest.update(np.ascontiguousarray(values, dtype="<i8").data)
+    return Layout(read_only(np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(cells)))), digest.digest())
+
+
+def _flat_pairs(candidates: Candidates) -> np.ndarray:
+    """Return the pairs of all candidates: ndarray of int64, shape (pairs, 2)."""
+    pairs = list(chain.from_iterable(candidates))
+    entries = list(chain.from_iterable(pairs))
+    if set(map(len, pairs)) != {2} or set(map(type, entries)) != {int}:
+        raise ParameterError("a candidate must be a tuple of (position, level) pairs of whole numbers", code="LW641")
+    return np.array(entries, dtype=np.int64).reshape(-1, 2)
+
+
+def _cells(levels: Levels, lengths: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Return the cells of each candidate: ndarray of int64, shape (candidates,)."""
+    positions, depths = pairs.T
+    owner = np.repeat(np.arange(lengths.size), lengths)
+    is_unordered = (np.diff(positions) <= 0) & (np.diff(owner) == 0)
+    if lengths.min() < 1 or is_unordered.any() or positions.min() < 0 or positions.max() >= len(levels):
+        raise ParameterError(
+            f"a candidate must name at least one of {len(levels)} columns by position, positions increasing",
+            code="LW641",
+        )
+    counts = np.array([len(each) for each in levels], dtype=np.int64)
+    if depths.min() < 0 or (depths >= counts[positions]).any():
+        raise ParameterError(
+            "a candidate names a level that its column does not have; levels count from 0", code="LW641"
+        )
+    groups = np.array([each.groups for each in chain.from_iterable(levels)], dtype=np.int64)
+    sizes = groups[(np.cumsum(counts) - counts)[positions] + depths]
+    starts = np.cumsum(lengths) - lengths
+    with np.errstate(over="ignore"):  # in floating point first: products of many columns pass int64
+        total = np.multiply.reduceat(sizes.astype(np.float64), starts).sum()
+    if total > MAX_CELLS:
+        raise CapacityError(
+            f"the candidates have {total:.0f} cells, above {MAX_CELLS}; give fewer or coarser tables", code="LW502"
+        )
+    return np.multiply.reduceat(sizes, starts)

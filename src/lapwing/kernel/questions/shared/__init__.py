@@ -1,0 +1,1 @@
+"""What several questions share: trees of cells, coordinates, projections, events of Laplace noise."""

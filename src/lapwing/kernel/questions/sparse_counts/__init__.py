@@ -1,0 +1,1 @@
+"""Noisy counts of a huge grid's well filled cells: type, answer, proof."""

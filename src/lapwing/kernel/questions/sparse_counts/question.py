@@ -1,0 +1,237 @@
+"""The question for the well filled leaves of a tree of cells, of which there may be more than can be written out."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from lapwing.errors import CapacityError, ParameterError
+from lapwing.kernel.budget.budget import Budget, Notion
+from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity
+from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_key, read_rational, unpack_counts
+from lapwing.kernel.questions.shared.cells import CellTree, check_listed
+from lapwing.kernel.questions.shared.laplace_events import log_tail, tail_ratio, value_ratio
+from lapwing.kernel.questions.split_decisions.question import Cell, check_epsilon, laplace_cost, laplace_noise
+from lapwing.kernel.terms import Relation
+from lapwing.maths.arrays import read_only
+from lapwing.schema.groupings.grouping import Grouping
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SparseCounts:
+    """Ask for the noisy count of every leaf of a tree where it reaches a threshold; the others are left out.
+
+    tree: the leaves; a flat grid is a tree without split cells; threshold: from -2**60 to 2**60; None for the counts of
+    all leaves, whatever they are; notion: how the ε is charged: as it is, or as ε²/2.
+
+    Guarantee: every leaf gets its own noise, empty or not (the empty ones that reach the threshold are drawn without
+    going through the others, by the exact law), so the answer is ε-DP under the relation and ``max_rows`` that `noise`
+    is given (proof: ``curator/sparse_counts.proof.md``).
+
+    >>> from lapwing.schema.groupings.domains import Domain
+    >>> from lapwing.schema.groupings.hierarchies import hierarchy
+    >>> eighths = hierarchy(Domain(8, 0, False, True, False), 3)
+    >>> grid = CellTree(columns=("x",), hierarchies=(eighths,), schedule=(0, 0, 0), first=3)
+    >>> SparseCounts(tree=grid, threshold=5, epsilon=Fraction(1, 2), notion="zcdp").cost.rho
+    Fraction(1, 8)
+    """
+
+    kind: ClassVar[str] = "SparseCounts"
+
+    tree: CellTree
+    threshold: int | None
+    epsilon: Fraction
+    notion: Notion
+
+    def __post_init__(self) -> None:
+        threshold = self.threshold
+        if threshold is not None and (
+            isinstance(threshold, bool) or not isinstance(threshold, int) or abs(threshold) > 2**60
+        ):
+            raise ParameterError(
+                f"the threshold of counts must be from -2**60 to 2**60, got {threshold!r}", code="LW641"
+            )
+        check_epsilon(self.epsilon, self.notion)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the tree."""
+        return self.tree.columns
+
+    @property
+    def groupings(self) -> tuple[Grouping, ...]:
+        """The deepest runs of each column."""
+        return self.tree.groupings
+
+    @property
+    def cost(self) -> Budget:
+        """What the answer spends."""
+        return laplace_cost(self.epsilon, self.notion)
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether small noisy counts are left out."""
+        return self.threshold is not None
+
+    def sensitivity(self, relation: Relation, max_rows: int) -> Sensitivity:
+        """Bound the change of the leaves' counts: each row lies in at most one leaf."""
+        return row_sensitivity(relation, max_rows)
+
+    def noise(self, relation: Relation, max_rows: int) -> NoiseLaw:
+        """Return the noise of each leaf."""
+        return laplace_noise(self.sensitivity(relation, max_rows), self.epsilon)
+
+    def check_capacity(self, relation: Relation, max_rows: int) -> None:
+        """Refuse a grid of which more than ``2**26`` empty cells are expected to reach the threshold by noise alone."""
+        log_kept = math.log(self.tree.cells)
+        if self.threshold is not None:
+            log_kept += log_tail(self.noise(relation, max_rows).parameter, self.threshold)
+        if log_kept + math.log(len(self.columns)) > math.log(MAX_CELLS):
+            raise CapacityError(
+                f"of 2**{math.log2(self.tree.cells):.1f} cells about 2**{log_kept / math.log(2):.1f} would be released "
+                f"with the threshold {self.threshold} though they are empty; raise it or use wider cells",
+                code="LW509",
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the question as plain JSON values."""
+        return {
+            "kind": self.kind,
+            "tree": self.tree.to_dict(),
+            "threshold": self.threshold,
+            "epsilon": str(self.epsilon),
+            "notion": self.notion,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "SparseCounts":
+        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
+        return cls(
+            tree=CellTree.from_dict(read_key(values, "tree", dict)),
+            threshold=None if values.get("threshold") is None else read_key(values, "threshold", int),
+            epsilon=read_rational(read_key(values, "epsilon", str)),
+            notion=cast("Notion", read_key(values, "notion", str)),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyCells:
+    """Hold the answer to a `SparseCounts` question: the leaves that reach the threshold, with their noisy counts.
+
+    firsts: int64 (j, d), the leaves of the tree's first level among them, by rank increasing: the run of each column;
+    places: int64 (k - j,), the others: their increasing places in the tree's lists of leaves, all levels one after the
+    other; counts: int64 (k,), exact count plus noise, at least the threshold; first those of `firsts`, then those of
+    `places`.
+    """
+
+    question: SparseCounts
+    firsts: np.ndarray
+    places: np.ndarray
+    counts: np.ndarray
+    noise: NoiseLaw
+
+    def __post_init__(self) -> None:
+        columns, size = len(self.question.columns), len(self.firsts) + len(self.places)
+        check_listed(self.firsts.size + self.places.size)
+        shapes = {"firsts": (len(self.firsts), columns), "places": (len(self.places),), "counts": (size,)}
+        for name, shape in shapes.items():
+            given = getattr(self, name)
+            if given.dtype != np.int64 or given.shape != shape:
+                raise ParameterError(
+                    f"{name} of noisy cells must be int64 of shape {shape}, got {given.shape}", code="LW643"
+                )
+            object.__setattr__(self, name, read_only(given))
+        if self.noise.kind != "laplace":
+            raise ParameterError(f"noisy cells carry Laplace noise, got {self.noise.kind}", code="LW643")
+        threshold = self.question.threshold
+        if threshold is not None and size and int(self.counts.min()) < threshold:
+            raise ParameterError(
+                f"noisy cells must reach the threshold {threshold}; the record is damaged", code="LW643"
+            )
+        self._check_leaves()
+
+    def _check_leaves(self) -> None:
+        """Refuse cells that are no leaves, repeat or are out of order."""
+        tree = self.question.tree
+        listed = sum(len(leaves) for _, leaves in tree.leaves())
+        inside = bool(((self.firsts >= 0) & (self.firsts < np.array(tree.shape))).all())
+        if inside:
+            ranks, split = tree.ranks_of(self.firsts), tree.ranks_of(tree.split_cells)
+            inside = bool((ranks[1:] > ranks[:-1]).all())
+            inside = inside and not np.intersect1d(ranks, split, assume_unique=True).size
+        ends = np.concatenate(([-1], self.places, [listed]))
+        every = tree.cells - len(tree.split_cells) + listed
+        inside = inside and (self.question.threshold is not None or self.counts.size == every)
+        if not inside or not (ends[1:] > ends[:-1]).all():
+            raise ParameterError(
+                "noisy cells must be distinct leaves of the tree, in its order; the record is damaged", code="LW643"
+            )
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether small noisy counts were left out."""
+        return self.question.is_filtered
+
+    @property
+    def leaves(self) -> tuple[np.ndarray, np.ndarray]:
+        """The leaves: levels, shape (k,), and runs of each column, shape (k, d), both int64."""
+        tree = self.question.tree
+        listed = tree.leaves()
+        levels = np.concatenate([np.full(len(cells), level) for level, cells in [(tree.first, self.firsts), *listed]])
+        cells = np.concatenate([self.firsts, *(cells for _, cells in listed)])
+        kept = np.concatenate((np.arange(len(self.firsts)), len(self.firsts) + self.places))
+        return levels[kept], cells[kept]
+
+    @property
+    def tables(self) -> tuple[NoisyTable, ...]:
+        """The noisy counts as one table."""
+        return (NoisyTable(self.counts, self.noise, self.question.cost),)
+
+    def privacy_loss(self, exact: Mapping[Cell, int], other: Mapping[Cell, int]) -> Fraction:
+        """Return the exact log-likelihood ratio of this answer between two tables.
+
+        exact, other: the rows of each leaf that holds any, on either table.
+        """
+        levels, cells = self.leaves
+        named = zip(levels.tolist(), cells.tolist(), self.counts.tolist(), strict=True)
+        shown = {(level, *cell): count for level, cell, count in named}
+        scale, threshold, loss = self.noise.parameter, self.question.threshold, Fraction(0)
+        for cell in {*exact, *other}:
+            one, two = exact.get(cell, 0), other.get(cell, 0)
+            if cell in shown:
+                loss += value_ratio(scale, shown[cell], one, two)
+            elif threshold is not None:
+                loss += tail_ratio(scale, 1 - (threshold - one), 1 - (threshold - two))
+        return abs(loss)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return question and answer as plain JSON values."""
+        return {
+            "question": self.question.to_dict(),
+            "answer": {
+                "firsts": len(self.firsts),
+                "places": len(self.places),
+                "first_cells": pack_counts(self.firsts),
+                "listed_places": pack_counts(self.places),
+                "counts": pack_counts(self.counts),
+                "noise": self.noise.to_dict(),
+            },
+        }
+
+    @classmethod
+    def from_dict(cls, question: SparseCounts, answer: Mapping[str, Any]) -> "NoisyCells":
+        """Read back the answer to a question that ``to_dict`` wrote; sizes are checked before memory is taken."""
+        firsts, places = read_key(answer, "firsts", int), read_key(answer, "places", int)
+        if min(firsts, places) < 0:
+            raise ParameterError("an answer must hold 0 cells or more; the record is damaged", code="LW643")
+        check_listed(firsts * len(question.columns) + places)
+        return cls(
+            question,
+            unpack_counts(read_key(answer, "first_cells", str), (firsts, len(question.columns))),
+            unpack_counts(read_key(answer, "listed_places", str), (places,)),
+            unpack_counts(read_key(answer, "counts", str), (firsts + places,)),
+            NoiseLaw.from_dict(read_key(answer, "noise", dict)),
+        )

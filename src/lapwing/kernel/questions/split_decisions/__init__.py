@@ -1,0 +1,1 @@
+"""Which cells of a tree are split: type, answer, proof."""

@@ -1,0 +1,1 @@
+"""How far synthetic tables are from the private ones: type, answer, proof."""

@@ -1,0 +1,1 @@
+"""Noisy counts of a tree of cells: type, answer, proof."""

@@ -1,0 +1,237 @@
+"""The question for a whole tree of nested contingency tables, and its answer."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from lapwing.errors import CapacityError, ParameterError
+from lapwing.kernel.budget.budget import Budget, Notion
+from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated, row_sensitivity
+from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_key, read_list, read_rational, unpack_counts
+from lapwing.kernel.terms import Relation
+from lapwing.maths.arrays import read_only
+from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.groupings.hierarchies import Hierarchy
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class TreeCounts:
+    """Ask for nested contingency tables: on each level one column is seen one level deeper than on the level above.
+
+    Level 0 has one cell. Rows with a code that a hierarchy does not cover are in no cell of any level.
+
+    schedule: for each level from 1 on, the position of the column that it splits; each column occurs as often as its
+    hierarchy has levels; costs: for each level from 0 on, what its noisy counts cost, all in one notion; None for a
+    level that is not released. The deepest level has a cost.
+
+    Guarantee: with noise on every cell of every released level, calibrated to the level's cost, the answer is ε-DP or
+    ρ-zCDP at the sum of the costs, under the relation and ``max_rows`` that `sensitivity` is given (proof:
+    ``curator/tree_counts.proof.md``).
+    """
+
+    kind: ClassVar[str] = "TreeCounts"
+
+    columns: tuple[str, ...]
+    hierarchies: tuple[Hierarchy, ...]
+    schedule: tuple[int, ...]
+    costs: tuple[Budget | None, ...]
+
+    def __post_init__(self) -> None:
+        self._check_columns()
+        self._check_costs()
+        counted = math.prod(grouping.groups for grouping in self.groupings)
+        released = sum(
+            math.prod(shape) for shape, cost in zip(self.shapes, self.costs, strict=True) if cost is not None
+        )
+        if max(counted, released) > MAX_CELLS:
+            raise CapacityError(
+                f"a tree over {', '.join(self.columns)} counts {counted} cells and releases {released}, above "
+                f"{MAX_CELLS}; use fewer levels",
+                code="LW502",
+            )
+
+    def _check_columns(self) -> None:
+        """Refuse columns, hierarchies and schedules that do not go together."""
+        if not self.columns or len(set(self.columns)) != len(self.columns):
+            raise ParameterError(
+                f"TreeCounts needs distinct columns, got {self.columns}; name each column once", code="LW641"
+            )
+        if len(self.columns) != len(self.hierarchies):
+            raise ParameterError(
+                f"TreeCounts has {len(self.columns)} columns and {len(self.hierarchies)} hierarchies; give one each",
+                code="LW641",
+            )
+        for place, (name, nested) in enumerate(zip(self.columns, self.hierarchies, strict=True)):
+            if self.schedule.count(place) != nested.depth:
+                raise ParameterError(
+                    f"the schedule splits {name!r} {self.schedule.count(place)} times, its hierarchy has "
+                    f"{nested.depth} levels; schedule each level once",
+                    code="LW641",
+                )
+        if not all(0 <= place < len(self.columns) for place in self.schedule):
+            raise ParameterError(
+                f"a schedule holds positions of the {len(self.columns)} columns, got {self.schedule}", code="LW641"
+            )
+
+    def _check_costs(self) -> None:
+        """Refuse costs that are not one per level, positive, and of one notion."""
+        if len(self.costs) != len(self.schedule) + 1:
+            raise ParameterError(
+                f"a tree of {len(self.schedule) + 1} levels needs as many costs, got {len(self.costs)}; "
+                "give None for a level that is not released",
+                code="LW641",
+            )
+        if self.costs[-1] is None:
+            raise ParameterError(
+                "the deepest level of a tree must have a cost; drop levels below the last one released",
+                code="LW641",
+            )
+        given = [cost for cost in self.costs if cost is not None]
+        if min(cost.amount for cost in given) <= 0 or len({cost.notion for cost in given}) > 1:
+            raise ParameterError(
+                "the costs of a tree's levels must be above 0 and of one notion; use None for no cost", code="LW641"
+            )
+
+    @property
+    def cost(self) -> Budget:
+        """What all released levels cost together."""
+        given = [cost for cost in self.costs if cost is not None]
+        return Budget(given[0].notion, sum((cost.amount for cost in given), Fraction(0)))
+
+    @property
+    def groupings(self) -> tuple[Grouping, ...]:
+        """The deepest level as one table with each reserved code alone: what is counted in the pass over the rows."""
+        return tuple(nested.grouping for nested in self.hierarchies)
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Groups of each column, level by level."""
+        depths = [self.depths(level) for level in range(len(self.costs))]
+        return tuple(
+            tuple(nested.groups(depth) for nested, depth in zip(self.hierarchies, each, strict=True)) for each in depths
+        )
+
+    def depths(self, level: int) -> tuple[int, ...]:
+        """Return the level of each column's hierarchy that a level of the tree shows."""
+        return tuple(self.schedule[:level].count(place) for place in range(len(self.columns)))
+
+    def parents(self, level: int) -> tuple[int, np.ndarray]:
+        """Return which axis a level from 1 on splits, and for each of its groups along it the group above."""
+        axis = self.schedule[level - 1]
+        return axis, self.hierarchies[axis].parents(self.depths(level)[axis])
+
+    def sensitivity(self, relation: Relation, max_rows: int) -> Sensitivity:
+        """Bound the change of each level: a unit owns at most ``max_rows`` rows, each in at most one cell."""
+        return row_sensitivity(relation, max_rows)
+
+    def noises(self, relation: Relation, max_rows: int) -> tuple[NoiseLaw | None, ...]:
+        """Return the noise on each cell, level by level; None for a level that is not released."""
+        bound = self.sensitivity(relation, max_rows)
+        return tuple(None if cost is None else calibrated(bound, cost) for cost in self.costs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the question as plain JSON values."""
+        return {
+            "kind": self.kind,
+            "columns": list(self.columns),
+            "hierarchies": [nested.to_dict() for nested in self.hierarchies],
+            "schedule": list(self.schedule),
+            "notion": self.cost.notion,
+            "costs": [None if cost is None else str(cost.amount) for cost in self.costs],
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "TreeCounts":
+        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
+        notion = cast("Notion", read_key(values, "notion", str))
+        amounts = read_key(values, "costs", list)
+        return cls(
+            columns=read_list(values, "columns", str),
+            hierarchies=tuple(Hierarchy.from_dict(nested) for nested in read_key(values, "hierarchies", list)),
+            schedule=read_list(values, "schedule", int),
+            costs=tuple(None if each is None else Budget(notion, read_rational(each)) for each in amounts),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyTree:
+    """Hold the noisy answer to a `TreeCounts` question.
+
+    levels: tuple of int64 or None, for each level, exact count plus noise, cell by cell, of the question's shape; None
+    where it was not released; noises: the law of the noise on each level, independent from cell to cell.
+    """
+
+    question: TreeCounts
+    levels: tuple[np.ndarray | None, ...]
+    noises: tuple[NoiseLaw | None, ...]
+
+    def __post_init__(self) -> None:
+        costs, shapes = self.question.costs, self.question.shapes
+        if not len(self.levels) == len(self.noises) == len(costs):
+            raise ParameterError(
+                f"an answer of {len(self.levels)} levels does not fit a tree of {len(costs)} levels", code="LW643"
+            )
+        for place, (counts, law, cost) in enumerate(zip(self.levels, self.noises, costs, strict=True)):
+            if (counts is None) != (cost is None) or (law is None) != (cost is None):
+                raise ParameterError(
+                    f"level {place} of a tree must have counts and noise exactly where it has a cost", code="LW643"
+                )
+            if counts is None:
+                continue
+            if counts.dtype != np.int64 or counts.shape != shapes[place]:
+                raise ParameterError(
+                    f"level {place} of a tree must be int64 of shape {shapes[place]}, got {counts.dtype} of shape "
+                    f"{counts.shape}",
+                    code="LW643",
+                )
+        levels = tuple(None if counts is None else read_only(counts) for counts in self.levels)
+        object.__setattr__(self, "levels", levels)
+
+    @classmethod
+    def of(cls, question: TreeCounts, counts: Sequence[np.ndarray], noises: Sequence[NoiseLaw]) -> "NoisyTree":
+        """Return the answer with these tables for the levels that have a cost, from the root downwards."""
+        places = [level for level, cost in enumerate(question.costs) if cost is not None]
+        if not len(places) == len(counts) == len(noises):
+            raise ParameterError(
+                f"a tree of {len(places)} released levels does not fit {len(counts)} tables", code="LW643"
+            )
+        found = dict(zip(places, zip(counts, noises, strict=True), strict=True))
+        levels = [found.get(level, (None, None)) for level in range(len(question.costs))]
+        return cls(question, tuple(each for each, _ in levels), tuple(law for _, law in levels))
+
+    @property
+    def tables(self) -> tuple[NoisyTable, ...]:
+        """The released levels, from the root downwards."""
+        return tuple(
+            NoisyTable(counts, law, cost, level)
+            for level, (counts, law, cost) in enumerate(zip(self.levels, self.noises, self.question.costs, strict=True))
+            if counts is not None and law is not None and cost is not None
+        )
+
+    def privacy_loss(self, exact: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> Fraction:
+        """Return the exact loss of this answer between two tables with these exact counts, level by level (ε or ρ)."""
+        return sum(
+            (
+                law.loss(np.asarray(one, dtype=np.int64) - np.asarray(two, dtype=np.int64))
+                for law, one, two in zip(self.noises, exact, other, strict=True)
+                if law is not None
+            ),
+            Fraction(0),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return question and answer as plain JSON values."""
+        tables = [{"counts": pack_counts(table.counts), "noise": table.noise.to_dict()} for table in self.tables]
+        return {"question": self.question.to_dict(), "answer": {"tables": tables}}
+
+    @classmethod
+    def from_dict(cls, question: TreeCounts, answer: Mapping[str, Any]) -> "NoisyTree":
+        """Read back the answer to a question that ``to_dict`` wrote; sizes are checked before memory is taken."""
+        tables = read_list(answer, "tables", dict)
+        released = [shape for shape, cost in zip(question.shapes, question.costs, strict=True) if cost is not None]
+        counts = [unpack_counts(table["counts"], shape) for table, shape in zip(tables, released, strict=True)]
+        return cls.of(question, counts, [NoiseLaw.from_dict(table["noise"]) for table in tables])

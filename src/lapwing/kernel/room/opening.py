@@ -1,0 +1,64 @@
+"""Open the room: settle the public terms, debit the ledger, then make secret bits."""
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise.bits import BitSource
+from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.room.desk import Desk
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.room.transcript import AnswerSink
+from lapwing.kernel.terms import Relation, Terms
+from lapwing.rows.source import CodedSource
+from lapwing.schema.schemas import Schema
+
+
+def public_terms(source: CodedSource, schema: Schema, relation: Relation, expected_rows: int | None) -> Terms:
+    """Return the terms of a release, with the number of rows only where the relation makes it public.
+
+    schema: gives the rows per privacy unit, and whether each row names its unit.
+
+    Guarantee: under replace-one neighbours with one row per unit both tables have the same number of rows, so showing
+    it costs nothing; under add-remove neighbours, or with more rows per unit, it is never shown. Nor is it where rows
+    may lack their unit's name: all of these are one unit together, so it would tell that a person joins or leaves them.
+    """
+    if relation == "replace-one" and schema.max_rows == 1 and schema.names_every_unit:  # [public]
+        return Terms(relation=relation, rows=source.rows, expected_rows=expected_rows)
+    return Terms(relation=relation, max_rows=schema.max_rows, expected_rows=expected_rows)
+
+
+def open_room(
+    source: CodedSource,
+    schema: Schema,
+    terms: Terms,
+    budget: Budget,
+    *,
+    debit: Callable[[], None],
+    secret_bits: Callable[[], BitSource],
+    sink: AnswerSink,
+    recorded: Sequence[Answer] = (),
+    delta: Fraction = Fraction(0),
+    most_cells: int | None = None,
+) -> Desk:
+    """Debit the whole budget, and only then make the source of secret bits.
+
+    debit: commits the ledger entry of this release; raises when the ledger refuses. Returns where a room answers, which
+    lasts as long as the desk.
+
+    Guarantee: no secret bit is drawn before the debit is durable, under either neighbour relation; a crash afterwards
+    wastes budget and leaks nothing.
+    """
+    debit()
+    room = Room(
+        source,
+        schema,
+        terms,
+        budget,
+        bits=secret_bits(),
+        sink=sink,
+        recorded=recorded,
+        delta=delta,
+        most_cells=most_cells,
+    )
+    return Desk(terms, room.ask)

@@ -1,0 +1,266 @@
+"""One-way tables of all columns: value by value, by branches too, or in cells that follow where rows are seen."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import islice
+
+import numpy as np
+
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
+from lapwing.kernel.room.curator import Curator
+from lapwing.kernel.terms import Terms
+from lapwing.maths.simplex import project_to_simplex
+from lapwing.mechanisms.adaptive.cells import (
+    FOUND_ROWS,
+    MOST_SEARCHED,
+    merged_starts,
+    outstanding,
+    search_steps,
+    searched_parts,
+    wanted_parts,
+)
+from lapwing.mechanisms.adaptive.columns import OneWayTable, one_way_table
+from lapwing.mechanisms.adaptive.ordered_law import (
+    Counted,
+    branch_masses,
+    cell_deviation,
+    finest_starts,
+    settled_masses,
+)
+from lapwing.mechanisms.shared.one_way import pooled_total
+from lapwing.mechanisms.shared.public_cells import branch_groupings, finer_cells, first_cells, is_refined, is_staged
+from lapwing.schema.fields import Field
+from lapwing.schema.groupings.grouping import Grouping, cut, identity
+from lapwing.schema.schemas import Schema
+
+STAGES = 3
+"""How often an ordered column of more than a few values is counted; what is not spent before goes to the last time."""
+
+STAGE_SHARE, WIDE_STAGE_SHARE = Fraction(1, STAGES), Fraction(1, 4)
+"""Part of the column's budget each time but the last, and that of a wide column's."""
+
+SEARCH_SHARE = Fraction(1, 4)
+"""Part of a wide column's budget to search heavy cells for single values, before it is counted for the last time."""
+
+SOUGHT_DEVIATIONS = 4.0
+"""A cell is searched if it has so many standard deviations of a step's noise."""
+
+BRANCH_SHARE = Fraction(1, 10)
+"""Part of a column's budget for each level of branches of its hierarchy; the categories get the rest."""
+
+_WORTH_DEVIATIONS = 6.0  # a part is worth counting if it holds so many standard deviations of the noise
+_MOST_PARTS = 128
+_SEEN_DEVIATIONS = 2.5  # a cell with fewer is counted as one with others like it
+
+
+def first_questions(field: Field, cost: Budget) -> tuple[MarginalCounts, ...]:
+    """Return what is asked of a column before anything is known: its values, branches, or first cells."""
+    if is_staged(field):
+        share = WIDE_STAGE_SHARE if is_refined(field) else STAGE_SHARE
+        return (_question(field, first_cells(field), cost * share),)
+    branches = branch_groupings(field)
+    shares = [*[BRANCH_SHARE] * len(branches), 1 - BRANCH_SHARE * len(branches)]
+    groupings = (*branches, identity(field.domain))
+    return tuple(_question(field, each, part) for each, part in zip(groupings, cost.split(shares), strict=True))
+
+
+def one_way_tables(schema: Schema) -> int:
+    """Return how many tables of one column `ask_columns` asks for."""
+    fields = schema.columns
+    return sum(STAGES if is_staged(field) else 1 + len(branch_groupings(field)) for field in fields)
+
+
+def stage_questions(schema: Schema, costs: Sequence[Budget]) -> tuple[MarginalCounts, ...]:
+    """Return the questions of all stages, for a plan: cells of later stages stand as those of the first.
+
+    No column is searched for single values in it: the last stage has what that would cost.
+    """
+    first = [first_questions(field, cost) for field, cost in zip(schema.columns, costs, strict=True)]
+    found = [question for each in first for question in each]
+    for left in range(STAGES - 1, 0, -1):
+        for field, cost, (question, *_) in zip(schema.columns, costs, first, strict=True):
+            if is_staged(field):
+                rest = Budget(cost.notion, cost.amount - question.cost.amount * (STAGES - 1))
+                found.append(question if left > 1 else replace(question, cost=rest))
+    return tuple(found)
+
+
+def ask_columns(curator: Curator, schema: Schema, costs: Sequence[Budget]) -> tuple[tuple[OneWayTable, ...], float]:
+    """Ask for the one-way tables of all columns.
+
+    Returns total: the number of rows: the public one, or as all answers together tell, at least 0.
+    """
+    states = [
+        _Column(field, cost, first_questions(field, cost)) for field, cost in zip(schema.columns, costs, strict=True)
+    ]
+    total = 0.0
+    while any(state.asked for state in states):
+        found = iter(curator.ask(*[question for state in states for question in state.asked]))
+        states = [replace(state, answers=(*state.answers, *islice(found, len(state.asked)))) for state in states]
+        total = pooled_total([answer for state in states for answer in state.answers], curator.terms.rows)
+        states = [_next(state, total, curator.terms) if state.asked else state for state in states]
+    return tuple(_table(state, total) for state in states), total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Search:
+    """Cells that may hold single values of many rows, what each step costs, and the steps that are left."""
+
+    starts: np.ndarray
+    stops: np.ndarray
+    cost: Budget
+    steps: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Column:
+    """What was asked of a column: what is asked next, all answers, and those that searched for single values."""
+
+    field: Field
+    cost: Budget
+    asked: tuple[MarginalCounts, ...]
+    answers: tuple[NoisyCounts, ...] = ()
+    search: _Search | None = None
+    searched: int = 0
+
+    @property
+    def stages(self) -> tuple[Counted, ...]:
+        """The partitions that tell how many rows are where."""
+        return tuple(
+            _counted(answer)
+            for place, answer in enumerate(self.answers)
+            if not 0 <= place - (STAGES - 1) < self.searched
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Settled:
+    """The masses of a column's finest cells, of its reserved codes without misfits, and its stages."""
+
+    stages: tuple[Counted, ...]
+    regular: np.ndarray
+    reserved: np.ndarray
+
+
+def _question(field: Field, grouping: Grouping, cost: Budget) -> MarginalCounts:
+    """Return the question for one column's counts in some cells."""
+    return MarginalCounts(columns=(field.name,), groupings=(grouping,), cost=cost)
+
+
+def _next(state: _Column, total: float, terms: Terms) -> _Column:
+    """Return a column with what is asked of it next: nothing once it has been counted for the last time."""
+    if state.search is not None and state.search.steps:
+        return _searched(state, total)
+    if not is_staged(state.field) or len(state.answers) - state.searched == STAGES:
+        return replace(state, asked=())
+    if len(state.answers) < STAGES - 1:
+        return replace(state, asked=(_finer(state, total, state.answers[-1].question.cost),))
+    return _searching(state, total, terms) if is_refined(state.field) else _last(state, total)
+
+
+def _searching(state: _Column, total: float, terms: Terms) -> _Column:
+    """Begin to search the heaviest cells, where some may hold a value of many rows."""
+    masses, starts = _settled(state, total).regular, finest_starts(state.stages)
+    widths = np.diff(np.append(starts, np.int64(state.field.domain.values)))
+    leaders = np.argsort(-masses * (widths > 1), kind="stable")[:MOST_SEARCHED]
+    for _ in range(2):  # fewer cells need fewer steps, whose noise is less
+        steps = search_steps(widths[leaders])
+        cost = state.cost * (SEARCH_SHARE / steps)
+        sd = _question(state.field, first_cells(state.field), cost).noise(terms.relation, terms.max_rows).sd
+        least = max(SOUGHT_DEVIATIONS * sd, FOUND_ROWS)
+        leaders = leaders[(masses[leaders] >= least) & (widths[leaders] > 1)]
+        if not leaders.size:
+            return _last(state, total)
+    leaders = np.sort(leaders)
+    search = _Search(starts[leaders], starts[leaders] + widths[leaders], cost, steps)
+    return replace(state, search=search, asked=(_search_question(state.field, search),))
+
+
+def _searched(state: _Column, total: float) -> _Column:
+    """Go on with the parts that stand out, or count for the last time."""
+    search, answer = state.search, _counted(state.answers[-1])
+    assert search is not None
+    starts, stops, cell = searched_parts(search.starts, search.stops, search.steps)
+    found = outstanding(answer.counts[np.searchsorted(answer.starts, starts)], cell, answer.sd)
+    starts, stops = starts[found], stops[found]
+    steps = search.steps - 1 if (stops - starts > 1).any() else 0
+    search = _Search(starts, stops, search.cost, steps)
+    state = replace(state, search=search, searched=state.searched + 1)
+    return replace(state, asked=(_search_question(state.field, search),)) if steps else _last(state, total)
+
+
+def _search_question(field: Field, search: _Search) -> MarginalCounts:
+    """Return the question for the parts of the cells that are searched."""
+    starts, stops, _ = searched_parts(search.starts, search.stops, search.steps)
+    cuts = np.union1d(starts, stops)
+    return _question(field, cut(field.domain, cuts[(cuts > 0) & (cuts < field.domain.values)]), search.cost)
+
+
+def _last(state: _Column, total: float) -> _Column:
+    """Return a column that is counted for the last time, with what is left of its budget."""
+    spent = sum((answer.question.cost.amount for answer in state.answers), Fraction(0))
+    return replace(state, asked=(_finer(state, total, Budget(state.cost.notion, state.cost.amount - spent)),))
+
+
+def _finer(state: _Column, total: float, cost: Budget) -> MarginalCounts:
+    """Return the next partition: cells with rows are cut further, values that were found stand alone."""
+    domain, stages, search = state.field.domain, state.stages, state.search
+    found = _settled(state, total)
+    starts, sd = finest_starts(stages), stages[-1].sd
+    widths = np.diff(np.append(starts, np.int64(domain.values)))
+    worth = max(_WORTH_DEVIATIONS * sd, 1.0)
+    parts = wanted_parts(found.regular, widths, worth, _MOST_PARTS)
+    whole = merged_starts(starts, found.regular >= _SEEN_DEVIATIONS * sd)
+    cells = np.setdiff1d(finer_cells(domain, starts, parts), np.setdiff1d(starts, whole))
+    if search is not None:
+        cells = np.unique(np.concatenate((cells, search.starts, search.stops)))
+    return _question(state.field, cut(domain, cells[(cells > 0) & (cells < domain.values)]), cost)
+
+
+def _table(state: _Column, total: float) -> OneWayTable:
+    """Return what all answers say of a column."""
+    answers, domain = state.answers, state.field.domain
+    if len(answers) == 1:
+        return one_way_table(answers)
+    found = _settled(state, total)
+    masses = np.concatenate((found.regular, found.reserved))
+    grouping = cut(domain, finest_starts(found.stages)[1:]) if domain.ordered else answers[-1].question.groupings[0]
+    return OneWayTable(
+        grouping=grouping,
+        counts=np.pad(masses, (0, grouping.groups - masses.size)),
+        sd=cell_deviation(found.stages),
+        masses=masses,
+    )
+
+
+def _settled(state: _Column, total: float) -> _Settled:
+    """Share the rows between the regular codes and the reserved ones, then among the cells of the regular ones."""
+    domain, stages = state.field.domain, state.stages
+    every = [_counted(answer) for answer in state.answers]
+    kept = domain.reserved if domain.missing else domain.reserved - 1
+    precisions = np.array([1.0 / max(each.sd, 1e-6) ** 2 for each in every])
+    reserved = np.average([_reserved(answer)[:kept] for answer in state.answers], axis=0, weights=precisions)
+    # One known total: what the estimates lack of it is theirs in proportion to their variances.
+    precise = precisions / [each.starts.size for each in every]
+    spread = np.full(kept + 1, 1.0 / precisions.sum())
+    spread[0] = 1.0 / precise.sum()
+    regular = float(np.average([each.counts.sum() for each in every], weights=precise))
+    estimates = np.concatenate(([regular], reserved))
+    masses = project_to_simplex(estimates + (total - estimates.sum()) * spread / spread.sum(), total)
+    mass = float(masses[0])
+    inside = settled_masses(stages, domain.values, mass) if domain.ordered else branch_masses(stages, mass)
+    return _Settled(stages, inside, masses[1:])
+
+
+def _counted(answer: NoisyCounts) -> Counted:
+    """Return the regular cells of an answer."""
+    grouping = answer.question.groupings[0]
+    starts, _, _ = grouping.pieces()
+    return Counted(starts[: grouping.regular], answer.counts[: grouping.regular].astype(np.float64), answer.noise.sd)
+
+
+def _reserved(answer: NoisyCounts) -> np.ndarray:
+    """Return the counts of the reserved codes."""
+    return answer.counts[answer.question.groupings[0].regular :]

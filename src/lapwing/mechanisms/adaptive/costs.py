@@ -1,0 +1,298 @@
+"""What an adaptive release costs, step by step: functions of schema, settings, budget and released numbers."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw, calibrated, row_sensitivity
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.adaptive.candidates import MOST_CELLS, MOST_TRIPLE_COLUMNS, rounded_down
+from lapwing.mechanisms.shared.public_cells import is_refined
+from lapwing.schema.fields import Field
+from lapwing.schema.schemas import Schema
+
+REFINED_CELLS = 128
+"""Cells that a column counted in stages has as its share of the budget is reckoned."""
+
+LEAST_SHARE = Fraction(1, 2)
+"""Least share of a column of few values, of the mean: it would pay for the wide ones with its accuracy."""
+
+ONE_WAY_SHARE = {"zcdp": 0.25, "pure": 0.3}
+"""Least part of the budget for one-way tables."""
+
+SELECTION_SHARE = {"zcdp": 0.05, "pure": 0.15}
+"""Part of each step that pays for choosing the table: under pure ε a share buys less of a choice."""
+
+ROUNDS = {"zcdp": 5, "pure": 4}
+"""How often tables are chosen and the model is fitted; fewer under pure ε, where a share buys less of a table."""
+
+WIDE, WIDE_ROUNDS = 200, 3
+"""With more columns than that there are no more rounds: choosing is the cost."""
+
+LEAST_TABLES = 6
+"""A round chooses a table for every column, and at least so many; fewer where there are more than 30 columns."""
+
+CLEAR_NOISE = 0.012
+"""Part of the rows that noise of a pair's coarsest table may move, after the fit, for all pairs to be asked at once."""
+
+FINE_NOISE = 0.04
+"""Each pair is as fine then as moves no larger part."""
+
+MOST_PAIRS_AT_ONCE = 2_500
+
+_MOST_CLEAR = 0.95  # of all pairs
+
+BALANCE = 5.0
+"""Signal of a typical table over the noise that is left of it, both as roots of squares: what a round should find."""
+
+MOST_TABLES = 150
+"""Most tables of a round, or one per column."""
+
+_LEAST_CHOSEN = 3
+_MOST_IN_ALL = 2_000
+_MOST_CHANGE = 3.0
+
+PARTICLES = 20_000
+"""Between rounds; fewer where more than 100 columns would take long, at least a quarter."""
+
+MOST_ATOMS = 400_000
+
+ATOM_CELLS = 8_000_000
+"""Most atoms times columns, so that wide tables stay quick."""
+
+TYPICAL_CELLS = 256
+"""Cells of a typical table."""
+
+MOST_COARSE_CELLS = 16
+DROWNING = {"zcdp": (0.05, 0.5), "pure": (0.01, 0.1)}
+"""Part of the rows that the noise of a coarse table moves: where one-way tables begin to get more, and get all.
+
+Under pure ε a share of the budget costs a one-way table more: its noise grows with 1 / share, not with the root.
+"""
+
+PRESENCE_SHARE = Fraction(1, 4)
+"""Most of the budget for tables of what is missing together, where others would drown."""
+
+PRESENCE_SELECTION = Fraction(2, 5)
+
+PRESENCE_NOISE, PRESENCE_DROWNING = 0.03, 0.1
+"""Part of the rows that the noise of such a table need not stay below, and that it must."""
+
+PRESENCE_GROUPS = (3, 2)
+"""Most groups of a column in such a table: all regular values, those missing (or misfits), and a special value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """Divide a budget.
+
+    table: for choosing and measuring one table of the first round; rounds, tables: rounds, and tables that the first of
+    them chooses.
+    """
+
+    columns: int
+    one_way: Budget
+    one_way_shares: tuple[Fraction, ...]
+    most_cells: int
+    table: Budget
+    rounds: int
+    tables: int
+    selection: Fraction
+
+    @property
+    def one_way_costs(self) -> tuple[Budget, ...]:
+        """Cost of each column's one-way table; they sum to ``one_way``."""
+        return self.one_way.split(self.one_way_shares)
+
+    def particles(self, total: float, least: int) -> int:
+        """Return the number of released particles of one sweep: one per row, at least those between rounds."""
+        most = min(MOST_ATOMS, max(3 * least, ATOM_CELLS // self.columns)) // 3
+        return min(most, max(least, round(total)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """What the settings of `Adaptive` say about the budget; parameters as there, ``levels`` for its resolutions."""
+
+    one_way: float | None
+    selection: float | None
+    rounds: int | None
+    levels: tuple[int, ...]
+
+
+def costs_of(schema: Schema, budget: Budget, shares: Shares) -> Costs:
+    """Divide the budget of a release.
+
+    shares: where they leave something open, what suits the notion.
+    """
+    columns = len(schema.columns)
+    one_way = ONE_WAY_SHARE[budget.notion] if shares.one_way is None else shares.one_way
+    selection = SELECTION_SHARE[budget.notion] if shares.selection is None else shares.selection
+    share = Fraction(str(one_way)) if columns > 1 else Fraction(1)
+    rounds = shares.rounds or (WIDE_ROUNDS if columns > WIDE else ROUNDS[budget.notion])
+    tables = min(tables_of(columns), most_tables(columns, rounds))
+    return Costs(
+        columns=columns,
+        one_way=budget * share,
+        one_way_shares=one_way_shares(schema),
+        most_cells=MOST_CELLS,
+        table=budget * ((1 - share) / (rounds * max(1, tables))),
+        rounds=rounds,
+        tables=tables,
+        selection=Fraction(str(selection)),
+    )
+
+
+def one_way_shares(schema: Schema) -> tuple[Fraction, ...]:
+    """Return how columns share the budget of one-way tables: like the roots of their cells, none less than half a mean.
+
+    >>> fields = [{"name": "a", "type": "integer", "constraints": {"minimum": 1, "maximum": 63}},
+    ...           {"name": "b", "type": "boolean"}]
+    >>> one_way_shares(Schema.from_dict({"fields": fields}))
+    (Fraction(8, 1), Fraction(973, 400))
+    """
+    cells = [REFINED_CELLS if is_refined(column) else column.domain.size for column in schema.columns]
+    roots = [Fraction(math.isqrt(10_000 * each), 100) for each in cells]
+    least = sum(roots, Fraction(0)) * LEAST_SHARE / len(roots)
+    return tuple(max(root, least) for root in roots)
+
+
+def tables_of(columns: int) -> int:
+    """Return how many tables one round chooses: no set of columns twice."""
+    if columns > MOST_TRIPLE_COLUMNS:
+        return columns * 3 // 5
+    return min(max(LEAST_TABLES, columns), math.comb(columns, 2) + math.comb(columns, 3))
+
+
+def particles_of(columns: int) -> int:
+    """Return the number of particles between rounds.
+
+    >>> particles_of(15), particles_of(200), particles_of(500)
+    (20000, 10000, 5000)
+    """
+    return min(PARTICLES, max(PARTICLES // 4, 100 * PARTICLES // columns))
+
+
+def most_tables(columns: int, rounds: int) -> int:
+    """Return how many tables a round chooses at most: a model file holds some thousand.
+
+    >>> most_tables(15, 5), most_tables(500, 3), most_tables(15, 1000)
+    (150, 500, 3)
+    """
+    return max(_LEAST_CHOSEN, min(max(MOST_TABLES, columns), _MOST_IN_ALL // rounds))
+
+
+def next_tables(tables: int, gain: float, most: int) -> int:
+    """Return how many tables the next round chooses: more, each with more noise, where the last ones told much.
+
+    Where k tables share a budget, noise grows like the root of k, so that their error together is least where the last
+    one brings a fixed multiple of its noise; signals are taken to fall off like 1 / k.
+
+    gain: what they told, typically, over the noise that is left of it.
+
+    >>> next_tables(14, 5.0, 150), next_tables(14, 80.0, 150), next_tables(14, 1.0, 150)
+    (14, 42, 5)
+    """
+    change = min(_MOST_CHANGE, max(1 / _MOST_CHANGE, math.pow(gain / BALANCE, 2 / 3)))
+    return min(max(_LEAST_CHOSEN, round(tables * change)), most)
+
+
+def divided(schema: Schema, budget: Budget, rows: float, terms: Terms, shares: Shares) -> Costs:
+    """Divide the budget, now that a number of rows is known: public, expected or noisy.
+
+    Returns more for one-way tables where pairs would drown in noise. Where they get all: up to a quarter of it for a
+    round of the smallest tables, which tell what is missing together, unless these would drown too.
+    """
+    first = costs_of(schema, budget, shares)
+    share = one_way_share(shares.one_way, rows, first, terms, coarse_cells(schema, shares.levels))
+    final = costs_of(schema, budget, replace(shares, one_way=share))
+    return (share == 1 and _presence(final, schema, budget, rows, terms=terms, shares=shares)) or final
+
+
+def coarse_cells(schema: Schema, resolutions: Sequence[int]) -> int:
+    """Return the cells of a typical pair at the coarsest level, from the schema alone; at most 16.
+
+    >>> fields = [{"name": name, "type": "boolean", "constraints": {"required": True}} for name in "ab"]
+    >>> coarse_cells(Schema.from_dict({"fields": fields}), (16, 4))
+    4
+    """
+    sides = [min(resolutions[-1], column.domain.values) + reserved_groups(column) for column in schema.columns]
+    return min(MOST_COARSE_CELLS, round(float(np.median(sides)) ** 2))
+
+
+def reserved_groups(column: Field) -> int:
+    """Return the groups beside those of regular values."""
+    return column.domain.specials + int(column.domain.missing)
+
+
+def _presence(
+    usual: Costs, schema: Schema, budget: Budget, rows: float, *, terms: Terms, shares: Shares
+) -> Costs | None:
+    """Return costs of a round of tables of what is missing or special; None where it drowns, too, or is empty."""
+    most = min(PRESENCE_SHARE, 1 - Fraction(str(shares.one_way or 0)))
+    selection = PRESENCE_SELECTION if shares.selection is None else Fraction(str(shares.selection))
+    groups = [2 + column.domain.specials for column in schema.columns if reserved_groups(column)]
+    for largest in PRESENCE_GROUPS:
+        columns = sum(size <= largest for size in groups)
+        if columns < 2 or largest not in groups:
+            continue
+        table, cells = budget * (most / (columns - 1)), largest**2
+        moved = table_law(table, terms).mean_absolute * cells / (2 * rows)
+        if moved > PRESENCE_DROWNING:
+            continue
+        if moved < PRESENCE_NOISE:  # it need not be better than that
+            saved = (moved / PRESENCE_NOISE) ** (1 if budget.notion == "pure" else 2)
+            table = table * Fraction(math.ceil(1000 * saved), 1000)
+        table = Budget(budget.notion, rounded_down(table.amount))
+        return replace(
+            usual,
+            one_way=budget - table * (columns - 1),
+            most_cells=max(cells, math.floor(cells * PRESENCE_DROWNING / max(moved, PRESENCE_NOISE))),
+            table=table,
+            rounds=1,
+            tables=columns - 1,
+            selection=selection,
+        )
+    return None
+
+
+def one_way_share(share: float | None, total: float, costs: Costs, terms: Terms, cells: int) -> float:
+    """Return the part of the budget for one-way tables, now that the number of rows is known: more where pairs drown.
+
+    share: the part that is spent already, as for `costs_of`. Returns at least ``share``: just that while the noise of a
+    coarse table moves at most 5 % of the rows (pure ε: 1 %); 1 from 50 % on (10 %), where tables of two columns would
+    tell little; in between in proportion to the logarithm, rounded to hundredths, and 1 where the noise that the rest
+    of the budget buys moves more than that.
+    """
+    if not costs.table.amount:
+        return 1.0
+    share = ONE_WAY_SHARE[costs.table.notion] if share is None else share
+    moved = table_law(costs.table, terms).mean_absolute * cells / (2 * max(1.0, total))
+    first, last = DROWNING[costs.table.notion]
+    drowned = math.log(max(moved, first) / first) / math.log(last / first)
+    found = max(share, min(1.0, round(share + (1 - share) * drowned, 2)))
+    rest = (1 - found) / (1 - share)
+    # What is left must be worth asking for: a table of noise alone would only pull the model away.
+    is_worth_it = moved <= last * (rest if costs.table.notion == "pure" else math.sqrt(rest))
+    return found if is_worth_it else 1.0
+
+
+def table_law(cost: Budget, terms: Terms) -> NoiseLaw:
+    """Return the noise on each count of a table that costs this."""
+    return calibrated(row_sensitivity(terms.relation, terms.max_rows), cost)
+
+
+def share_at_once(rounds: int) -> Fraction:
+    """Return the part of what is left that all pairs get where they are asked at once."""
+    return Fraction(1, 2) if rounds > 1 else Fraction(1)
+
+
+def are_clear(coarsest: np.ndarray, rows: float, sd: float) -> bool:
+    """Return whether all pairs are asked at once: what noise of one unit puts into their coarsest tables is small."""
+    return coarsest.size <= MOST_PAIRS_AT_ONCE and bool(
+        np.mean(coarsest * sd / (2 * rows) <= CLEAR_NOISE) >= _MOST_CLEAR
+    )

@@ -1,0 +1,301 @@
+"""Adaptive: tables at several resolutions, chosen in rounds, and particles moved towards all of them.
+
+ask -> solve -> model, a few times: one-way tables; then rounds that choose the tables which the model fits worst,
+measure them, and fit again. The default for three columns or more.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from lapwing.errors import ParameterError, SchemaError
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.room.curator import Curator
+from lapwing.kernel.terms import Relation, Terms
+from lapwing.mechanisms.adaptive.ask_columns import ask_columns
+from lapwing.mechanisms.adaptive.candidates import MOST_TRIPLE_COLUMNS
+from lapwing.mechanisms.adaptive.columns import resolved_column
+from lapwing.mechanisms.adaptive.costs import Costs, Shares, divided, particles_of
+from lapwing.mechanisms.adaptive.declared import class_groupings, hard_zeros, public_factors
+from lapwing.mechanisms.adaptive.fit import finished, fit_as_model, started
+from lapwing.mechanisms.adaptive.plan import planned_release
+from lapwing.mechanisms.adaptive.rounds import Asking, Wanted, rounds
+from lapwing.mechanisms.adaptive.warnings import warnings_of
+from lapwing.mechanisms.shared.one_way import known_rows
+from lapwing.model.certificate.certificate import Statement
+from lapwing.model.model import ReleasedModel
+from lapwing.model.planned import Planned
+from lapwing.schema.scalars import told
+from lapwing.schema.schemas import Schema
+
+RESOLUTIONS = (32, 16, 8, 4)
+"""Most groups of a column at each level."""
+
+_MANY = 200  # columns, beyond which pairs at several levels would be tens of millions of cells
+_ONE_RESOLUTION = (6,)
+_MOST_LEVELS = 6
+_COARSEST = 16  # so that pairs of columns with up to 47 special values are small enough to compete
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adaptive:
+    """Measure the tables that a growing model fits worst.
+
+    Parameters
+    ----------
+    one_way_share : float or None, default None
+        Least part of the budget for the one-way tables, 0.001 to 0.999: by default 0.25, or 0.3 under pure ε. Where the
+        number of rows (public, expected, or bought with 2 % of the budget) shows that tables of two columns would drown
+        in noise, they get more, up to all of it; then up to a quarter buys tables which tell only what is missing or
+        special in two columns, if these would not drown.
+    selection_share : float or None, default None
+        Part of each later step that pays for choosing the table, 0.001 to 0.999; the rest measures it. By default 0.05,
+        or 0.15 under pure ε, and 0.4 for tables of what is missing together (see ``one_way_share``).
+    resolutions : tuple of int or None, default None
+        Most groups of a column at each level, 2 to 64, decreasing to at most 16, at most 6 levels: by default
+        (32, 16, 8, 4), (16, 8, 4) for more than 30 columns, (6,) for more than 200. Missing and special values are
+        groups of their own beside them; categories without a hierarchy have a finer level of up to 512 groups where
+        there are several. Pairs compete at every level and at mixed ones, triples at the last, few of them one finer.
+    particles : int or None, default None
+        Particles between rounds, 16 to 400,000: by default 20,000, fewer for more than 100 columns, at least 5,000. At
+        the end there is one for each record, if that is more, three times.
+    rounds : int or None, default None
+        How often tables are chosen and the model is fitted, 1 to 1000: 5, or 4 under pure ε; 3 for more than 200
+        columns. The first round asks for all pairs where their noise is small; otherwise it chooses about as many
+        tables as there are columns. Later ones choose more where the last tables told much beside their noise.
+    workload : tuple of str or of tuples of str, default ()
+        Columns, or tables given by their columns, that matter more: for two tables of three only those that contain
+        such a column, or lie within such a table, compete; where all pairs are asked for at once these get four times
+        as much. The schema's survey weight is such a column by itself.
+    target : str or None, default None
+        A column whose dependence on the others matters most; the same as this column in ``workload``.
+
+    Raises
+    ------
+    ParameterError
+        If a setting is outside its range.
+    SchemaError
+        When run, if the workload or target names a column that the schema does not model.
+
+    Notes
+    -----
+    Guarantee: ε-DP, or ρ-zCDP, at the sum of the costs of all questions, never more than ``budget``, for add-remove and
+    replace-one neighbours and any number of rows per unit. Each question's cost is checked before any row is read, and
+    the next cost may depend on earlier answers (filters: Rogers et al. 2016; Whitehouse et al. 2023).
+
+    Expected error: no bound is proved for the whole; the certificate names the noise on every table. Time, beside
+    counting: ``O(rounds m tables)`` for m particles and all measured tables; memory ``O(m d)`` and the cells of all
+    candidates.
+
+    References
+    ----------
+    Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", linear statistics on a
+    reduced space; McKenna, Mullins, Sheldon, Miklau (2022), AIM, for selecting by misfit. What we changed: the
+    density of most entropy; the reduced space is particles that move towards all tables at once
+    (`lapwing.engine`); tables at several resolutions compete with unweighted scores; many are chosen between two fits.
+
+    Examples
+    --------
+    >>> Adaptive(target="income").rounds is None
+    True
+    """
+
+    name: ClassVar[str] = "Adaptive"
+    summary: ClassVar[str] = "tables of two and three columns, chosen one by one (default for three columns or more)"
+    relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
+
+    one_way_share: float | None = None
+    selection_share: float | None = None
+    resolutions: tuple[int, ...] | None = None
+    particles: int | None = None
+    rounds: int | None = None
+    workload: tuple[str | tuple[str, ...], ...] = ()
+    target: str | None = None
+
+    def __post_init__(self) -> None:
+        for key in ("one_way_share", "selection_share"):
+            share = getattr(self, key)
+            if share is None:
+                continue
+            if isinstance(share, bool) or not isinstance(share, int | float) or not 0.001 <= share <= 0.999:
+                raise ParameterError(
+                    f"{key} must be a number from 0.001 to 0.999, got {told(share)}; leave it out", code="LW301"
+                )
+        for key in ("resolutions", "workload"):
+            value = getattr(self, key)
+            if value is not None and not isinstance(value, list | tuple):
+                raise ParameterError(f"{key} must be a list, got {told(value)}; write it in brackets", code="LW304")
+        _check_target(self.target)
+        if self.resolutions is not None:
+            object.__setattr__(self, "resolutions", tuple(self.resolutions))
+            _check_resolutions(self.resolutions)
+        object.__setattr__(self, "workload", tuple(_entry(entry) for entry in self.workload))
+        for key, low, high in (("particles", 16, 400_000), ("rounds", 1, 1000)):
+            value = getattr(self, key)
+            if value is not None and (
+                isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high
+            ):
+                raise ParameterError(
+                    f"{key} must be a whole number from {low} to {high}, got {told(value)}; leave it out",
+                    code="LW302",
+                )
+
+    @classmethod
+    def small(cls) -> "Adaptive":
+        """Return settings under which a run takes milliseconds, for privacy tests."""
+        return cls(particles=64, rounds=2, resolutions=(3, 2))
+
+    def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
+        """Return particles of equal weight, spending ``budget``.
+
+        Parameters
+        ----------
+        curator : Curator
+            Answers the questions.
+        schema : Schema
+            With at least one modelled column.
+        budget : Budget
+            Pure ε or zCDP.
+        rng : numpy.random.Generator
+            Draws the particles.
+
+        Returns
+        -------
+        ReleasedModel
+            With a log-linear part. Nearly uniform where the noisy number of rows is 0 or less.
+        """
+        wanted = self._wanted(schema)
+        known, left = known_rows(curator, budget)
+        costs = self.costs_of(schema, left, known, curator.terms)
+        tables, total = ask_columns(curator, schema, costs.one_way_costs)
+        records = max(1.0, total)
+        refining = class_groupings(schema)
+        columns = tuple(
+            resolved_column(table, field, records, self.levels_of(schema), refining.get(field.name, ()))
+            for table, field in zip(tables, schema.columns, strict=True)
+        )
+        particles = self.particles or particles_of(len(columns))
+        fit = started(
+            columns,
+            records,
+            rng,
+            size=particles,
+            zeros=hard_zeros(schema, columns),
+            public=public_factors(columns, schema, records),
+        )
+        fit = rounds(Asking(curator, columns, costs, wanted), fit, left - costs.one_way, rng)
+        fit = finished(fit, rng, size=costs.particles(total, particles))
+        return fit_as_model(fit, round(total))
+
+    def statements(
+        self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
+    ) -> tuple[Statement, ...]:
+        """Return what a reader should know of single columns: `warnings_of`.
+
+        Parameters
+        ----------
+        schema, terms, answers
+            Of the release.
+        model : ReleasedModel
+            What `run` returned.
+        rng
+            Not needed.
+
+        Returns
+        -------
+        tuple of Statement
+            None where there is nothing to warn of.
+        """
+        del rng
+        return warnings_of(schema, terms, answers, model)
+
+    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
+        """Return about what `run` would ask, and the noise of its tables.
+
+        Parameters
+        ----------
+        schema, budget
+            As for `run`.
+        terms : Terms
+            With a public or expected number of rows.
+        rng : numpy.random.Generator
+            Not needed: nothing is simulated.
+        """
+        self._wanted(schema)
+        rows = float(terms.rows if terms.rows is not None else terms.expected_rows or 1)
+        costs = self.costs_of(schema, budget, rows, terms)
+        return planned_release(schema, costs, terms, self.levels_of(schema))
+
+    def levels_of(self, schema: Schema) -> tuple[int, ...]:
+        """Return the resolutions: fewer for wide tables, so that they stay quick."""
+        columns = len(schema.columns)
+        usual = RESOLUTIONS if columns <= MOST_TRIPLE_COLUMNS else RESOLUTIONS[1:]
+        return self.resolutions or (usual if columns <= _MANY else _ONE_RESOLUTION)
+
+    def costs_of(self, schema: Schema, budget: Budget, rows: float, terms: Terms) -> Costs:
+        """Divide the budget, now that a number of rows is known.
+
+        Parameters
+        ----------
+        schema, budget
+            As for `run`, less what the number of rows cost.
+        rows : float
+            Public, expected or noisy; at least 1.
+        terms : Terms
+            Of the release.
+
+        Returns
+        -------
+        Costs
+        """
+        shares = Shares(
+            one_way=self.one_way_share,
+            selection=self.selection_share,
+            rounds=self.rounds,
+            levels=self.levels_of(schema),
+        )
+        return divided(schema, budget, rows, terms, shares)
+
+    def _wanted(self, schema: Schema) -> Wanted:
+        """Return the columns and tables that matter more, by position; refuse names that the schema lacks."""
+        places = {column.name: place for place, column in enumerate(schema.columns)}
+        entries = (*self.workload, *(name for name in (self.target, schema.weight) if name is not None))
+        named = [name for entry in entries for name in ([entry] if isinstance(entry, str) else entry)]
+        unknown = [name for name in named if name not in places]
+        if unknown:
+            raise SchemaError(
+                f"workload or target names {unknown[0]!r}, which is no modelled column; see the schema", code="LW219"
+            )
+        columns = frozenset(places[entry] for entry in entries if isinstance(entry, str))
+        tables = tuple(frozenset(places[name] for name in entry) for entry in entries if not isinstance(entry, str))
+        return columns, tables
+
+
+def _check_resolutions(sizes: tuple[int, ...]) -> None:
+    """Refuse levels that do not grow coarser, or are too many or too fine."""
+    is_known = 1 <= len(sizes) <= _MOST_LEVELS and all(type(size) is int and 2 <= size <= 64 for size in sizes)
+    if not is_known or list(sizes) != sorted(set(sizes), reverse=True) or sizes[-1] > _COARSEST:
+        raise ParameterError(
+            f"resolutions must be 1 to 6 decreasing numbers from 2 to 64, the last at most {_COARSEST}, "
+            f"got {told(sizes)}",
+            code="LW301",
+        )
+
+
+def _check_target(target: object) -> None:
+    if not isinstance(target, str | None):
+        raise ParameterError(f"target must be the name of a column, got {told(target)}; leave it out", code="LW304")
+
+
+def _entry(entry: object) -> str | tuple[str, ...]:
+    """Return an entry of a workload: a column, or the columns of a table."""
+    if isinstance(entry, str):
+        return entry
+    if isinstance(entry, list | tuple) and entry and all(isinstance(name, str) for name in entry):
+        return tuple(entry)
+    raise ParameterError(
+        f"workload must list columns, or tables as lists of columns, got {told(entry)}; name columns", code="LW304"
+    )

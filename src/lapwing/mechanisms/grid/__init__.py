@@ -1,0 +1,1 @@
+"""Grid: noisy counts of even cells."""

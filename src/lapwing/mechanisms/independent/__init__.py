@@ -1,0 +1,1 @@
+"""Independent: every column on its own."""

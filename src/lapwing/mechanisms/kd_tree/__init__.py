@@ -1,0 +1,1 @@
+"""KDTree: cells that are cut where rows are."""

@@ -1,0 +1,334 @@
+"""KD-tree: cells are split where there are many rows, then the leaves are counted afresh.
+
+ask -> solve -> model: noisy decisions from the root down, noisy counts of the leaves, one atom per leaf.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from types import MappingProxyType
+from typing import ClassVar, Final, Literal, get_args
+
+import numpy as np
+
+from lapwing.errors import ParameterError
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw, row_sensitivity
+from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.questions.shared.cells import CellTree
+from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCounts
+from lapwing.kernel.questions.split_decisions.question import SplitDecisions, SplitRule
+from lapwing.kernel.room.curator import Curator
+from lapwing.kernel.terms import Relation, Terms
+from lapwing.mechanisms.shared.cell_model import (
+    Fit,
+    cells_statement,
+    check_edge,
+    check_fit,
+    check_listable,
+    check_placement,
+    check_threshold,
+    epsilon_of,
+    fitted_weights,
+    halved_cells,
+    released_rows,
+    weighted_cells,
+)
+from lapwing.mechanisms.shared.one_way import known_rows
+from lapwing.mechanisms.shared.trees.model import Placement
+from lapwing.model.certificate.certificate import Statement
+from lapwing.model.model import ReleasedModel
+from lapwing.model.planned import Planned
+from lapwing.schema.scalars import is_among, told
+from lapwing.schema.schemas import Schema
+
+LEMMA_DELTA: Final = 1e-6
+"""Chance that Lemma 10 allows any empty cell to be split."""
+
+ROW_LEVELS: Final = 7
+"""By default a cell of the last free level holds about 2**7 / epsilon rows; chosen with the next on public mixtures."""
+
+MOST_FINE: Final = 2
+"""Up to so many columns the default ``fine`` is 2**-12."""
+
+MOST_FREE_LEVELS: Final = 16
+"""Most levels that are free by default."""
+
+PAPER_LEVELS: Final = 3
+"""How often the paper's rule halves each column below the free levels by default: its noise grows with the depth."""
+
+AUTO_SCALES: Mapping[SplitRule, int] = MappingProxyType({"privtree": 1, "paper": 2})
+"""``tau="auto"`` in scales of the decisions' noise."""
+
+MOST_SPLIT_SHARE: Final = Fraction(7, 10)
+"""Largest default of ``split_share``."""
+
+LEAF_SCALES: Final = 3
+"""Default of ``threshold`` in scales of the leaves' noise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KDTree:
+    """Halve cells where there are many rows, down to small ones, and count the leaves with fresh noise.
+
+    Parameters
+    ----------
+    split_rule : {"privtree", "paper"}, default "privtree"
+        ``privtree``: the test is biased against deep cells, so that its noise does not grow with the depth (Zhang et
+        al. 2016). ``paper``: the noise of each test grows with the number of levels that decide.
+    coarse : float or None, default None
+        Cells with a longer edge are split without a test and for free (the paper's s1, columns having length 1). By
+        default ``round(log2(epsilon * rows)) - 7`` levels are free, from 0 to 16.
+    fine : float or None, default None
+        Cells whose edges are no longer than this are not split (the paper's s2). By default 2**-12, from three columns
+        on 2**-10; for the paper's rule three cuts of each column below the free levels.
+    tau : "auto", "lemma10" or float, default "auto"
+        A cell is split if its noisy count is above this. ``auto``: one noise scale, by the paper's rule two.
+        ``lemma10``, for the paper's rule: its choice, with which no empty cell is split but with probability 1e-6; it
+        costs much accuracy.
+    fit : {"least_squares", "threshold"}, default "least_squares"
+        ``least_squares``: all leaves are counted, and their counts fitted to non-negative ones along the tree; leaves
+        below the threshold hand their rows to their nearest relatives. ``threshold``: the paper's filter, leaves below
+        the threshold are left out; for trees with more than 2**20 free cells.
+    threshold : int or None, default None
+        Least noisy count of a leaf that gets rows; by default three scales of the leaves' noise.
+    split_share : float or None, default None
+        Part of the budget that decides the splits, from 0.01 to 0.99. By default d / (d + 2) for d columns, at most
+        0.7: in more columns a path to a small cell is longer.
+    placement : {"uniform", "centre"} or None, default None
+        Where in its cell a row lies; the paper releases the centres. By default uniform up to four columns; beyond, in
+        the middle of edges up to a quarter of their column: better for tight clusters, worse for rows spread out.
+
+    Raises
+    ------
+    ParameterError
+        If a setting is outside its range.
+
+    Notes
+    -----
+    Guarantee: one `SplitDecisions` and one `SparseCounts` question (and, where no number of rows is public or expected
+    and ``coarse`` or ``tau`` needs one, a `MarginalCounts` for it with 2 %): ε-DP in all, or ρ-zCDP (an ε enters as
+    ε²/2), for add-remove and replace-one neighbours and any number of rows per unit. Decision counts stay hidden.
+
+    Expected error: no theorem bounds that of a tree whose cells depend on the data;
+    `lapwing.mechanisms.pmm.kernel_bounds`
+    has those of the grid. Time ``O(n d + n log n)`` for n rows and d columns.
+
+    References
+    ----------
+    Kreačić et al., "Differentially Private Synthetic Data Using KD-Trees", Algorithms 2-5. What we changed: decisions
+    are charged for as many levels as really decide; empty cells are split with their true probability, so that any
+    threshold is pure ε-DP (the paper's version needs Lemma 10's); integers and exact noise; the box is public.
+    Zhang, Xiao, Xie, "PrivTree" (2016): the rule ``privtree``, with the constants of
+    `lapwing.kernel.questions.split_decisions.question`.
+
+    Examples
+    --------
+    >>> KDTree(split_rule="paper", fine=0.01).tau
+    'auto'
+    """
+
+    name: ClassVar[str] = "KDTree"
+    summary: ClassVar[str] = "cells split where rows are, for clustered data in few columns; kernel statistics"
+    relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
+    caveat: ClassVar[str] = (
+        "relations finer than a cell of the tree are lost: inside it rows are spread evenly or, from five columns on, "
+        "lie in its middle"
+    )
+
+    split_rule: SplitRule = "privtree"
+    coarse: float | None = None
+    fine: float | None = None
+    tau: float | Literal["auto", "lemma10"] = "auto"
+    fit: Fit = "least_squares"
+    threshold: int | None = None
+    split_share: float | None = None
+    placement: Placement | None = None
+
+    def __post_init__(self) -> None:
+        if not is_among(self.split_rule, get_args(SplitRule)):
+            raise ParameterError(
+                f"split_rule must be one of {', '.join(get_args(SplitRule))}, got {told(self.split_rule)}",
+                code="LW303",
+            )
+        for name in ("coarse", "fine"):
+            if getattr(self, name) is not None:
+                check_edge(name, getattr(self, name))
+        if self.coarse is not None and self.fine is not None and self.coarse < self.fine:
+            raise ParameterError(f"coarse must be at least fine, got {self.coarse:g} and {self.fine:g}", code="LW316")
+        self._check_tau()
+        check_fit(self.fit)
+        check_threshold(self.threshold)
+        share = self.split_share
+        if share is not None and (not isinstance(share, float) or not 0.01 <= share <= 0.99):
+            raise ParameterError(
+                f"split_share must lie from 0.01 to 0.99, got {told(share)}; leave it out to choose", code="LW301"
+            )
+        check_placement(self.placement)
+
+    @classmethod
+    def small(cls) -> "KDTree":
+        """Return settings under which a run takes milliseconds, for privacy tests."""
+        return cls(coarse=1.0, fine=0.25)
+
+    def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:  # noqa: ARG002
+        """Return one atom per leaf with a positive count.
+
+        Parameters
+        ----------
+        curator : Curator
+            Answers the questions.
+        schema : Schema
+            With at least one modelled column.
+        budget : Budget
+            Pure ε or zCDP.
+        rng : numpy.random.Generator
+            Not needed: the solution is deterministic.
+
+        Returns
+        -------
+        ReleasedModel
+            The uniform model where no leaf has a positive count.
+
+        Raises
+        ------
+        CapacityError
+            If, by noise alone, more than ``2**26`` cells would be listed; nothing is asked of that question then.
+        """
+        is_steered = self.coarse is None or self.tau == "lemma10"
+        rows, left = known_rows(curator, budget) if is_steered else (1.0, budget)
+        decisions, counts = self._questions(schema, left, curator.terms, rows)
+        if decisions is not None:
+            (splits,) = curator.ask(decisions)
+            counts = replace(counts, tree=splits.tree)
+        (noisy,) = curator.ask(counts)
+        weights = self._weights(noisy, curator.terms)
+        return weighted_cells(schema, noisy, weights, released_rows(noisy, curator.terms.rows), self.placement)
+
+    def statements(
+        self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
+    ) -> tuple[Statement, ...]:
+        """Say over which cells the release counts.
+
+        Parameters
+        ----------
+        schema, terms, answers, model
+            Of the release.
+        rng : numpy.random.Generator
+            Not needed: nothing is simulated.
+
+        Returns
+        -------
+        tuple of Statement
+        """
+        del schema, terms, model, rng
+        return tuple(cells_statement(answer.question) for answer in answers if isinstance(answer, NoisyCells))
+
+    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
+        """Return what `run` would ask; the leaves stand there as those of the tree before any split.
+
+        Parameters
+        ----------
+        schema, budget
+            As for `run`.
+        terms : Terms
+            With a public or expected number of rows.
+        rng : numpy.random.Generator
+            Not needed: nothing is simulated.
+
+        Raises
+        ------
+        CapacityError
+            As `run`.
+        """
+        decisions, counts = self.check(schema, budget, terms)
+        text = (
+            "the noisy count of each leaf is off by this many records in expectation; the number of leaves is not known"
+        )
+        noise = counts.noise(terms.relation, terms.max_rows)
+        return Planned(
+            questions=(counts,) if decisions is None else (decisions, counts),
+            accuracy=(Statement(kind="expected error", text=text, value=noise.mean_absolute), cells_statement(counts)),
+        )
+
+    def check(self, schema: Schema, budget: Budget, terms: Terms) -> tuple[SplitDecisions | None, SparseCounts]:
+        """Refuse, from public numbers alone, what `run` would refuse; return the questions otherwise."""
+        known = terms.rows if terms.rows is not None else terms.expected_rows
+        decisions, counts = self._questions(schema, budget, terms, float(max(1, known or 1)))
+        if decisions is not None:
+            decisions.check_capacity(terms.relation, terms.max_rows)
+        counts.check_capacity(terms.relation, terms.max_rows)
+        return decisions, counts
+
+    def _tree(self, schema: Schema, budget: Budget, terms: Terms, rows: float) -> CellTree:
+        """Return the tree before any split; a function of public or noisy numbers."""
+        columns = len(schema.columns)
+        per_noise = rows * float(epsilon_of(budget)) / row_sensitivity(terms.relation, terms.max_rows).l1
+        free = min(MOST_FREE_LEVELS, max(0, round(math.log2(max(1.0, per_noise))) - ROW_LEVELS))
+        fine = self.fine
+        if fine is None and self.split_rule == "paper":
+            fine = (self.coarse or 2.0 ** -math.ceil(free / columns)) / 2**PAPER_LEVELS
+        elif fine is None:
+            fine = min(self.coarse or 1.0, 2.0**-12 if columns <= MOST_FINE else 2.0**-10)
+        tree = halved_cells(schema, fine, self.coarse or 1.0)
+        return tree if self.coarse is not None else replace(tree, first=min(free, tree.depth))
+
+    def _questions(
+        self, schema: Schema, budget: Budget, terms: Terms, rows: float
+    ) -> tuple[SplitDecisions | None, SparseCounts]:
+        """Return the decisions, None where no level can decide, and the counts of the leaves."""
+        tree = self._tree(schema, budget, terms, rows)
+        share = self._share(len(schema.columns)) if tree.first < tree.depth else Fraction(0)
+        counts = SparseCounts(tree=tree, threshold=None, epsilon=epsilon_of(budget * (1 - share)), notion=budget.notion)
+        if self.fit == "threshold":
+            counts = replace(counts, threshold=self._least(counts.noise(terms.relation, terms.max_rows)))
+        else:
+            check_listable(tree)
+        if not share:
+            return None, counts
+        decisions = SplitDecisions(
+            tree=tree, rule=self.split_rule, threshold=0, epsilon=epsilon_of(budget * share), notion=budget.notion
+        )
+        return replace(decisions, threshold=self._tau(decisions, terms, rows)), counts
+
+    def _share(self, columns: int) -> Fraction:
+        """Return the part of the budget that decides the splits."""
+        if self.split_share is not None:
+            return Fraction(str(self.split_share))
+        return min(Fraction(columns, columns + 2), MOST_SPLIT_SHARE)
+
+    def _least(self, noise: NoiseLaw) -> int:
+        """Return the least noisy count of a leaf that gets rows."""
+        return self.threshold or max(1, math.floor(LEAF_SCALES * noise.parameter))
+
+    def _tau(self, decisions: SplitDecisions, terms: Terms, rows: float) -> int:
+        """Return the threshold of splits as a whole number: noise is whole, so nothing lies between."""
+        if not isinstance(self.tau, str):
+            return math.floor(self.tau)
+        scale = decisions.noise(terms.relation, terms.max_rows).parameter
+        if self.tau == "auto":
+            return math.floor(AUTO_SCALES[self.split_rule] * scale)
+        scales = math.log(decisions.tree.cells + round(rows) * decisions.deciding) - math.log(LEMMA_DELTA)
+        return math.floor(scale * Fraction(scales))
+
+    def _weights(self, noisy: NoisyCells, terms: Terms) -> np.ndarray:
+        """Return the weights of the leaves: their noisy counts, or non-negative ones that are fitted to them."""
+        if self.fit == "threshold":
+            return noisy.counts.astype(np.float64)
+        total = float(released_rows(noisy, terms.rows))
+        return fitted_weights(noisy, total, float(self._least(noisy.noise)))
+
+    def _check_tau(self) -> None:
+        """Refuse a tau that is neither a number nor one of the two words."""
+        tau: object = self.tau
+        is_number = isinstance(tau, float | int) and not isinstance(tau, bool) and abs(tau) <= 2**60
+        if not is_number and not is_among(tau, ("auto", "lemma10")):
+            raise ParameterError(
+                f"tau must be auto, lemma10 or a number from -2**60 to 2**60, got {told(self.tau)}", code="LW301"
+            )
+        if is_among(tau, ("lemma10",)) and self.split_rule != "paper":
+            raise ParameterError(
+                "tau='lemma10' is a choice of split_rule='paper' only, whose lemma it is; leave it out",
+                code="LW316",
+            )

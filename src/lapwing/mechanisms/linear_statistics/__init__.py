@@ -1,0 +1,1 @@
+"""LinearStatistics: chosen statistics, each with a certified error."""

@@ -1,0 +1,237 @@
+"""Densities on given points whose linear statistics are as near as possible to noisy ones, and how near that is."""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from lapwing.errors import ParameterError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+MOST_STEPS: Final = 200
+"""Most steps of the interior point method; it takes about 25."""
+
+ROUNDING: Final = 1e-12
+"""What rounding may add to a lower bound, for each unit of the targets' size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Density:
+    """Weights of points, and how far their statistics are from the targets.
+
+    weights: float64 (m,), non-negative, of sum 1, read-only; error: largest absolute difference between a statistic of
+    the weighted points and its target; gap: at least 0. No density on these points has an error below ``error - gap``;
+    this is proved, by the dual.
+    """
+
+    weights: np.ndarray
+    error: float
+    gap: float
+    iterations: int
+
+
+def minimax_density(matrix: "csr_array", targets: np.ndarray) -> Density:
+    """Return a density on points whose largest error is the smallest possible.
+
+    matrix: value of each statistic at each point; q and m at least 1; targets: float64 (q,), noisy statistics, finite.
+    Returns its gap is about 1e-8 of the targets' size.
+
+    References
+    ----------
+    Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", Algorithm 1, step 2: a
+    linear program with ``m + 1`` variables.
+
+    HiGHS through ``highspy`` (the extra ``lp``) by interior points without crossover, which ends in the middle of all
+    best densities; without the extra SciPy's ``highs-ds``, which ends in a corner of them: the same error against the
+    targets, and up to twice the error against the truth (docs/decisions/0011-densities-on-points.md). The program
+    chases the largest noise: `lapwing.mechanisms.linear_statistics.max_entropy.max_entropy_density` has the smaller
+    error against the
+    truth.
+
+    >>> from scipy.sparse import csr_array
+    >>> density = minimax_density(csr_array([[0.0, 0.0, 1.0], [0.0, 1.0, 1.0]]), np.array([0.2, 0.6]))
+    >>> density.weights.round(6).tolist(), density.error < 1e-6
+    ([0.4, 0.4, 0.2], True)
+    """
+    check_program(matrix, targets)
+    # Targets far outside [-1, 1] (little budget) would upset absolute tolerances.
+    size = max(1.0, float(np.abs(targets).max()))
+    solved = _by_highspy(matrix / size, targets / size) or _by_scipy(matrix / size, targets / size)
+    weights, multipliers, iterations = solved
+    return certified_density(matrix, targets, weights, [multipliers], iterations)
+
+
+def check_program(matrix: "csr_array", targets: np.ndarray) -> None:
+    """Refuse statistics and targets that make no program."""
+    statistics, points = matrix.shape
+    if not statistics or not points:
+        raise ParameterError(
+            f"a density needs at least 1 statistic and 1 point, got {statistics} and {points}; ask for more",
+            code="LW390",
+        )
+    if targets.shape != (statistics,):
+        raise ParameterError(f"each of the {statistics} statistics needs one target, got {targets.shape}", code="LW390")
+    if not (np.isfinite(targets).all() and np.isfinite(matrix.data).all()):
+        raise ParameterError(
+            "statistics and their targets must be finite numbers; check the functions' bounds", code="LW390"
+        )
+
+
+def certified_density(
+    matrix: "csr_array", targets: np.ndarray, weights: np.ndarray, multipliers: list[np.ndarray], iterations: int
+) -> Density:
+    """Return a solver's answer as a density, with its error and what is proved about it.
+
+    weights: float64 (m,), from a solver: perhaps slightly negative, or not of sum 1; multipliers: list of float64 (q,),
+    dual vectors, of any size; the best lower bound counts.
+    """
+    density = np.maximum(weights, 0.0)
+    total = float(density.sum())
+    points = len(density)
+    density = density / total if 0.0 < total < math.inf else np.full(points, 1.0 / points)
+    density.setflags(write=False)
+    error = float(np.abs(matrix @ density - targets).max())
+    proved = max(least_error(matrix, targets, each) for each in multipliers)
+    return Density(density, error, max(0.0, error - proved), iterations)
+
+
+def least_error(matrix: "csr_array", targets: np.ndarray, multipliers: np.ndarray) -> float:
+    """Return a proved lower bound for the largest error of every density on the points.
+
+    multipliers: float64 (q,), any numbers y; the bound is good where they are near the program's dual solution. Returns
+    at least 0: ``min_i (A^T y)_i - b . y`` for y scaled to an L1 norm of 1, less what rounding may do to it.
+
+    References
+    ----------
+    Weak duality: ``max_f |A h - b|_f >= y . (A h - b)`` for every y of L1 norm at most 1, and ``y . A h`` is a mean of
+    the ``(A^T y)_i`` with weights h.
+
+    >>> from scipy.sparse import csr_array
+    >>> round(least_error(csr_array([[0.0, 1.0], [1.0, 1.0]]), np.array([0.5, -0.25]), np.array([0.0, 1.0])), 6)
+    1.25
+    """
+    norm = float(np.abs(multipliers).sum())
+    if not 0.0 < norm < math.inf:
+        return 0.0
+    scaled = multipliers / norm
+    bound = float((matrix.T @ scaled).min()) - float((scaled * targets).sum())
+    size = max(1.0, float(np.abs(targets).max()), float(np.abs(matrix.data).max(initial=0.0)))
+    return max(0.0, bound - ROUNDING * size)
+
+
+def effective_points(weights: np.ndarray) -> float:
+    """Return how many points of equal weight are as many as these.
+
+    weights: float64 (m,), non-negative, of sum 1. Returns ``1 / sum h_i^2``, from 1 to m. Near 1 the density has
+    collapsed onto few points, and rows drawn from it are copies of those.
+
+    References
+    ----------
+    Kish (1965), effective sample size of weighted observations.
+
+    >>> effective_points(np.array([0.5, 0.5, 0.0]))
+    2.0
+    """
+    return 1.0 / float(np.square(weights).sum())
+
+
+def renyi_condition_number(weights: np.ndarray) -> float:
+    """Return the plug-in estimate of how far a density is from that of its points.
+
+    weights: float64 (m,), non-negative, of sum 1, of points drawn independently from mu. Returns ``m * sum h_i^2``,
+    from 1 to m: estimates ``kappa(nu || mu)``, the integral of the squared density of nu with respect to mu, for the
+    released density in place of the population's nu.
+
+    References
+    ----------
+    Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", (2.2).
+
+    >>> renyi_condition_number(np.array([0.5, 0.5, 0.0, 0.0]))
+    2.0
+    """
+    return len(weights) * float(np.square(weights).sum())
+
+
+# The program in variables h_1..h_m and t: minimise t, where A h - t <= b, -A h - t <= -b, and h sums to 1.
+
+
+def _constraints(matrix: "csr_array") -> "csr_array":
+    """Return the inequalities' coefficients: csr_array of float64, shape (2 q, m + 1)."""
+    from scipy.sparse import csr_array, hstack, vstack  # noqa: PLC0415 - SciPy takes a while to load
+
+    aside = csr_array(np.full((2 * matrix.shape[0], 1), -1.0))
+    return hstack([vstack([matrix, -matrix]), aside], format="csr")
+
+
+def _by_scipy(matrix: "csr_array", targets: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return weights, dual vector and iterations of the dual simplex method."""
+    from scipy.optimize import linprog  # noqa: PLC0415
+    from scipy.sparse import csr_array  # noqa: PLC0415
+
+    statistics, points = matrix.shape
+    solved = linprog(
+        np.append(np.zeros(points), 1.0),
+        A_ub=_constraints(matrix),
+        b_ub=np.concatenate((targets, -targets)),
+        A_eq=csr_array(np.append(np.ones(points), 0.0)[None, :]),
+        b_eq=[1.0],
+        method="highs-ds",
+    )
+    assert solved.success, "a uniform density and a large t are always feasible, and t is bounded below"
+    # Marginals of "<=" rows are at most 0.
+    marginals = np.asarray(solved.ineqlin.marginals)
+    weights = _shared(matrix, np.asarray(solved.x[:-1]))
+    return weights, marginals[statistics:] - marginals[:statistics], int(solved.nit)
+
+
+def _shared(matrix: "csr_array", weights: np.ndarray) -> np.ndarray:
+    """Return weights where points with the same statistics share evenly; a corner gives all to one of them."""
+    columns = matrix.T.tocsr()
+    columns.sort_indices()
+    places: dict[tuple[bytes, bytes], int] = {}
+    labels = np.empty(len(weights), dtype=np.int64)
+    for point, (start, stop) in enumerate(pairwise(columns.indptr)):
+        key = columns.indices[start:stop].tobytes(), columns.data[start:stop].tobytes()
+        labels[point] = places.setdefault(key, len(places))
+    return (np.bincount(labels, weights) / np.bincount(labels))[labels]
+
+
+def _by_highspy(matrix: "csr_array", targets: np.ndarray) -> tuple[np.ndarray, np.ndarray, int] | None:
+    """Return weights, dual vector and iterations of the interior point method; None without the extra."""
+    try:
+        import highspy  # noqa: PLC0415 - an extra
+    except ImportError:
+        return None
+    from scipy.sparse import csr_array, vstack  # noqa: PLC0415
+
+    statistics, points = matrix.shape
+    sums_to_1 = csr_array(np.append(np.ones(points), 0.0)[None, :])
+    rows = csr_array(vstack([_constraints(matrix), sums_to_1]))
+    solver = highspy.Highs()
+    for name, value in _SETTINGS.items():
+        solver.setOptionValue(name, value)
+    solver.addVars(points + 1, np.zeros(points + 1), np.full(points + 1, math.inf))
+    solver.changeColCost(points, 1.0)
+    least = np.append(np.full(2 * statistics, -math.inf), 1.0)
+    most = np.concatenate((targets, -targets, [1.0]))
+    solver.addRows(len(most), least, most, rows.nnz, rows.indptr, rows.indices, rows.data)
+    solver.run()
+    answer = solver.getSolution()
+    marginals = np.asarray(answer.row_dual)
+    dual = marginals[statistics : 2 * statistics] - marginals[:statistics]
+    return np.asarray(answer.col_value)[:-1], dual, int(solver.getInfo().ipm_iteration_count)
+
+
+_SETTINGS: Final = {
+    "output_flag": False,
+    "presolve": "off",  # it would give all the weight of equal points to one of them
+    "solver": "ipm",
+    "run_crossover": "off",
+    "threads": 1,
+    "ipm_iteration_limit": MOST_STEPS,
+}

@@ -1,0 +1,378 @@
+"""Linear statistics on a reduced space.
+
+ask -> solve -> model: points of a known distribution; noisy statistics; the density on the points that fits them best.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast, get_args
+
+import numpy as np
+
+from lapwing.errors import ParameterError
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.linear_statistics.question import LinearStatistics as Statistics
+from lapwing.kernel.questions.questions import Answer, KnownQuestion
+from lapwing.kernel.room.curator import Curator
+from lapwing.kernel.terms import Relation, Terms
+from lapwing.mechanisms.linear_statistics.certified import certified_errors, certified_statements, noisy_rows, tail
+from lapwing.mechanisms.linear_statistics.densities import effective_points, minimax_density
+from lapwing.mechanisms.linear_statistics.max_entropy import best_error, max_entropy_weights
+from lapwing.mechanisms.linear_statistics.points import points_as_model, points_of
+from lapwing.mechanisms.linear_statistics.workload import Workload, make_workload, noisy_shares, workload_answers
+from lapwing.mechanisms.shared.vectors.reduced_space import (
+    MeasuredMu,
+    MuQuestion,
+    PublicPoints,
+    drawn_points,
+    measured_mu,
+    planned_mu,
+)
+from lapwing.model.certificate.certificate import Statement
+from lapwing.model.model import ReleasedModel
+from lapwing.model.planned import Planned
+from lapwing.model.statistics.expressions import RowFunction, Stat, stat
+from lapwing.schema.scalars import is_among, told
+from lapwing.schema.schemas import Schema
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+Solver = Literal["max-entropy", "interior-point"]
+
+LEAST_NOISE: Final = 0.01
+"""Less noise than this, in records, counts as so much."""
+
+EFFECTIVE_POINTS: Final = "effective points"
+CONDITION_NUMBER: Final = "condition number"
+"""Kinds of the statements that tell whether the density collapsed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinearStatistics:
+    """Reweight points of a known distribution so that they have the noisy statistics of the table.
+
+    Parameters
+    ----------
+    statistics : tuple of lw.stat, str or lw.row_function, default ()
+        Statistics of one's own, each a function of one row into [-1, 1].
+    degree : int, default 2
+        All marginal tables of so many columns, 0 to 8; 0 for ``statistics`` alone.
+    bins : int, default 32
+        About how many groups ordered columns have in the tables, 2 to 4096; columns with at most twice as many values
+        are counted value by value.
+    mu : {"microaggregation", "tree", "product", "uniform"}, path, frame or callable, default "microaggregation"
+        Where the points lie. A name: a model that is measured with ``mu_share`` of the budget, or uniform. A frame, or
+        the path of a table: rows that their owner says are public. A callable: called once as ``mu(points, rng)``, it
+        returns such a frame; rng is the public generator.
+    mu_share : float, default 0.3
+        Part of the budget for a measured ``mu``, from 0.01 to 0.9.
+    mix_uniform : float, default 0.1
+        Part of the points that is uniform, from 0 to 1.
+    points : int, default 4000
+        Points of the reduced space, 1 to 262144.
+    solver : max-entropy or interior-point, default "max-entropy"
+        ``max-entropy``: the density nearest to ``mu`` in relative entropy, statistics weighed by their noise; its
+        errors are about half as large. ``interior-point``: the paper's linear program, which makes the largest distance
+        from a noisy statistic smallest.
+    confidence : float, default 0.95
+        At which the certificate bounds all errors together, from 0.5 to 0.9999.
+
+    Raises
+    ------
+    ParameterError
+        If a setting is outside its range.
+
+    Notes
+    -----
+    Guarantee: ε-DP or ρ-zCDP for add-remove and replace-one neighbours and any number of rows per unit: the questions
+    of ``mu``, one `MarginalCounts` for each table, one `LinearStatistics` for the other statistics. L1 sensitivity: one
+    for each table (replace-one: two), and for each other statistic the largest change that its bounds allow.
+
+    Expected error: noise of scale ``tables / ε`` on every cell, and what the points cannot reach; the certificate
+    bounds the error of every statistic afterwards. Time ``O(n d)`` for each table, then that of the solver; memory
+    ``O(points * tables)``.
+
+    References
+    ----------
+    Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", Algorithm 1 and Theorems
+    2.2, 2.3. What we changed: integer counts with exact noise; a number of rows that is noisy where it is private;
+    ``mu`` bought with a part of the budget; the certificate afterwards, which needs no assumption.
+
+    Examples
+    --------
+    >>> LinearStatistics(statistics=("age >= 65",), degree=0).statistics
+    ('age >= 65',)
+    """
+
+    name: ClassVar[str] = "LinearStatistics"
+    summary: ClassVar[str] = "statistics of your choice on reweighted points, with a certified error for each"
+    relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
+    caveat: ClassVar[str] = (
+        "rows are copies of few points: statistics outside the workload are kept as far as the points tell them"
+    )
+
+    statistics: tuple[str | Stat | RowFunction, ...] = ()
+    degree: int = 2
+    bins: int = 32
+    mu: str | PublicPoints | Callable[[int, np.random.Generator], Any] | object = "microaggregation"
+    mu_share: float = 0.3
+    mix_uniform: float = 0.1
+    points: int = 4000
+    solver: Solver = "max-entropy"
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "statistics", _texts(self.statistics))
+        for name, least, most in (("degree", 0, 8), ("bins", 2, 4096), ("points", 1, 2**18)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+                raise ParameterError(
+                    f"{name} must be a whole number from {least} to {most}, got {told(value)}", code="LW302"
+                )
+        shares = (("mu_share", 0.01, 0.9), ("mix_uniform", 0.0, 1.0), ("confidence", 0.5, 0.9999))
+        for name, lowest, highest in shares:
+            share = getattr(self, name)
+            if isinstance(share, bool) or not isinstance(share, float | int) or not lowest <= share <= highest:
+                raise ParameterError(f"{name} must lie from {lowest} to {highest}, got {told(share)}", code="LW301")
+        if not is_among(self.solver, get_args(Solver)):
+            raise ParameterError(
+                f"solver must be one of {', '.join(get_args(Solver))}, got {told(self.solver)}", code="LW303"
+            )
+        if self.degree == 0 and not self.statistics:
+            raise ParameterError(
+                "degree=0 asks for no table, and there are no statistics; give one of the two", code="LW316"
+            )
+
+    @classmethod
+    def small(cls) -> "LinearStatistics":
+        """Return settings under which a run takes milliseconds, for privacy tests."""
+        return cls(degree=1, bins=2, points=8, mu="product")
+
+    def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
+        """Return one atom per point with a positive weight, spending exactly ``budget``.
+
+        Parameters
+        ----------
+        curator : Curator
+            Answers the questions.
+        schema : Schema
+            With at least one modelled column.
+        budget : Budget
+            Pure ε or zCDP.
+        rng : numpy.random.Generator
+            Draws the points.
+
+        Returns
+        -------
+        ReleasedModel
+        """
+        workload = self._workload(schema)
+        of_mu, of_workload = self._costs(budget)
+        mu = self._points_of(curator, schema, of_mu, rng)
+        points = drawn_points(mu, schema, workload.groupings, (self.points, float(self.mix_uniform)), rng)
+
+        terms = curator.terms
+        questions = workload.questions(schema, of_workload, terms.relation, terms.rows)
+        answers = workload_answers(curator.ask(*questions), workload, terms.rows)
+        rows = noisy_rows(answers, terms.rows)
+        least = max(1.0, rows.value)
+        matrix = workload.matrix(points, schema)
+        noise = max(answers[0].tables[0].sd, LEAST_NOISE) / least
+        weights = self._weights(matrix, noisy_shares(answers, least), noise)
+        return points_as_model(schema, workload, points, weights, max(0, round(rows.value)))
+
+    def statements(
+        self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
+    ) -> tuple[Statement, ...]:
+        """Say how far each statistic of the release can be from the table's, and how good the density is.
+
+        Parameters
+        ----------
+        schema, terms, answers, model
+            Of the release.
+        rng : numpy.random.Generator
+            Not needed: nothing is simulated.
+
+        Returns
+        -------
+        tuple of Statement
+        """
+        del rng
+        workload = self._workload(schema)
+        asked = workload_answers(answers, workload, terms.rows)
+        rows = noisy_rows(asked, terms.rows)
+        weights = model.weights / model.weights.sum()
+        least = max(1.0, rows.value)
+        targets, matrix = noisy_shares(asked, least), workload.matrix(points_of(model), schema)
+        shares = np.asarray(matrix @ weights)
+        bounds = certified_errors(asked, rows, shares, self._failure)
+        fit = float(np.abs(targets - shares).max())
+        best = best_error(matrix, targets, max(asked[0].tables[0].sd, LEAST_NOISE) / least)
+        alike = effective_points(weights)
+        return (
+            *certified_statements(workload, bounds, float(self.confidence)),
+            Statement(
+                kind="fit", text="largest distance of a statistic of the density from its noisy value", value=fit
+            ),
+            Statement(
+                kind="gap",
+                text="no density on the released points has a largest distance that is smaller by more than this, by "
+                "a dual solution",
+                value=max(0.0, fit - best),
+            ),
+            Statement(
+                kind=EFFECTIVE_POINTS,
+                text=f"of {self.points} points so many of equal weight would be as spread (1 / sum of squared weights)",
+                value=alike,
+            ),
+            Statement(
+                kind=CONDITION_NUMBER,
+                text="estimate of the Renyi condition number of the table's law with respect to mu: points times the "
+                "sum of squared weights",
+                value=self.points / alike,
+            ),
+        )
+
+    def certified(
+        self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel
+    ) -> tuple[Statement, ...]:
+        """Say how far each statistic of any released model can be from the table's: the first of `statements`.
+
+        Parameters
+        ----------
+        schema, terms, answers
+            Of the release.
+        model : ReleasedModel
+            That of `run`, or what rules and public tables made of it.
+        """
+        workload = self._workload(schema)
+        asked = workload_answers(answers, workload, terms.rows)
+        shares = workload.means(points_of(model), model.weights, schema)
+        bounds = certified_errors(asked, noisy_rows(asked, terms.rows), shares, self._failure)
+        return certified_statements(workload, bounds, float(self.confidence))
+
+    def assumptions(self) -> tuple[str, ...]:
+        """Say what the guarantee takes on the caller's word."""
+        return () if self._is_named else (f"that mu ({self.mu!r}) is public is the caller's claim",)
+
+    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
+        """Return what `run` would ask, and the noise on each statistic.
+
+        Parameters
+        ----------
+        schema, budget
+            As for `run`.
+        terms : Terms
+            With a public or expected number of rows.
+        rng : numpy.random.Generator
+            Not needed: nothing is simulated.
+
+        Raises
+        ------
+        ParameterError, CapacityError
+            As `run`.
+        """
+        questions, workload = self.check(schema, budget, terms), self._workload(schema)
+        first = workload_answers(questions, workload, terms.rows)[0]
+        law = first.noise(terms.relation, terms.max_rows)
+        unit = _known(terms) * (first.scale if isinstance(first, Statistics) else 1)
+        largest = tail(law, self._failure / (workload.size + 1))
+        return Planned(
+            questions=questions,
+            accuracy=(
+                Statement(
+                    kind="expected error",
+                    text=f"mean size of the noise on each of {workload.size} statistics, as a share of the rows",
+                    value=law.mean_absolute / unit,
+                ),
+                Statement(
+                    kind="largest noise",
+                    text=f"with confidence {float(self.confidence):.4g} the noise on none of them is larger",
+                    value=largest / unit,
+                ),
+            ),
+        )
+
+    def check(self, schema: Schema, budget: Budget, terms: Terms) -> tuple[KnownQuestion, ...]:
+        """Refuse, from public numbers alone, what `run` would refuse; return its questions otherwise."""
+        of_mu, of_workload = self._costs(budget)
+        questions: list[MuQuestion | Statistics] = []
+        if of_mu is not None:
+            questions += planned_mu(schema, of_mu, terms, cast("MeasuredMu", self.mu), _known(terms))
+        questions += self._workload(schema).questions(schema, of_workload, terms.relation, terms.rows)
+        for question in questions:
+            question.noise(terms.relation, terms.max_rows)  # refuses noise that could leave 64 bits
+        return tuple(questions)
+
+    @property
+    def _failure(self) -> Fraction:
+        """Return the probability that the certificate may fail with."""
+        return 1 - Fraction(str(self.confidence))
+
+    @property
+    def _is_named(self) -> bool:
+        """Whether mu is one of ours."""
+        return isinstance(self.mu, str) and self.mu in (*get_args(MeasuredMu), "uniform")
+
+    def _workload(self, schema: Schema) -> Workload:
+        """Return what is asked."""
+        return make_workload(schema, self.degree, self.bins, _texts(self.statistics), self.points)
+
+    def _costs(self, budget: Budget) -> tuple[Budget | None, Budget]:
+        """Return what mu costs, if it does, and what the statistics cost."""
+        if self.mu == "uniform" or not self._is_named:
+            return None, budget
+        share = Fraction(str(self.mu_share))
+        of_mu, of_workload = budget.split([share, 1 - share])
+        return of_mu, of_workload
+
+    def _points_of(
+        self, curator: Curator, schema: Schema, budget: Budget | None, rng: np.random.Generator
+    ) -> ReleasedModel | PublicPoints | None:
+        """Return where points lie."""
+        if budget is not None:
+            return measured_mu(curator, schema, budget, (cast("MeasuredMu", self.mu), self.points), rng)
+        if isinstance(self.mu, PublicPoints):
+            return self.mu
+        assert self.mu == "uniform", "the api codes public rows"
+        return None
+
+    def _weights(self, matrix: "csr_array", targets: np.ndarray, noise: float) -> np.ndarray:
+        """Return the density; statistics that no point has are left out, because no density changes them."""
+        seen = np.flatnonzero(np.diff(matrix.indptr))
+        if not seen.size:
+            return np.full(matrix.shape[1], 1.0 / matrix.shape[1])
+        if self.solver == "interior-point":
+            return minimax_density(matrix[seen], targets[seen]).weights
+        return max_entropy_weights(matrix[seen], targets[seen], noise)[0]
+
+
+def _known(terms: Terms) -> float:
+    """Return a number of rows for plans."""
+    return float(max(1, terms.rows or terms.expected_rows or 1))
+
+
+def _texts(statistics: object) -> tuple[str | RowFunction, ...]:
+    """Return statistics as plain texts and functions."""
+    listed = (statistics,) if isinstance(statistics, str | Stat | RowFunction) else statistics
+    if not isinstance(listed, tuple | list):
+        raise ParameterError(
+            f"statistics must be a list of lw.stat, texts or lw.row_function, got {told(statistics)}", code="LW340"
+        )
+    for each in listed:
+        if not isinstance(each, str | Stat | RowFunction):
+            raise ParameterError(
+                f"a statistic must be lw.stat('...'), its text or lw.row_function(f), got {type(each).__name__}",
+                code="LW340",
+            )
+        if isinstance(each, str) and each.startswith("callable "):
+            raise ParameterError(
+                "a row function is kept in no file, so a release with one cannot be resumed; make a new one",
+                code="LW343",
+            )
+        if isinstance(each, str):
+            stat(each)  # refuses what cannot be read
+    return tuple(each.text if isinstance(each, Stat) else each for each in listed)

@@ -1,0 +1,1 @@
+"""Microaggregation: means of groups, with a covariance that survives."""

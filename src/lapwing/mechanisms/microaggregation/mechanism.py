@@ -1,0 +1,355 @@
+"""Microaggregation: means of similar rows, in cells along the leading directions.
+
+ask -> solve -> model: totals and second moment, counts and sums of cells, one product of Bernoullis (and other simple
+laws) per cell.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Final, Literal, get_args
+
+import numpy as np
+
+from lapwing.errors import CapacityError, ParameterError
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.cell_sums.question import CellSums, NoisySums
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.questions.second_moment.question import SecondMoment
+from lapwing.kernel.questions.shared.coordinates import ConvexSet, Coordinates
+from lapwing.kernel.room.curator import Curator
+from lapwing.kernel.terms import Relation, Terms
+from lapwing.mechanisms.shared.vectors.means import CellSettings, paper_means, paper_questions
+from lapwing.mechanisms.shared.vectors.model import (
+    INTERVALS,
+    VectorCells,
+    details_and_rest,
+    fitting_cells,
+    fixed_cells,
+    microaggregated_model,
+    planned_cells,
+)
+from lapwing.mechanisms.shared.vectors.row_vectors import Numbers, checked_projection, projector, row_coordinates
+from lapwing.mechanisms.shared.vectors.vector_model import means_as_model
+from lapwing.model.certificate.certificate import Statement
+from lapwing.model.model import ReleasedModel
+from lapwing.model.planned import Planned
+from lapwing.schema.scalars import is_among, told
+from lapwing.schema.schemas import Schema
+
+Constants = Literal["tight", "paper"]
+
+ALL_ROWS: Final = 2.0**60
+"""So many rows that every question is asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Microaggregation:
+    """Release noisy means of rows that lie together, and draw rows from them by randomised rounding.
+
+    Parameters
+    ----------
+    constants : {"tight", "paper"}, default "tight"
+        ``tight``: exact sensitivities, cells by the rules below. ``paper``: Algorithm 2 with its noise, net and
+        damping; replace-one neighbours with one row per unit, and pure ε.
+    convex_set : {"box", "ball", "simplex"} or callable, default "box"
+        Where the means of rows lie. ``box``: inside the bounds of the schema. ``ball``, ``simplex``: columns are
+        numbers (simplex: or Booleans) that are never missing, their bounds taken as -1 and 1 (simplex: 0 and 1); rows
+        outside are moved inwards, one by one, and noise is far smaller. A callable: the Euclidean projection of points
+        (n, p), coordinates from -1 to 1, on a convex set inside the box; it sees noisy means only, and no file keeps
+        it.
+    numbers : {"intervals", "means"}, default "intervals"
+        Whether wide ordered columns are lists of intervals, whose shares are released, or one coordinate, whose mean
+        is. Balls, simplices and callables take means.
+    intervals : int, default 16
+        About how many intervals, 2 to 256; columns with at most twice as many values are counted value by value.
+    one_way_share : float, default 0.2
+        Part of the budget for a noisy number of rows and noisy one-way marginals, from 0.01 to 0.9: they are the
+        centre of the cells, and the result is calibrated to them.
+    directions : int or None, default None
+        Leading eigenvectors that are cut, 0 to 64. By default those whose eigenvalue is above what noise alone gives.
+    bins : int or None, default None
+        Cells along each direction, 2 to 4096. By default as many as the noise allows, more for larger eigenvalues.
+    damping : int or None, default None
+        Sums of cells are divided by at least so many rows. By default the standard deviation of the noise on a sum.
+    calibrate : bool, default True
+        Whether the means are moved so that they have the noisy one-way marginals.
+    fit_moments : bool, default True
+        Whether the means are moved so that they come near the noisy second moment, as far as its noise lets it be
+        trusted.
+
+    Raises
+    ------
+    ParameterError
+        If a setting is outside its range.
+
+    Notes
+    -----
+    Guarantee: a `MarginalCounts` for each column that is wider than its groups, two `CellSums` for the totals, one
+    `SecondMoment`, two `CellSums` for the cells: ε-DP in all, or ρ-zCDP, for add-remove and replace-one neighbours and
+    any number of rows per unit; ``constants="paper"``: a third of ε each on second moment, counts and damped means,
+    replace-one neighbours only.
+
+    Expected error: `lapwing.anonymous.covariance_loss` has the theorems' bounds. Noise moves one-way marginals by about
+    d / (ε n); what cells lose of the covariance is made up from the noisy second moment. Time ``O(n p**2)`` for the
+    second moment of n rows with p coordinates, and ``O(n p t)`` for t directions; memory ``O(p**2 + s p)`` for s cells.
+
+    References
+    ----------
+    Boedihardjo, Strohmer, Vershynin, "Covariance's Loss is Privacy's Gain", Algorithm 2 and Theorems 5.8-5.11. What we
+    changed with ``constants="tight"``: sums in place of damped means, so that noise falls with the cell's rows; centred
+    coding and exact sensitivities; product cells along directions above the edge of noise; means fitted to the noisy
+    second moment, which is post-processing.
+
+    Examples
+    --------
+    >>> Microaggregation(directions=2).bins is None
+    True
+    """
+
+    name: ClassVar[str] = "Microaggregation"
+    summary: ClassVar[str] = "means of similar rows in cells along the leading directions; many Boolean columns"
+    relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
+    caveat: ClassVar[str] = (
+        "inside a cell columns are drawn separately: relations of three columns and more are kept as far as cells tell "
+        "them"
+    )
+
+    constants: Constants = "tight"
+    convex_set: ConvexSet | Callable[[np.ndarray], np.ndarray] = "box"
+    numbers: Numbers = "intervals"
+    intervals: int = INTERVALS
+    one_way_share: float = 0.2
+    directions: int | None = None
+    bins: int | None = None
+    damping: int | None = None
+    calibrate: bool = True
+    fit_moments: bool = True
+
+    def __post_init__(self) -> None:
+        if not is_among(self.constants, get_args(Constants)):
+            raise ParameterError(
+                f"constants must be tight or paper, got {told(self.constants)}; tight is more accurate",
+                code="LW303",
+            )
+        if not callable(self.convex_set) and not is_among(self.convex_set, get_args(ConvexSet)):
+            raise ParameterError(
+                f"convex_set must be box, ball, simplex or a callable, got {told(self.convex_set)}; a callable is "
+                "given in Python and kept in no file, so a release with one cannot be resumed",
+                code="LW303",
+            )
+        if not is_among(self.numbers, get_args(Numbers)):
+            raise ParameterError(
+                f"numbers must be intervals or means, got {told(self.numbers)}; intervals suits most tables",
+                code="LW303",
+            )
+        for name in ("calibrate", "fit_moments"):
+            if not isinstance(getattr(self, name), bool):
+                raise ParameterError(f"{name} must be true or false, got {told(getattr(self, name))}", code="LW304")
+        share = self.one_way_share
+        if isinstance(share, bool) or not isinstance(share, float) or not 0.01 <= share <= 0.9:
+            raise ParameterError(
+                f"one_way_share must lie from 0.01 to 0.9, got {told(share)}; 0.2 suits most tables", code="LW301"
+            )
+        for name, least, most in (("directions", 0, 64), ("bins", 2, 4096), ("damping", 1, 2**31)):
+            _check_whole(name, getattr(self, name), least, most)
+        if self.intervals is None:
+            raise ParameterError("intervals must be a whole number from 2 to 256; 16 suits most tables", code="LW302")
+        _check_whole("intervals", self.intervals, 2, 256)
+
+    @classmethod
+    def small(cls) -> "Microaggregation":
+        """Return settings under which a run takes milliseconds, for privacy tests."""
+        return cls(intervals=2, directions=1, bins=2)
+
+    def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:  # noqa: ARG002
+        """Return one atom per cell, spending exactly ``budget``.
+
+        Parameters
+        ----------
+        curator : Curator
+            Answers the questions.
+        schema : Schema
+            With at least one modelled column.
+        budget : Budget
+            Pure ε or zCDP.
+        rng : numpy.random.Generator
+            Not needed: the solution is deterministic.
+
+        Returns
+        -------
+        ReleasedModel
+            Products of Bernoullis for Boolean columns, of category distributions and intervals for others.
+        """
+        coordinates = self._coordinates(schema)
+        project = projector(coordinates, self.convex_set if callable(self.convex_set) else None)
+
+        if self.constants == "paper":
+            self._check_paper(budget, curator.terms)
+            damping = self._paper_damping(coordinates, budget, curator.terms)
+            found, rows = paper_means(curator, coordinates, budget, damping, project), curator.terms.rows
+            return means_as_model(schema, coordinates, found, round(found.rows) if rows is None else rows, {})
+        cells = VectorCells(coordinates, self._cells(schema, coordinates), project)
+        return microaggregated_model(curator, schema, cells, budget)
+
+    def statements(
+        self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
+    ) -> tuple[Statement, ...]:
+        """Say into how many cells the rows were divided.
+
+        Parameters
+        ----------
+        schema, terms, answers, model
+            Of the release.
+        rng : numpy.random.Generator
+            Not needed: nothing is simulated.
+
+        Returns
+        -------
+        tuple of Statement
+        """
+        del schema, terms, model, rng
+        last = next(answer.question for answer in reversed(answers) if isinstance(answer, NoisySums))
+        assert isinstance(last, CellSums)
+        directions = 0 if last.projection is None else last.projection.count
+        text = f"so many cells along {directions} directions hold the rows; each releases one product of simple laws"
+        return (Statement(kind="cells", text=text, value=float(last.cells)),)
+
+    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
+        """Return what `run` would ask; cells stand there as one, because earlier answers choose them.
+
+        Parameters
+        ----------
+        schema, budget
+            As for `run`.
+        terms : Terms
+            With a public or expected number of rows.
+        rng : numpy.random.Generator
+            Not needed: nothing is simulated.
+
+        Raises
+        ------
+        ParameterError, CapacityError
+            As `run`.
+        """
+        coordinates = self.check(schema, budget, terms)
+        rows = float(max(1, terms.rows if terms.rows is not None else terms.expected_rows or 1))
+        details, left = self._details(schema, coordinates, budget)
+        questions, cells = self._planned(schema, coordinates, left, terms, rows)
+        sums = next(each for each in reversed(questions) if isinstance(each, CellSums))
+        noise = sums.noise(terms.relation, terms.max_rows).mean_absolute / sums.scale
+        text = (
+            "the noise on each coordinate's mean in a cell of all rows, as a share of the rows; smaller cells have as "
+            "much more"
+        )
+        damped = sums.damping is not None
+        return Planned(
+            questions=(*details, *questions),
+            accuracy=(
+                Statement(kind="expected error", text=text, value=noise if damped else noise / rows),
+                Statement(
+                    kind="cells",
+                    text=f"at most so many cells hold the rows; each row has {coordinates.size} coordinates",
+                    value=cells,
+                ),
+            ),
+        )
+
+    def check(self, schema: Schema, budget: Budget, terms: Terms) -> Coordinates:
+        """Refuse, from public numbers alone, what `run` would refuse; return the coordinates otherwise."""
+        coordinates = self._coordinates(schema)
+        if callable(self.convex_set):
+            box = projector(coordinates)
+            corners = np.array([[-1.0], [-0.5], [0.0], [0.5], [1.0]]) * np.ones(coordinates.size)
+            checked_projection(self.convex_set, box(np.concatenate((corners, np.eye(coordinates.size)))), box)
+        if self.constants == "paper":
+            self._check_paper(budget, terms)
+        settings = self._cells(schema, coordinates)
+        cells, most = fixed_cells(coordinates, settings) or 1, settings.most_cells
+        if cells > most:
+            raise CapacityError(
+                f"{self.bins} bins along {self.directions} directions are {cells:.3g} cells, above the {most} whose "
+                "laws fit in memory for these columns; use fewer",
+                code="LW502",
+            )
+        details, left = self._details(schema, coordinates, budget)
+        questions, _ = self._planned(schema, coordinates, left, terms, ALL_ROWS)
+        for question in (*details, *questions):
+            question.noise(terms.relation, terms.max_rows)  # refuses noise that could leave 64 bits
+        return coordinates
+
+    def _cells(self, schema: Schema, coordinates: Coordinates) -> CellSettings:
+        """Return how cells are made; the laws of all of them have to fit in memory."""
+        return CellSettings(
+            most_cells=fitting_cells(schema, coordinates),
+            one_way_share=Fraction(str(self.one_way_share)),
+            directions=self.directions,
+            bins=self.bins,
+            damping=self.damping,
+            calibrate=self.calibrate,
+            fit_moments=self.fit_moments,
+        )
+
+    def _coordinates(self, schema: Schema) -> Coordinates:
+        """Return the coordinates of the columns."""
+        coding: Literal["unit", "centred"] = "unit" if self.constants == "paper" else "centred"
+        if callable(self.convex_set):
+            for field in schema.columns:
+                if field.domain.specials or field.domain.missing or (field.is_categorical and field.domain.values != 2):
+                    raise ParameterError(
+                        f'column "{field.name}" must be one coordinate under a convex_set of one\'s own: a required '
+                        "number or Boolean; leave it out, or use convex_set='box'",
+                        code="LW355",
+                    )
+            return row_coordinates(schema, "means", self.intervals, coding=coding)
+        if self.constants == "paper" and self.convex_set != "box":
+            raise ParameterError("constants='paper' is for convex_set='box'; use constants='tight'", code="LW316")
+        return row_coordinates(schema, self.numbers, self.intervals, self.convex_set, coding=coding)
+
+    def _details(
+        self, schema: Schema, coordinates: Coordinates, budget: Budget
+    ) -> tuple[tuple[MarginalCounts, ...], Budget]:
+        """Return the questions for what lies inside groups of wide columns, and the budget that they leave."""
+        return ((), budget) if self.constants == "paper" else details_and_rest(schema, coordinates, budget)
+
+    def _check_paper(self, budget: Budget, terms: Terms) -> None:
+        """Refuse the paper's constants where its proof does not reach."""
+        if budget.notion != "pure":
+            raise ParameterError(
+                "constants='paper' is for pure epsilon; leave delta out, or use constants='tight'", code="LW316"
+            )
+        if terms.rows is None:
+            raise ParameterError(
+                "constants='paper' is for replace-one neighbours with one row per unit and a public number of rows; "
+                "use constants='tight'",
+                code="LW316",
+            )
+
+    def _paper_damping(self, coordinates: Coordinates, budget: Budget, terms: Terms) -> int:
+        """Return b of formula (5.16)."""
+        rows = max(1, terms.rows or terms.expected_rows or 1)
+        return self.damping or max(1, math.ceil(math.sqrt(coordinates.size * math.sqrt(rows) / budget.epsilon)))
+
+    def _planned(
+        self, schema: Schema, coordinates: Coordinates, budget: Budget, terms: Terms, rows: float
+    ) -> tuple[tuple[SecondMoment | CellSums, ...], float]:
+        """Return the questions, with one cell in place of those that answers choose, and the most cells."""
+        if self.constants == "paper":
+            moment, (of_rows, of_means) = paper_questions(coordinates, budget)
+            counts = CellSums(coordinates=coordinates, projection=None, summed="rows", cost=of_rows)
+            damping = self._paper_damping(coordinates, budget, terms)
+            means = CellSums(
+                coordinates=coordinates, projection=None, summed="damped means", damping=damping, cost=of_means
+            )
+            return (moment, counts, means), max(1.0, math.floor(math.sqrt(rows)))
+        return planned_cells(coordinates, budget, terms, self._cells(schema, coordinates), rows)
+
+
+def _check_whole(name: str, value: object, least: int, most: int) -> None:
+    """Refuse a setting that is no whole number in its range; None chooses one."""
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise ParameterError(f"{name} must be a whole number from {least} to {most}, got {told(value)}", code="LW302")

@@ -1,0 +1,1 @@
+"""PMM, the private measure mechanism: a tree of noisy counts."""

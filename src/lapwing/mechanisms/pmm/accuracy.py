@@ -1,0 +1,161 @@
+"""What is proved about the accuracy of a tree: from its question, its noise and the released model."""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw, row_sensitivity
+from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.shared.trees.bounds import (
+    cell_diameters,
+    least_squares_bound,
+    stopped_bound,
+    theorem_4_2,
+    tree_deltas,
+)
+from lapwing.mechanisms.shared.trees.budget import Root, paper_scales
+from lapwing.mechanisms.shared.trees.model import tree_splits
+from lapwing.mechanisms.shared.trees.shapes import TreeShape
+from lapwing.mechanisms.shared.trees.simulation import NoiseTree, certificate_quantile, simulated_bound
+from lapwing.model.certificate.certificate import Statement
+from lapwing.model.model import ReleasedModel
+from lapwing.schema.groupings.hierarchies import diameters
+from lapwing.schema.schemas import Schema
+
+GAMMA: Final = 0.05
+"""Failure probability of the simulated certificate."""
+
+SIMULATED_NODES: Final = 2**22
+SIMULATIONS: Final = (999, 199, 99, 39, 19)
+"""The certificate uses the most of these that stay within so many simulated nodes, a fraction of a second."""
+
+PLAN_DRAWS: Final = (4, 200)
+"""A plan simulates its tree at least and at most so often, in between by `SIMULATED_NODES`."""
+
+
+def noise_tree(
+    question: TreeCounts, noises: Sequence[NoiseLaw | None], schema: Schema, *, is_root_exact: bool
+) -> NoiseTree:
+    """Return a tree's cells and noise without its counts."""
+    domains = [schema.field(name).domain for name in question.columns]
+    sizes = []
+    for level in range(len(question.costs)):
+        parts = zip(question.hierarchies, domains, question.depths(level), strict=True)
+        sizes.append(cell_diameters([diameters(nested, domain, depth) for nested, domain, depth in parts]))
+    kinds = [law.kind for law in noises if law is not None]
+    parameters = [math.inf if law is None else float(law.parameter) for law in noises]
+    if is_root_exact:
+        parameters[0] = 0.0
+    return NoiseTree(splits=tree_splits(question), diameters=tuple(sizes), kind=kinds[0], parameters=tuple(parameters))
+
+
+def fitted_statements(
+    noisy: NoisyTree, tree: NoiseTree, model: ReleasedModel, rng: np.random.Generator
+) -> tuple[Statement, ...]:
+    """State how far the model of a least-squares fit is from the table.
+
+    Returns a bound that holds with 95 % probability where the tree is small enough to simulate, else one of the
+    expected distance, to be divided by the number of rows; and the largest cell's diameter, which both add.
+    """
+    affordable = [count for count in SIMULATIONS if count * tree.nodes <= SIMULATED_NODES]
+    if affordable:
+        quantile = certificate_quantile(tree, gamma=GAMMA, simulations=affordable[0], rng=rng)
+        bound = min(1.0, quantile / float(model.weights.sum()) + tree.resolution)
+        text = f"with 95 % probability, {_distance(noisy.question)} is at most this"
+        return Statement(kind="distance", text=text, value=bound), _cells(noisy.question, tree)
+    bound = least_squares_bound(_deltas(tree), tree.variances, rows=1.0, resolution=0.0)
+    return _expected(noisy.question, bound), _cells(noisy.question, tree)
+
+
+def greedy_statements(noisy: NoisyTree, tree: NoiseTree) -> tuple[Statement, ...]:
+    """State what Theorem 4.2 proves about the paper's greedy consistency; parameters as for `fitted_statements`."""
+    return (
+        _expected(noisy.question, theorem_4_2(_deltas(tree), _scales(tree), rows=1.0, resolution=0.0)),
+        _cells(noisy.question, tree),
+    )
+
+
+def planned_statements(
+    question: TreeCounts, tree: NoiseTree, rows: float, rng: np.random.Generator | None
+) -> tuple[Statement, ...]:
+    """State what is expected of a release before it is made.
+
+    rng: simulates the noise of a least-squares fit; None for the paper's greedy consistency, where Theorem 4.2 holds.
+    """
+    text = f"in expectation over the noise, {_distance(question)} is at most this at {rows:.0f} rows"
+    if rng is None:
+        bound = theorem_4_2(_deltas(tree), _scales(tree), rows=rows, resolution=tree.resolution)
+        return Statement(kind="expected error", text=text, value=min(1.0, bound)), _cells(question, tree)
+    draws = min(max(SIMULATED_NODES // tree.nodes, PLAN_DRAWS[0]), PLAN_DRAWS[1])
+    bounds = np.array([simulated_bound(tree, rows=rows, simulations=1, rng=rng) for _ in range(draws)])
+    whole, error = float(bounds.mean()), float(bounds.std(ddof=1)) / math.sqrt(draws)
+    resolutions = [float(sizes.max()) for sizes in tree.diameters]
+    stopped = stopped_bound(_deltas(tree), tree.variances, resolutions, rows=rows)
+    simulation = f"the same with all levels of the tree, simulated {draws} times; standard error {error:.1g}"
+    return (
+        Statement(kind="expected error", text=text, value=min(1.0, stopped, whole)),
+        Statement(kind="simulated bound", text=simulation, value=whole),
+        _cells(question, tree),
+    )
+
+
+def paper_statement(shape: TreeShape, depth: int, terms: Terms, budget: Budget, rows: float) -> Statement | None:
+    """State Theorem 4.3's bound for the published algorithm at its own depth, for comparison.
+
+    depth: at most as many levels as the shape has. Returns none where a level divides no cell of positive diameter,
+    which the theorem leaves out.
+    """
+    deltas = shape.deltas[: depth + 1]
+    if min(deltas) <= 0:
+        return None
+    root: Root = "exact" if terms.rows is not None and depth else "noisy"
+    # The theorem's exact root counts two changes per level itself.
+    bound = row_sensitivity("add-remove" if root == "exact" else terms.relation, terms.max_rows)
+    change = bound.l1 if budget.notion == "pure" else bound.l2_squared
+    scales = paper_scales(deltas, budget.notion, float(budget.amount / change), root)
+    if budget.notion == "zcdp":
+        scales = [scale / math.sqrt(2) for scale in scales]
+    value = theorem_4_2(deltas, scales, rows=rows, resolution=shape.resolutions[depth])
+    theorem = "Theorem 4.3" if budget.notion == "pure" else "Theorem 4.2 at its best scales"
+    text = f"the published algorithm's bound for the same budget, at depth {depth} ({theorem}; above 1 it says nothing)"
+    return Statement(kind="published bound", text=text, value=value)
+
+
+def _scales(tree: NoiseTree) -> list[float]:
+    """Return the noise of each level as Theorem 4.2 takes it."""
+    if tree.kind == "laplace":
+        return list(tree.parameters)
+    return [math.sqrt(variance / 2) for variance in tree.variances]
+
+
+def _deltas(tree: NoiseTree) -> list[float]:
+    """Return the diameters that each level divides."""
+    return tree_deltas(tree.splits, tree.diameters)
+
+
+def _expected(question: TreeCounts, bound: float) -> Statement:
+    """State a bound of the expected distance whose divisor, the number of rows, may be private."""
+    text = (
+        f"in expectation over the noise, {_distance(question)} is at most this divided by the number of rows, plus the "
+        "diameter of the largest cell"
+    )
+    return Statement(kind="expected distance", text=text, value=bound)
+
+
+def _cells(question: TreeCounts, tree: NoiseTree) -> Statement:
+    """State the resolution."""
+    text = f"the largest cell of the {math.prod(question.shapes[-1])} has this diameter, if each column has 1"
+    return Statement(kind="largest cell", text=text, value=tree.resolution)
+
+
+def _distance(question: TreeCounts) -> str:
+    """Name the distance that is bounded."""
+    columns = ", ".join(question.columns)
+    return (
+        f"the 1-Wasserstein distance between the released model and the rows without misfits, over {columns}, each "
+        "column scaled to length 1 and the largest difference counting,"
+    )

@@ -1,0 +1,1 @@
+"""PrivateSampling: rows drawn from a density without noise."""

@@ -1,0 +1,193 @@
+"""The cells of a private signed measure: equal runs of up to three ordered columns, in layers, and their distances."""
+
+import itertools
+import math
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from lapwing.errors import CapacityError, ParameterError
+from lapwing.mechanisms.psmm.cell_flow import Steps
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.grouping import Grouping, evenly, identity
+from lapwing.schema.schemas import Schema
+
+MOST_AXES: Final = 3
+"""Ordered columns that are cut: in more, cells few enough to count are too large to say anything."""
+
+COUNTED: Final = 2**22
+"""Most cells of the counted table, in which misfits of a column that may not be missing have a group as well."""
+
+_SAME: Final = 1e-6
+_PARTS: Final = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class BoxCells:
+    """The cells of a table and their distances.
+
+    An *axis* is an ordered column of more than two values; its regular codes are cut in runs. Every other code of any
+    column is a coordinate by itself: a category, a special value, missing. Cells that differ in runs only form a
+    *layer*, a grid; cells of two layers lie at distance 1, and nothing lies further apart.
+
+    In a layer one steps to any neighbour, also a diagonal one, at the price of the longest of the sides that are
+    crossed; the distance is that of the cheapest path. It is the largest difference of a coordinate where all sides are
+    equal. Elsewhere sides are rounded up to quarters of the smallest one, and distances are never below that largest
+    difference.
+
+    shape: coordinates of each column: its groups without the misfit code, which is the last one; sides: tuple of int64,
+    per axis, from the centre of each run to the next, in units; unit: length of a unit where each column has length 1.
+    """
+
+    columns: tuple[str, ...]
+    groupings: tuple[Grouping, ...]
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+    sides: tuple[np.ndarray, ...]
+    unit: float
+    diameter: float
+    is_exact: bool
+
+    @property
+    def cells(self) -> int:
+        """How many there are."""
+        return math.prod(self.shape)
+
+    def within(self, counts: np.ndarray) -> np.ndarray:
+        """Return the counts of the cells alone, without those of misfits."""
+        return counts[tuple(slice(0, size) for size in self.shape)]
+
+    def steps(self) -> Steps:
+        """Return the steps between neighbours; cells are numbered in C order, costs are in units."""
+        index = np.arange(self.cells, dtype=np.int64).reshape(self.shape)
+        # Of each way and its opposite one.
+        ways = [way for way in itertools.product((-1, 0, 1), repeat=len(self.axes)) if way > (0,) * len(self.axes)]
+        parts = [self._along(index, way) for way in ways]
+        none = np.zeros(0, dtype=np.int64)
+        tails, heads, costs = (np.concatenate([none, *(part[i] for part in parts)]) for i in range(3))
+        return Steps(tails, heads, costs)
+
+    def _along(self, index: np.ndarray, way: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the steps of one way: runs change along its axes, and all other coordinates stay."""
+        tails, heads = [slice(None)] * index.ndim, [slice(None)] * index.ndim
+        costs = np.zeros((1,) * index.ndim, dtype=np.int64)
+        for axis, sides, step in zip(self.axes, self.sides, way, strict=True):
+            if step:
+                lower, upper = slice(0, sides.size), slice(1, sides.size + 1)
+                tails[axis], heads[axis] = (lower, upper) if step > 0 else (upper, lower)
+                costs = np.maximum(costs, _along_axis(sides, axis, index.ndim))
+        first, second = index[tuple(tails)], index[tuple(heads)]
+        return first.reshape(-1), second.reshape(-1), np.broadcast_to(costs, first.shape).reshape(-1)
+
+    def layers(self, table: np.ndarray) -> Iterator[tuple[np.ndarray, tuple[np.ndarray, ...]]]:
+        """Yield the layers of a table, all those that have runs of the same axes together.
+
+        table: ndarray, shape ``(tables, *shape)``, numbers per cell, of several tables at once. Returns grids: ndarray,
+        shape ``(tables, layers, *runs)``, a copy or a view; sides: tuple of int64, of the axes that have runs there.
+        """
+        for are_runs in itertools.product((True, False), repeat=len(self.axes)):
+            kept = [axis for axis, is_run in zip(self.axes, are_runs, strict=True) if is_run]
+            chosen = [slice(None)] * (len(self.shape) + 1)
+            for axis, is_run in zip(self.axes, are_runs, strict=True):
+                runs = self.groupings[axis].regular
+                chosen[axis + 1] = slice(0, runs) if is_run else slice(runs, None)
+            grids = np.moveaxis(table[tuple(chosen)], [axis + 1 for axis in kept], range(-len(kept), 0))
+            runs_of = grids.shape[grids.ndim - len(kept) :]
+            layers = math.prod(grids.shape[1 : grids.ndim - len(kept)])
+            if layers:
+                sides = tuple(self.sides[self.axes.index(axis)] for axis in kept)
+                yield grids.reshape((table.shape[0], layers, *runs_of)), sides
+
+
+def box_cells(schema: Schema, wanted: int, max_cells: int) -> BoxCells:
+    """Cut the axes of a schema in equally many runs, as many as the wanted number of cells allows.
+
+    wanted: cells, at least 1; there are not more, but for one per combination of the other codes. Returns an axis of
+    few values has one run for each of them.
+    """
+    domains = [column.domain for column in schema.columns]
+    axes = tuple(place for place, domain in enumerate(domains) if _is_axis(domain))
+    if len(axes) > MOST_AXES:
+        names = ", ".join(schema.columns[place].name for place in axes)
+        raise ParameterError(
+            f"PSMM takes at most {MOST_AXES} ordered columns, got {len(axes)} ({names}); leave columns out, make them "
+            "categories, or use Adaptive",
+            code="LW355",
+        )
+
+    def coordinates(runs: int) -> list[int]:
+        return [
+            min(runs, domain.values) + _extra(domain) if place in axes else domain.values + _extra(domain)
+            for place, domain in enumerate(domains)
+        ]
+
+    least = math.prod(coordinates(1))
+    counted = math.prod(size + (not domain.missing) for size, domain in zip(coordinates(1), domains, strict=True))
+    if least > max_cells or counted > COUNTED:
+        raise CapacityError(
+            f"PSMM needs a cell for each combination of categories, special values and missing, here {least}, "
+            f"above {max_cells}; leave columns out, or use Adaptive",
+            code="LW502",
+        )
+    most = max([domains[place].values for place in axes], default=1)
+    limit = min(wanted, max_cells)
+    runs = max(1, bisect_right(range(1, most + 1), limit, key=lambda runs: math.prod(coordinates(runs))))
+    groupings = (
+        # As whole numbers, so that a continuous column may have any number of runs.
+        evenly(replace(domain, continuous=False), runs) if place in axes else identity(domain)
+        for place, domain in enumerate(domains)
+    )
+    return cells_of(schema, tuple(groupings))
+
+
+def cells_of(schema: Schema, groupings: tuple[Grouping, ...]) -> BoxCells:
+    """Return the cells that these groupings of all columns of a schema make, as `box_cells` chose them."""
+    domains = [column.domain for column in schema.columns]
+    axes = tuple(place for place, domain in enumerate(domains) if _is_axis(domain))
+    lengths = [_lengths(domains[place], groupings[place]) for place in axes]
+    between = [sides for _, sides in lengths]
+    together = np.concatenate([np.zeros(0), *between])
+    longest, shortest = float(together.max(initial=0.0)), float(together.min(initial=np.inf))
+    is_exact = longest <= shortest * (1 + _SAME)
+    # A little more than a quarter, so that whole multiples of the smallest side are not rounded up further.
+    unit = (longest or 1.0) if is_exact else shortest / _PARTS * (1 + _SAME)
+    whole = tuple(np.ceil(sides / unit).astype(np.int64) for sides in between)
+    return BoxCells(
+        columns=tuple(column.name for column in schema.columns),
+        groupings=groupings,
+        shape=tuple(
+            grouping.groups - (not domain.missing) for grouping, domain in zip(groupings, domains, strict=True)
+        ),
+        axes=axes,
+        sides=whole,
+        unit=unit,
+        diameter=max([float(own.max()) for own, _ in lengths], default=0.0),
+        is_exact=is_exact,
+    )
+
+
+def _is_axis(domain: Domain) -> bool:
+    """Tell whether a column has inner distances: two ordered values lie at distance 1, as any two categories do."""
+    return domain.ordered and domain.values > (1 if domain.continuous else 2)
+
+
+def _extra(domain: Domain) -> int:
+    """Return how many codes lie at distance 1 from everything: special values, and missing where it may occur."""
+    return domain.specials + domain.missing
+
+
+def _lengths(domain: Domain, grouping: Grouping) -> tuple[np.ndarray, np.ndarray]:
+    """Return the length of each run of an axis, and of each way from one centre to the next."""
+    starts, stops, _ = grouping.pieces()
+    starts, stops = starts[: grouping.regular], stops[: grouping.regular]
+    last = 0 if domain.continuous else 1
+    whole = domain.values - last
+    return (stops - starts - last) / whole, np.diff((starts + stops) / 2) / whole
+
+
+def _along_axis(values: np.ndarray, axis: int, axes: int) -> np.ndarray:
+    """Return a vector as an array that varies along one axis."""
+    return values.reshape((1,) * axis + (-1,) + (1,) * (axes - axis - 1))

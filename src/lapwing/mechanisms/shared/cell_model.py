@@ -1,0 +1,343 @@
+"""From the noisy counts of cells to a released model."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal, get_args
+
+import numpy as np
+
+from lapwing.errors import CapacityError, ParameterError
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.shared.cells import MAX_DEPTH, CellTree
+from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCounts
+from lapwing.mechanisms.shared.trees.model import Placement
+from lapwing.mechanisms.shared.trees.shapes import longest_edges
+from lapwing.model.certificate.certificate import Statement
+from lapwing.model.laws import uniform_law
+from lapwing.model.model import Indexed, ReleasedModel, Spans
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.hierarchies import Hierarchy, hierarchy
+from lapwing.schema.scalars import is_among, told
+from lapwing.schema.schemas import Schema
+
+# -- Least squares on a binary tree of which only the leaves were measured: non-negative, and mass stays where it was.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TreeLevel:
+    """One level of a binary tree.
+
+    parents: int64 (k,), the place of each node's parent on the level above; siblings, at most two, are neighbours. The
+    top level is one node, with parent 0; is_leaf: bool (k,), the others have one child or two on the next level.
+    """
+
+    parents: np.ndarray
+    is_leaf: np.ndarray
+
+
+def leaf_least_squares(levels: Sequence[TreeLevel], counts: np.ndarray, total: float, threshold: float) -> np.ndarray:
+    """Return non-negative masses of the leaves, near their noisy counts, with a given sum.
+
+    counts: int64 or float64 (leaves,), unbiased noisy counts of one variance, never clipped: level by level, in order;
+    threshold: leaves with a smaller count get nothing, and their mass goes to their nearest relatives; without effect
+    where no leaf reaches it. Returns float64 (leaves,).
+
+    With leaves alone measured, the least-squares estimate z of a node is the sum of its leaves' counts. Top-down, a
+    parent of mass h gives its children ``(h + z0 - z1) / 2``, clipped to 0..h, and the rest, as `tree_least_squares`
+    does where all levels are measured; a child without any leaf that reaches the threshold gets nothing. Time
+    ``O(nodes)``.
+
+    >>> top = TreeLevel(np.zeros(1, dtype=np.int64), np.array([False]))
+    >>> below = TreeLevel(np.zeros(2, dtype=np.int64), np.array([True, True]))
+    >>> leaf_least_squares([top, below], np.array([7, -2]), 5.0, 1.0)
+    array([5., 0.])
+    """
+    if sum(int(level.is_leaf.sum()) for level in levels) != counts.size or not total >= 0:
+        raise ParameterError(
+            "a fit of leaves needs one count per leaf and a total of at least 0; check them", code="LW390"
+        )
+    estimates, reaches = _sums(levels, counts.astype(np.float64), counts >= threshold)
+    if not reaches[0].any():
+        reaches = [np.ones(each.size, dtype=bool) for each in reaches]
+    masses = np.array([total])
+    found = [masses[levels[0].is_leaf]]
+    for level, estimate, reached in zip(levels[1:], estimates[1:], reaches[1:], strict=True):
+        masses = _shared(masses[level.parents], level.parents, estimate, reached)
+        found.append(masses[level.is_leaf])
+    return np.concatenate(found)
+
+
+def _sums(
+    levels: Sequence[TreeLevel], counts: np.ndarray, is_full: np.ndarray
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Return, level by level, the sum of each node's leaves, and whether any of them is full."""
+    sizes = [level.is_leaf.size for level in levels]
+    sums, full = [np.zeros(size) for size in sizes], [np.zeros(size, dtype=bool) for size in sizes]
+    stop = counts.size
+    for place in range(len(levels) - 1, -1, -1):
+        level = levels[place]
+        start = stop - int(level.is_leaf.sum())
+        sums[place][level.is_leaf], full[place][level.is_leaf] = counts[start:stop], is_full[start:stop]
+        if place:
+            sums[place - 1] += np.bincount(level.parents, sums[place], sizes[place - 1])
+            full[place - 1] |= np.bincount(level.parents, full[place], sizes[place - 1]) > 0
+        stop = start
+    return sums, full
+
+
+def _shared(mass: np.ndarray, parents: np.ndarray, estimate: np.ndarray, reached: np.ndarray) -> np.ndarray:
+    """Return what each node gets of its parent's mass."""
+    sibling = np.arange(parents.size)
+    pairs = np.flatnonzero(parents[1:] == parents[:-1])
+    sibling[pairs], sibling[pairs + 1] = pairs + 1, pairs
+    half = np.clip((mass + estimate - estimate[sibling]) / 2, 0.0, mass)
+    half[sibling == np.arange(parents.size)] = mass[sibling == np.arange(parents.size)]
+    other = reached[sibling]
+    return np.where(reached == other, half, np.where(reached, mass, 0.0))
+
+
+Fit = Literal["least_squares", "threshold"]
+
+MAX_FITTED: Final = 2**20
+"""Most cells of the first level for a fit that lists them all."""
+
+MOST_UNIFORM: Final = 4
+"""Up to so many columns rows are spread in their cell by default; in more, cells are mostly empty corners."""
+
+LONG_EDGES: Final = 4
+"""By default rows are spread along edges that are longer than their column divided by this: the cut says too little."""
+
+
+def weighted_cells(
+    schema: Schema, noisy: NoisyCells, weights: np.ndarray, rows: int, placement: Placement | None
+) -> ReleasedModel:
+    """Return one atom per cell with a positive weight; the uniform model where there is none.
+
+    weights: float64 (k,), at least 0, one per cell; placement: where in its cell a row lies. None: uniform up to four
+    columns; beyond, in the middle of edges up to a quarter of their column, and uniform on others. Codes without order,
+    missing and special ones are uniform. Returns a cell that holds regular and reserved codes stands for the regular
+    ones.
+    """
+    full = np.flatnonzero(weights > 0)
+    if not full.size:
+        laws = {
+            column.name: Indexed(np.zeros(1, dtype=np.uint8), uniform_law(column.domain)) for column in schema.columns
+        }
+        return ReleasedModel(weights=np.ones(1), rows=rows, laws=laws)
+    tree = noisy.question.tree
+    levels, cells = (each[full] for each in noisy.leaves)
+    spans = {}
+    for place, (name, nested) in enumerate(zip(tree.columns, tree.hierarchies, strict=True)):
+        depths = tree.depths_of(place)[levels]
+        domain = schema.field(name).domain
+        if placement is None:
+            longest = domain.values // LONG_EDGES if len(schema.columns) > MOST_UNIFORM else 0
+        else:
+            longest = domain.values if placement == "centre" else 0
+        spans[name] = _spans(nested, domain, depths, cells[:, place], longest)
+    return ReleasedModel(weights=weights[full].astype(np.float64), rows=rows, laws=spans)
+
+
+def _spans(nested: Hierarchy, domain: Domain, depths: np.ndarray, runs: np.ndarray, longest: int) -> Spans:
+    """Return the codes of one run per atom, each of its own level; of runs up to `longest`, the code in the middle."""
+    starts, stops = np.empty(len(runs), dtype=np.int64), np.empty(len(runs), dtype=np.int64)
+    for depth in np.unique(depths).tolist():
+        at = depths == depth
+        starts[at], stops[at] = nested.starts(depth)[runs[at]], nested.stops(depth)[runs[at]]
+    stops = np.where(starts < domain.values, np.minimum(stops, domain.values), stops)
+    if domain.ordered:
+        is_centred = (starts < domain.values) & (stops - starts <= longest)
+        starts = np.where(is_centred, starts + (stops - starts) // 2, starts)
+        stops = np.where(is_centred, starts + 1, stops)
+    largest = int(stops.max())
+    for dtype in (np.uint8, np.uint16, np.uint32):
+        if largest <= np.iinfo(dtype).max:
+            return Spans(starts.astype(dtype), stops.astype(dtype))
+    return Spans(starts, stops)
+
+
+def fitted_weights(noisy: NoisyCells, total: float, threshold: float) -> np.ndarray:
+    """Return non-negative weights of all leaves, fitted to their noisy counts along the tree (`leaf_least_squares`).
+
+    noisy: of a question without threshold; the tree's first level should have few enough cells to list; threshold:
+    leaves with a smaller count hand their rows to their nearest relatives. Returns float64 (k,), in the order of the
+    answer.
+    """
+    tree = noisy.question.tree
+    levels, cells = _upper_levels(tree)
+    at = np.argsort(tree.ranks_of(cells), kind="stable")  # the place of each first cell, by rank
+    goes_on = at[tree.ranks_of(tree.split_cells)]
+    is_leaf = np.ones(tree.cells, dtype=bool)
+    is_leaf[goes_on] = False
+    levels[-1] = TreeLevel(levels[-1].parents, is_leaf)
+    order = np.argsort(at[is_leaf[at]], kind="stable")  # answers go by rank, the tree's lists by parent
+    levels += _listed_levels(tree, goes_on)
+
+    firsts, listed = noisy.counts[: len(order)], noisy.counts[len(order) :]
+    fitted = leaf_least_squares(levels, np.concatenate((firsts[order], listed)), total, threshold)
+    fitted[order] = fitted[: len(order)].copy()
+    return fitted
+
+
+def _upper_levels(tree: CellTree) -> tuple[list[TreeLevel], np.ndarray]:
+    """Return the levels from the root to the first one, all of whose cells exist, and the cells of the last of them."""
+    cells = np.zeros((1, len(tree.columns)), dtype=np.int64)
+    levels = [TreeLevel(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=bool))]
+    for level in range(tree.first):
+        cells, parents = tree.children(level, cells)
+        levels.append(TreeLevel(parents, np.zeros(len(cells), dtype=bool)))
+    return levels, cells
+
+
+def _listed_levels(tree: CellTree, goes_on: np.ndarray) -> list[TreeLevel]:
+    """Return the levels below the first one; `goes_on` are the places there of the split cells, in their order."""
+    levels, above = [], tree.split_cells
+    for level, cells in tree.levels():
+        _, parents = tree.children(level - 1, above)
+        kept = tree.next_level(level, cells)
+        is_leaf = np.ones(len(cells), dtype=bool) if kept is None else ~kept
+        levels.append(TreeLevel(goes_on[parents], is_leaf))
+        goes_on = np.flatnonzero(~is_leaf)
+        above = cells[goes_on]
+    return levels
+
+
+def cells_statement(counts: SparseCounts) -> Statement:
+    """Say over which cells a release counts: what settings that were left out came to."""
+    tree = counts.tree
+    below = tree.depth - tree.first
+    text = f"so many cells exist without any test, after {tree.first} halvings; {below} more can follow"
+    if tree.first == tree.depth:
+        text = f"so many cells has the grid, after {tree.depth} halvings"
+    if counts.threshold is not None:
+        text += f"; a cell is kept from the noisy count {counts.threshold} on"
+    return Statement(kind="cells", text=text, value=float(min(tree.cells, 10**200)))
+
+
+def released_rows(noisy: NoisyCells, public_rows: int | None) -> int:
+    """Return the number of rows of a release: the public one, or the sum of the noisy counts, at least 0."""
+    return max(0, int(noisy.counts.sum())) if public_rows is None else public_rows
+
+
+def check_edge(name: str, edge: object) -> None:
+    """Refuse an edge that is no number above 0 and up to 1."""
+    if isinstance(edge, bool) or not isinstance(edge, float | int) or not 0 < edge <= 1:
+        raise ParameterError(
+            f"{name} must lie above 0 and up to 1, the length of a column, got {told(edge)}", code="LW301"
+        )
+
+
+def check_listable(tree: CellTree) -> None:
+    """Refuse a tree whose first level has too many cells for a fit that lists them all."""
+    if tree.cells > MAX_FITTED:
+        raise CapacityError(
+            f"fit='least_squares' lists all 2**{math.log2(tree.cells):.1f} cells that exist without any split, above "
+            f"{MAX_FITTED}; use fit='threshold' or longer edges",
+            code="LW502",
+        )
+
+
+def check_threshold(threshold: object) -> None:
+    """Refuse a threshold that is no whole number from 1 to 2**60; None chooses one."""
+    if threshold is None:
+        return
+    if isinstance(threshold, bool) or not isinstance(threshold, int) or not 1 <= threshold <= 2**60:
+        raise ParameterError(
+            f"threshold must be a whole number from 1 to 2**60, got {told(threshold)}; leave it out to choose",
+            code="LW302",
+        )
+
+
+def check_fit(fit: object) -> None:
+    """Refuse a fit that is not one of the two."""
+    if not is_among(fit, get_args(Fit)):
+        raise ParameterError(f"fit must be one of {', '.join(get_args(Fit))}, got {told(fit)}", code="LW303")
+
+
+def check_placement(placement: object) -> None:
+    """Refuse a placement that is not one of the two; None chooses one."""
+    if placement is not None and not is_among(placement, get_args(Placement)):
+        raise ParameterError(
+            f"placement must be one of {', '.join(get_args(Placement))}, got {told(placement)}", code="LW303"
+        )
+
+
+# -- How a schema's columns are cut into a tree of cells, and what its questions cost; from public numbers only.
+
+
+MAX_RUN_LEVELS: Final = 20
+"""A column is cut into about 2**20 runs at most: its cuts are listed one by one."""
+
+
+def halved_cells(schema: Schema, fine: float, coarse: float) -> CellTree:
+    """Return the tree that halves the columns in turn until no edge is longer than `fine`.
+
+    fine: above 0: a column is cut while its longest run is longer, each column having length 1; coarse: at least
+    `fine`: all cells exist down to the first level on which no edge is longer. Returns without split cells. On each
+    level the column that was cut least often, of those that are still too long.
+
+    Algorithm 2 of Kreačić et al. cuts axis (depth mod d); so does this while all columns are cut equally often. Boxes
+    that are no cubes: the longest edge of each depth is public. Missing and special values are the first cut of their
+    column; cells of a column without order have edge 1 until each category is alone.
+
+    >>> schema = Schema.from_dict({"fields": [
+    ...     {"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}},
+    ...     {"name": "kind", "type": "string", "categories": ["a", "b"], "constraints": {"required": True}}]})
+    >>> tree = halved_cells(schema, 0.2, 0.5)
+    >>> tree.schedule, tree.first, tree.cells
+    ((0, 1, 0, 0), 2, 4)
+    """
+    edges = [longest_edges(column.domain) for column in schema.columns]
+    depths = [_needed(each, fine) for each in edges]
+    for column, depth in zip(schema.columns, depths, strict=True):
+        if depth > MAX_RUN_LEVELS:
+            raise CapacityError(
+                f"column {column.name!r} would be cut {depth} times to reach an edge of {fine:g}, above "
+                f"{MAX_RUN_LEVELS}; use a longer edge",
+                code="LW503",
+            )
+    if sum(depths) > MAX_DEPTH:
+        raise CapacityError(
+            f"a tree over {len(depths)} columns would have {sum(depths)} levels, above {MAX_DEPTH}; use a longer edge",
+            code="LW503",
+        )
+    turns = sorted((turn, place) for place, depth in enumerate(depths) for turn in range(depth))
+    schedule = [place for _, place in turns]
+    return CellTree(
+        columns=tuple(column.name for column in schema.columns),
+        hierarchies=tuple(
+            hierarchy(column.domain, depth) for column, depth in zip(schema.columns, depths, strict=True)
+        ),
+        schedule=tuple(schedule),
+        first=_first(edges, schedule, coarse),
+    )
+
+
+def _needed(edges: Sequence[float], longest: float) -> int:
+    """Return how many levels of a column's hierarchy bring its runs down to a length, or all that it has."""
+    return next((depth for depth, edge in enumerate(edges) if edge <= longest), len(edges) - 1)
+
+
+def _first(edges: Sequence[Sequence[float]], schedule: Sequence[int], coarse: float) -> int:
+    """Return the first level on which no edge is longer than `coarse`, or the last one."""
+    depths = [0] * len(edges)
+    for level, place in enumerate((*schedule, None)):
+        if place is None or all(each[depth] <= coarse for each, depth in zip(edges, depths, strict=True)):
+            return level
+        depths[place] += 1
+    raise AssertionError("the last level always ends the search")
+
+
+def epsilon_of(budget: Budget) -> Fraction:
+    """Return the pure ε that a budget buys: itself, or ``sqrt(2 ρ)`` rounded down to six digits.
+
+    >>> epsilon_of(Budget.zcdp("0.125")), epsilon_of(Budget.zcdp("0.5") * Fraction(49, 50))
+    (Fraction(1, 2), Fraction(989949, 1000000))
+    """
+    if budget.notion == "pure":
+        return budget.epsilon
+    digits = 6 - math.ceil(math.log10(2 * budget.rho) / 2)
+    scaled = 2 * budget.rho * Fraction(100) ** digits
+    return Fraction(math.isqrt(math.floor(scaled)), 1) / Fraction(10) ** digits

@@ -1,0 +1,1 @@
+"""Trees of cells: shapes, budgets, fits, points, bounds."""

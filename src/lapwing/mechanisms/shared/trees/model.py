@@ -1,0 +1,208 @@
+"""Integer counts for a tree: fair rounding of a real fit, and the paper's greedy consistency."""
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from lapwing.errors import ParameterError
+from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
+from lapwing.mechanisms.shared.trees.trees import Floats, Ints, Split, check_levels, tree_least_squares
+from lapwing.model.laws import Laws, uniform_law
+from lapwing.model.model import Indexed, ReleasedModel, narrow
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.hierarchies import Hierarchy
+from lapwing.schema.schemas import Schema
+
+
+def fair_rounding(levels: Sequence[Floats], splits: Sequence[Split], rng: np.random.Generator) -> list[Ints]:
+    """Round a consistent tree to integers, keeping all sums, without moving any expected count.
+
+    levels: sequence of float64, consistent counts of the ``L + 1`` levels, all at least 0. Returns list of int64, each
+    count is the one above or below the given one and has it as its expectation; children sum to their parent.
+
+    The two children of a node and the node itself go up or down together such that, whatever integers the true counts
+    are, the expected transport between children is that of the given counts: rounding costs nothing in expectation.
+    The root is rounded fairly too, where spec 01 rounds it to the nearest.
+
+    >>> rounded = fair_rounding([np.array([3.0]), np.array([1.5, 1.5])], [Split(0, np.array([0, 0]))],
+    ...                         np.random.default_rng(1))
+    >>> [sorted(level.tolist()) for level in rounded]
+    [[3], [1, 2]]
+    """
+    root = np.floor(levels[0])
+    rounded = [(root + (rng.random(root.shape) < levels[0] - root)).astype(np.int64)]
+    for split, real in zip(splits, levels[1:], strict=True):
+        above = rounded[-1]
+        below = np.empty(real.shape, dtype=np.int64)
+        for family in split.families:
+            whole = split.at(above, family.parents)
+            if family.right is None:
+                split.put(below, family.left, whole)
+                continue
+            left = _rounded_left(split.at(real, family.left), split.at(real, family.right), whole, rng)
+            split.put(below, family.left, left)
+            split.put(below, family.right, whole - left)
+        rounded.append(below)
+    return rounded
+
+
+def _rounded_left(left: Floats, right: Floats, whole: Ints, rng: np.random.Generator) -> Ints:
+    low, low_right = np.floor(left), np.floor(right)
+    up, up_right = left - low, right - low_right
+    extra = whole - low
+    extra -= low_right  # 0, 1 or 2 units to hand out on top of the floors
+    # One unit: with fractions f and g the left child gets it with chance f/(f+g), or (1-g)/(2-f-g) when f+g >= 1:
+    # then two units were the other outcome for the parent, and each child's total chance comes out as its fraction.
+    over = up + up_right >= 1.0
+    chance_left = np.where(over, 1.0 - up_right, up)
+    chance_right = np.where(over, 1.0 - up, up_right)
+    coin = rng.random(low.shape) * (chance_left + chance_right) < chance_left
+    low += (extra >= 2.0) | ((extra == 1.0) & coin)
+    # Float noise in the sums can ask for a unit too many or too few.
+    return np.minimum(np.maximum(low.astype(np.int64), 0), whole)
+
+
+def consistent_counts(
+    noisy_levels: Sequence[Ints], splits: Sequence[Split], how: Literal["uniform", "proportional"] = "uniform"
+) -> list[Ints]:
+    """Make a tree of noisy counts consistent as Algorithm 3 of the paper does: top-down, pair by pair.
+
+    noisy_levels: sequence of int64, noisy counts of all ``L + 1`` levels; negative ones are read as 0 (step 2 of the
+    algorithm); how: which comparable pair with the right sum replaces ``(a, b)``: the nearest to it, or to the ray
+    through it. Returns list of int64, counts of each level, at least 0; children sum to their parent and are comparable
+    with their noisy counts.
+
+    References
+    ----------
+    He, Vershynin, Zhu, "Algorithmically Effective Differentially Private Synthetic Data", Algorithm 3 and Lemma 4.7.
+    The paper leaves ties open: here the odd unit goes left where the parent's count is odd.
+
+    >>> split = Split(0, np.array([0, 0]))
+    >>> [level.tolist() for level in consistent_counts([np.array([8]), np.array([9, 3])], [split])]
+    [[8], [7, 1]]
+    >>> [level.tolist() for level in consistent_counts([np.array([8]), np.array([9, 3])], [split], "proportional")]
+    [[8], [6, 2]]
+    """
+    if how not in ("uniform", "proportional"):
+        raise ParameterError(f"how must be uniform or proportional, got {how!r}", code="LW390")
+    check_levels(noisy_levels, splits, [0.0] * len(noisy_levels))
+    left_part = _uniform_left if how == "uniform" else _proportional_left
+    final = [np.maximum(noisy_levels[0], 0)]
+    for split, noisy in zip(splits, noisy_levels[1:], strict=True):
+        below = np.empty(noisy.shape, dtype=np.int64)
+        for family in split.families:
+            whole = split.at(final[-1], family.parents)
+            if family.right is None:
+                split.put(below, family.left, whole)
+                continue
+            a = np.maximum(split.at(noisy, family.left), 0)
+            b = np.maximum(split.at(noisy, family.right), 0)
+            left = left_part(a, b, whole)
+            split.put(below, family.left, left)
+            split.put(below, family.right, whole - left)
+        final.append(below)
+    return final
+
+
+def _uniform_left(a: Ints, b: Ints, whole: Ints) -> Ints:
+    # Half the surplus or deficit each. Where the deficit empties one child, the other keeps all: still comparable.
+    half = (whole - a - b + (whole & 1)) >> 1
+    return np.minimum(np.maximum(a + half, 0), whole)
+
+
+def _proportional_left(a: Ints, b: Ints, whole: Ints) -> Ints:
+    total = a + b
+    # Where both are 0 there is no ray, and the uniform choice is as near as any.
+    # One division of whole numbers, so that ties are seen exactly up to products of 2^53.
+    exact = np.divide(whole.astype(np.float64) * a, total, out=0.5 * whole, where=total > 0)
+    odd = (whole & 1).astype(bool)
+    nearest = np.where(odd, np.floor(exact + 0.5), np.ceil(exact - 0.5)).astype(np.int64)
+    # Beyond 2^53 floats can miss the nearest, and must not miss comparability.
+    low, high = np.minimum(a, np.maximum(whole - b, 0)), np.maximum(np.minimum(a, whole), whole - b)
+    bounded: Ints = np.minimum(np.maximum(nearest, low), high)
+    return bounded
+
+
+# -- From the noisy counts of a tree to a released model.
+
+
+Placement = Literal["uniform", "centre"]
+Consistency = Literal["uniform", "proportional"]
+
+
+def tree_splits(question: TreeCounts) -> tuple[Split, ...]:
+    """Return how each level divides the one above."""
+    return tuple(Split(*question.parents(level)) for level in range(1, len(question.costs)))
+
+
+def fitted_leaves(noisy: NoisyTree, rows: int | None, rng: np.random.Generator) -> np.ndarray:
+    """Return the counts of the deepest level by weighted least squares and fair rounding.
+
+    Returns int64, at least 0.
+    """
+    levels = list(noisy.levels)
+    variances = [math.inf if law is None else law.sd**2 for law in noisy.noises]
+    if rows is not None and has_exact_root(noisy.question):
+        levels[0], variances[0] = np.full(noisy.question.shapes[0], rows), 0.0
+    splits = tree_splits(noisy.question)
+    return fair_rounding(tree_least_squares(levels, splits, variances), splits, rng)[-1]
+
+
+def has_exact_root(question: TreeCounts) -> bool:
+    """Tell whether the root is left to a public number of rows, and no row can be outside the tree."""
+    covers_all = all(nested.covered == nested.values + nested.reserved for nested in question.hierarchies)
+    return question.costs[0] is None and covers_all
+
+
+def greedy_leaves(noisy: NoisyTree, rows: int | None, how: Consistency) -> np.ndarray:
+    """Return the counts of the deepest level by the paper's greedy consistency.
+
+    noisy: with counts on every level, but perhaps the root; rows: the public number of rows, for a root without counts.
+    Returns int64, at least 0.
+    """
+    root = noisy.levels[0]
+    first = np.full(noisy.question.shapes[0], rows) if root is None else root
+    levels = [first, *(level for level in noisy.levels[1:] if level is not None)]
+    return consistent_counts(levels, tree_splits(noisy.question), how)[-1]
+
+
+def cells_as_model(
+    schema: Schema, question: TreeCounts, leaves: np.ndarray, rows: int | None, placement: Placement
+) -> ReleasedModel:
+    """Return one atom per cell with a positive count; the uniform model where there is none.
+
+    leaves: int64, counts of the deepest level; rows: the public number of rows; by default the sum of the counts.
+    Returns columns that are not in the tree are uniform.
+    """
+    full = np.flatnonzero(leaves)
+    places = np.unravel_index(full, leaves.shape) if full.size else ()
+    index = {name: narrow(place) for name, place in zip(question.columns, places, strict=False)}
+    nested = dict(zip(question.columns, question.hierarchies, strict=True))
+    atoms = max(1, full.size)
+    laws = {}
+    for column in schema.columns:
+        if column.name in index:
+            laws[column.name] = Indexed(index[column.name], run_laws(nested[column.name], column.domain, placement))
+        else:
+            laws[column.name] = Indexed(np.zeros(atoms, dtype=np.uint8), uniform_law(column.domain))
+    return ReleasedModel(
+        weights=leaves.reshape(-1)[full].astype(np.float64) if full.size else np.ones(1),
+        rows=int(leaves.sum()) if rows is None else rows,
+        laws=laws,
+    )
+
+
+def run_laws(nested: Hierarchy, domain: Domain, placement: Placement) -> Laws:
+    """Return one law per run of the deepest level: uniform on its codes, or certain of the one in the middle.
+
+    A run that holds regular and reserved codes was not cut far enough to tell them apart; it stands for the regular
+    ones.
+    """
+    starts, stops = nested.starts(nested.depth), nested.stops(nested.depth)
+    stops = np.where(starts < domain.values, np.minimum(stops, domain.values), stops)
+    if placement == "centre":
+        starts = starts + (stops - starts) // 2
+        stops = starts + 1
+    return Laws(np.arange(starts.size + 1), starts, stops, np.ones(starts.size))

@@ -1,0 +1,1 @@
+"""Rows as vectors: their moments, means of groups, and models made of them."""

@@ -1,1 +1,0 @@
-"""Ask-and-solve steps that mechanisms share."""

@@ -1,0 +1,409 @@
+"""The certificate: what was spent on what, under which promise, and what was assumed.
+
+It is written beside the rows of every release. It holds public settings and released numbers only.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Self, cast
+
+from lapwing.errors import ParameterError
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.plain import at_least, rational_text, read_key, read_list, read_optional, read_rational
+from lapwing.kernel.terms import Relation, Terms
+from lapwing.model.certificate.cost_lines import CostLine, budget_from_dict, budget_to_dict, counted_lines
+from lapwing.model.certificate.declared import (
+    KeptRule,
+    KeptTable,
+    kept_rules_from,
+    kept_tables_from,
+    rule_lines,
+    table_lines,
+    weight_lines,
+)
+from lapwing.model.certificate.domain_cost import (
+    Together,
+    pairs_to_dict,
+    purchase_lines,
+    together,
+    told_pairs,
+    told_purchases,
+)
+from lapwing.model.certificate.protection import ROW, origin_lines, protection_lines, unit_field
+from lapwing.model.certificate.stated_pairs import check_pairs
+from lapwing.schema.purchases import Purchase
+from lapwing.schema.scalars import visible
+
+__all__ = ["DOMAIN", "EVALUATION", "FORMAT", "Certificate", "CostLine", "LedgerEntry", "Statement"]
+
+FORMAT = 1
+EVALUATION = "evaluation"
+"""In the place of a mechanism, where a comparison with a public table was bought."""
+
+DOMAIN = "domain"
+"""In the place of a mechanism, where bounds and lists of a schema were learned."""
+
+CERTIFIED = "certified error"
+"""Kind of the statement that bounds all errors of a release together."""
+ROWS_WITHIN = "number of rows"
+"""Kind of the statement that says how far a noisy number of rows may be off."""
+_MAX_VALUE = 1e300
+_refused = partial(ParameterError, code="LW621")
+_ENTRY = ("dataset", "release_id")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """State one thing that is proved about the accuracy of a release.
+
+    Parameters
+    ----------
+    kind : str
+        Short name, such as ``expected error``.
+    text : str
+        One plain sentence.
+    value : float or None
+        Its number, finite.
+    """
+
+    kind: str
+    text: str
+    value: float | None = None
+
+    def __post_init__(self) -> None:
+        is_number = isinstance(self.value, float | int) and not isinstance(self.value, bool)
+        if self.value is not None and not (is_number and abs(self.value) <= _MAX_VALUE):
+            raise _refused(f"the value of the statement {self.kind!r} must be a finite number; leave it out")
+
+    @property
+    def is_headline(self) -> bool:
+        """Whether the certificate's text shows it: the bound on all errors together."""
+        return self.kind == CERTIFIED and self.value is not None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the statement as plain JSON values."""
+        return {"kind": self.kind, "text": self.text, "value": self.value}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerEntry:
+    """Name the entry of a ledger that a release was debited to: data set and release id."""
+
+    dataset: str
+    release_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Certificate:
+    """Certify one release.
+
+    Parameters
+    ----------
+    lapwing : str
+        Version that made the release.
+    code : str or None, default None
+        The fingerprint of its code; None in a file of before.
+    mechanism : str
+        Name of the mechanism; `EVALUATION` or `DOMAIN` where none ran.
+    settings : mapping of str to plain JSON value
+        Its settings.
+    lines : tuple of CostLine
+        One per noisy table and selection; their costs sum exactly to ``total``.
+    total : Budget
+        What the release cost, in the notion that it was accounted in.
+    requested_epsilon, requested_delta, requested_rho : Fraction or None
+        What the caller asked for: epsilon (perhaps with delta) or rho.
+    epsilons : tuple of (delta, epsilon) pairs of Fraction
+        For zCDP: what the total means as (ε, δ), rounded to the safe side, the requested δ first. Empty for pure ε.
+    delta : Fraction, default 0
+        The sum of the deltas of selections, with which the lists that they learned may lose more than ``total``; part
+        of every δ in ``epsilons``.
+    relation : add-remove or replace-one
+        The neighbour relation of the promise.
+    privacy_unit : str
+        ``row``, or ``FIELD:MAXROWS``.
+    max_rows : int
+        Rows that one privacy unit may own.
+    assumed_fields, dp_fields : tuple of str
+        Fields whose domain was taken from the data by the owner's decision, or bought with budget.
+    public_rows : int or None
+        The number of rows, where the terms make it public; public tables have totals of their own.
+    expected_rows : int or None
+        The public guess of it that was given.
+    released_rows : int
+        The number of rows that the model stands for; of an evaluation, that the table was compared as; 0 of a domain.
+    written_rows : int or None
+        How many rows were written with this certificate.
+    seed : int or None
+        Of the public generator.
+    ledger : LedgerEntry or None
+        Where the release was recorded.
+    accuracy : tuple of Statement
+        What is proved about its accuracy.
+    assumed : tuple of str
+        What the promise takes on the caller's word, beside the schema: whole sentences.
+    warnings : tuple of str
+        What the reader should know.
+    purchases : tuple of Purchase
+        What bounds and lists of the schema cost that were bought before; no part of ``total``.
+    rules : tuple of KeptRule
+        The rules of the schema, which every row out keeps.
+    public_tables : tuple of KeptTable
+        The public tables of the schema, and how they are held.
+    weight : str or None
+        The column of survey weights.
+
+    Raises
+    ------
+    ParameterError
+        If the lines do not sum to the total, were made under other terms, or the total passes the request.
+    """
+
+    lapwing: str
+    code: str | None = None
+    mechanism: str
+    settings: Mapping[str, Any]
+    lines: tuple[CostLine, ...]
+    total: Budget
+    requested_epsilon: Fraction | None
+    requested_delta: Fraction | None
+    requested_rho: Fraction | None
+    epsilons: tuple[tuple[Fraction, Fraction], ...] = ()
+    delta: Fraction = Fraction(0)
+    relation: Relation
+    privacy_unit: str
+    max_rows: int
+    assumed_fields: tuple[str, ...]
+    dp_fields: tuple[str, ...]
+    public_rows: int | None
+    expected_rows: int | None
+    released_rows: int
+    written_rows: int | None = None
+    seed: int | None = None
+    ledger: LedgerEntry | None = None
+    accuracy: tuple[Statement, ...] = ()
+    assumed: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    purchases: tuple[Purchase, ...] = ()
+    rules: tuple[KeptRule, ...] = ()
+    public_tables: tuple[KeptTable, ...] = ()
+    weight: str | None = None
+
+    def __post_init__(self) -> None:
+        Terms(
+            relation=self.relation,
+            max_rows=self.max_rows,
+            rows=self.public_rows,
+            expected_rows=self.expected_rows,
+        )
+        field = unit_field(self.privacy_unit)
+        if self.privacy_unit != (ROW if field is None and self.max_rows == 1 else f"{field}:{self.max_rows}"):
+            raise _refused(
+                f"the privacy unit of a certificate of max_rows {self.max_rows} must be FIELD:{self.max_rows}, or row "
+                f"for 1, got {self.privacy_unit!r}"
+            )
+        object.__setattr__(self, "settings", MappingProxyType(_plain(self.settings)))
+        for line in self.lines:
+            if (line.relation, line.max_rows, line.cost.notion) != (self.relation, self.max_rows, self.total.notion):
+                raise _refused(f"a cost line of {', '.join(line.columns)} is of other terms than the release")
+        spent = sum((line.cost.amount for line in self.lines), Fraction(0))
+        if spent != self.total.amount:
+            raise _refused(f"the cost lines sum to {spent} and the total says {self.total.amount}; charge exactly")
+        self._check_request()
+        if any(rows is not None and rows < 0 for rows in (self.public_rows, self.released_rows, self.written_rows)):
+            raise _refused("numbers of rows on a certificate must be at least 0")
+
+    def _check_request(self) -> None:
+        """Refuse a total above the request, and (ε, δ) pairs beside pure ε."""
+        if (self.requested_epsilon is None) == (self.requested_rho is None):
+            raise _refused("a certificate needs the requested epsilon or the requested rho, not both")
+        is_pure = self.total.notion == "pure"
+        if is_pure != (self.requested_epsilon is not None and self.requested_delta is None):
+            raise _refused(f"a {self.total.notion} total does not answer the request; epsilon alone is pure")
+        limit = self.requested_epsilon if is_pure else self.requested_rho
+        if limit is not None and self.total.amount > limit:
+            raise _refused(f"the release cost {self.total.amount}, more than the {limit} that was requested")
+        check_pairs(self.epsilons, self.total, self.delta, (self.requested_epsilon, self.requested_delta))
+
+    @property
+    def together(self) -> Together | None:
+        """What this and earlier purchases under the same terms cost; None where there is none."""
+        return together(self.total, self.delta, self.requested_delta, self._terms, self.purchases)
+
+    def bought_before(self) -> list[str]:
+        """Say what bounds and lists cost that were bought before, and what that is together with this."""
+        return purchase_lines(self.purchases, self._terms, self.together)
+
+    @property
+    def rows_within(self) -> float | None:
+        """How far a noisy number of rows is off at most, in 95 % of releases; None where it is not known."""
+        return next((each.value for each in self.accuracy if each.kind == ROWS_WITHIN), None)
+
+    @property
+    def _terms(self) -> tuple[str, str]:
+        return self.relation, self.privacy_unit
+
+    def __repr__(self) -> str:
+        rows = "" if self.mechanism == DOMAIN else f", {self.released_rows} rows"
+        return f"Certificate({self.mechanism}, {self.total}{rows})"
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self) -> str:
+        """Return a short plain summary: what is protected, under which relation, at which cost, what was assumed."""
+        lines = [*self._protected(), self._price()]
+        lines += origin_lines(self.assumed_fields, self.dp_fields, self.warnings)
+        lines += self.bought_before()
+        lines += [f"Assumed: {claim}." for claim in self.assumed]
+        counted = "The table was compared as one of" if self.mechanism == EVALUATION else "The model stands for"
+        if self.mechanism != DOMAIN:
+            lines.append(f"{counted} {self.released_rows} rows, {self._source_of_rows()}.")
+        lines += [f"Certified error: {each.value:.3g}; {each.text}." for each in self.accuracy if each.is_headline]
+        lines += [*rule_lines(self.rules), *table_lines(self.public_tables), *weight_lines(self.weight)]
+        if self.ledger is None:
+            lines.append("Recorded in no ledger.")
+        else:
+            lines.append(f"Recorded in the ledger under {self.ledger.dataset}, release {self.ledger.release_id}.")
+        lines += [f"Warning: {warning}" for warning in self.warnings]
+        return "\n".join(visible(line).replace("\n", " ") for line in lines) + "\n"
+
+    def _protected(self) -> list[str]:
+        """Say what is protected; of rows out only where there are any."""
+        lines = protection_lines(self.relation, self.privacy_unit)
+        return lines[:2] if self.mechanism == DOMAIN else lines
+
+    def _source_of_rows(self) -> str:
+        """Say why the number of rows may be shown."""
+        field = unit_field(self.privacy_unit)
+        if any(table.hold == "exact" for table in self.public_tables):
+            return "the total of the public tables"
+        if self.public_rows is None and self.mechanism == EVALUATION and self.expected_rows is not None:
+            return "a public guess"
+        if self.public_rows is None:
+            within = "" if self.rows_within is None else f", within {self.rows_within:.0f} in 95 % of releases"
+            return "a noisy number" + ("" if field is None else " of those used") + within
+        is_drawn = self.released_rows != self.public_rows
+        return "a public number" + ("" if field is None or is_drawn else f": one for each value of {field}")
+
+    def _price(self) -> str:
+        """Say what the release cost."""
+        questions = f"for {counted_lines(self.lines)}"
+        if self.total.notion == "pure":
+            return f"Cost: {self.total} {questions}, pure differential privacy."
+        # The requested delta first, so that it is shown and others stand apart from it.
+        ordered = tuple(sorted(self.epsilons, key=lambda pair: pair[0] != self.requested_delta))
+        pairs = {d: f"epsilon {at_least(eps, 4)} at delta {at_least(d, 3)}" for d, eps in told_pairs(ordered)}
+        asked = None if self.requested_delta is None else pairs.pop(self.requested_delta, None)
+        spent = str(self.total) if asked is None else f"{asked} (rho {at_least(self.total.rho, 3)})"
+        more = "".join(f"; {pair}" for pair in pairs.values())
+        apart = f" Of each delta, {at_least(self.delta, 4)} is for lists of texts." if self.delta else ""
+        return f"Cost: {spent} {questions}, zero-concentrated differential privacy{more}.{apart}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the certificate as plain JSON values, always in the same order."""
+        asked = {"epsilon": self.requested_epsilon, "delta": self.requested_delta, "rho": self.requested_rho}
+        ledger = self.ledger and {"dataset": self.ledger.dataset, "release_id": self.ledger.release_id}
+        return {
+            "format": FORMAT,
+            "lapwing": self.lapwing,
+            "code": self.code,
+            "mechanism": self.mechanism,
+            "settings": _plain(self.settings),
+            "notion": self.total.notion,
+            "total": budget_to_dict(self.total),
+            "requested": {key: None if value is None else rational_text(value) for key, value in asked.items()},
+            "epsilons": pairs_to_dict(self.epsilons),
+            "delta": rational_text(self.delta),
+            "relation": self.relation,
+            "privacy_unit": self.privacy_unit,
+            "max_rows": self.max_rows,
+            "protected": " ".join(self._protected()),
+            "assumed_fields": list(self.assumed_fields),
+            "dp_fields": list(self.dp_fields),
+            "purchases": [purchase.to_dict() for purchase in self.purchases],
+            "together": self.together and self.together.to_dict(),
+            "public_rows": self.public_rows,
+            "expected_rows": self.expected_rows,
+            "released_rows": self.released_rows,
+            "written_rows": self.written_rows,
+            "seed": self.seed,
+            "ledger": ledger,
+            "assumed": list(self.assumed),
+            "rules": [rule.to_dict() for rule in self.rules],
+            "public_tables": [table.to_dict() for table in self.public_tables],
+            "weight": self.weight,
+            "accuracy": [statement.to_dict() for statement in self.accuracy],
+            "warnings": list(self.warnings),
+            "costs": [line.to_dict() for line in self.lines],
+        }
+
+    def to_json(self) -> str:
+        """Return the certificate as the text of a JSON file."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_dict(cls, values: object) -> Self:
+        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
+        if read_key(values, "format", int) != FORMAT:
+            raise ParameterError(f"the certificate is of another format than {FORMAT}; update lapwing", code="LW604")
+        asked = read_key(values, "requested", dict)
+        epsilons = tuple(
+            (read_rational(read_key(pair, "delta", dict)), read_rational(read_key(pair, "epsilon", dict)))
+            for pair in read_list(values, "epsilons", dict)
+        )
+        ledger = read_optional(values, "ledger", dict)
+        assumed = () if read_optional(values, "assumed", list) is None else read_list(values, "assumed", str)
+        older = {"code": None, "delta": None, "weight": None, **cast("Mapping[str, Any]", values)}  # files of before
+        texts = {key: read_key(values, key, str) for key in ("lapwing", "mechanism", "privacy_unit", "relation")}
+        counts = {key: read_key(values, key, int) for key in ("max_rows", "released_rows")}
+        perhaps = {
+            key: read_optional(values, key, int) for key in ("public_rows", "expected_rows", "written_rows", "seed")
+        }
+        lists = {key: read_list(values, key, str) for key in ("assumed_fields", "dp_fields", "warnings")}
+        return cls(
+            settings=read_key(values, "settings", dict),
+            lines=tuple(CostLine.from_dict(line) for line in read_list(values, "costs", dict)),
+            total=budget_from_dict(read_key(values, "total", dict)),
+            requested_epsilon=_rational_or_none(asked, "epsilon"),
+            requested_delta=_rational_or_none(asked, "delta"),
+            requested_rho=_rational_or_none(asked, "rho"),
+            epsilons=epsilons,
+            delta=Fraction(0) if older["delta"] is None else read_rational(older["delta"]),
+            purchases=told_purchases(values),
+            rules=kept_rules_from(values),
+            public_tables=kept_tables_from(values),
+            code=read_optional(older, "code", str),
+            weight=read_optional(older, "weight", str),
+            ledger=None if ledger is None else LedgerEntry(**{key: read_key(ledger, key, str) for key in _ENTRY}),
+            assumed=assumed,
+            accuracy=tuple(_statement_from_dict(entry) for entry in read_list(values, "accuracy", dict)),
+            **cast("Any", texts | counts | perhaps | lists),
+        )
+
+
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of settings that are plain JSON values."""
+    try:
+        copy = json.loads(json.dumps(dict(settings), allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        copy = None
+    if copy is None:
+        raise _refused("the settings of a certificate must be plain JSON values")
+    return cast("dict[str, Any]", copy)
+
+
+def _rational_or_none(values: Mapping[str, Any], key: str) -> Fraction | None:
+    """Return the exact number under a key, or None."""
+    found = read_optional(values, key, dict)
+    return None if found is None else read_rational(found)
+
+
+def _statement_from_dict(values: object) -> Statement:
+    """Read back one statement."""
+    number = cast("float | None", read_key(values, "value", object))
+    return Statement(kind=read_key(values, "kind", str), text=read_key(values, "text", str), value=number)

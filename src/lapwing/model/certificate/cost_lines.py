@@ -1,0 +1,244 @@
+"""One line of a certificate: what a question cost, and why."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Self, cast
+
+from lapwing.errors import ParameterError
+from lapwing.kernel.budget.budget import Budget, Notion
+from lapwing.kernel.noise_law import NoiseLaw, Sensitivity, calibrated, row_sensitivity
+from lapwing.kernel.plain import rational_text, read_key, read_list, read_optional, read_rational
+from lapwing.kernel.questions.category_selection.question import CategorySelection
+from lapwing.kernel.questions.cell_sums.question import CellSums
+from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.questions.private_draw.question import DrawnRows, PrivateDraw
+from lapwing.kernel.questions.questions import Answer, KnownQuestion, Question
+from lapwing.kernel.questions.second_moment.question import SecondMoment
+from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
+from lapwing.kernel.questions.sparse_counts.question import SparseCounts
+from lapwing.kernel.questions.split_decisions.question import SplitDecisions, Splits
+from lapwing.kernel.questions.table_distances.question import TableDistances
+from lapwing.kernel.terms import Relation, Terms
+
+# -- A table that a plan knows the cost of, and not the columns.
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenTable:
+    """Stand in a plan for the `MarginalCounts` question whose columns a selection will choose."""
+
+    cost: Budget
+
+
+CHOSEN = f"{MarginalCounts.kind} (chosen)"
+"""Kind of a planned table whose columns a selection chooses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostLine:
+    """Say what one noisy table, or one selection, cost, and why it cost that much.
+
+    columns: the columns of the table; of a selection, those of the table that it chose, none while it is planned;
+    sensitivity: how far the exact answer moves between neighbours (relation and max_rows included); noise: the noise on
+    each number; None for questions that are protected by a random choice instead; level: which level of a tree of
+    tables it is; None for a table on its own; candidates: of a selection: how many tables it chose among; None for a
+    table; delta: of a noisy category list: with this probability at most it shows a text that one unit alone has; None
+    for all others, which cannot fail.
+    """
+
+    question: str
+    columns: tuple[str, ...]
+    relation: Relation
+    max_rows: int
+    sensitivity: Sensitivity
+    noise: NoiseLaw | None
+    cost: Budget
+    level: int | None = None
+    candidates: int | None = None
+    delta: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        Terms(relation=self.relation, max_rows=self.max_rows)
+        if self.candidates is not None and (self.candidates < 1 or self.noise is not None or self.level is not None):
+            raise ParameterError(
+                "the cost line of a selection needs at least one candidate, no noise and no level", code="LW621"
+            )
+        if self.delta is not None and not (0 < self.delta < 1 and self.noise is not None):
+            raise ParameterError("the delta of a cost line must be above 0 and below 1, and beside noise", code="LW621")
+        if self.noise is not None and _loss(self.sensitivity, self.noise, self.cost.notion) > self.cost.amount:
+            raise ParameterError(
+                f"a {self.question} over {', '.join(self.columns)} loses more privacy than the {self.cost} it is "
+                "charged; add noise or charge more",
+                code="LW621",
+            )
+
+    @classmethod
+    def of(cls, answer: Answer, terms: Terms) -> tuple[Self, ...]:
+        """Return the lines of an answer that was given under these terms: one per noisy table, one of a selection."""
+        question = answer.question
+        if isinstance(answer, Selected):
+            return tuple(replace(line, columns=answer.chosen) for line in cls.planned(answer.question, terms))
+        if isinstance(answer, Splits | DrawnRows):
+            return cls.planned(answer.question, terms)
+        return tuple(cls._line(question, terms, table.noise, table.cost, level=table.level) for table in answer.tables)
+
+    @classmethod
+    def planned(
+        cls,
+        question: KnownQuestion | ChosenTable,
+        terms: Terms,
+    ) -> tuple[Self, ...]:
+        """Return the lines that the answer to a question would have under these terms."""
+        if isinstance(question, ChosenTable):
+            return (cls._chosen(question.cost, terms),)
+        if isinstance(
+            question,
+            MarginalCounts
+            | SplitDecisions
+            | SparseCounts
+            | SecondMoment
+            | CellSums
+            | LinearStatistics
+            | TableDistances
+            | CategorySelection,
+        ):
+            noise = question.noise(terms.relation, terms.max_rows)
+            return (cls._line(question, terms, noise, question.cost),)
+        if isinstance(question, PrivateDraw):
+            return (cls._line(question, terms, None, question.cost),)
+        if isinstance(question, SelectWorst):
+            line = cls._line(question, terms, None, question.cost, candidates=question.candidate_count)
+            return (replace(line, columns=()),)
+        laws = question.noises(terms.relation, terms.max_rows)
+        return tuple(
+            cls._line(question, terms, law, cost, level=level)
+            for level, (law, cost) in enumerate(zip(laws, question.costs, strict=True))
+            if law is not None and cost is not None
+        )
+
+    @classmethod
+    def _chosen(cls, cost: Budget, terms: Terms) -> Self:
+        """Return the line of a table whose columns are not known before a selection is answered."""
+        bound = row_sensitivity(terms.relation, terms.max_rows)
+        return cls(
+            question=CHOSEN,
+            columns=(),
+            relation=terms.relation,
+            max_rows=terms.max_rows,
+            sensitivity=bound,
+            noise=calibrated(bound, cost),
+            cost=cost,
+        )
+
+    @classmethod
+    def _line(
+        cls,
+        question: Question,
+        terms: Terms,
+        noise: NoiseLaw | None,
+        cost: Budget,
+        *,
+        level: int | None = None,
+        candidates: int | None = None,
+    ) -> Self:
+        """Return the line of one noisy table or one selection."""
+        return cls(
+            question=question.kind,
+            columns=question.columns,
+            relation=terms.relation,
+            max_rows=terms.max_rows,
+            sensitivity=question.sensitivity(terms.relation, terms.max_rows),
+            noise=noise,
+            cost=cost,
+            level=level,
+            candidates=candidates,
+            delta=question.delta if isinstance(question, CategorySelection) else None,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the line as plain JSON values; a line that cannot fail has no key ``delta``."""
+        failure = {} if self.delta is None else {"delta": rational_text(self.delta)}
+        return {
+            "question": self.question,
+            "columns": list(self.columns),
+            "level": self.level,
+            "candidates": self.candidates,
+            "relation": self.relation,
+            "max_rows": self.max_rows,
+            "sensitivity": {"l1": self.sensitivity.l1, "l2_squared": self.sensitivity.l2_squared},
+            "noise": None if self.noise is None else _noise_to_dict(self.noise),
+            "cost": budget_to_dict(self.cost),
+            **failure,
+        }
+
+    @classmethod
+    def from_dict(cls, values: object) -> Self:
+        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
+        noise = read_optional(values, "noise", dict)
+        bounds = read_key(values, "sensitivity", dict)
+        # Files of versions without selections of categories have no such key.
+        failure = read_optional({"delta": None, **cast("dict[str, Any]", values)}, "delta", dict)
+        return cls(
+            question=read_key(values, "question", str),
+            columns=read_list(values, "columns", str),
+            relation=cast("Relation", read_key(values, "relation", str)),
+            max_rows=read_key(values, "max_rows", int),
+            sensitivity=Sensitivity(read_key(bounds, "l1", int), read_key(bounds, "l2_squared", int)),
+            noise=None if noise is None else NoiseLaw(cast("Any", noise.get("kind")), read_rational(noise)),
+            cost=budget_from_dict(read_key(values, "cost", dict)),
+            level=read_optional(values, "level", int),
+            candidates=read_optional(values, "candidates", int),
+            delta=None if failure is None else read_rational(failure),
+        )
+
+
+def counted_lines(lines: Sequence[CostLine]) -> str:
+    """Say how many noisy tables and selections cost lines stand for, such as ``3 noisy tables and 1 selection``."""
+    selections = sum(line.candidates is not None for line in lines)
+    decided = sum(line.question == SplitDecisions.kind for line in lines)
+    drawn = sum(line.question == PrivateDraw.kind for line in lines)
+    distances = sum(line.question == TableDistances.kind for line in lines)
+    categories = sum(line.question == CategorySelection.kind for line in lines)
+    tables = len(lines) - selections - decided - drawn - distances - categories
+    counts = [
+        (tables, "noisy table"),
+        (categories, "noisy category list"),
+        (distances, "noisy mean distance"),
+        (drawn, "private draw"),
+        (decided, "noisily split tree"),
+        (selections, "selection"),
+    ]
+    named = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts if count]
+    return " and ".join(named) or "0 noisy tables"
+
+
+def budget_to_dict(budget: Budget) -> dict[str, str]:
+    """Return an amount of budget as plain JSON values."""
+    return {"notion": budget.notion, **rational_text(budget.amount)}
+
+
+def budget_from_dict(values: object) -> Budget:
+    """Read back what `budget_to_dict` wrote."""
+    return Budget(cast("Notion", read_key(values, "notion", str)), read_rational(values))
+
+
+def _noise_to_dict(noise: NoiseLaw) -> dict[str, str | float]:
+    """Return a noise law as plain JSON values: the exact parameter, what it means, and the standard deviation."""
+    means = "scale" if noise.kind == "laplace" else "variance"
+    # Rounded to the nearest, unlike what is promised: noise is told neither larger nor smaller than it is.
+    parameter = {"exact": str(noise.parameter), "decimal": f"{float(noise.parameter):.6g}"}
+    return {"kind": noise.kind, "means": means, **parameter, "sd": noise.sd}
+
+
+def _loss(sensitivity: Sensitivity, noise: NoiseLaw, notion: Notion) -> Fraction:
+    """Return the ε or ρ that noise gives at this sensitivity (pure ε is worth ε²/2 of ρ)."""
+    if sensitivity.l1 < 0 or sensitivity.l2_squared < 0:
+        raise ParameterError("a sensitivity must be at least 0", code="LW621")
+    if noise.kind == "laplace":
+        epsilon = Fraction(sensitivity.l1) / noise.parameter
+        return epsilon if notion == "pure" else epsilon**2 / 2
+    if notion == "pure":
+        raise ParameterError("Gaussian noise has no pure epsilon; use a zcdp budget", code="LW621")
+    return Fraction(sensitivity.l2_squared) / (2 * noise.parameter)

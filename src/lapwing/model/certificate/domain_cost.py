@@ -1,0 +1,261 @@
+"""What the bounds and lists of a schema cost that were bought before, and what that is together with a release."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final, cast
+
+from lapwing.errors import ParameterError, SchemaError
+from lapwing.kernel.budget.budget import Budget, Notion
+from lapwing.kernel.budget.conversions import CERTIFICATE_DELTAS, certificate_epsilons, epsilon_for
+from lapwing.kernel.plain import at_least, rational_text
+from lapwing.model.certificate.cost_lines import budget_to_dict
+from lapwing.schema.purchases import Purchase, purchases_from
+
+Pairs = tuple[tuple[Fraction, Fraction], ...]
+"""(δ, ε) that hold at once."""
+
+_LISTED: Final = 8
+_NAMED: Final = 8
+_APART: Final = 10
+_DIGITS: Final = 18
+_PLACES: Final = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """Add a release up with the purchases that were made under the same terms.
+
+    total: the sum, in ε where all amounts are, else in ρ (a pure ε enters as ε²/2); delta: the sum of the deltas of
+    selections; at 1 or more nothing is promised; epsilons: what all of it means as (ε, δ), where it is not pure:
+    ``delta`` is part of each δ; plain: those δ of ``epsilons`` at which plain addition of the ε is better than what the
+    sum in ρ says.
+
+    Sums with long denominators are rounded up to 18 digits, which is the safe side.
+    """
+
+    total: Budget
+    delta: Fraction
+    epsilons: Pairs
+    plain: tuple[Fraction, ...] = ()
+
+    def text(self) -> str:
+        """Return the sum in words."""
+        total = _budget_text(self.total)
+        if self.delta >= 1:
+            return f"{total}, but the deltas sum to 1 or more, so that all of it together has no promise"
+        if not self.epsilons:
+            return f"{total}{_except_with(self.delta)}"
+        pairs = "; ".join(
+            f"epsilon {at_least(eps, 4)} at delta {at_least(delta, 4)}"
+            f"{' by plain addition' if delta in self.plain else ''}"
+            for delta, eps in told_pairs(self.epsilons)
+        )
+        return f"{total}: {pairs}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the sum as plain JSON values."""
+        ways = ["addition" if delta in self.plain else "rho" for delta, _ in self.epsilons]
+        return {
+            "total": budget_to_dict(self.total),
+            "delta": rational_text(self.delta),
+            "epsilons": [{**pair, "by": way} for pair, way in zip(pairs_to_dict(self.epsilons), ways, strict=True)],
+        }
+
+
+def told_pairs(pairs: Pairs) -> Pairs:
+    """Return the pairs that a text shows: the first, and those whose δ is ten times from all that are shown before.
+
+    >>> near = (Fraction(1, 1000), Fraction(1, 999), Fraction(1, 10**6))
+    >>> [str(delta) for delta, _ in told_pairs(tuple((delta, Fraction(1)) for delta in near))]
+    ['1/1000', '1/1000000']
+    """
+    shown: list[tuple[Fraction, Fraction]] = []
+    for delta, epsilon in pairs:
+        if all(delta >= _APART * other or other >= _APART * delta for other, _ in shown):
+            shown.append((delta, epsilon))
+    return tuple(shown)
+
+
+def pairs_at(rho: Fraction, delta: Fraction, requested: Fraction | None = None) -> Pairs:
+    """Return what ρ and the deltas of selections are worth as (δ, ε): at the requested δ first, then at the usual ones.
+
+    delta: of all selections together; part of every δ that is returned.
+
+    What is ρ-zCDP except with probability δ' is (ε, δ + δ')-DP wherever ρ-zCDP is (ε, δ)-DP (Bun and Steinke 2016,
+    section 8).
+    """
+    found = tuple((part + delta, epsilon) for part, epsilon in certificate_epsilons(rho))
+    if requested is not None and requested > delta:
+        own = epsilon_for(rho, requested - delta)
+        found = ((requested, own), *(pair for pair in found if pair[0] != requested))
+    return tuple(pair for pair in found if pair[0] < 1)
+
+
+def together(
+    total: Budget,
+    delta: Fraction,
+    requested: Fraction | None,
+    terms: tuple[str, str],
+    purchases: Sequence[Purchase],
+) -> Together | None:
+    """Add up what a release and earlier purchases cost that were made under the same terms.
+
+    Returns none where no purchase was made under these terms: losses under two relations, or about two units, are no
+    sum.
+    """
+    alike = [each for each in purchases if are_alike(each, terms)]
+    if not alike:
+        return None
+    amounts = [total, *(Budget(cast("Notion", each.notion), each.amount) for each in alike)]
+    pure = _summed(amount.epsilon for amount in amounts if amount.notion == "pure")
+    bought = _summed(each.delta for each in alike)
+    selected = _summed([delta, bought])
+    if all(amount.notion == "pure" for amount in amounts):
+        return Together(total=Budget("pure", pure), delta=selected, epsilons=())
+    rho = _summed(amount.rho for amount in amounts if amount.notion == "zcdp")
+    whole = _summed(_rounded_up(amount.amount) ** 2 / 2 for amount in amounts if amount.notion == "pure")
+    added = Budget("zcdp", _summed([rho, whole]))
+    stated = _stated(selected, None if requested is None else _summed([requested, bought]))
+    pairs, plain = [], []
+    for each in stated:
+        by_rho, by_addition = _converted(added.rho, each - selected), _converted(rho, each - selected, pure)
+        least = min((found for found in (by_rho, by_addition) if found is not None), default=None)
+        if least is not None:
+            pairs.append((each, least))
+            plain += [each] if by_rho is None or least < by_rho else []
+    return Together(total=added, delta=selected, epsilons=tuple(pairs), plain=tuple(plain))
+
+
+def _stated(selected: Fraction, requested: Fraction | None) -> tuple[Fraction, ...]:
+    """Return the δ to state, the most telling first: each below 1 and above what selections take of it."""
+    # A run that is asked for epsilon and delta keeps half of delta for its selections.
+    first = 2 * selected if requested is None else requested
+    usual = (_summed([delta, selected]) for delta in CERTIFICATE_DELTAS)
+    return tuple(dict.fromkeys(delta for delta in (first, *usual) if selected < delta < 1))
+
+
+def _converted(rho: Fraction, delta: Fraction, pure: Fraction = Fraction(0)) -> Fraction | None:
+    """Return the ε of ρ at a δ, and a pure ε beside it (basic composition); None where that cannot be said.
+
+    What is ε-DP and what is (ε', δ)-DP, one after the other, are (ε + ε', δ)-DP (Dwork and Roth 2014, section 3.5).
+    """
+    try:
+        return epsilon_for(rho, delta) + pure
+    except ParameterError:
+        return None  # many huge amounts, or a delta too small to be converted
+
+
+def _summed(amounts: Iterable[Fraction]) -> Fraction:
+    """Return a sum that is never too small, and whose denominator stays short however many amounts there are."""
+    total = Fraction(0)
+    for amount in amounts:
+        total = _rounded_up(total + _rounded_up(amount))
+    return total
+
+
+def _rounded_up(amount: Fraction) -> Fraction:
+    """Return an amount as it is, or, where its denominator is long, rounded up to 18 digits or 300 decimal places."""
+    if amount.denominator <= 10**_DIGITS:
+        return amount
+    # Zeros behind the decimal point, or one more; counted in bits, for logarithms of floats would overflow.
+    zeros = (amount.denominator.bit_length() - amount.numerator.bit_length() + 1) * 302 // 1000
+    unit = 10 ** min(_DIGITS + max(zeros, 0), _PLACES)
+    return Fraction(math.ceil(amount * unit), unit)
+
+
+def are_alike(purchase: Purchase, terms: tuple[str, str]) -> bool:
+    """Tell whether a purchase was made under a relation and privacy unit."""
+    return (purchase.relation, purchase.privacy_unit) == terms
+
+
+def purchase_lines(purchases: Sequence[Purchase], terms: tuple[str, str], whole: Together | None) -> list[str]:
+    """Say what was bought before, and what it is together with a release of these terms."""
+    lines = [_sentence(each, are_alike(each, terms)) for each in purchases[:_LISTED]]
+    if len(purchases) > _LISTED:
+        lines.append(f"There are {len(purchases) - _LISTED} earlier purchases more.")
+    if whole is not None:
+        lines.append(f"Together with what was bought before under the same terms: {whole.text()}.")
+    return lines
+
+
+def purchase_cost(purchase: Purchase) -> str:
+    """Return the price of a purchase in words."""
+    amount = _budget_text(Budget(cast("Notion", purchase.notion), purchase.amount))
+    return f"{amount}{_except_with(purchase.delta)}"
+
+
+def untold_warnings(fields: Sequence[str], purchases: Sequence[Purchase]) -> tuple[str, ...]:
+    """Say which fields are said to be bought though no purchase names them."""
+    told = {name for each in purchases for name in each.fields}
+    untold = [name for name in fields if name not in told]
+    if not untold:
+        return ()
+    return (
+        f"provenance dp, but no purchase in the schema names it: {_named(untold)}; what its bounds or categories cost "
+        "is not told here",
+    )
+
+
+def other_terms_warnings(
+    fields: Sequence[str], purchases: Sequence[Purchase], relation: str, privacy_unit: str
+) -> tuple[str, ...]:
+    """Say which fields were bought under another promise than that of a release."""
+    others: dict[tuple[str, str], list[str]] = {}
+    for each in purchases:
+        if (each.relation, each.privacy_unit) != (relation, privacy_unit):
+            named = others.setdefault((each.relation, each.privacy_unit), [])
+            named += [name for name in each.fields if name in fields and name not in named]
+    return tuple(
+        f"bounds and categories of {_named(named)} were bought for the privacy unit {unit} under {other} neighbours; "
+        "what is said here of who is protected does not hold for them"
+        for (other, unit), named in others.items()
+        if named
+    )
+
+
+def told_purchases(values: object) -> tuple[Purchase, ...]:
+    """Read back the purchases of a certificate; a file of before has none."""
+    found = values.get("purchases") if isinstance(values, Mapping) else None
+    try:
+        return purchases_from(found)
+    except SchemaError as error:
+        said, code = str(error), error.code
+    raise ParameterError(said, code=code)
+
+
+def pairs_to_dict(pairs: Pairs) -> list[dict[str, dict[str, str]]]:
+    """Return (δ, ε) pairs as plain JSON values."""
+    return [{"delta": rational_text(delta), "epsilon": rational_text(eps)} for delta, eps in pairs]
+
+
+def _sentence(purchase: Purchase, is_alike: bool) -> str:
+    """Say what one purchase was."""
+    apart = (
+        f" That was under {purchase.relation} neighbours and for the privacy unit {purchase.privacy_unit}, so that it "
+        "is not added up here."
+    )
+    return (
+        f"Bounds or categories of {_named(purchase.fields)} were bought before for {purchase_cost(purchase)} (release "
+        f"{purchase.release}).{'' if is_alike else apart}"
+    )
+
+
+def _named(fields: Sequence[str]) -> str:
+    """Return a few names, and how many more there are."""
+    more = f" and {len(fields) - _NAMED} more" if len(fields) > _NAMED else ""
+    return ", ".join(fields[:_NAMED]) + more
+
+
+def _except_with(delta: Fraction) -> str:
+    """Return the δ of selections as people read it."""
+    return f", except with probability {at_least(_rounded_up(delta), 3)}" if delta else ""
+
+
+def _budget_text(budget: Budget) -> str:
+    """Return an amount as people read it: exact where that is short."""
+    short = Budget(budget.notion, _rounded_up(budget.amount))
+    exact = str(short)
+    name, _, number = exact.partition(" ")
+    return exact if len(number) <= 12 and "/" not in number else f"{name} {at_least(short.amount, 4)}"

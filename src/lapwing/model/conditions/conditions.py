@@ -1,0 +1,248 @@
+"""Condition a released model on values of some columns.
+
+A mixture of products stays one: each atom's weight is multiplied by the chance that it matches, and its laws are cut to
+what matches.
+"""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from lapwing.errors import LapwingWarning, ParameterError
+from lapwing.model.conditions.starts import lawful_starts, refuse_forbidden
+from lapwing.model.laws import Laws
+from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, narrow
+from lapwing.model.sampling.draws import covered, distinct_pairs, ranks
+from lapwing.model.sampling.fixed import taken
+from lapwing.schema.conditions import Between, range_hint, wanted_runs
+from lapwing.schema.schemas import Schema
+
+__all__ = ["FEW_ATOMS", "Between", "Conditioned", "condition", "conditioned", "effective_atoms", "support"]
+
+FEW_ATOMS = 50
+"""Below this effective number of atoms rows repeat a few patterns: they are drawn from the log-linear part, or, where
+there is none, a warning says so."""
+
+_Pieces = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""Law, start, stop and probability of pieces of laws."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Conditioned:
+    """A released model given a condition.
+
+    is_matched: whether its atoms are those of the model that match. If not, no atom does: its atoms match in some of
+    the columns only, stand on the base laws in the others, and serve as starts for Gibbs sweeps.
+    """
+
+    model: ReleasedModel
+    is_matched: bool
+
+
+def condition(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> ReleasedModel:
+    """Return a released model given that some columns have some values.
+
+    where: what each column must be; None (or NaN) asks for missing. All conditions hold together. Returns the exact
+    conditional mixture: the atoms that can match, reweighted, their laws cut. ``rows`` is the expected number of
+    matching rows, rounded. A log-linear part stays, its base laws cut. Where no atom matches but the base laws allow
+    the condition, the atoms are those that match in most columns, moved into it, and ``rows`` is 0: rows are then to be
+    drawn from the log-linear part (`conditioned` tells).
+
+    Post-processing of released numbers: costs no budget.
+
+    >>> schema = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean"}]})
+    >>> model = ReleasedModel(weights=np.ones(1), rows=100, laws={"flag": Bernoulli(np.array([0.75]))})
+    >>> condition(model, schema, {"flag": True}).rows
+    75
+    """
+    return conditioned(model, schema, where).model
+
+
+def conditioned(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> Conditioned:
+    """Return a released model given that some columns have some values, and whether atoms of it match."""
+    wanted = _wanted(model, schema, where)
+    chances = {name: _chance(model.laws[name], runs) for name, runs in wanted.items()}
+    weights = _matching(model, chances)
+    atoms = np.flatnonzero(weights)
+    part = None if model.log_linear is None else _conditioned_part(model.log_linear, wanted)
+    if atoms.size == 0:
+        refuse_forbidden(schema, wanted)
+        if part is not None:
+            starts = _starts(model, part, wanted, chances)
+            return Conditioned(lawful_starts(starts, model, schema, wanted), is_matched=False)
+        hints = "".join(range_hint(schema.field(name), where[name]) for name in wanted)
+        rows = f"rows that match where on {', '.join(wanted)}"
+        raise ParameterError(f"the model gives {rows} probability 0; ask for a wider condition{hints}", code="LW322")
+    share = float(weights.sum() / model.weights.sum())
+    matching = weights[atoms] / weights.max()
+    effective = effective_atoms(matching)
+    if wanted and effective < FEW_ATOMS and model.log_linear is None and model.atoms > 1:
+        warnings.warn(
+            f"only {effective:.1f} effective atoms of the model match where, below {FEW_ATOMS}; "
+            "rows will repeat few patterns, so ask for a wider condition",
+            LapwingWarning,
+            stacklevel=3,
+        )
+    laws = {
+        name: _given(law, wanted[name], atoms) if name in wanted else taken(law, atoms)
+        for name, law in model.laws.items()
+    }
+    found = ReleasedModel(weights=matching, rows=round(model.rows * share), laws=laws, log_linear=part)
+    return Conditioned(found, is_matched=True)
+
+
+def support(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> tuple[float, float]:
+    """Return how well a model knows rows that meet a condition.
+
+    Returns effective: effective number of the atoms that match, ``(sum of w)**2 / (sum of w**2)``; 0 where none does.
+    """
+    wanted = _wanted(model, schema, where)
+    weights = _matching(model, {name: _chance(model.laws[name], runs) for name, runs in wanted.items()})
+    if not weights.any():
+        return 0.0, 0.0
+    return effective_atoms(weights), float(weights.sum() / model.weights.sum())
+
+
+def _matching(model: ReleasedModel, chances: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return the weight of each atom times its chance to match."""
+    weights = np.array(model.weights)
+    for chance in chances.values():
+        weights *= chance
+    return weights
+
+
+def effective_atoms(weights: np.ndarray) -> float:
+    """Return the effective number of atoms, ``(sum of w)**2 / (sum of w**2)``; the weights must not all be 0."""
+    scaled = weights / weights.max()
+    return float(scaled.sum() ** 2 / np.square(scaled).sum())
+
+
+def _wanted(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> dict[str, np.ndarray]:
+    """Return the runs of codes that each column must lie in."""
+    if not isinstance(where, Mapping):
+        raise ParameterError(
+            f"where must map columns to values, got a {type(where).__name__}; write {{column: value}}", code="LW320"
+        )
+    runs: dict[str, np.ndarray] = {}
+    for name, value in where.items():
+        field = schema.field(name)
+        if name not in model.laws:
+            raise ParameterError(
+                f"where names {name!r}, an identifier, which is not modelled; name another column", code="LW330"
+            )
+        runs[name] = wanted_runs(field, value)
+    return runs
+
+
+def _overlaps(starts: np.ndarray, stops: np.ndarray, runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first run that each interval of codes meets, and how many it meets."""
+    first = np.searchsorted(runs[:, 1], starts, side="right")
+    behind = np.searchsorted(runs[:, 0], stops, side="left")
+    return first, np.maximum(behind - first, 0)
+
+
+def _cut_pieces(pieces: _Pieces, runs: np.ndarray) -> _Pieces:
+    """Return the parts of pieces that lie in the runs, with their probabilities."""
+    owner, starts, stops, masses = pieces
+    first, counts = _overlaps(starts, stops, runs)
+    piece = np.repeat(np.arange(starts.size), counts)
+    run = first[piece] + ranks(counts)
+    begin, end = np.maximum(starts[piece], runs[run, 0]), np.minimum(stops[piece], runs[run, 1])
+    return owner[piece], begin, end, masses[piece] * ((end - begin) / (stops - starts)[piece])
+
+
+def _pieces(laws: Laws) -> _Pieces:
+    """Return the pieces of a table of laws."""
+    return laws.law_of_piece, laws.starts, laws.stops, laws.probabilities
+
+
+def _chance(law: ColumnLaw, runs: np.ndarray) -> np.ndarray:
+    """Return the chance of each atom to lie in the runs."""
+    match law:
+        case Indexed():
+            owner, _, _, masses = _cut_pieces(_pieces(law.laws), runs)
+            # Rounding may leave a law that lies inside the runs just above 1.
+            chances = np.minimum(np.bincount(owner, masses, minlength=law.laws.count), 1.0)
+            return np.asarray(chances[law.index])
+        case Spans():
+            starts, stops = law.starts.astype(np.int64), law.stops.astype(np.int64)
+            return np.asarray((covered(stops, runs) - covered(starts, runs)) / (stops - starts))
+        case Bernoulli():
+            zero, one = covered(np.array([1, 2]), runs) > covered(np.array([0, 1]), runs)
+            p = law.p.astype(np.float64)
+            return np.asarray(p * one + (1.0 - p) * zero)
+
+
+def _given(law: ColumnLaw, runs: np.ndarray, atoms: np.ndarray) -> ColumnLaw:
+    """Return the laws of some atoms, each of which can lie in the runs, given that it does."""
+    match law:
+        case Indexed():
+            used, index = np.unique(law.index[atoms], return_inverse=True)
+            return Indexed(narrow(index), _cut_laws(_pieces(law.laws), runs, used))
+        case Spans():
+            return _given_spans(law, runs, atoms)
+        case Bernoulli():
+            zero, one = covered(np.array([1, 2]), runs) > covered(np.array([0, 1]), runs)
+            p = law.p[atoms]
+            return Bernoulli(p if zero and one else np.full_like(p, one))
+
+
+def _given_spans(law: Spans, runs: np.ndarray, atoms: np.ndarray) -> ColumnLaw:
+    """Return spans cut to the runs; a table of laws where one of them falls into several parts."""
+    starts, stops = law.starts[atoms].astype(np.int64), law.stops[atoms].astype(np.int64)
+    first, counts = _overlaps(starts, stops, runs)
+    if counts.max() == 1:
+        dtype = law.starts.dtype
+        return Spans(np.maximum(starts, runs[first, 0]).astype(dtype), np.minimum(stops, runs[first, 1]).astype(dtype))
+    starts, stops, which = distinct_pairs(starts, stops)
+    every = np.arange(starts.size)
+    return Indexed(narrow(which), _cut_laws((every, starts, stops, np.ones(starts.size)), runs, every))
+
+
+def _cut_laws(pieces: _Pieces, runs: np.ndarray, used: np.ndarray) -> Laws:
+    """Return the table of the used laws, each with mass in the runs, cut to them."""
+    owner, starts, stops, masses = _cut_pieces(pieces, runs)
+    # A part whose probability vanished in rounding is no part.
+    kept = (masses > 0) & np.isin(owner, used)
+    owner, starts, stops, masses = (values[kept] for values in (owner, starts, stops, masses))
+    order = np.argsort(owner, kind="stable")
+    number = np.searchsorted(used, owner[order])
+    sizes = np.bincount(number, minlength=used.size)
+    totals = np.bincount(number, masses[order], minlength=used.size)
+    return Laws(np.concatenate(([0], np.cumsum(sizes))), starts[order], stops[order], masses[order] / totals[number])
+
+
+def _conditioned_part(part: LogLinear, wanted: Mapping[str, np.ndarray]) -> LogLinear:
+    """Return a log-linear part whose base laws are cut, which conditions the whole of it."""
+    base = dict(part.base)
+    for name, runs in wanted.items():
+        if not _cut_pieces(_pieces(base[name]), runs)[3].any():
+            raise ParameterError(
+                f"the base law of {name!r} has no mass where asks for; ask for a wider condition", code="LW322"
+            )
+        base[name] = _cut_laws(_pieces(base[name]), runs, np.zeros(1, dtype=np.intp))
+    return LogLinear(tables=part.tables, groupings=part.groupings, thetas=part.thetas, base=base)
+
+
+def _starts(
+    model: ReleasedModel, part: LogLinear, wanted: Mapping[str, np.ndarray], chances: Mapping[str, np.ndarray]
+) -> ReleasedModel:
+    """Return atoms that match in as many columns as any does, with the base laws in the columns where they do not."""
+    pattern = np.stack([chance > 0 for chance in chances.values()])
+    matched = np.where(model.weights > 0, pattern.sum(axis=0), -1)
+    candidates = np.flatnonzero(matched == matched.max())
+    # Of the atoms that match in equally many columns, those of the heaviest set of columns.
+    kinds, kind = np.unique(pattern[:, candidates], axis=1, return_inverse=True)
+    heaviest = int(np.bincount(kind.reshape(-1), model.weights[candidates]).argmax())
+    atoms = candidates[kind.reshape(-1) == heaviest]
+    weights = model.weights[atoms]
+    laws: dict[str, ColumnLaw] = {name: taken(law, atoms) for name, law in model.laws.items() if name not in wanted}
+    for (name, runs), is_matched in zip(wanted.items(), kinds[:, heaviest], strict=True):
+        if is_matched:
+            laws[name] = _given(model.laws[name], runs, atoms)
+        else:
+            laws[name] = Indexed(np.zeros(atoms.size, dtype=np.uint8), part.base[name])
+    ordered = {name: laws[name] for name in model.laws}
+    return ReleasedModel(weights=weights / weights.max(), rows=0, laws=ordered, log_linear=part)

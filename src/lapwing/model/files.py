@@ -1,0 +1,346 @@
+"""Model files: a release in one ``.lapwing`` file, safe to load from strangers.
+
+The file is a zip of ``manifest.json``, ``schema.json``, ``certificate.json``, ``model.json``, ``answers.json`` and NPY
+arrays. It holds public settings and released numbers only.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar, cast
+
+import numpy as np
+
+from lapwing.errors import CapacityError, DataError, LapwingError, ParameterError
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.plain import read_key, read_list, read_optional
+from lapwing.kernel.questions.cell_sums.question import NoisySums
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
+from lapwing.kernel.questions.private_draw.question import DrawnRows
+from lapwing.kernel.questions.questions import Answer, Question, answer_from_dict, question_from_dict
+from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
+from lapwing.kernel.questions.sparse_counts.question import NoisyCells
+from lapwing.kernel.questions.split_decisions.question import Splits
+from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
+from lapwing.kernel.room.container import MALFORMED, read_container, write_container
+from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.laws import Laws
+from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, check_groupings
+from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.schemas import Schema
+
+T = TypeVar("T")
+
+FORMAT = 1
+_KIND = "lapwing release"
+_DOCUMENTS = ("manifest.json", "schema.json", "certificate.json", "model.json", "answers.json")
+_WITH_ARRAYS = ("model.json", "answers.json")
+_LONG_LIST = 64
+_MAX_LISTED = 2**25
+MOST_TABLES, MOST_TABLES_PER_COLUMN = 2**12, 2**7
+"""A log-linear part has at most so many tables, and so many more for each column.
+
+A sweep looks at all of them. Adaptive writes at most 2 and 100 (of 1000 rounds) for each column, 1000 of rules, and 100
+public ones.
+"""
+
+MOST_CELLS = 2**26
+"""Most cells of these tables together, shared ones each time: half of what a file could hold."""
+_MESSAGE_LENGTH = 300
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SavedRelease:
+    """Hold what a model file holds."""
+
+    schema: Schema
+    model: ReleasedModel
+    certificate: Certificate
+    answers: tuple[Answer, ...]
+
+    def __post_init__(self) -> None:
+        self.model.validate(self.schema)
+        for answer in self.answers:
+            _check_question(self.schema, answer.question)
+
+
+def _check_question(schema: Schema, question: Question) -> None:
+    """Refuse a question about other columns or domains than the schema's; a selection read back has columns only."""
+    if not isinstance(question, SelectWorst) or question.levels:
+        check_groupings(schema, question.columns, question.groupings)
+    elif not set(question.columns) <= {field.name for field in schema.columns}:
+        raise ParameterError("a selection names a column that is no modelled column of the schema", code="LW643")
+
+
+def save_release(saved: SavedRelease, path: Path) -> None:
+    """Write a model file, which appears whole or not at all.
+
+    path: the file; an existing one is replaced. Equal releases give equal bytes.
+    """
+    manifest = {"kind": _KIND, "format": FORMAT, "lapwing": saved.certificate.lapwing}
+    write_documents(path, {"manifest.json": manifest, **documents_of(saved)})
+
+
+def documents_of(saved: SavedRelease) -> dict[str, Any]:
+    """Return the documents of a release, but for the manifest, as trees of JSON values and arrays."""
+    documents: dict[str, Any] = {
+        "schema.json": saved.schema.to_dict(),
+        "certificate.json": saved.certificate.to_dict(),
+        "model.json": _model_to_tree(saved.model),
+        "answers.json": _answers_to_tree(saved.answers),
+    }
+    _check_listed([answer["question"] for answer in documents["answers.json"]])
+    return documents
+
+
+def write_documents(path: Path, documents: Mapping[str, Any]) -> None:
+    """Write a model file of these documents, which appears whole or not at all; a DataError where it cannot be."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with contextlib.ExitStack() as cleanup:
+            cleanup.callback(temporary.unlink, missing_ok=True)
+            with open(temporary, "wb") as file:
+                write_container(file, documents)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)  # Windows renames no open file
+    except OSError as error:
+        reason = error.strerror
+    else:
+        return
+    raise DataError(
+        f"the model file {path} cannot be written ({reason}); give a folder with space that you may write to",
+        code="LW112",
+    )
+
+
+def load_release(path: Path) -> SavedRelease:
+    """Read a model file that anybody may have written.
+
+    Returns checked: every part is well formed and fits the schema.
+    """
+    return read_documents(path, (_KIND, FORMAT), (_DOCUMENTS, _WITH_ARRAYS), saved_of)
+
+
+def read_documents(
+    path: Path,
+    kind: tuple[str, int],
+    documents: tuple[Sequence[str], Sequence[str]],
+    read: Callable[[Mapping[str, Any]], T],
+) -> T:
+    """Read a model file of a kind and format; `documents` are its documents, and those of them with arrays."""
+    try:
+        with open(path, "rb") as file:
+            return _read(file, path, kind, documents, read)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a usable path"
+    raise DataError(f"the model file {path} cannot be read ({reason}); check the path", code="LW602")
+
+
+def saved_of(trees: Mapping[str, Any]) -> SavedRelease:
+    """Read back what `documents_of` made."""
+    return SavedRelease(
+        Schema.from_dict(trees["schema.json"]),
+        _model_from_tree(trees["model.json"]),
+        Certificate.from_dict(trees["certificate.json"]),
+        _answers_from_tree(trees["answers.json"]),
+    )
+
+
+def _read(
+    file: BinaryIO,
+    path: Path,
+    kind: tuple[str, int],
+    documents: tuple[Sequence[str], Sequence[str]],
+    read: Callable[[Mapping[str, Any]], T],
+) -> T:
+    """Read an open model file; whatever is wrong with it becomes one sentence."""
+    try:
+        trees = read_container(file, *documents)
+        manifest = trees["manifest.json"]
+        if (read_key(manifest, "kind", str), read_key(manifest, "format", int)) != kind:
+            raise ParameterError(f"it is not of format {kind[1]}; update lapwing to read newer ones", code="LW604")
+        found = read(trees)
+    except MALFORMED as error:
+        # Words of ours may quote the file: no control character of it reaches a terminal.
+        text = str(error) if isinstance(error, LapwingError) else f"its contents are damaged ({type(error).__name__})"
+        code = error.code if isinstance(error, LapwingError) and error.code in ("LW603", "LW604") else "LW601"
+        what = "".join(letter if letter.isprintable() else "?" for letter in text[:_MESSAGE_LENGTH])
+    else:
+        return found
+    raise DataError(f"{path} {what}" if code == "LW603" else f"{path} is not a Lapwing model file: {what}", code=code)
+
+
+def _model_to_tree(model: ReleasedModel) -> dict[str, object]:
+    """Return a model as JSON values and arrays."""
+    columns = [{"name": name, **_law_to_tree(law)} for name, law in model.laws.items()]
+    part = model.log_linear
+    return {
+        "rows": model.rows,
+        "weights": model.weights,
+        "columns": columns,
+        "log_linear": None if part is None else _log_linear_to_tree(part),
+    }
+
+
+def _law_to_tree(law: ColumnLaw) -> dict[str, object]:
+    """Return a column law as JSON values and arrays."""
+    match law:
+        case Indexed():
+            return {"law": "indexed", "index": law.index, "laws": _laws_to_tree(law.laws)}
+        case Spans():
+            return {"law": "spans", "starts": law.starts, "stops": law.stops}
+        case Bernoulli():
+            return {"law": "bernoulli", "p": law.p}
+
+
+def _laws_to_tree(laws: Laws) -> dict[str, object]:
+    """Return a table of laws as arrays."""
+    return {"offsets": laws.offsets, "starts": laws.starts, "stops": laws.stops, "probabilities": laws.probabilities}
+
+
+def _log_linear_to_tree(part: LogLinear) -> dict[str, object]:
+    """Return a log-linear part as JSON values and arrays."""
+    tables = [
+        {"columns": list(columns), "groupings": [_lifted(grouping.to_dict()) for grouping in groupings], "theta": theta}
+        for columns, groupings, theta in zip(part.tables, part.groupings, part.thetas, strict=True)
+    ]
+    base = [{"name": name, "laws": _laws_to_tree(laws)} for name, laws in part.base.items()]
+    _check_tables(part.thetas, len(base))
+    return {"tables": tables, "base": base}
+
+
+def _answers_to_tree(answers: tuple[Answer, ...]) -> list[object]:
+    """Return answers as JSON values and arrays."""
+    return [_answer_to_tree(answer) for answer in answers]
+
+
+def _answer_to_tree(answer: Answer) -> dict[str, object]:
+    """Return one answer as JSON values and arrays."""
+    if isinstance(answer, Selected | Splits | NoisyCells | NoisySums | DrawnRows):
+        whole = answer.to_dict()
+        return {"question": _lifted(whole["question"]), "answer": whole["answer"]}
+    return {
+        "question": _lifted(answer.question.to_dict()),
+        "tables": [{"noise": table.noise.to_dict(), "counts": table.counts} for table in answer.tables],
+    }
+
+
+def _model_from_tree(tree: object) -> ReleasedModel:
+    """Read back a model."""
+    laws: dict[str, ColumnLaw] = {}
+    for column in read_list(tree, "columns", dict):
+        name = read_key(column, "name", str)
+        if name in laws:
+            raise ParameterError("a column of the model occurs twice", code="LW643")
+        laws[name] = _law_from_tree(column)
+    part = read_optional(tree, "log_linear", dict)
+    return ReleasedModel(
+        weights=read_key(tree, "weights", np.ndarray),
+        rows=read_key(tree, "rows", int),
+        laws=laws,
+        log_linear=None if part is None else _log_linear_from_tree(part),
+    )
+
+
+def _law_from_tree(tree: object) -> ColumnLaw:
+    """Read back a column law."""
+    kind = read_key(tree, "law", str)
+    if kind == "indexed":
+        return Indexed(read_key(tree, "index", np.ndarray), _laws_from_tree(tree))
+    if kind == "spans":
+        return Spans(read_key(tree, "starts", np.ndarray), read_key(tree, "stops", np.ndarray))
+    if kind == "bernoulli":
+        return Bernoulli(read_key(tree, "p", np.ndarray))
+    raise ParameterError(f"a column has the unknown law {kind!r}", code="LW643")
+
+
+def _laws_from_tree(tree: object) -> Laws:
+    """Read back the table of laws under the key ``laws``."""
+    laws = read_key(tree, "laws", dict)
+    return Laws(*(read_key(laws, name, np.ndarray) for name in ("offsets", "starts", "stops", "probabilities")))
+
+
+def _log_linear_from_tree(tree: object) -> LogLinear:
+    """Read back a log-linear part."""
+    tables = read_list(tree, "tables", dict)
+    _check_listed([read_key(table, "groupings", list) for table in tables])
+    thetas = tuple(read_key(table, "theta", np.ndarray) for table in tables)
+    base = read_list(tree, "base", dict)
+    _check_tables(thetas, len(base))
+    groupings = [cast("list[object]", _lowered(read_key(table, "groupings", list))) for table in tables]
+    return LogLinear(
+        tables=tuple(read_list(table, "columns", str) for table in tables),
+        groupings=tuple(tuple(Grouping.from_dict(cast("Any", each)) for each in listed) for listed in groupings),
+        thetas=thetas,
+        base={read_key(entry, "name", str): _laws_from_tree(entry) for entry in base},
+    )
+
+
+def _check_tables(thetas: Sequence[np.ndarray], columns: int) -> None:
+    """Refuse more tables of a log-linear part, or more cells, than rows can be drawn from in bounded time."""
+    most = MOST_TABLES + MOST_TABLES_PER_COLUMN * columns
+    if len(thetas) > most or sum(theta.size for theta in thetas) > MOST_CELLS:
+        raise CapacityError(
+            f"the log-linear part has more than {most} tables, or {MOST_CELLS} cells; coarsen them", code="LW510"
+        )
+
+
+def _answers_from_tree(tree: object) -> tuple[Answer, ...]:
+    """Read back answers."""
+    entries = read_list({"answers": tree}, "answers", dict)
+    _check_listed([read_key(entry, "question", dict) for entry in entries])
+    return tuple(_answer_from_tree(entry) for entry in entries)
+
+
+def _answer_from_tree(entry: object) -> Answer:
+    """Read back one answer."""
+    asked = cast("dict[str, Any]", _lowered(read_key(entry, "question", dict)))
+    if isinstance(entry, dict) and "answer" in entry:
+        return answer_from_dict({"question": asked, "answer": read_key(entry, "answer", dict)})
+    question = question_from_dict(asked)
+    tables = read_list(entry, "tables", dict)
+    counts = [read_key(table, "counts", np.ndarray) for table in tables]
+    laws = [NoiseLaw.from_dict(read_key(table, "noise", dict)) for table in tables]
+    if isinstance(question, TreeCounts):
+        return NoisyTree.of(question, counts, laws)
+    if len(tables) != 1 or not isinstance(question, MarginalCounts):
+        raise ParameterError(f"a table over {question.columns} must have one answer, got {len(tables)}", code="LW643")
+    return NoisyCounts(question, counts[0], laws[0])
+
+
+def _lifted(tree: object) -> object:
+    """Return a tree of JSON values with arrays in place of its long lists of whole numbers."""
+    if isinstance(tree, dict):
+        return {key: _lifted(value) for key, value in tree.items()}
+    if not isinstance(tree, list):
+        return tree
+    if len(tree) > _LONG_LIST and set(map(type, tree)) == {int}:
+        return np.array(tree, dtype=np.int64)
+    return [_lifted(value) for value in tree]
+
+
+def _lowered(tree: object) -> object:
+    """Return a tree with lists in place of its arrays."""
+    if isinstance(tree, dict):
+        return {key: _lowered(value) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [_lowered(value) for value in tree]
+    return tree.tolist() if isinstance(tree, np.ndarray) else tree
+
+
+def _check_listed(trees: Sequence[object]) -> None:
+    """Refuse trees whose arrays would make too many list entries; one array may stand in many places."""
+    if sum(map(_listed, trees)) > _MAX_LISTED:
+        raise CapacityError(
+            f"the groupings of a release list more than {_MAX_LISTED} numbers; coarsen them", code="LW510"
+        )
+
+
+def _listed(tree: object) -> int:
+    """Return how many list entries the arrays of a tree stand for."""
+    if isinstance(tree, dict | list):
+        return sum(map(_listed, tree.values() if isinstance(tree, dict) else tree))
+    return tree.size if isinstance(tree, np.ndarray) else 0

@@ -1,0 +1,1 @@
+"""Rows that agree with public tables."""

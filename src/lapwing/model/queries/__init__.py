@@ -1,0 +1,1 @@
+"""Counts of a released model with their intervals."""

@@ -1,0 +1,1 @@
+"""Rows that keep the schema's rules."""

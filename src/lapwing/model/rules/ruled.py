@@ -1,0 +1,219 @@
+"""Hold a released model to the rules of its schema: afterwards no atom, and so no row, breaks one.
+
+The columns that rules name are pinned: each atom holds one code of each of them (`pinned`). Codes that are forbidden by
+themselves move inside the cells in which they were counted (`cell_moves`). Atoms that break a rule then exchange codes
+with copies of the same atom (`rule_swaps`), which changes no one-way law; what is left draws effects, and then all
+columns, again from its own laws; what is left then is changed in as few columns as can be (`rule_repair`).
+Last, what a dependency without a public map leaves open is fixed (`fixed_maps`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lapwing.model.model import Indexed, ReleasedModel
+from lapwing.model.rules.keeping import Codes, Component, RowRule, rule_components
+from lapwing.model.rules.moves import moved_in_cells, swapped
+from lapwing.model.rules.repair import Pool, repaired
+from lapwing.model.sampling.draws import AtomRows, Histogram, draw_column
+from lapwing.model.sampling.fixed import is_point, pinned, points, split, taken, with_points
+from lapwing.schema.rules.codes import ExactSum, coded_rules, components
+from lapwing.schema.rules.rules import Rule
+from lapwing.schema.rules.search import completed
+from lapwing.schema.schemas import Schema
+
+_MOST_ATOMS = 400_000
+_LEAST_ATOMS = 20_000
+_REDRAWS = 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ruled:
+    """A released model that keeps the rules.
+
+    model: each column that a rule names is a point in each atom; moved: share of the weight whose codes had to change
+    against the mechanism's model, from 0 to 1; ``endless`` columns are left out; by_rule: per rule of the schema the
+    share of the weight that broke it before; for a dependency, what was not of the commonest value of its determinants;
+    changed: the same with the ``endless`` columns, from 0 to 1: at most this is the total variation distance from the
+    mechanism's model, once each of its atoms holds one code of each of these columns; endless: columns without
+    resolution that others determine, without a public map: hardly two of their values were equal before, so that nearly
+    all had to change.
+    """
+
+    model: ReleasedModel
+    moved: float
+    by_rule: tuple[float, ...]
+    changed: float = 0.0
+    endless: tuple[str, ...] = ()
+
+
+def ruled(model: ReleasedModel, schema: Schema, rng: np.random.Generator) -> Ruled:
+    """Return a released model of which no row breaks a rule of the schema.
+
+    Returns the model as it is, where the schema has no rules. Otherwise of about ``2 * rows`` atoms, 20,000 at least
+    and 400,000 at most, or as many as it had. Columns that no rule names keep their laws and their weights.
+
+    Guarantee: post-processing of released numbers, public rules and public randomness; costs no budget. Rows drawn from
+    the model keep every rule, one by one and, for dependencies, all together, in one sample or several: what an atom
+    holds in these columns is fixed. Time ``O(atoms * (columns + rules))`` for each of at most 40 rounds, over those
+    atoms that still break a rule.
+    """
+    found = rule_components(schema)
+    if not found:
+        return Ruled(model, 0.0, ())
+    names = [name for component in found for name in component.columns]
+    least = min(_MOST_ATOMS, max(2 * model.rows, _LEAST_ATOMS))
+    wide, origin = _split(model, found, names, rng, least)
+    start = points(wide, names)
+    weights = wide.weights
+    by_rule = _broken_shares(schema, start, weights)
+    inside = moved_in_cells(model, schema, start, rng)
+    codes: dict[str, np.ndarray] = {}
+    for component in found:
+        own = {name: inside[name] for name in component.columns}
+        codes |= _kept(component, own, _Atoms(model, origin, weights), schema, rng)
+    endless = tuple(
+        dict.fromkeys(
+            rule.column
+            for component in found
+            for rule in component.dependencies
+            if schema.field(rule.column).domain.continuous
+        )
+    )
+    moved = _changed_share([name for name in names if name not in endless], start, codes, weights)
+    return Ruled(with_points(wide, codes), moved, by_rule, _changed_share(names, start, codes, weights), endless)
+
+
+def _changed_share(names: Sequence[str], before: Codes, after: Codes, weights: np.ndarray) -> float:
+    """Return the share of the weight with another code in some column."""
+    is_changed = np.zeros(weights.size, dtype=bool)
+    for name in names:
+        is_changed |= after[name] != before[name]
+    return float(weights[is_changed].sum() / weights.sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Atoms:
+    """Where pinned atoms come from: the mechanism's model, the atom of it that each is a copy of, and the weights."""
+
+    model: ReleasedModel
+    origin: np.ndarray
+    weights: np.ndarray
+
+
+def _split(
+    model: ReleasedModel, found: Sequence[Component], names: Sequence[str], rng: np.random.Generator, least: int
+) -> tuple[ReleasedModel, np.ndarray]:
+    """Pin columns; split what is a point already only where it breaks a rule, so that it may go different ways."""
+    wide = pinned(model, names, rng, least=least)
+    origin = split(model, names, least)
+    codes = points(wide, names)
+    is_single = np.bincount(origin)[origin] == 1
+    is_broken = np.logical_or.reduce([each.broken(codes) for each in found])
+    copies = np.ones(wide.atoms, dtype=np.int64)
+    share = np.where(is_broken & is_single, wide.weights, 0.0) / wide.weights.sum()
+    copies += np.floor(share * max(least - wide.atoms, 0)).astype(np.int64)
+    if (copies == 1).all():
+        return wide, origin
+    every = np.repeat(np.arange(wide.atoms), copies)
+    laws = {name: taken(law, every) for name, law in wide.laws.items()}
+    weights = (wide.weights / copies)[every]
+    return ReleasedModel(weights=weights, rows=wide.rows, laws=laws, log_linear=wide.log_linear), origin[every]
+
+
+def _kept(
+    component: Component, start: Codes, atoms: _Atoms, schema: Schema, rng: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """Return codes of the columns of a component that keep its rules."""
+    weights = atoms.weights
+    codes = swapped(component, start, atoms.origin, rng)
+    _redraw(component, codes, atoms, rng)
+    if component.rules:
+        codes = _repaired(component, codes, weights, schema, rng)
+    if component.dependencies:
+        component = component.fixed(codes, weights)
+        codes = _repaired(component, codes, weights, schema, rng)
+    return codes
+
+
+def _redraw(component: Component, codes: dict[str, np.ndarray], atoms: _Atoms, rng: np.random.Generator) -> None:
+    """Draw columns of atoms that break a rule again from their own laws; changes ``codes``.
+
+    First effects given their causes, column by column, and then all columns that are tied together. Sums do not count:
+    hardly a draw keeps one but those where something is missing.
+    """
+    rules = [rule for rule in component.rules if not isinstance(rule, ExactSum)]
+    before: set[str] = set()
+    for name in component.columns:
+        before.add(name)
+        closing = [rule for rule in rules if name in rule.columns and before.issuperset(rule.columns)]
+        _redraw_columns((name,), closing, codes, atoms, rng)
+    for names in components(rules):
+        _redraw_columns(names, [rule for rule in rules if rule.columns[0] in names], codes, atoms, rng)
+
+
+def _redraw_columns(
+    names: Sequence[str],
+    rules: Sequence[RowRule],
+    codes: dict[str, np.ndarray],
+    atoms: _Atoms,
+    rng: np.random.Generator,
+) -> None:
+    """Draw some columns again, up to 20 times, where rules are broken that they tie; changes ``codes``."""
+    if not rules:
+        return
+    laws = {name: atoms.model.laws[name] for name in names}
+    is_wide = ~np.logical_and.reduce([is_point(law) for law in laws.values()])[atoms.origin]
+    tables = {name: Histogram.of(law.laws) for name, law in laws.items() if isinstance(law, Indexed)}
+    rows = np.flatnonzero(_any_broken(rules, codes) & is_wide)
+    others = {other for rule in rules for other in rule.columns}.difference(names)
+    for _ in range(_REDRAWS):
+        if not rows.size:
+            return
+        drawn_from = AtomRows.of(atoms.origin[rows])
+        drawn = {
+            name: draw_column(law, tables.get(name), drawn_from, rng).astype(np.int64) for name, law in laws.items()
+        }
+        is_broken = _any_broken(rules, drawn | {other: codes[other][rows] for other in others})
+        for name, values in drawn.items():
+            codes[name][rows[~is_broken]] = values[~is_broken]
+        rows = rows[is_broken]
+
+
+def _any_broken(rules: Sequence[RowRule], codes: Codes) -> np.ndarray:
+    """Return which rows break one of the rules."""
+    return np.asarray(np.logical_or.reduce([rule.broken(codes) for rule in rules]))
+
+
+def _repaired(
+    component: Component, codes: Codes, weights: np.ndarray, schema: Schema, rng: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """Change what still breaks a rule; what cannot be changed takes whole rows of others, or the witness."""
+    found, is_lost = repaired(component, codes, _pool(codes, weights, ~component.broken(codes)), rng)
+    if is_lost.any() and not is_lost.all():
+        found, is_lost = repaired(component, found, _pool(found, weights, ~is_lost), rng)
+    if is_lost.any():
+        found = _witness(component, schema, weights.size)
+    return found
+
+
+def _pool(codes: Codes, weights: np.ndarray, is_kept: np.ndarray) -> Pool:
+    """Return the rows that keep all rules."""
+    return Pool({name: values[is_kept] for name, values in codes.items()}, weights[is_kept])
+
+
+def _witness(component: Component, schema: Schema, count: int) -> dict[str, np.ndarray]:
+    """Return one row that keeps all rules, again and again."""
+    row = completed(schema, {}, component.columns)
+    assert row is not None, "a schema whose rules leave no row that is found is refused when it is read"
+    return {name: np.full(count, row[name], dtype=np.int64) for name in component.columns}
+
+
+def _broken_shares(schema: Schema, codes: Codes, weights: np.ndarray) -> tuple[float, ...]:
+    """Return the share of the weight that breaks each rule of a schema."""
+    # Rules on codes are made once for all equal schemas: they are found by what they say, and equal ones together.
+    broken: dict[Rule, np.ndarray] = {}
+    for each in coded_rules(schema):
+        broken[each.rule] = broken.get(each.rule, np.zeros(weights.size, dtype=bool)) | each.broken(codes)
+    return tuple(float(weights[broken[rule]].sum() / weights.sum()) for rule in schema.rules)

@@ -1,0 +1,1 @@
+"""Synthetic rows and marginals from a released model."""

@@ -1,0 +1,245 @@
+"""Draws of codes from the laws of a column, for many rows at once, with as little sampling error as they can have.
+
+The rows that share a law take its pieces systematically and lie in strata inside each piece, in an order that is random
+and independent from column to column.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lapwing.model.laws import Laws
+from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, Spans
+
+# -- Arithmetic on many runs of codes at once.
+
+
+def ranks(lengths: np.ndarray) -> np.ndarray:
+    """Return 0 .. length-1 for each length, one after the other.
+
+    lengths: integers (n,), at least 0. Returns int64 (sum of lengths,).
+
+    >>> ranks(np.array([2, 0, 3])).tolist()
+    [0, 1, 0, 1, 2]
+    """
+    ends = np.cumsum(lengths)
+    found: np.ndarray = np.arange(int(ends[-1]) if ends.size else 0) - np.repeat(ends - lengths, lengths)
+    return found
+
+
+def cut_at(
+    starts: np.ndarray, stops: np.ndarray, edges: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Cut runs of codes where other runs begin.
+
+    starts, stops: int64 (n,), runs of codes from start to stop - 1; edges: int64 (e,), increasing, the first at most
+    the smallest start: where to cut. Returns run, cell, starts, stops: ndarrays of int64, shape (parts,), of each part:
+    the run that it is of, the last edge at or before it, and its codes.
+
+    >>> [part.tolist() for part in cut_at(np.array([1]), np.array([5]), np.array([0, 3]))]
+    [[0, 0], [0, 1], [1, 3], [3, 5]]
+    """
+    first = np.searchsorted(edges, starts, side="right") - 1
+    counts = np.searchsorted(edges, stops, side="left") - first
+    run = np.repeat(np.arange(starts.size), counts)
+    cell = first[run] + ranks(counts)
+    ends = np.append(edges[1:], np.iinfo(np.int64).max)
+    return run, cell, np.maximum(starts[run], edges[cell]), np.minimum(stops[run], ends[cell])
+
+
+def distinct_pairs(starts: np.ndarray, stops: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the distinct (start, stop) pairs, and which of them each entry is.
+
+    starts, stops: integers (n,), at least one entry. Returns starts, stops: ndarrays, shape (pairs,), sorted by start,
+    then stop; which: intp (n,).
+
+    >>> [part.tolist() for part in distinct_pairs(np.array([5, 0, 5]), np.array([6, 2, 6]))]
+    [[0, 5], [2, 6], [1, 0, 1]]
+    """
+    order = np.lexsort((stops, starts))
+    sorted_starts, sorted_stops = starts[order], stops[order]
+    is_new = np.ones(order.size, dtype=bool)
+    is_new[1:] = (sorted_starts[1:] != sorted_starts[:-1]) | (sorted_stops[1:] != sorted_stops[:-1])
+    which = np.empty(order.size, dtype=np.intp)
+    which[order] = np.cumsum(is_new) - 1
+    return sorted_starts[is_new], sorted_stops[is_new], which
+
+
+def covered(codes: np.ndarray, runs: np.ndarray) -> np.ndarray:
+    """Return how many codes below each code lie in some runs.
+
+    codes: int64 (n,); runs: int64 (k, 2), at least one: starts and stops, increasing and apart. Returns int64 (n,).
+
+    >>> covered(np.array([0, 3, 9]), np.array([[2, 5], [7, 8]])).tolist()
+    [0, 1, 4]
+    """
+    before = np.concatenate(([0], np.cumsum(runs[:, 1] - runs[:, 0])))
+    at = np.searchsorted(runs[:, 0], codes, side="right")
+    inside = np.minimum(codes - runs[np.maximum(at - 1, 0), 0], (runs[:, 1] - runs[:, 0])[np.maximum(at - 1, 0)])
+    return np.asarray(before[np.maximum(at - 1, 0)] + np.where(at > 0, inside, 0))
+
+
+_BYTE_GROUPS = 2**8
+_RADIX_GROUPS = 2**16
+"""Up to so many groups NumPy sorts 16-bit labels by counting, which is several times faster."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """A table of laws with the running sum of each law's probabilities, exactly 1 at its last piece.
+
+    ``is_points`` where no piece has more than one code, ``is_certain`` where besides each law has one piece.
+    """
+
+    laws: Laws
+    reached: np.ndarray
+    law_of_piece: np.ndarray
+    is_points: bool
+    is_certain: bool
+
+    @classmethod
+    def of(cls, laws: Laws) -> "Histogram":
+        """Prepare a table of laws for systematic draws."""
+        law_of_piece = laws.law_of_piece
+        running = np.cumsum(laws.probabilities)
+        before = np.concatenate(([0.0], running))[laws.offsets[:-1]]
+        reached = np.clip(running - before[law_of_piece], 0.0, 1.0)
+        is_points = bool((laws.stops - laws.starts == 1).all())
+        return cls(laws, reached, law_of_piece, is_points, is_points and laws.starts.size == laws.count)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AtomRows:
+    """Rows, sorted by atom: for each row its atom, the first row of that atom and how many it has.
+
+    ``crowded`` are the rows of atoms with more than one, numbered ``natural`` within and ``labels`` across atoms.
+    """
+
+    atoms: np.ndarray
+    firsts: np.ndarray
+    sizes: np.ndarray
+    crowded: np.ndarray
+    natural: np.ndarray
+    labels: np.ndarray
+
+    @classmethod
+    def of(cls, atoms: np.ndarray) -> "AtomRows":
+        """Find the runs of equal atoms in a sorted list of atoms, one per row."""
+        is_first = np.ones(atoms.size, dtype=bool)
+        is_first[1:] = atoms[1:] != atoms[:-1]
+        starts = np.flatnonzero(is_first)
+        lengths = np.diff(starts, append=atoms.size)
+        firsts, sizes = np.repeat(starts, lengths), np.repeat(lengths, lengths)
+        crowded = np.flatnonzero(sizes > 1)
+        natural = (np.arange(atoms.size) - firsts)[crowded]
+        return cls(atoms, firsts, sizes, crowded, natural, np.cumsum(natural == 0) - 1)
+
+    def random_ranks(self, rng: np.random.Generator) -> np.ndarray:
+        """Return the rank of each row among those of its atom, in a fresh random order."""
+        ranks = np.zeros(self.atoms.size, dtype=np.intp)
+        if self.crowded.size:
+            order = _random_order(self.labels, int(self.labels[-1]) + 1, rng)
+            # The order keeps atoms where they are, so the j-th crowded row and the row in its place share an atom.
+            ranks[self.crowded[order]] = self.natural
+        return ranks
+
+
+def row_ends(weights: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Give every atom a run of row numbers by systematic sampling.
+
+    weights: float64 (k,), non-negative, not all 0. Returns int64 (k,), atom a owns the rows from ``ends[a - 1]`` (0 for
+    the first) to ``ends[a] - 1``: floor or ceil of ``n * weights[a] / sum(weights)`` rows, with that expectation up to
+    a rounding of 1e-7 rows (n up to 10**7).
+    """
+    # Fixed point, so that sums are exact: a row has `whole` parts. 50 bits in all leave a float's own rounding below
+    # one part, so that a mass of a whole number of rows stays one.
+    bits = min(32, 50 - n.bit_length())
+    whole = 1 << bits
+    parts = np.rint(weights / weights.sum() * n * whole).astype(np.int64)
+    rest = n * whole - int(parts.sum())
+    if rest:
+        # One part each to the atoms farthest from a whole number of rows: nobody passes one. What is left over after
+        # that is rounding of the sum of weights and goes to the heaviest atom.
+        below = parts & (whole - 1)
+        room = np.minimum(below, whole - below)
+        takers = min(abs(rest), int(np.count_nonzero(room)))
+        sign = 1 if rest > 0 else -1
+        parts[np.argpartition(room, -takers)[-takers:] if takers else []] += sign
+        parts[np.argmax(parts)] += rest - sign * takers
+    offset = int(rng.integers(whole))
+    return (np.cumsum(parts) - offset + whole - 1) >> bits
+
+
+def draw_column(law: ColumnLaw, table: Histogram | None, rows: AtomRows, rng: np.random.Generator) -> np.ndarray:
+    """Draw one code per row from the law of its atom.
+
+    table: of an indexed law's table; made anew when None. Returns integers (rows,).
+    """
+    match law:
+        case Indexed():
+            return draw_indexed(table or Histogram.of(law.laws), law.index[rows.atoms], rng)
+        case Spans():
+            return _draw_spans(law, rows, rng)
+        case Bernoulli():
+            return _draw_bernoulli(law, rows, rng)
+
+
+def draw_indexed(table: Histogram, index: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw one code per row from the law that the row points at.
+
+    index: integers (n,), the law of each row. Returns int64 (n,).
+    """
+    laws, law = table.laws, table.law_of_piece
+    if table.is_certain:
+        return np.asarray(laws.starts[index])
+    order = _random_order(index, laws.count, rng)
+    rows = np.bincount(index, minlength=laws.count)
+    # Each law has an offset of its own: with a common one, laws of one row each would all take the same piece.
+    ends = np.ceil(rows[law] * table.reached - rng.random(laws.count)[law]).astype(np.int64)
+    ends[laws.offsets[1:] - 1] = rows
+    ends += (np.cumsum(rows) - rows)[law]
+    counts = np.diff(ends, prepend=0)
+    drawn = np.repeat(laws.starts, counts)
+    if not table.is_points:
+        rank = np.arange(index.size) - np.repeat(ends - counts, counts)
+        drawn += _strata(rank, np.repeat(counts, counts), np.repeat(laws.stops - laws.starts, counts), rng)
+    codes = np.empty_like(drawn)
+    codes[order] = drawn
+    return codes
+
+
+def _draw_spans(law: Spans, rows: AtomRows, rng: np.random.Generator) -> np.ndarray:
+    """Draw one code per row from the span of its atom."""
+    starts = law.starts[rows.atoms]
+    steps = _strata(rows.random_ranks(rng), rows.sizes, law.stops[rows.atoms] - starts, rng)
+    return np.asarray(starts + steps.astype(starts.dtype))
+
+
+def _draw_bernoulli(law: Bernoulli, rows: AtomRows, rng: np.random.Generator) -> np.ndarray:
+    """Draw code 1 for floor or ceil of p times the rows of each atom."""
+    offsets = rng.random(rows.atoms.size)[rows.firsts]
+    ones = rows.random_ranks(rng) + offsets < rows.sizes * law.p[rows.atoms].astype(np.float64)
+    return np.asarray(ones).astype(np.uint8)
+
+
+def _strata(rank: np.ndarray, size: np.ndarray, lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw a step of 0 .. length-1 for each row: uniform in the stratum of its rank among ``size`` equal strata."""
+    steps = rng.random(rank.size)
+    steps += rank
+    steps /= size
+    steps *= lengths
+    return np.minimum(steps.astype(np.int64), lengths.astype(np.int64) - 1)
+
+
+def _random_order(labels: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Return an order of rows that sorts labels 0 .. count-1, random among equal labels."""
+    order = rng.permutation(labels.size)
+    if count == 1:
+        return order
+    shuffled = labels[order]
+    if count <= _RADIX_GROUPS:
+        narrow = shuffled.astype(np.uint8 if count <= _BYTE_GROUPS else np.uint16)
+        return order[np.argsort(narrow, kind="stable")]
+    low = np.argsort((shuffled & (_RADIX_GROUPS - 1)).astype(np.uint16), kind="stable")
+    high = np.argsort((shuffled[low] >> 16).astype(np.uint16), kind="stable")
+    return order[low[high]]

@@ -1,1 +1,0 @@
-"""Exact noise from secret bits; integers only."""

@@ -1,1 +1,0 @@
-"""Pure mathematics on released numbers."""

@@ -1,0 +1,1 @@
+"""What may be said in public about the accuracy of a release."""

@@ -1,0 +1,350 @@
+"""Croissant beside a release: what the rows are, and the statement of differential privacy, for programs.
+
+References
+----------
+MLCommons (2025), Croissant Format Specification 1.1, http://mlcommons.org/croissant/1.1; and Croissant RAI 1.0,
+http://mlcommons.org/croissant/RAI/1.0.
+W3C Data Privacy Vocabularies and Controls Community Group, Data Privacy Vocabulary, https://w3id.org/dpv: names
+differential privacy as a technical measure, and has no property for its parameters.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+from lapwing.errors import ParameterError
+from lapwing.kernel.budget.budget import Budget
+from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.certificate.domain_cost import Pairs
+from lapwing.model.certificate.protection import protection_lines
+from lapwing.release.croissant_files import Beside, content_url, path_of, same_release
+from lapwing.rows.out.outputs import whole_files
+from lapwing.schema.fields import Field
+from lapwing.schema.foreign.croissant import OWN_KEYS
+from lapwing.schema.schemas import Schema
+from lapwing.schema.values.parsing import field_to_dict
+
+MOST_LISTED: Final = 10_000
+"""Longer lists of categories are left out of a Croissant file, which programs read into memory whole."""
+
+NOISE: Final = "noise on each count"
+"""Kind of the statements about noise in a certificate."""
+
+_Pair = tuple[Fraction, Fraction]
+_ENCODINGS: Final = {".csv": "text/csv", ".parquet": "application/x-parquet"}
+_DATA_TYPES: Final = {
+    "integer": "sc:Integer",
+    "number": "sc:Float",
+    "string": "sc:Text",
+    "boolean": "sc:Boolean",
+    "date": "sc:Date",
+    "datetime": "sc:DateTime",
+}
+_OF_VALUES: Final = {bool: "sc:Boolean", int: "sc:Integer", float: "sc:Float", str: "sc:Text"}
+_RESERVED: Final = frozenset({"conformsTo", "distribution", "recordSet", "differentialPrivacy"})
+# The cost lines, one for each question, stay in the certificate; the rest of it is short.
+_LEFT_TO_THE_CERTIFICATE: Final = ("format", "lapwing", "delta", "costs", "accuracy", "seed")
+
+_IN_CROISSANT: Final = (
+    *("annotation", "arrayShape", "citeAs", "column", "containedIn", "equivalentProperty", "excludes", "extract"),
+    *("field", "fileProperty", "fileObject", "fileSet", "format", "includes", "isArray", "isLiveDataset", "jsonPath"),
+    *("key", "md5", "parentField", "path", "readLines", "recordSet", "references", "regex", "repeated", "replace"),
+    *("samplingRate", "sdVersion", "separator", "source", "subField", "transform", "unArchive", "value"),
+)
+_CONTEXT: Final[dict[str, Any]] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "sc": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "dct": "http://purl.org/dc/terms/",
+    "prov": "http://www.w3.org/ns/prov#",
+    "dpv": "https://w3id.org/dpv#",
+    "lapwing": "urn:lapwing:terms:1#",
+    "conformsTo": "dct:conformsTo",
+    "name": {"@container": "@language"},
+    "description": {"@container": "@language"},
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    **{key: f"cr:{key}" for key in _IN_CROISSANT},
+    "differentialPrivacy": {"@id": "lapwing:differentialPrivacy", "@type": "@json"},
+    "fieldSettings": {"@id": "lapwing:fieldSettings", "@type": "@json"},
+}
+
+
+def croissant_text(
+    schema: Schema,
+    certificate: Certificate,
+    target: Path,
+    *,
+    rows: Beside,
+    certified: Beside | None,
+    about: Mapping[str, Any] | None = None,
+) -> str:
+    """Return the text of a Croissant file; see `Release.to_croissant`.
+
+    rows, certified: the files of the rows and of the certificate, None where there is none.
+    """
+    ids = _distinct_ids(field.name for field in schema.fields)
+    listed = {field.name: f"{ids[field.name]}-values" for field in schema.columns if _is_listed(field)}
+    enumerations = [_enumeration(field, listed[field.name]) for field in schema.columns if field.name in listed]
+    fields = [_field(field, ids[field.name], listed.get(field.name)) for field in schema.fields]
+    found: dict[str, Any] = {
+        "@context": _CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"],
+        **_dataset(schema, certificate, about),
+        **_responsible(certificate),
+        "differentialPrivacy": _statement(certificate, target, certified),
+        "distribution": [_file("rows-file", rows, target, _ENCODINGS[rows.target.suffix.lower()])],
+        "recordSet": [*enumerations, {"@type": "cr:RecordSet", "@id": "rows", "name": "rows", "field": fields}],
+    }
+    if certified is not None:
+        found["distribution"].append(_file("certificate-file", certified, target, "application/json"))
+    return json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def write_croissant(
+    schema: Schema,
+    certificate: Certificate,
+    path: object,
+    *,
+    rows: object,
+    certificate_file: object,
+    about: Mapping[str, Any] | None,
+) -> None:
+    """Write a Croissant file about rows that are on the disk; see `Release.to_croissant`."""
+    target, data = path_of("path", path), path_of("rows", rows)
+    if data.suffix.lower() not in _ENCODINGS:
+        raise ParameterError(
+            f"the name of the rows' file must end in .parquet or .csv, got {data.name!r}; rename it", code="LW114"
+        )
+    certified = None
+    if certificate_file is not None:
+        beside = path_of("certificate", certificate_file)
+        certificate = same_release(certificate, beside)
+        certified = Beside.read(beside)
+    text = croissant_text(schema, certificate, target, rows=Beside.read(data), certified=certified, about=about)
+    with whole_files([target], [data] if certified is None else [data, certified.target]) as (place,):
+        place.write_text(text, encoding="utf-8", newline="\n")
+
+
+# --------------------------------------------------------------------------------------------------- about the rows
+
+
+def _dataset(schema: Schema, certificate: Certificate, about: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what schema.org says of a data set; the caller's own words come before ours."""
+    given = {} if about is None else about
+    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+        raise ParameterError(
+            "about must be a mapping of terms of schema.org to their values, such as {'license': ...}", code="LW359"
+        )
+    for key in given:
+        if key.rpartition(":")[2] in _RESERVED or key.startswith("@"):
+            raise ParameterError(
+                f"about must not hold {key!r}, which is made from the release; leave it out", code="LW359"
+            )
+    try:
+        plain = json.loads(json.dumps(dict(given), allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        plain = None
+    if plain is None:
+        raise ParameterError(
+            "the values of about must be plain JSON values; give texts, numbers, lists and mappings", code="LW359"
+        )
+    count = "" if certificate.written_rows is None else f"{certificate.written_rows} "
+    what = f" about {schema.name}" if schema.name else ""
+    return {
+        "name": schema.name or "Synthetic data",
+        "description": f"{count}synthetic rows{what}, drawn from a model that was released with differential privacy. "
+        + " ".join(certificate.text().splitlines()),
+        "datePublished": datetime.now(UTC).date().isoformat(),
+        **plain,
+    }
+
+
+def _responsible(certificate: Certificate) -> dict[str, Any]:
+    """Return what the vocabularies for responsible use, provenance and privacy have words for."""
+    tool = f"Lapwing {certificate.lapwing}"
+    known = [
+        each.text if each.value is None else f"{each.text}: {each.value:.4g}"
+        for each in certificate.accuracy
+        if each.kind != NOISE
+    ]
+    noise = "Figures made from these rows carry the noise of the release, and chance from drawing rows; the certificate"
+    return {
+        "rai:dataCollection": f"Made by {tool}, mechanism {certificate.mechanism}, from a private table that is no "
+        "part of this data set.",
+        "rai:personalSensitiveInformation": "The rows are drawn from a released model, not copied from the private "
+        "table. " + " ".join(protection_lines(certificate.relation, certificate.privacy_unit)),
+        "rai:dataLimitations": [
+            f"{noise} says how much is known about it.",
+            *_noise(certificate),
+            *known,
+            *certificate.warnings,
+        ],
+        "dpv:hasTechnicalMeasure": {
+            "@type": "sc:DefinedTerm",
+            "name": "Differential Privacy",
+            "termCode": "DifferentialPrivacy",
+            "inDefinedTermSet": "https://w3id.org/dpv#",
+            "url": "https://w3id.org/dpv#DifferentialPrivacy",
+        },
+        "prov:wasGeneratedBy": {
+            "@type": "prov:Activity",
+            "prov:label": f"Differentially private synthesis, mechanism {certificate.mechanism}",
+            "prov:wasAssociatedWith": {"@type": "prov:SoftwareAgent", "prov:label": tool},
+        },
+    }
+
+
+def _noise(certificate: Certificate) -> list[str]:
+    """Return one line on the noise of all noisy tables, where the certificate has one for each law."""
+    stated = [each for each in certificate.accuracy if each.kind == NOISE]
+    sizes = [each.value for each in stated if each.value is not None]
+    if not sizes:
+        return []
+    # Behind the semicolon stands what was done with the counts afterwards.
+    afterwards = dict.fromkeys(each.text.partition("; ")[2] for each in stated)
+    least, most = (f"{size:.3g}" for size in (min(sizes), max(sizes)))
+    spread = f"of {least}" if least == most else f"from {least} to {most}"
+    line = (
+        f"each count that the rows are drawn from carries noise with mean 0 and a standard deviation {spread} records"
+    )
+    return ["; ".join([line, *filter(None, afterwards), "see the certificate"])]
+
+
+def _statement(certificate: Certificate, target: Path, certified: Beside | None) -> dict[str, Any]:
+    """Return the statement of differential privacy, in the words of the certificate."""
+    own = _first(certificate.total, certificate.delta, certificate.epsilons)
+    whole = _of_the_file(certificate, own)
+    file = None
+    if certified is not None:
+        file = {"file": content_url(certified.target, target), "sha256": certified.sha256}
+    return {
+        "epsilon": whole and _above(whole[1]),
+        "delta": whole and _above(whole[0]),
+        "epsilon_of_this_release": own and _above(own[1]),
+        "delta_of_this_release": own and _above(own[0]),
+        **{key: value for key, value in certificate.to_dict().items() if key not in _LEFT_TO_THE_CERTIFICATE},
+        "software": {"name": "lapwing", "version": certificate.lapwing},
+        "certificate": file,
+    }
+
+
+def _first(total: Budget, delta: Fraction, pairs: Pairs) -> _Pair | None:
+    """Return the (δ, ε) to state first: of zCDP that of the delta that was asked for; None where none holds."""
+    found = ((delta, total.amount), *pairs) if total.notion == "pure" else pairs
+    return next((pair for pair in found if pair[0] < 1), None)
+
+
+def _of_the_file(certificate: Certificate, own: _Pair | None) -> _Pair | None:
+    """Return the (δ, ε) that hold for all that the file shows, also bounds and lists that were bought before.
+
+    None where no common promise can be said: of purchases under other terms, and of bought fields of unknown price.
+    """
+    told = {name for bought in certificate.purchases for name in bought.fields}
+    terms = (certificate.relation, certificate.privacy_unit)
+    are_alike = all((bought.relation, bought.privacy_unit) == terms for bought in certificate.purchases)
+    if not are_alike or not told.issuperset(certificate.dp_fields):
+        return None
+    whole = certificate.together
+    return own if whole is None else _first(whole.total, whole.delta, whole.epsilons)
+
+
+def _above(number: Fraction) -> float | None:
+    """Return a float that is written as a decimal not below a number: no promise is rounded to a better one.
+
+    >>> _above(Fraction(1, 3)), _above(Fraction(3, 10)), _above(Fraction(2, 3))
+    (0.33333333333333337, 0.3, 0.6666666666666667)
+    """
+    try:
+        found = float(number)
+    except OverflowError:
+        return None
+    return found if Fraction(repr(found)) >= number else math.nextafter(found, math.inf)
+
+
+# ------------------------------------------------------------------------------------------------ files and records
+
+
+def _file(key: str, file: Beside, target: Path, encoding: str) -> dict[str, Any]:
+    """Return a file of the data set."""
+    return {
+        "@type": "cr:FileObject",
+        "@id": key,
+        "name": file.target.name,
+        "contentUrl": content_url(file.target, target),
+        "contentSize": f"{file.size} B",
+        "encodingFormat": encoding,
+        "sha256": file.sha256,
+    }
+
+
+def _field(field: Field, key: str, values: str | None) -> dict[str, Any]:
+    """Return a column; `values` is the id of its enumeration."""
+    found: dict[str, Any] = {
+        "@type": "cr:Field",
+        "@id": f"rows/{key}",
+        "name": field.name,
+        **({"description": field.description} if field.description else {}),
+        "dataType": _DATA_TYPES[field.type],
+        "source": {"fileObject": {"@id": "rows-file"}, "extract": {"column": field.name}},
+    }
+    if values is not None:
+        found["references"] = {"field": {"@id": f"{values}/name"}}
+    bounds = (("minValue", field.minimum), ("maxValue", field.maximum))
+    found |= {name: bound for name, bound in bounds if bound is not None}
+    full = field_to_dict(field, ("",))
+    own = {name: full[name] for name in OWN_KEYS if name in full}
+    if field.required:
+        own["required"] = True
+    return {**found, "fieldSettings": own} if own else found
+
+
+def _is_listed(field: Field) -> bool:
+    """Return whether the categories of a field are few enough to stand in the file."""
+    return field.categories is not None and len(field.categories) <= MOST_LISTED
+
+
+def _enumeration(field: Field, key: str) -> dict[str, Any]:
+    """Return the categories of a field as records of their own."""
+    assert field.categories is not None
+    name = f"{key}/name"
+    return {
+        "@type": "cr:RecordSet",
+        "@id": key,
+        "name": f"values of {field.name}",
+        "dataType": "sc:Enumeration",
+        "key": {"@id": name},
+        "field": [
+            {"@type": "cr:Field", "@id": name, "name": "name", "dataType": _OF_VALUES[type(field.categories[0])]}
+        ],
+        "data": [{name: value} for value in field.categories],
+    }
+
+
+def _distinct_ids(names: Iterable[str]) -> dict[str, str]:
+    """Return an id for each name, of characters that every reader of JSON-LD leaves as they are.
+
+    >>> _distinct_ids(["age", "net income", "net-income", "..", "Âge"])
+    {'age': 'age', 'net income': 'net-income', 'net-income': 'net-income-2', '..': 'column', 'Âge': 'ge'}
+    """
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    counts: dict[str, int] = {}
+    for name in names:
+        plain = re.sub(r"[^A-Za-z0-9_]+", "-", name).strip("-") or "column"
+        key = plain
+        while key in taken:
+            counts[plain] = counts.get(plain, 1) + 1
+            key = f"{plain}-{counts[plain]}"
+        taken.add(key)
+        found[name] = key
+    return found

@@ -1,0 +1,130 @@
+"""Rows of a release as frames of Spark and Dask, drawn by the workers from the released model. Sees no private row."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from lapwing.errors import ParameterError
+from lapwing.model.rows import RowChunks
+from lapwing.rows.engines.distributed import check_installed, installed
+from lapwing.rows.out.writers import to_frame_kind
+from lapwing.schema.schemas import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+
+_MOST_PARTITIONS: Final = 4096
+"""Of a Spark frame. Each is a task that unpacks the model once."""
+
+_SPARK_TYPES: Final = {
+    "integer": "bigint",
+    "number": "double",
+    "string": "string",
+    "boolean": "boolean",
+    "date": "date",
+    "datetime": "timestamp_ntz",
+}
+
+
+# --------------------------------------------------------------------------------------------------------- Spark
+
+
+def spark_rows(chunks: RowChunks, session: "SparkSession") -> Any:  # noqa: ANN401 - a frame of either kind
+    """Return rows as a lazy Spark frame, which the executors of a session draw.
+
+    chunks: sent to the executors as it is; released numbers only. Returns the schema's columns as bigint, double,
+    string, boolean, date and timestamp_ntz, all nullable. Its partitions in order hold the chunks in order, whatever
+    their number and however often a task is tried.
+    """
+    expected = installed()
+
+    def drawn(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        check_installed(expected)
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from _arrow(chunks.frame(number)).to_batches()
+
+    numbers = session.range(0, chunks.count, 1, min(chunks.count, _MOST_PARTITIONS))
+    return numbers.mapInArrow(drawn, _spark_schema(chunks.schema))
+
+
+def active_session() -> "SparkSession":
+    """Return the session that the user has started, classic or of Connect."""
+    from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415 - the user's own
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    try:
+        return SparkSession.active()
+    except PySparkRuntimeError:
+        pass
+    raise ParameterError(
+        "rows as a Spark frame need an active Spark session; start one, or load the release with kind='path'",
+        code="LW702",
+    )
+
+
+def _spark_schema(schema: Schema) -> str:
+    """Return the types of the columns in Spark's own words."""
+    quoted = {field.name: "`" + field.name.replace("`", "``") + "`" for field in schema.fields}
+    return ", ".join(f"{quoted[field.name]} {_SPARK_TYPES[field.type]}" for field in schema.fields)
+
+
+def _arrow(frame: pl.DataFrame) -> "pa.Table":
+    """Return a frame as Spark reads it: with strings of up to 2**31 bytes a batch."""
+    import pyarrow as pa  # noqa: PLC0415 - comes with Spark
+
+    table: pa.Table = to_frame_kind(frame, "pyarrow")
+    short = [field.with_type(pa.string()) if pa.types.is_large_string(field.type) else field for field in table.schema]
+    return table.cast(pa.schema(short))
+
+
+# ---------------------------------------------------------------------------------------------------------- Dask
+
+
+def dask_rows(chunks: RowChunks) -> Any:  # noqa: ANN401 - a Dask frame, which has no static type
+    """Return rows as a lazy Dask frame, which the workers draw.
+
+    chunks: a task of its own, which the others depend on; released numbers only. Returns one partition for each chunk,
+    with pandas' nullable types and the index 0, 1, ... over all of them.
+    """
+    from dask import dataframe  # noqa: PLC0415 - the user's own
+    from dask.delayed import delayed  # noqa: PLC0415
+
+    meta = to_frame_kind(chunks.no_rows(), "pandas")
+    if chunks.n == 0:
+        return _local(meta)
+    shared = delayed(chunks, traverse=False)
+    expected = installed()
+    parts = [delayed(_pandas_chunk)(shared, number, expected) for number in range(chunks.count)]
+    starts = [chunks.rows_before(number) for number in range(chunks.count)]
+    return dataframe.from_delayed(parts, meta=meta, divisions=(*starts, chunks.n - 1), verify_meta=False)
+
+
+def _local(frame: Any) -> Any:  # noqa: ANN401 - pandas to Dask
+    """Return rows that are here as a Dask frame of one partition."""
+    from dask import dataframe  # noqa: PLC0415 - the user's own
+
+    make: Any = dataframe.from_pandas
+    return make(frame, npartitions=1)
+
+
+def _pandas_chunk(chunks: RowChunks, number: int, expected: str) -> Any:  # noqa: ANN401 - a pandas frame
+    check_installed(expected)
+    import pandas as pd  # noqa: PLC0415 - the user's own
+
+    frame = to_frame_kind(chunks.frame(number), "pandas")
+    start = chunks.rows_before(number)
+    return frame.set_axis(pd.RangeIndex(start, start + len(frame)), axis=0)
+
+
+# --------------------------------------------------------------------------------------------------------- either
+
+
+def engine_rows(frame: pl.DataFrame, schema: Schema, kind: str) -> Any:  # noqa: ANN401 - a frame of either
+    """Return rows that were drawn here as a frame of Spark or Dask."""
+    if kind == "spark":
+        return active_session().createDataFrame(_arrow(frame), _spark_schema(schema))
+    return _local(to_frame_kind(frame, "pandas"))

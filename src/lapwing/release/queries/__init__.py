@@ -1,0 +1,1 @@
+"""Queries of a release, with intervals."""

@@ -1,0 +1,200 @@
+"""The noisy answers as frames."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from lapwing.kernel.noise_law import NoisyTable
+from lapwing.kernel.questions.category_selection.question import SelectedTexts
+from lapwing.kernel.questions.cell_sums.question import CellSums, NoisySums
+from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
+from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.questions.second_moment.question import SecondMoment
+from lapwing.kernel.questions.shared.coordinates import Coordinates
+from lapwing.kernel.questions.sparse_counts.question import NoisyCells
+from lapwing.kernel.questions.table_distances.question import TableDistances
+from lapwing.kernel.questions.tree_counts.question import NoisyTree
+from lapwing.release.queries.queries import free_name
+from lapwing.schema.schemas import Schema
+from lapwing.schema.values.labels import labels, run_labels
+
+LISTED_CELLS = 2**16
+"""Larger tables are one line of the frame of all answers."""
+
+
+def table_name(answer: Answer, table: NoisyTable) -> str:
+    """Return a name of one noisy table: its columns, and its level in a tree."""
+    name = "-".join(answer.question.columns) or "rows"
+    return name if table.level is None else f"{name}-level-{table.level}"
+
+
+def answer_table(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFrame:
+    """Return one noisy table: a column of labels per field, the noisy count, the standard deviation of its noise.
+
+    Returns one line per cell: the fields, ``noisy_count``, ``noise_sd``. Of sums of vectors, one line per number: the
+    cell and the coordinate, or the two coordinates that were multiplied; the noise as the number, in the answer's
+    units.
+    """
+    if isinstance(answer, NoisyCells):
+        return _listed_table(answer, schema)
+    if isinstance(answer, NoisySums):
+        return _sums_table(answer, schema)
+    if isinstance(answer, SelectedTexts):
+        return _texts_table(answer)
+    cells = np.indices(table.counts.shape).reshape(table.counts.ndim, table.counts.size)
+    named = {
+        name: pl.Series(texts, dtype=pl.String).gather(cell)
+        for name, texts, cell in zip(answer.question.columns, _labels(answer, table, schema), cells, strict=True)
+    }
+    count, sd = (free_name(name, answer.question.columns) for name in ("noisy_count", "noise_sd"))
+    return pl.DataFrame({**named, count: table.counts.ravel()}).with_columns(pl.lit(table.noise.sd).alias(sd))
+
+
+def _listed_table(answer: NoisyCells, schema: Schema) -> pl.DataFrame:
+    """Return the leaves of a tree of cells that were released, each column with the labels of its own level."""
+    tree = answer.question.tree
+    levels, cells = answer.leaves
+    named = {}
+    for place, (name, nested) in enumerate(zip(tree.columns, tree.hierarchies, strict=True)):
+        depths = tree.depths_of(place)[levels]
+        texts = np.empty(len(cells), dtype=np.object_)
+        for depth in np.unique(depths).tolist():
+            at = depths == depth
+            texts[at] = np.array(run_labels(nested, depth, schema.field(name)), dtype=np.object_)[cells[at, place]]
+        named[name] = pl.Series(texts.tolist(), dtype=pl.String)
+    count, sd = (free_name(name, tree.columns) for name in ("noisy_count", "noise_sd"))
+    return pl.DataFrame({**named, count: answer.counts}).with_columns(pl.lit(answer.noise.sd).alias(sd))
+
+
+def _texts_table(answer: SelectedTexts) -> pl.DataFrame:
+    """Return the texts of a column that were shown."""
+    count, sd = (free_name(name, answer.question.columns) for name in ("noisy_count", "noise_sd"))
+    texts = pl.Series(answer.texts, dtype=pl.String)
+    return pl.DataFrame({answer.question.column: texts, count: answer.counts}).with_columns(
+        pl.lit(answer.noise.sd).alias(sd)
+    )
+
+
+def _sums_table(answer: NoisySums, schema: Schema) -> pl.DataFrame:
+    """Return sums of vectors, number by number."""
+    question = answer.question
+    if isinstance(question, LinearStatistics):
+        named = {
+            "statistic": pl.Series(
+                [_statistic_label(each.text, question) for each in question.statistics], dtype=pl.String
+            )
+        }
+    elif isinstance(question, TableDistances):
+        named = {"distance": pl.Series([_distance_label(question)], dtype=pl.String)}
+    elif isinstance(question, SecondMoment):
+        names = coordinate_labels(question.coordinates, schema)
+        first, second = (pl.Series([names[each] for each in axis.tolist()], dtype=pl.String) for axis in question.pairs)
+        named = {"first": first, "second": second}
+    else:
+        names = coordinate_labels(question.coordinates, schema)
+        widths = names if question.summed != "rows" else [question.summed]
+        named = {
+            "cell": pl.Series(np.repeat(np.arange(question.cells), len(widths))).cast(pl.String),
+            "coordinate": pl.Series(widths * question.cells, dtype=pl.String),
+        }
+    return pl.DataFrame({**named, "noisy_count": answer.values.ravel()}).with_columns(
+        pl.lit(answer.noise.sd).alias("noise_sd")
+    )
+
+
+def _statistic_label(text: str, question: LinearStatistics) -> str:
+    """Return what a sum is of: sums in fractions of a row are listed in whole numbers of these."""
+    return text if question.scale == 1 else f"({text}) * {question.scale}"
+
+
+def _distance_label(question: TableDistances) -> str:
+    """Return what a sum of distances is of, and in which units."""
+    return f"(sum of absolute differences, mean of {len(question.tables)} tables) * {question.scale}"
+
+
+def coordinate_labels(coordinates: Coordinates, schema: Schema) -> list[str]:
+    """Return a label for each coordinate: its column, and the group that it stands for."""
+    found = []
+    for place, name in enumerate(coordinates.columns):
+        grouping = coordinates.groupings[place]
+        texts = labels(grouping, schema.field(name))
+        start = grouping.regular if coordinates.kinds[place] == "line" else 0
+        if start:
+            found.append(name)
+        found += [f"{name}={text}" for text in texts[start : grouping.regular + coordinates.listed[place]]]
+    return found
+
+
+def _labels(answer: Answer, table: NoisyTable, schema: Schema) -> list[list[str]]:
+    """Return the labels along each axis of a table."""
+    question = answer.question
+    fields = [schema.field(name) for name in question.columns]
+    if isinstance(answer, NoisyTree) and table.level is not None:
+        tree = answer.question
+        return [
+            run_labels(nested, depth, field)
+            for nested, depth, field in zip(tree.hierarchies, tree.depths(table.level), fields, strict=True)
+        ]
+    return [labels(grouping, field) for grouping, field in zip(question.groupings, fields, strict=True)]
+
+
+def answers_in_one_frame(answers: Sequence[Answer], schema: Schema) -> pl.DataFrame:
+    """Return all noisy tables below each other; selections and private draws have none and no line.
+
+    Returns columns ``table`` (number), ``columns``, ``level`` (in a tree), ``cell`` (labels joined by " | "),
+    ``noisy_count``, ``noise`` (law and exact parameter of each cell), ``noise_sd``. A table of more than 65536 cells is
+    one line: the sum of its noisy counts, and the standard deviation of that sum (null where small counts were left
+    out, which biases it).
+    """
+    frames = [pl.DataFrame(schema=_LONG)]
+    tables = [(answer, table) for answer in answers for table in answer.tables]
+    for number, (answer, table) in enumerate(tables):
+        frames.append(
+            _lines(answer, table, schema).select(
+                pl.lit(number, dtype=pl.Int64).alias("table"),
+                pl.lit(" x ".join(answer.question.columns)).alias("columns"),
+                pl.lit(table.level, dtype=pl.Int64).alias("level"),
+                "cell",
+                "noisy_count",
+                pl.lit(f"{table.noise.kind} {table.noise.parameter}").alias("noise"),
+                "noise_sd",
+            )
+        )
+    return pl.concat(frames)
+
+
+def _lines(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFrame:
+    """Return the cells of a table with one label each, or its total where there are too many."""
+    cells = table.counts.size
+    if cells > LISTED_CELLS:
+        total = {"cell": f"all {cells} cells", "noisy_count": int(table.counts.sum())}
+        is_biased = isinstance(answer, SelectedTexts) or (isinstance(answer, NoisyCells) and answer.is_filtered)
+        deviation = None if is_biased else table.noise.sd * math.sqrt(cells)
+        return pl.DataFrame({**total, "noise_sd": deviation}, schema_overrides={"noise_sd": pl.Float64})
+    names = list(answer.question.columns) if not isinstance(answer, NoisySums) else _NAMES[answer.question.kind]
+    count = free_name("noisy_count", names)
+    return answer_table(answer, table, schema).select(
+        (pl.concat_str(names, separator=" | ") if names else pl.lit("all rows")).alias("cell"),
+        pl.col(count).alias("noisy_count"),
+        pl.lit(table.noise.sd).alias("noise_sd"),
+    )
+
+
+_NAMES = {
+    SecondMoment.kind: ["first", "second"],
+    CellSums.kind: ["cell", "coordinate"],
+    LinearStatistics.kind: ["statistic"],
+    TableDistances.kind: ["distance"],
+}
+
+_LONG = {
+    "table": pl.Int64,
+    "columns": pl.String,
+    "level": pl.Int64,
+    "cell": pl.String,
+    "noisy_count": pl.Int64,
+    "noise": pl.String,
+    "noise_sd": pl.Float64,
+}

@@ -1,0 +1,399 @@
+"""The release: what leaves, and everything one can do with it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from lapwing.kernel.budget.budget import Number
+from lapwing.kernel.questions.questions import Answer
+from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
+from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.files import SavedRelease, save_release
+from lapwing.model.model import ReleasedModel
+from lapwing.release.accuracy.certified import certified_table
+from lapwing.release.accuracy.chosen import chosen_accuracy
+from lapwing.release.accuracy.conditions import Condition
+from lapwing.release.conditional import Support, Where, support_of, with_index_of
+from lapwing.release.croissant import write_croissant
+from lapwing.release.queries.answers import answer_table, answers_in_one_frame, table_name
+from lapwing.release.queries.queries import Groups, asked_table
+from lapwing.release.replicates import Replicates, make_replicates
+from lapwing.release.report import release_html
+from lapwing.release.rows_out import ROWS_PER_FILE, RowsOut, rows_frame, rows_out, write_release
+from lapwing.rows.files.readers import Kind
+from lapwing.rows.out.outputs import write_whole
+from lapwing.rows.out.writers import to_frame_kind
+from lapwing.schema.scalars import path_text
+from lapwing.schema.schemas import Schema
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Release:
+    """A differentially private release; every method is free post-processing.
+
+    Parameters
+    ----------
+    schema : Schema
+        The public schema.
+    model : ReleasedModel
+        The mixture of products that rows are drawn from.
+    certificate : Certificate
+        What was spent on what, and what was assumed.
+    noisy : tuple of answers
+        Every answer that the mechanism saw.
+    kind : {"pandas", "polars", "pyarrow", "path", "duckdb", "dask", "spark"}
+        The frame kind of the input; rows come back in it.
+    seed : int or None
+        The caller's seed, used by `sample` when it is given none.
+    """
+
+    schema: Schema
+    model: ReleasedModel
+    certificate: Certificate
+    noisy: tuple[Answer, ...]
+    kind: Kind = "path"
+    seed: int | None = None
+
+    def __repr__(self) -> str:
+        paid = self.certificate
+        return f"Release({paid.mechanism}, {paid.total}, {paid.released_rows} rows)"
+
+    @property
+    def answers(self) -> "pl.DataFrame":
+        """All noisy answers, one line per cell, with the standard deviation of the noise on it.
+
+        A table of more than 65536 cells, such as a deep level of a tree, is one line with its total;
+        `answer_tables` lists it. A selection among tables has no counts; the certificate's cost lines tell of it.
+        """
+        return answers_in_one_frame(self.noisy, self.schema)
+
+    def answer_tables(self) -> list[tuple[str, "pl.DataFrame"]]:
+        """Return each noisy table with a name, one column per field, the noisy count and its standard deviation."""
+        return [
+            (table_name(answer, table), answer_table(answer, table, self.schema))
+            for answer in self.noisy
+            for table in answer.tables
+        ]
+
+    def sample(self, n: int | None = None, seed: int | None = None, where: Where = None) -> Any:  # noqa: ANN401
+        """Draw rows from the released model.
+
+        Parameters
+        ----------
+        n : int, at least 0, optional
+            Number of rows; by default the released number of rows, or of those expected to match ``where``.
+        seed : int, optional
+            Of the public generator; by default the release's own seed, else a fresh one.
+        where : mapping of column to value, list of values or lw.between; or frame; or list of mappings; optional
+            Only rows that match, drawn from the model given the condition, which must be public. With a frame or a
+            list, one row for each row of it, in its order and under its pandas index, whose values leave as given; null
+            is missing, and a column with a resolution shows the step that a value is counted as.
+
+        Returns
+        -------
+        frame
+            pandas for a pandas table, PyArrow for PyArrow and DuckDB, Polars for Polars and paths; for Dask and Spark a
+            lazy frame that the workers draw. The schema's columns and types.
+
+        Raises
+        ------
+        ParameterError
+            If ``n`` or the seed is out of range, matching rows have probability 0, or a condition does not fit.
+        """
+        return with_index_of(where, rows_frame(self.rows(n, seed=seed, where=where), self.schema, self.kind))
+
+    def frames(self, n: int | None = None, *, seed: int | None = None, where: Where = None) -> Iterator["pl.DataFrame"]:
+        """Draw the rows of `sample` in chunks of Polars frames; at least one frame, empty when ``n`` is 0."""
+        return self.rows(n, seed=seed, where=where).frames()
+
+    def rows(self, n: int | None = None, *, seed: int | None = None, where: Where = None) -> RowsOut:
+        """Prepare the rows of `sample`, of which none is drawn yet."""
+        return rows_out(self.model, self.schema, n, where, (seed, self.seed))
+
+    def write(
+        self,
+        path: str | Path,
+        n: int | None = None,
+        seed: int | None = None,
+        where: Where = None,
+        *,
+        rows_per_file: int = ROWS_PER_FILE,
+    ) -> None:
+        """Draw rows as `sample` does and write them, however many, in the memory of a few chunks.
+
+        Parameters
+        ----------
+        path : path
+            A ``.parquet`` or ``.csv`` file; or, with a slash at its end or where there is one already, a folder of
+            Parquet files. It appears whole or not at all, and replaces earlier rows.
+        n, seed, where
+            As for `sample`.
+        rows_per_file : int, at least 2**18, default 2**22
+            Most rows of a file of a folder.
+
+        Raises
+        ------
+        ParameterError
+            As `sample`; or if the path is none for rows, or is a folder with other files in it.
+        DataError
+            If it cannot be written.
+        """
+        write_release(self.rows(n, seed=seed, where=where), path, rows_per_file=rows_per_file)
+
+    def support(self, where: Where) -> Any:  # noqa: ANN401
+        """Return how well the model knows the rows that `sample` draws under a condition.
+
+        Parameters
+        ----------
+        where
+            As for `sample`.
+
+        Returns
+        -------
+        Support or frame
+            ``effective_atoms``, ``share`` (of the model's rows that match) and ``drawn`` (how rows are drawn); for a
+            frame or list of conditions a frame with these columns and a line for each.
+
+        Raises
+        ------
+        ParameterError
+            If a condition does not fit.
+        """
+        found = support_of(self.model, self.schema, where)
+        return found if isinstance(found, Support) else with_index_of(where, to_frame_kind(found, self.kind))
+
+    def query(
+        self,
+        columns: str | Sequence[str],
+        groups: Groups = 20,
+        confidence: Number = 0.95,
+        *,
+        weighted: bool = False,
+    ) -> Any:  # noqa: ANN401
+        """Return the expected contingency table of some columns, with intervals for the true counts.
+
+        Parameters
+        ----------
+        columns : str or sequence of str
+            One to a few modelled columns.
+        groups : int of at least 2, or "measured", default 20
+            About how many groups an ordered column with more values is shown in; their ends are moved to the nearest
+            ones at which the columns were counted, if there are enough of these. ``"measured"``: the groups of the
+            first noisy answer that counted these columns together, and maybe others.
+        confidence : number above 0 and below 1, default 0.95
+            Of each interval.
+        weighted : bool, default False
+            Weighted totals instead of counts, by the survey weight that the schema names: ``total`` instead of
+            ``count``. Intervals then need a noisy answer that counted the columns and the weight together.
+
+        Returns
+        -------
+        frame
+            One line per cell: the columns' labels, ``count`` and ``share`` under the model, ``lower`` and ``upper``,
+            between which the true count of the rows used lies with probability ``confidence`` or more over the noise,
+            and ``basis``, the noisy counts that say so; null ends where no noisy answer covers the cell. Where an exact
+            public table of the schema determines the count, both ends are what it says, of the people that it
+            counted, and ``basis`` says so. In the frame kind of the input.
+
+        Raises
+        ------
+        ParameterError
+            If a setting is outside its range, no answer measured the columns together, or the schema names no weight.
+        CapacityError
+            If the table has too many cells.
+
+        Notes
+        -----
+        Each interval is exact for one cell chosen beforehand, and free of the model: ``count`` may lie outside. It is
+        made from the earliest answer that covers the cell, so that it holds for mechanisms that choose later questions
+        by earlier answers. Rows beyond ``maxRows`` per unit are not counted.
+        """
+        table = asked_table(weighted)(
+            self.model,
+            self.schema,
+            self.noisy,
+            columns,
+            groups=groups,
+            confidence=confidence,
+            public_rows=self.certificate.public_rows,
+        )
+        return to_frame_kind(table, self.kind)
+
+    def certified_errors(self, confidence: float = 0.95) -> Any:  # noqa: ANN401
+        """Return how far each statistic of a `LinearStatistics` release can be from the table's, whatever was assumed.
+
+        Parameters
+        ----------
+        confidence : float, default 0.95
+            From 0.5 to 0.9999: of all bounds together.
+
+        Returns
+        -------
+        frame
+            One line per cell of the workload's tables and per statistic: ``statistic``, its ``noisy`` and its
+            ``released`` mean over the rows, and ``largest_error`` of the latter; null where a row function is not at
+            hand. In the frame kind of the input.
+
+        Raises
+        ------
+        ParameterError
+            If another mechanism made the release, or the confidence is out of range.
+        """
+        table = certified_table(self.schema, self.certificate, self.noisy, self.model, confidence)
+        return to_frame_kind(table, self.kind)
+
+    @overload
+    def accuracy(self, columns: None = None, confidence: Number = 0.95) -> Accuracy: ...
+
+    @overload
+    def accuracy(
+        self, columns: str | Sequence[str], confidence: Number = 0.95, *, groups: Groups | None = None
+    ) -> TableAccuracy: ...
+
+    @overload
+    def accuracy(self, columns: None = None, confidence: Number = 0.95, *, where: Condition) -> CountAccuracy: ...
+
+    def accuracy(
+        self,
+        columns: str | Sequence[str] | None = None,
+        confidence: Number = 0.95,
+        *,
+        where: Condition | None = None,
+        groups: Groups | None = None,
+    ) -> Accuracy | TableAccuracy | CountAccuracy:
+        """Return what may be said in public about the accuracy of the release, of one table of it, or of one count.
+
+        Parameters
+        ----------
+        columns : str or sequence of str, optional
+            For the accuracy of the table of these columns, whether it was measured or not.
+        confidence : number above 0 and below 1, default 0.95
+            Of each bound. The certificate's bounds keep their own.
+        where : mapping of column to value, list of values or lw.between; or str or lw.stat, optional
+            For the accuracy of the number of rows that meet this condition.
+        groups : int of at least 2, or "measured", optional
+            As for `query`; by default the groups in which just these columns were first counted, or 20.
+
+        Returns
+        -------
+        Accuracy, TableAccuracy or CountAccuracy
+            Without columns and condition: proved statements, bounds for every measured table, and how many rows the
+            model's weights are worth. Each has ``to_dict``, and a ``text`` or a ``summary``.
+
+        Raises
+        ------
+        ParameterError
+            If a setting is outside its range, or both columns and a condition are given.
+
+        Notes
+        -----
+        Costs no budget and simulates nothing: the same release gives the same figures each time. A table or count
+        stands on the earliest answer that covers all of it, as the intervals of `query` do.
+        """
+        return chosen_accuracy(
+            self.model,
+            self.schema,
+            self.certificate,
+            self.noisy,
+            columns=columns,
+            confidence=confidence,
+            where=where,
+            groups=groups,
+        )
+
+    def replicates(self, m: int, rows: int | None = None, seed: int | None = None) -> Replicates:
+        """Simulate the release again and again, to learn what estimates from it are off by.
+
+        Parameters
+        ----------
+        m : int, 4 to 10,000
+            How many releases are simulated: intervals of 95 % are 9 % wider for 20 than for very many, 4 % for 50.
+        rows : int of at least 1, optional
+            Rows drawn from each; by default the released number.
+        seed : int, optional
+            Of the public generator; a fresh one by default. The noise has no seed.
+
+        Returns
+        -------
+        Replicates
+            Estimates of means, proportions, regression coefficients or anything else for the *population* that the
+            table's rows were drawn from, with intervals for noise, sampling and simulation together.
+
+        Raises
+        ------
+        ParameterError
+            If a setting is outside its range, or the release was made with settings that a certificate does not hold.
+
+        Notes
+        -----
+        A parametric bootstrap: each time a sample of as many rows as the model stands for is drawn from the released
+        model, row by row, and released by the same mechanism with the same settings, budget and terms. Costs no budget:
+        everything starts from released numbers. With a privacy unit each simulated row is a unit of its own: that rows
+        of one unit are alike is not simulated. What the model cannot express (such as what is finer than its cells) is
+        no part of the error. Takes about as long as m releases of the table.
+        """
+        return make_replicates(
+            self.model, self.schema, self.certificate, replicates=m, rows=rows, seed=seed, kind=self.kind
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write schema, model, certificate and answers to one ``.lapwing`` file; it holds released numbers only."""
+        save_release(SavedRelease(self.schema, self.model, self.certificate, self.noisy), Path(path_text("path", path)))
+
+    def to_html(self, path: str | Path) -> None:
+        """Write a report that may be published: one HTML file that fetches nothing, the same bytes each time.
+
+        Parameters
+        ----------
+        path : path
+            The file, whose name usually ends in ``.html``.
+
+        Raises
+        ------
+        LapwingError
+            If ``lapwing[report]`` is not installed.
+        DataError
+            If the file cannot be written.
+        """
+        write_whole(path, release_html(self.schema, self.model, self.certificate, self.noisy, self.accuracy()))
+
+    def to_croissant(
+        self,
+        path: str | Path,
+        *,
+        rows: str | Path,
+        certificate: str | Path | None = None,
+        about: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Write a description of rows of this release in Croissant 1.1, with the statement of differential privacy.
+
+        Parameters
+        ----------
+        path : path
+            The file, in the folder of the rows or above it.
+        rows : path
+            A ``.csv`` or ``.parquet`` file of rows that were drawn from this release. It is named with its hash.
+        certificate : path, optional
+            The certificate that was written beside these rows. It is named with its hash too.
+        about : mapping of str to JSON value, optional
+            Terms of schema.org about the data set, such as ``license``, ``url``, ``creator``, ``version`` and
+            ``name``; those that Croissant asks for and Lapwing cannot know are left out otherwise.
+
+        Raises
+        ------
+        ParameterError
+            If the certificate is of another release, a file lies outside the folder of ``path``, or a setting is
+            none.
+        DataError
+            If a file cannot be read or written.
+
+        Notes
+        -----
+        Costs no budget. The types, bounds and categories are the schema's. The statement is the certificate's without
+        its cost lines, with epsilon and delta as plain numbers that are never below the exact ones.
+        """
+        write_croissant(self.schema, self.certificate, path, rows=rows, certificate_file=certificate, about=about)

@@ -1,0 +1,330 @@
+"""A parametric bootstrap of noise and sampling: what estimates from a release are off by."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+
+from lapwing.errors import ParameterError
+from lapwing.kernel.budget.budget import Number, exact_number, read_request
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.questions.linear_statistics.statistics import Statistic
+from lapwing.kernel.room.opening import open_room, public_terms
+from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.maths.bootstrap_interval import LEAST_REPLICATES, PopulationEstimate, combined
+from lapwing.mechanisms.registry import check_mechanism, make_mechanism
+from lapwing.mechanisms.shared.vectors.reduced_space import Mu
+from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.model import ReleasedModel
+from lapwing.model.population import population_codes
+from lapwing.model.rows import sample_codes
+from lapwing.model.statistics.expressions import Stat, compiled, stat
+from lapwing.rows.files.readers import Kind
+from lapwing.rows.out.decode import decode
+from lapwing.rows.out.writers import to_frame_kind
+from lapwing.rows.source import code_table
+from lapwing.runs.finishing import finished_model
+from lapwing.runs.generators import checked_seed, fresh_seed, generator
+from lapwing.runs.progress import counted_on_terminal
+from lapwing.runs.settings import Settings
+from lapwing.schema.scalars import told
+from lapwing.schema.schemas import Schema
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+Codes = Mapping[str, np.ndarray]
+Estimator = Callable[[Any], float | Mapping[str, float]]
+
+MOST_REPLICATES = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Replicates:
+    """Rows of a release, and of releases that were simulated from it; made by `Release.replicates`.
+
+    Parameters
+    ----------
+    schema : Schema
+        Of the release.
+    at_model : tuple of mapping of str to ndarray
+        Codes of m draws of rows from the released model.
+    simulated : tuple of mapping of str to ndarray
+        Codes of rows of m simulated releases, as many rows each.
+    seed : int
+        Of the public generator.
+    kind : {"pandas", "polars", "pyarrow", "path"}
+        The kind of frames.
+    """
+
+    schema: Schema
+    at_model: tuple[Codes, ...]
+    simulated: tuple[Codes, ...]
+    seed: int
+    kind: Kind = "path"
+
+    def __repr__(self) -> str:
+        return f"Replicates({len(self)} of {len(next(iter(self.simulated[0].values())))} rows)"
+
+    def __len__(self) -> int:
+        """Return how many releases were simulated."""
+        return len(self.simulated)
+
+    def frames(self) -> Iterator[Any]:
+        """Yield the rows of each simulated release, in the frame kind of the release."""
+        for _, frame in self._decoded(self.simulated):
+            yield to_frame_kind(frame, self.kind)
+
+    def mean(self, column: str, confidence: Number = 0.95) -> PopulationEstimate:
+        """Estimate the population's mean of a column.
+
+        Parameters
+        ----------
+        column : str
+            Whole numbers, numbers, or true and false. Rows where it is missing are left out.
+        confidence : number above 0 and below 1, default 0.95
+            Of the interval.
+
+        Returns
+        -------
+        PopulationEstimate
+        """
+        self._check_numbers([column])
+        return self._one(lambda frame, _: float(np.nanmean(_numbers(frame, column))), confidence)
+
+    def proportion(self, condition: str | Stat, confidence: Number = 0.95) -> PopulationEstimate:
+        """Estimate the share of the population that meets a condition.
+
+        Parameters
+        ----------
+        condition : str or Stat
+            Such as ``"age >= 65 and sex == 'Female'"``, in the language of `lapwing.stat`; it is false where a cell
+            that it needs is missing.
+        confidence : number above 0 and below 1, default 0.95
+            Of the interval, which is cut at 0 and 1.
+
+        Returns
+        -------
+        PopulationEstimate
+        """
+        asked = compiled(stat(condition) if isinstance(condition, str) else condition, self.schema)
+        if not isinstance(asked, Statistic) or asked.bits:
+            raise ParameterError(
+                f"a proportion needs a condition that is true or false, got {condition!r}; compare it with a constant",
+                code="LW363",
+            )
+        found = self._one(lambda _, codes: float(asked.values(codes).mean()), confidence)
+        return replace(found, **{end: min(max(getattr(found, end), 0.0), 1.0) for end in ("lower", "upper")})
+
+    def regression(
+        self, outcome: str, regressors: Sequence[str], confidence: Number = 0.95
+    ) -> dict[str, PopulationEstimate]:
+        """Estimate the population's coefficients of a linear regression by least squares.
+
+        Parameters
+        ----------
+        outcome : str
+            A column of numbers, or of true and false.
+        regressors : sequence of str
+            Such columns; rows where one of them or the outcome is missing are left out.
+        confidence : number above 0 and below 1, default 0.95
+            Of each interval.
+
+        Returns
+        -------
+        dict of str to PopulationEstimate
+            ``intercept``, and one per regressor.
+        """
+        names = [regressors] if isinstance(regressors, str) else list(regressors)
+        if not names or len({outcome, *names, "intercept"}) != len(names) + 2:
+            raise ParameterError(
+                f"regressors must be distinct columns beside the outcome, got {names}; name each once", code="LW363"
+            )
+        self._check_numbers([outcome, *names])
+
+        def coefficients(frame: "pl.DataFrame") -> dict[str, float]:
+            y, *columns = (_numbers(frame, name) for name in (outcome, *names))
+            x = np.column_stack([np.ones(y.size), *columns])
+            known = np.isfinite(x).all(axis=1) & np.isfinite(y)
+            found = np.linalg.lstsq(x[known], y[known], rcond=None)[0]
+            return dict(zip(("intercept", *names), found.tolist(), strict=True))
+
+        return self._combined(lambda frame, _: coefficients(frame), confidence)
+
+    def estimate(
+        self, function: Estimator, confidence: Number = 0.95
+    ) -> PopulationEstimate | dict[str, PopulationEstimate]:
+        """Estimate any number of the population.
+
+        Parameters
+        ----------
+        function : callable
+            From a frame of rows, in the kind of the release, to a number or a mapping of names to numbers: what would
+            be computed from all rows of the population. It is called twice for each replicate.
+        confidence : number above 0 and below 1, default 0.95
+            Of each interval.
+
+        Returns
+        -------
+        PopulationEstimate or dict of str to PopulationEstimate
+        """
+        if not callable(function):
+            raise ParameterError(
+                f"estimate takes a function of a frame, got {function!r}; use mean for a column's mean",
+                code="LW363",
+            )
+
+        def called(frame: "pl.DataFrame", _: Codes) -> dict[str, float]:
+            value = function(to_frame_kind(frame, self.kind))
+            found = dict(value) if isinstance(value, Mapping) else {_ONE: value}
+            if not all(isinstance(each, int | float | np.number) for each in found.values()):
+                raise ParameterError(
+                    "the function of an estimate must return a number or a mapping of names to numbers, got "
+                    f"{type(value).__name__}; take one number out of it",
+                    code="LW363",
+                )
+            return {name: float(each) for name, each in found.items()}
+
+        found = self._combined(called, confidence)
+        return found[_ONE] if set(found) == {_ONE} else found
+
+    def _one(self, function: "Callable[[pl.DataFrame, Codes], float]", confidence: Number) -> PopulationEstimate:
+        """Return the estimate of one number."""
+        return self._combined(lambda frame, codes: {_ONE: function(frame, codes)}, confidence)[_ONE]
+
+    def _combined(
+        self, function: "Callable[[pl.DataFrame, Codes], dict[str, float]]", confidence: Number
+    ) -> dict[str, PopulationEstimate]:
+        """Return the combined estimates of each name."""
+        level = float(exact_number("confidence", confidence))
+        at_model, simulated = (
+            [function(frame, codes) for codes, frame in self._decoded(each)] for each in (self.at_model, self.simulated)
+        )
+        names = tuple(at_model[0])
+        if any(tuple(found) != names for found in (*at_model, *simulated)):
+            raise ParameterError(
+                "an estimate must give the same names for every frame; give 0 where nothing is found", code="LW363"
+            )
+        return {
+            name: combined(
+                np.array([found[name] for found in at_model], dtype=np.float64),
+                np.array([found[name] for found in simulated], dtype=np.float64),
+                level,
+            )
+            for name in names
+        }
+
+    def _decoded(self, samples: tuple[Codes, ...]) -> "Iterator[tuple[Codes, pl.DataFrame]]":
+        """Yield each sample with its frame."""
+        for codes in samples:
+            yield codes, decode(codes, self.schema)
+
+    def _check_numbers(self, columns: Sequence[str]) -> None:
+        """Refuse columns that hold no numbers."""
+        for name in columns:
+            field = self.schema.field(name)
+            if field.identifier or field.type not in ("integer", "number", "boolean"):
+                raise ParameterError(
+                    f"column {name!r} holds no numbers; use proportion with a condition, or estimate with a function",
+                    code="LW363",
+                )
+
+
+_ONE = "estimate"
+
+
+def _numbers(frame: "pl.DataFrame", column: str) -> np.ndarray:
+    """Return a column as float64, missing as not a number."""
+    import polars as pl  # noqa: PLC0415
+
+    return frame[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+
+
+def make_replicates(
+    model: ReleasedModel,
+    schema: Schema,
+    certificate: Certificate,
+    *,
+    replicates: int,
+    rows: int | None,
+    seed: int | None,
+    kind: Kind,
+) -> Replicates:
+    """Simulate a release again and again; see `Release.replicates`."""
+    if (
+        isinstance(replicates, bool)
+        or not isinstance(replicates, int)
+        or not (LEAST_REPLICATES <= replicates <= MOST_REPLICATES)
+    ):
+        raise ParameterError(
+            f"m must be a whole number from {LEAST_REPLICATES} to {MOST_REPLICATES}, got {told(replicates)}",
+            code="LW302",
+        )
+    if model.rows < 1:
+        raise ParameterError(
+            "the release stands for 0 rows, and no sample of it can be simulated; spend more budget", code="LW363"
+        )
+    count = model.rows if rows is None else rows
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise ParameterError(f"the number of rows must be a whole number of at least 1, got {rows!r}", code="LW325")
+    # Drawn rows are few, and stand for a table of another, public size.
+    sampled = model.rows if certificate.public_rows is None else certificate.public_rows
+    own = checked_seed(seed)
+    settings = rebuilt(certificate, schema, fresh_seed() if own is None else own)
+    at_model, simulated = [], []
+    for rng in counted_on_terminal(generator(settings.seed, "replicates").spawn(replicates), "replicates"):
+        at_model.append(_rows(model, schema, count, rng))
+        frame = decode(population_codes(model, schema, sampled, rng), schema)
+        simulated.append(_rows(_refitted(frame, settings, rng), schema, count, rng))
+    return Replicates(
+        schema=schema, at_model=tuple(at_model), simulated=tuple(simulated), seed=settings.seed, kind=kind
+    )
+
+
+def rebuilt(certificate: Certificate, schema: Schema, seed: int) -> Settings:
+    """Return the settings of a release from its certificate.
+
+    seed: of the public generator, in place of the release's.
+    """
+    for key, value in certificate.settings.items():
+        parts = value if isinstance(value, list) else [value]
+        is_code = any(isinstance(part, str) and part.startswith("callable ") for part in parts)
+        if is_code or (key == "mu" and value not in get_args(Mu)):
+            raise ParameterError(
+                f"the setting {key} was code or a table ({value}), and a release keeps its name only; replicates need "
+                "settings that are plain values",
+                code="LW343",
+            )
+    return Settings(
+        schema=schema,
+        mechanism=make_mechanism(certificate.mechanism, certificate.settings),
+        request=read_request(
+            epsilon=certificate.requested_epsilon, delta=certificate.requested_delta, rho=certificate.requested_rho
+        ),
+        relation=certificate.relation,
+        expected_rows=certificate.expected_rows,
+        seed=seed,
+        is_seeded=True,
+    )
+
+
+def _refitted(frame: "pl.DataFrame", settings: Settings, rng: np.random.Generator) -> ReleasedModel:
+    """Return the model of a release of simulated rows: the same questions, budget and terms, with fresh noise."""
+    schema, mechanism, budget = settings.schema, settings.mechanism, settings.request.budget
+    source = code_table(frame, schema)
+    terms = public_terms(source, schema, settings.relation, settings.expected_rows)
+    check_mechanism(mechanism, schema, budget, terms)
+    room = open_room(source, schema, terms, budget, debit=_no_debit, secret_bits=SystemBits, sink=NoTranscript())
+    return finished_model(mechanism.run(room, schema, budget, rng), schema, int(rng.integers(2**63))).model
+
+
+def _no_debit() -> None:
+    """Charge no ledger: the rows are released ones."""
+
+
+def _rows(model: ReleasedModel, schema: Schema, count: int, rng: np.random.Generator) -> Codes:
+    """Draw rows as a release does."""
+    chunks = list(sample_codes(model, schema, count, rng))
+    return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}

@@ -1,1 +1,0 @@
-"""One self-contained HTML file about a release: what may be published, and what is internal."""

@@ -1,0 +1,227 @@
+"""Read text cells as numbers and moments: one grammar for every source, and no text that raises."""
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from lapwing.schema.scalars import category_key
+
+# -- The text that a cell stands for, so that a code is looked up by its letters whatever kind of column holds it.
+
+
+WRITTEN_NUMBER: Final = r"^-?(?:0|[1-9][0-9]*)(?:\.0|\.[0-9]*[1-9])?$"
+"""A number as programs write it. Text such as 007, 1e3 or 250.00 in a list of texts is a name, not a number."""
+
+_LARGE: Final = r"^-?[1-9](?:\.[0-9]+)?e\+[0-9]{2,3}$"  # as programs write whole numbers beyond 16 digits
+_PLAIN_SPACES: Final = " \t\r\n"
+
+
+def plain_texts(cells: pl.Series) -> pl.Series:
+    """Return texts in the plain form of the number, moment or Boolean that they are; other texts as they stand.
+
+    Returns a number as programs write it, without ``.0`` at its end and without an exponent where it is whole; a moment
+    in UTC and ISO form, a midnight as its day; true and false in lower case; all without white space around.
+
+    >>> plain_texts(pl.Series([" 250.0", "250.00", "V70 ", "2010-12-31 01:00+01:00"])).to_list()
+    ['250', '250.00', 'V70 ', '2010-12-31']
+    """
+    bare = cells.str.strip_chars(_PLAIN_SPACES)
+    number = bare.str.replace(r"\.0$", "").replace("-0", "0")
+    found = number.zip_with(bare.str.contains(WRITTEN_NUMBER), cells)
+    lower = bare.str.to_lowercase()
+    found = lower.zip_with(lower.is_in(["true", "false"]), found)
+    is_large = bare.str.contains(_LARGE).fill_null(value=False)
+    if is_large.any():
+        found = found.scatter(is_large.arg_true(), list(map(_in_digits, bare.filter(is_large))))
+    moments, is_time = read_times(cells)
+    return found.scatter(np.flatnonzero(is_time), moment_texts(moments[is_time])) if is_time.any() else found
+
+
+def number_texts(values: np.ndarray) -> pl.Series:
+    """Return the plain text of numbers, the same for 250 and 250.0.
+
+    values: bool, int64, uint64 or float64, shape (n,).
+
+    >>> number_texts(np.array([250.0, 2.5, -0.0, np.nan])).to_list()
+    ['250', '2.5', '0', None]
+    """
+    if values.dtype == np.bool_:
+        return pl.Series(["true" if value else "false" for value in values.tolist()], dtype=pl.String)
+    if values.dtype != np.float64:
+        return pl.Series(list(map(str, values.tolist())), dtype=pl.String)
+    return pl.Series(list(map(_number_text, values.tolist())), dtype=pl.String)
+
+
+def _in_digits(text: str) -> str:
+    value = float(text)
+    return text if math.isinf(value) else category_key(value)
+
+
+def _number_text(value: float) -> str | None:
+    if math.isnan(value):
+        return None
+    return repr(value) if math.isinf(value) else category_key(value)
+
+
+def moment_texts(values: np.ndarray) -> pl.Series:
+    """Return the ISO text of moments; a midnight is a day.
+
+    values: int64 (n,), microseconds since 1970-01-01.
+
+    >>> moment_texts(np.array([0, 3_600_000_000])).to_list()
+    ['1970-01-01', '1970-01-01T01:00:00']
+    """
+    # Through NumPy: its years have no end.
+    written = np.datetime_as_string(values.astype("datetime64[us]")).tolist()
+    return pl.Series(written, dtype=pl.String).str.replace(r"(?:T00:00:00)?\.0+$", "")
+
+
+NUMBER: Final = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
+"""A decimal number: no underscores, no hexadecimal, no names for infinity or NaN."""
+
+DAY_MICROSECONDS: Final = 86_400_000_000
+
+_SPACES: Final = " \t\r\n"
+_LARGEST: Final = float(np.finfo(np.float64).max)
+_MOST_DIGITS: Final = 308
+_MOMENT: Final = (
+    r"^([0-9]{4})-([0-9]{2})-([0-9]{2})"
+    r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,6})[0-9]*)?)?"
+    r" ?(Z|[+-][0-9]{2}:?[0-9]{2})?)?$"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ReadNumbers:
+    """What text cells say as numbers.
+
+    integers: int64 (n,), the cells written as integers of 64 bits, and those from 2**53 on with a point and zeros; 0
+    elsewhere; is_integer: bool (n,), where `integers` holds the cell; reals: float64 (n,), all other numbers; NaN where
+    the cell is missing, no number, or in `integers`. Never infinite: a number beyond the range of floats is the largest
+    float of its sign.
+    """
+
+    integers: np.ndarray
+    is_integer: np.ndarray
+    reals: np.ndarray
+
+
+def read_numbers(cells: pl.Series) -> ReadNumbers:
+    """Return text cells as numbers, exactly where they are integers of 64 bits."""
+    whole = cells.cast(pl.Int64, strict=False)
+    if whole.null_count() > cells.null_count():
+        cells = cells.str.strip_chars(_SPACES)
+        whole = cells.cast(pl.Int64, strict=False)
+    is_integer = whole.is_not_null().to_numpy()
+    integers = whole.fill_null(0).to_numpy()
+    reals = np.full(len(cells), np.nan)
+    rest = ~is_integer & cells.is_not_null().to_numpy()
+    if rest.any():
+        reals[rest] = read_reals(cells.filter(pl.Series(rest)))
+        # Of this size not each integer is a float; one with an exponent was a float where it was written.
+        has_exponent = cells.str.contains("[eE]").fill_null(value=True).to_numpy()
+        large = np.flatnonzero((np.abs(reals) >= 2.0**53) & (np.abs(reals) <= 2.0**63) & ~has_exponent)
+        exact = [whole_number(text) for text in cells.gather(large).to_list()]
+        fits = np.array([each is not None and -(2**63) <= each < 2**63 for each in exact], dtype=bool)
+        integers, is_integer = integers.copy(), is_integer.copy()
+        integers[large[fits]] = np.array([each for each, fit in zip(exact, fits, strict=True) if fit], dtype=np.int64)
+        is_integer[large[fits]] = True
+        reals[large[fits]] = np.nan
+    return ReadNumbers(integers, is_integer, reals)
+
+
+def whole_number(text: str) -> int | None:
+    """Return the whole number that a text is, exactly, None where it is none.
+
+    >>> whole_number("9.007199254740993e15"), whole_number("9007199254740993.5"), whole_number("True")
+    (9007199254740993, None, 1)
+    """
+    bare = text.strip(_SPACES)
+    named = {"true": 1, "false": 0}.get(bare.lower())
+    if named is not None:
+        return named
+    try:
+        value = Decimal(bare)
+    except InvalidOperation:
+        return None
+    # A number of more digits is beyond every float, and is taken for no whole one.
+    is_whole = value.is_finite() and value.adjusted() <= _MOST_DIGITS and value == value.to_integral_value()
+    return int(value) if is_whole else None
+
+
+def read_reals(cells: pl.Series) -> np.ndarray:
+    """Return text cells as floats; NaN where a cell is missing or no number, never infinite."""
+    found = cells.cast(pl.Float64, strict=False).fill_null(np.nan)
+    values = found.to_numpy()
+    odd = ~np.isfinite(values) & cells.is_not_null().to_numpy()
+    if odd.any():
+        values = values.copy()
+        values[odd] = _odd_reals(cells.filter(pl.Series(odd)))
+    return values
+
+
+def _odd_reals(cells: pl.Series) -> np.ndarray:
+    """Read the few cells with spaces around a number, beyond the range of floats, or with a Boolean's name."""
+    bare = cells.str.strip_chars(_SPACES)
+    values = bare.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+    values = np.where(bare.str.contains(NUMBER).to_numpy(), np.clip(values, -_LARGEST, _LARGEST), np.nan)
+    names = bare.str.to_lowercase()
+    values[(names == "true").to_numpy()] = 1.0
+    values[(names == "false").to_numpy()] = 0.0
+    return values
+
+
+def read_times(cells: pl.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Return text cells as moments.
+
+    cells: ISO dates, or ISO dates and times with or without seconds, fraction and offset; ``Z`` is offset zero. Returns
+    values: int64 (n,), microseconds since 1970-01-01 in UTC (or in the cell's own time, without an offset); 0 where
+    unreadable; is_time: bool (n,), where a cell could be read.
+    """
+    parts = cells.str.strip_chars(_SPACES).str.extract_groups(_MOMENT).struct.unnest().get_columns()
+    if parts[0].null_count() == len(cells):
+        return np.zeros(len(cells), dtype=np.int64), np.zeros(len(cells), dtype=bool)
+    year, month, day, hour, minute, second, fraction = map(_whole_number, (*parts[:6], parts[6].str.pad_end(6, "0")))
+    offset, offset_is_valid = _offset_minutes(parts[7])
+
+    days = _days_since_epoch(year, month, day)
+    seconds = ((days * 24 + hour) * 60 + minute - offset) * 60 + second
+    is_time = parts[0].is_not_null().to_numpy() & offset_is_valid
+    is_time &= _is_calendar_day(year, month, day) & (hour < 24) & (minute < 60) & (second < 60)
+    return np.where(is_time, seconds * 1_000_000 + fraction, 0), is_time
+
+
+def _whole_number(digits: pl.Series) -> np.ndarray:
+    """Return short texts of digits as int64, missing ones as 0."""
+    return digits.cast(pl.Int64).fill_null(0).to_numpy()
+
+
+def _offset_minutes(offsets: pl.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Return offsets such as +02:00 in minutes (0 for none and Z), and whether each is below one day."""
+    if offsets.null_count() == len(offsets):
+        return np.zeros(len(offsets), dtype=np.int64), np.ones(len(offsets), dtype=bool)
+    digits = offsets.str.replace_all(r"[^0-9]", "").replace("", None)
+    hours, minutes = _whole_number(digits.str.slice(0, 2)), _whole_number(digits.str.slice(2, 2))
+    negative = offsets.str.starts_with("-").fill_null(value=False).to_numpy()
+    total = hours * 60 + minutes
+    return np.where(negative, -total, total), (hours < 24) & (minutes < 60)
+
+
+def _is_calendar_day(year: np.ndarray, month: np.ndarray, day: np.ndarray) -> np.ndarray:
+    """Return whether the Gregorian calendar has the day; the year 0 is not one of Python's or SQL's."""
+    is_leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+    lengths = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
+    length: np.ndarray = lengths[np.where(month <= 12, month, 0)] + (is_leap & (month == 2))
+    return (year >= 1) & (day >= 1) & (day <= length)
+
+
+def _days_since_epoch(year: np.ndarray, month: np.ndarray, day: np.ndarray) -> np.ndarray:
+    """Return days since 1970-01-01 in the Gregorian calendar, counting years from March so leap days come last."""
+    from_march = (month + 9) % 12
+    y = year - (from_march >= 10)
+    days: np.ndarray = 365 * y + y // 4 - y // 100 + y // 400 + (from_march * 306 + 5) // 10 + day - 719_469
+    return days

@@ -1,0 +1,329 @@
+"""Exact contingency tables of one private table, each counted once and then kept within a limit. Private."""
+
+import math
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NoReturn, Protocol
+
+import numpy as np
+
+from lapwing.errors import ParameterError
+from lapwing.rows.threads import each_done, in_order
+from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.groupings.hierarchies import merged_groups
+
+# -- Count coded rows into contingency tables, many tables in one pass.
+
+
+Table = tuple[tuple[str, Grouping], ...]
+"""One contingency table: columns, each with the map from its codes to groups; () is the number of rows."""
+
+Codes = dict[str, np.ndarray]
+"""The codes of one chunk of rows, by column."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyedColumn:
+    """A column seen through a grouping, and what each of its groups adds to the key of a row.
+
+    keys: uint64 (covered, words), of the first `covered` groups; a row with a later one has no key. No two columns use
+    the same bit.
+    """
+
+    name: str
+    grouping: Grouping
+    keys: np.ndarray
+
+
+_COMPACT_ROWS: Final = 2**22  # keys that wait to be merged with those before
+_COUNT_ROWS: Final = 2**16  # rows counted at a time: their groups stay in the processor's cache
+
+
+def count_tables(chunks: Iterable[Codes], tables: Sequence[Table]) -> list[np.ndarray]:
+    """Return the contingency tables of coded rows; each grouping of a column is applied once per block of rows.
+
+    chunks: iterable of dict of str to ndarray, the rows. Returns list of int64 (cells,).
+    """
+    wanted: dict[tuple[object, ...], tuple[str, Grouping]] = {}
+    for table in tables:
+        wanted.update({_key(name, grouping): (name, grouping) for name, grouping in table})
+    totals = [_Total(table) for table in tables]
+
+    def add(chunk: Codes) -> None:
+        for block in _blocks(chunk):
+            groups = {key: _narrow(grouping, block[name]) for key, (name, grouping) in wanted.items()}
+            height = len(next(iter(block.values())))
+            for total in totals:
+                total.add(groups, height)
+
+    each_done(add, chunks)
+    return [total.counts for total in totals]
+
+
+class _Total:
+    """One table and its counts so far, to which several threads add."""
+
+    __slots__ = ("_keys", "_lock", "_table", "counts")
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._keys = [_key(name, grouping) for name, grouping in table]
+        self._lock = threading.Lock()
+        self.counts = np.zeros(math.prod(grouping.groups for _, grouping in table), dtype=np.int64)
+
+    def add(self, groups: Mapping[tuple[object, ...], np.ndarray], height: int) -> None:
+        """Add a block of rows, given as the group of each row by column and grouping."""
+        if not self._table:
+            with self._lock:
+                self.counts += height
+            return
+        cells = _joint(self._table, [groups[key] for key in self._keys])
+        if len(self.counts) < len(cells):
+            found = np.bincount(cells, minlength=len(self.counts))
+            with self._lock:
+                self.counts += found
+        else:
+            with self._lock:
+                np.add.at(self.counts, cells, 1)
+
+
+def count_keys(chunks: Iterable[Codes], columns: Sequence[KeyedColumn]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct keys of coded rows, and how many rows have each.
+
+    chunks: iterable of dict of str to ndarray, the rows; columns: at least one; all with the same number of words.
+    Returns keys: uint64 (words, k), distinct, increasing; the first word counts most; counts: int64 (k,).
+
+    Time ``O(n d)`` and a sort; memory 8 bytes per distinct key and word, and the same for four million more.
+    """
+    words = columns[0].keys.shape[1]
+    keys, counts = np.empty((words, 0), dtype=np.uint64), np.empty(0, dtype=np.int64)
+    waiting: list[np.ndarray] = []
+    for found in in_order(lambda chunk: [_row_keys(block, columns) for block in _blocks(chunk)], chunks):
+        waiting.extend(found)
+        if sum(part.shape[1] for part in waiting) > _COMPACT_ROWS + counts.size:
+            keys, counts = _merged(keys, counts, waiting)
+            waiting = []
+    return _merged(keys, counts, waiting)
+
+
+def _row_keys(block: Codes, columns: Sequence[KeyedColumn]) -> np.ndarray:
+    """Return the keys of the rows that have one: ndarray of uint64, shape (words, rows)."""
+    groups = [column.grouping.apply(block[column.name]) for column in columns]
+    is_inside = np.ones(len(groups[0]), dtype=bool)
+    for column, each in zip(columns, groups, strict=True):
+        is_inside &= each < len(column.keys)
+    if not is_inside.all():
+        groups = [each[is_inside] for each in groups]
+    keys = np.zeros((columns[0].keys.shape[1], len(groups[0])), dtype=np.uint64)
+    for column, each in zip(columns, groups, strict=True):
+        for word in range(len(keys)):
+            keys[word] |= column.keys[:, word][each]
+    return keys
+
+
+def _merged(keys: np.ndarray, counts: np.ndarray, waiting: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return distinct keys with their counts, and keys of single rows, as distinct keys with their counts."""
+    rows = np.concatenate(waiting, axis=1) if waiting else keys[:, :0]
+    if len(rows) == 1 and not counts.size:
+        every = np.sort(rows)
+        totals = np.arange(1, every.shape[1] + 1)
+    else:
+        every = np.concatenate((keys, rows), axis=1)
+        order = np.lexsort(every[::-1])
+        every = every[:, order]
+        totals = np.cumsum(np.concatenate((counts, np.ones(rows.shape[1], dtype=np.int64)))[order])
+    is_last = np.ones(every.shape[1], dtype=bool)
+    is_last[:-1] = (every[:, 1:] != every[:, :-1]).any(axis=0)
+    return every[:, is_last], np.diff(totals[is_last], prepend=0)
+
+
+def _key(name: str, grouping: Grouping) -> tuple[object, ...]:
+    """Return what makes two maps of a column the same, faster than comparing them as text."""
+    shape = (grouping.kind, grouping.values, grouping.reserved, grouping.shift)
+    return (name, *shape, grouping.cuts.tobytes(), grouping.table.tobytes())
+
+
+def _blocks(chunk: Codes) -> Iterator[Codes]:
+    """Yield a chunk in blocks small enough for the processor's cache."""
+    height = len(next(iter(chunk.values())))
+    for start in range(0, height, _COUNT_ROWS):
+        yield {name: codes[start : start + _COUNT_ROWS] for name, codes in chunk.items()}
+
+
+def _narrow(grouping: Grouping, codes: np.ndarray) -> np.ndarray:
+    """Return the group of each code in few bytes, so that more rows stay in the processor's cache."""
+    return grouping.apply(codes).astype(np.min_scalar_type(-1 - grouping.groups))
+
+
+def _joint(table: Table, groups: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the cell of each row in C order."""
+    kind = np.min_scalar_type(-1 - math.prod(grouping.groups for _, grouping in table))
+    cells = groups[0].astype(kind, copy=False)
+    for (_, grouping), more in zip(table[1:], groups[1:], strict=True):
+        cells = cells * kind.type(grouping.groups) + more
+    return cells
+
+
+CACHE_CELLS: Final = 2**25
+"""Most cells that are kept of exact tables: 256 MiB."""
+
+_Key = tuple[int, ...]
+_Levels = Sequence[Sequence[Grouping]]
+_Candidate = tuple[tuple[int, int], ...]
+
+
+class Counted(Protocol):
+    """Where exact tables come from: a `lapwing.rows.source.CodedSource`, or tables kept of one."""
+
+    def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
+        """Return contingency tables, as `lapwing.rows.source.CodedSource.count`."""
+        ...
+
+
+class ExactTables:
+    """Count tables of one source, and keep those of candidates, so that none is counted twice.
+
+    most_cells: most cells that are kept between calls, 8 bytes each; by default `CACHE_CELLS`. Changes no count.
+    """
+
+    __slots__ = ("_most_cells", "_numbers", "_source", "_tables")
+
+    def __init__(self, source: Counted, most_cells: int | None = None) -> None:
+        self._source = source
+        self._most_cells = CACHE_CELLS if most_cells is None else most_cells
+        self._numbers: dict[tuple[str, Grouping], int] = {}
+        self._tables: dict[_Key, np.ndarray] = {}
+
+    def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
+        """Return contingency tables: those that are kept, and one pass over the rows for the others.
+
+        Returns list of int64 (cells,), in C order; read-only where it is kept.
+        """
+        keys = [tuple([self._numbers.get(axis, -1) for axis in table]) for table in tables]
+        missing = [place for place, key in enumerate(keys) if key not in self._tables]  # [known]
+        counted = self._source.count([tables[place] for place in missing]) if missing else []
+        new = dict(zip(missing, counted, strict=True))
+        return [new[place] if place in new else self._tables[key] for place, key in enumerate(keys)]
+
+    def cells(self, asked: Sequence[tuple[Sequence[str], _Levels, Sequence[_Candidate]]]) -> list[np.ndarray]:
+        """Return the exact counts of all candidates' cells, and keep them; at most one pass over the rows.
+
+        Returns list of int64 (k,), one for each: one candidate after another, each in C order.
+        """
+        keys = [self._keys(*each) for each in asked]
+        missing: dict[_Key, tuple[int, int]] = {}
+        for number, each in enumerate(keys):
+            for place, key in enumerate(each):
+                if key not in self._tables:
+                    missing.setdefault(key, (number, place))
+        tables = self._tables
+        if missing:
+            counted = _counted([_Asked(*each) for each in asked], list(missing.values()), self._source)
+            tables = tables | dict(zip(missing, counted, strict=True))
+            self._keep(tables, {key: tables[key] for each in keys for key in each})
+        return [np.concatenate([tables[key] for key in each]) for each in keys]
+
+    def _keys(self, columns: Sequence[str], levels: _Levels, candidates: Sequence[_Candidate]) -> list[_Key]:
+        """Return what identifies each candidate's table: a number per column and grouping."""
+        numbers = [
+            [self._numbers.setdefault((name, grouping), len(self._numbers)) for grouping in resolutions]
+            for name, resolutions in zip(columns, levels, strict=True)
+        ]
+        return [tuple([numbers[place][level] for place, level in candidate]) for candidate in candidates]
+
+    def _keep(self, *choices: dict[_Key, np.ndarray]) -> None:
+        """Keep the first of these sets of tables that is within the limit, or none."""
+        fitting = (tables for tables in choices if sum(map(len, tables.values())) <= self._most_cells)  # [keep]
+        self._tables = next(fitting, {})
+
+    def __repr__(self) -> str:
+        """Show no data."""
+        return "ExactTables(private)"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse pickling and copying: exact counts stay where they are."""
+        raise ParameterError(
+            "exact tables can be neither pickled nor copied; count them where the rows are", code="LW706"
+        )
+
+
+_Merges = tuple[tuple[int, np.ndarray], ...]
+"""Axes to merge groups along, each with the coarse group of each fine one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """Candidate tables over levels of columns."""
+
+    columns: Sequence[str]
+    levels: _Levels
+    candidates: Sequence[_Candidate]
+
+    def table(self, columns: tuple[int, ...], depths: tuple[int, ...]) -> Table:
+        """Return the table over these columns at these levels."""
+        return tuple((self.columns[c], self.levels[c][depth]) for c, depth in zip(columns, depths, strict=True))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Plan:
+    """One table to count, and the candidates that are sums of it."""
+
+    table: Table
+    members: tuple[tuple[int, _Merges], ...]
+
+
+def _counted(asked: Sequence[_Asked], places: Sequence[tuple[int, int]], source: Counted) -> list[np.ndarray]:
+    """Count candidates in one pass over the rows: list of ndarray of int64, each with its candidate's cells."""
+    by_columns: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+    for number, place in places:
+        columns = tuple([position for position, _ in asked[number].candidates[place]])
+        by_columns.setdefault((number, columns), []).append(place)
+    plans = [
+        (number, plan)
+        for (number, columns), members in by_columns.items()
+        for plan in _plans(asked[number], columns, members)
+    ]
+    exact = source.count([plan.table for _, plan in plans]) if plans else []  # [count]
+    found = {
+        (number, place): _summed(counts.reshape([grouping.groups for _, grouping in plan.table]), merges)
+        for (number, plan), counts in zip(plans, exact, strict=True)
+        for place, merges in plan.members
+    }
+    for cells in found.values():
+        cells.flags.writeable = False
+    return [found[place] for place in places]
+
+
+def _plans(asked: _Asked, columns: tuple[int, ...], places: Sequence[int]) -> Iterator[_Plan]:
+    """Plan one table at the finest levels for all candidates over the same columns, or one for each if that is less."""
+    depths = [tuple(level for _, level in asked.candidates[place]) for place in places]
+    finest = asked.table(columns, tuple(map(min, zip(*depths, strict=True))))
+    tables = [asked.table(columns, each) for each in depths]
+    merges = [found for table in tables if (found := _merges(finest, table)) is not None]
+    if len(merges) == len(tables) and _cells(finest) <= sum(map(_cells, tables)):
+        yield _Plan(finest, tuple(zip(places, merges, strict=True)))
+    else:
+        yield from (_Plan(table, ((place, ()),)) for table, place in zip(tables, places, strict=True))
+
+
+def _cells(table: Table) -> int:
+    """Return the number of cells."""
+    return math.prod(grouping.groups for _, grouping in table)
+
+
+def _merges(fine: Table, coarse: Table) -> _Merges | None:
+    """Return how to sum a fine table into a coarse one; None where it cannot be."""
+    axes = [axis for axis, (one, other) in enumerate(zip(fine, coarse, strict=True)) if one[1] is not other[1]]
+    merged = [(axis, merged_groups(fine[axis][1], coarse[axis][1])) for axis in axes]
+    found = tuple((axis, groups) for axis, groups in merged if groups is not None)
+    return found if len(found) == len(axes) else None
+
+
+def _summed(cells: np.ndarray, merges: _Merges) -> np.ndarray:
+    """Sum fine cells into coarse ones along some axes: ndarray of int64, shape (cells,)."""
+    for axis, groups in merges:  # [sum]
+        order = np.argsort(groups, kind="stable")
+        firsts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+        cells = np.add.reduceat(cells.take(order, axis), firsts, axis=axis)
+    return cells.reshape(-1)

@@ -1,0 +1,238 @@
+"""Readers of tables in memory and of lazy queries, each chunk reduced to raw cells."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+import polars as pl
+
+from lapwing.rows.codec.cells import Numbers, RawColumn, Texts, Times, decimals, misfits, texts
+from lapwing.rows.codec.parsing import DAY_MICROSECONDS
+from lapwing.rows.guard import guarded, native_silence
+from lapwing.schema.scalars import quote
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+# Beyond these counts (about 270,000 years) microseconds would overflow.
+_MOST_DAYS: Final = 10**8
+_MOST_MILLISECONDS: Final = 9 * 10**15
+
+_JOINED_ROWS: Final = 2**14
+"""Smaller batches, as those of many small files, are put together: each costs as much as thousands of rows."""
+
+
+class PolarsReader:
+    """Read a Polars data frame."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self._frame = frame.clone()  # shares all cells, and stays as it is where the user's own is changed in place
+        self.kind: Literal["polars"] = "polars"
+        self.known_rows: int | None = frame.height
+
+    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+        """Yield the columns' cells, at most `rows` rows at a time."""
+        return frame_chunks(self._frame, columns, rows)
+
+
+class LazyReader:
+    """Read a Polars query batch by batch; every pass runs it anew."""
+
+    def __init__(self, query: pl.LazyFrame, what: str, known_rows: int | None = None) -> None:
+        self._query = query
+        self._what = what
+        self.kind: Literal["polars"] = "polars"
+        self.known_rows = known_rows
+
+    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+        """Yield the columns' cells in the order of the query, at most `rows` rows at a time."""
+        query = self._query.select(columns)
+        with native_silence():  # also between batches, when threads of Polars read on
+            # Batches as they come: asking for a size makes Polars copy every one of them.
+            batches = guarded(self._what, lambda: query.collect_batches(lazy=True))
+            while (batch := guarded(self._what, lambda: _joined(batches, min(rows, _JOINED_ROWS)))) is not None:
+                yield from frame_chunks(batch, columns, rows)
+
+
+def _joined(batches: Iterator[pl.DataFrame], least: int) -> pl.DataFrame | None:
+    """Return the next batches as one of at least so many rows, or all that are left; None where there is none."""
+    found: list[pl.DataFrame] = []
+    height = 0
+    while height < least and (batch := next(batches, None)) is not None:
+        found.append(batch)
+        height += batch.height
+    return pl.concat(found) if found else None
+
+
+class ArrowReader:
+    """Read a PyArrow table."""
+
+    def __init__(self, table: "pa.Table") -> None:
+        self._table = table
+        self.kind: Literal["pyarrow"] = "pyarrow"
+        self.known_rows: int | None = table.num_rows
+
+    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+        """Yield the columns' cells, at most `rows` rows at a time."""
+        for start in range(0, self._table.num_rows, rows):
+            yield {name: self._cells(name, start, rows) for name in columns}
+
+    def _cells(self, name: str, start: int, rows: int) -> RawColumn:
+        return guarded(unreadable(name), lambda: arrow_cells(self._table.column(name).slice(start, rows)))
+
+
+def unreadable(name: str) -> str:
+    """Return the start of the error sentence for a column that another library cannot hand over."""
+    return f"column {quote(name)} cannot be read; convert it to plain numbers or text"
+
+
+def frame_chunks(frame: pl.DataFrame, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+    """Yield the cells of a Polars frame, at most `rows` rows at a time."""
+    for start in range(0, frame.height, rows):
+        yield {name: _frame_cells(frame, name, start, rows) for name in columns}
+
+
+def _frame_cells(frame: pl.DataFrame, name: str, start: int, rows: int) -> RawColumn:
+    return guarded(unreadable(name), lambda: series_cells(frame.get_column(name).slice(start, rows)))
+
+
+# ------------------------------------------------------------------------------------------------- Polars columns
+
+
+def series_cells(column: pl.Series) -> RawColumn:
+    """Return a Polars column as raw cells.
+
+    Returns types without a rule of their own cell by cell, by `lapwing.rows.codec.cells.text_of`.
+    """
+    dtype = column.dtype
+    if dtype == pl.Boolean:
+        return Numbers(_filled(column, value=False), _nulls(column))
+    if dtype in {pl.Float64, pl.Float32, pl.Float16}:
+        # NaN and null are both misfits, so nulls need no mask.
+        return Numbers(_filled(column.cast(pl.Float64), np.nan))
+    if dtype in {pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32}:
+        return Numbers(_filled(column.cast(pl.Int64), 0), _nulls(column))
+    if dtype == pl.UInt64:
+        return Numbers(_filled(column, 0), _nulls(column))
+    if dtype == pl.String:
+        return Texts(column)
+    return _rarer_cells(column)
+
+
+def _rarer_cells(column: pl.Series) -> RawColumn:
+    dtype = column.dtype
+    if isinstance(dtype, pl.Datetime):
+        return Times(to_microseconds(_whole(column), dtype.time_unit), _nulls(column))
+    if dtype == pl.Date:
+        return Times(np.clip(_whole(column), -_MOST_DAYS, _MOST_DAYS) * DAY_MICROSECONDS, _nulls(column))
+    if isinstance(dtype, pl.Categorical | pl.Enum) or dtype in {pl.Int128, pl.UInt128}:
+        return Texts(column.cast(pl.String))
+    if dtype.is_decimal():
+        return decimals(column.cast(pl.String))
+    if isinstance(dtype, pl.Duration | pl.Time):
+        # As Python objects some of them would overflow.
+        return misfits(column)
+    return texts(column.to_list())
+
+
+def _whole(column: pl.Series) -> np.ndarray:
+    return _filled(column.to_physical().cast(pl.Int64), 0)
+
+
+def _filled(column: pl.Series, value: float) -> np.ndarray:
+    # Filling runs a whole query, even where nothing is to be filled.
+    return (column.fill_null(value) if column.null_count() else column).to_numpy()
+
+
+def _nulls(column: pl.Series) -> np.ndarray | None:
+    return column.is_null().to_numpy() if column.null_count() else None
+
+
+def to_microseconds(times: np.ndarray, unit: str) -> np.ndarray:
+    """Return int64 times since 1970 in microseconds, rounded down, extreme ones cut off.
+
+    times: int64 (n,), counts of `unit`. Returns int64 (n,).
+    """
+    if unit == "us":
+        return times
+    if unit == "ns":
+        return times // 1000
+    per_unit = 1000 if unit == "ms" else 1_000_000
+    most = _MOST_MILLISECONDS * 1000 // per_unit
+    scaled: np.ndarray = np.clip(times, -most, most) * per_unit
+    return scaled
+
+
+# ------------------------------------------------------------------------------------------------ PyArrow columns
+
+
+def arrow_cells(column: "pa.ChunkedArray") -> RawColumn:
+    """Return a PyArrow column of a type that is not nested as raw cells."""
+    import pyarrow as pa  # noqa: PLC0415 - the user's own
+
+    kind = column.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return _extended_cells(column)
+    if pa.types.is_dictionary(kind):
+        return arrow_cells(column.cast(kind.value_type))
+    if pa.types.is_decimal(kind):
+        return decimals(_imported(column.cast(pa.string())))
+    if pa.types.is_interval(kind):
+        return texts(column.to_pylist())
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        # The same moments in UTC: Polars does not know every name of a zone.
+        column = column.cast(pa.timestamp(kind.unit))
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return _arrow_texts(column)
+    return series_cells(_imported(column))
+
+
+def _extended_cells(column: "pa.ChunkedArray") -> RawColumn:
+    """Return a column of a type that is made of another one: what it means where that is known, or what is stored."""
+    import pyarrow as pa  # noqa: PLC0415 - the user's own
+
+    name = column.type.extension_name
+    if name == "arrow.uuid":
+        return texts(column.to_pylist())
+    stored = column.cast(column.type.storage_type)
+    return arrow_cells(stored.cast(pa.bool_()) if name == "arrow.bool8" else stored)
+
+
+def _arrow_texts(column: "pa.ChunkedArray") -> Texts:
+    """Return text; cells whose bytes are no text stand for these bytes."""
+    import pyarrow as pa  # noqa: PLC0415 - the user's own
+
+    if _is_text(column):
+        return Texts(_imported(column))
+    stored = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
+    chunks = [chunk.view(stored[column.type]) for chunk in column.chunks]
+    return texts(_imported(pa.chunked_array(chunks)).to_list())
+
+
+def _is_text(column: "pa.ChunkedArray") -> bool:
+    """Return whether all text is UTF-8, which PyArrow never checks by itself, and Polars takes on trust."""
+    import pyarrow as pa  # noqa: PLC0415 - the user's own
+
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _imported(column: "pa.ChunkedArray") -> pl.Series:
+    found = pl.from_arrow(column)
+    assert isinstance(found, pl.Series)
+    return found
+
+
+def is_nested_arrow(kind: Any) -> bool:  # noqa: ANN401 - a pyarrow DataType, which has no static type
+    """Return whether a PyArrow type holds several values per cell (or is one that no library reads cell by cell)."""
+    import pyarrow as pa  # noqa: PLC0415 - the user's own
+
+    if isinstance(kind, pa.BaseExtensionType):
+        return is_nested_arrow(kind.storage_type)
+    if pa.types.is_dictionary(kind):
+        return is_nested_arrow(kind.value_type)
+    return bool(pa.types.is_nested(kind))

@@ -1,0 +1,1 @@
+"""Files and folders of rows, read in chunks."""

@@ -1,0 +1,128 @@
+"""Read the cells of CSV files as text: exactly those of Python's own parser, without calling it where no quote is.
+
+Python's CSV parser is the rule because no text makes it fail: a stray quote in one cell must not decide whether there
+is an error. It reads text only; what the text means is decided cell by cell under the schema. Lines without quotes are
+cells between separators, which Polars finds several times as fast.
+"""
+
+import contextlib
+import csv
+import gzip
+import io
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from lapwing.rows.codec.cells import RawColumn, Texts
+from lapwing.rows.guard import guarded
+from lapwing.rows.threads import in_order
+from lapwing.schema.scalars import quote
+
+_BLOCK: Final = 2**18  # characters read at a time
+_LONGEST_CELL: Final = 2**31 - 1  # the parser's own limit would make the length of a cell decide
+
+_Lines = str | list[list[str]]
+"""Whole lines without a quote and with ``\\n`` at most between them, or lines that are parsed already."""
+
+
+class CsvFile:
+    """A text file with one row per line and column names in the first.
+
+    path: text in UTF-8 or UTF-16, zipped where its name ends in .gz.
+    """
+
+    nested: frozenset[str] = frozenset()
+    known_rows = None
+
+    def __init__(self, path: Path, separator: str) -> None:
+        self.path = path
+        self.separator = separator
+        self._what = f"file {quote(str(path))} cannot be read as text"
+        with guarded(self._what, lambda: _open_text(path)) as stream:
+            self.names = guarded(self._what, lambda: self._header(stream))
+
+    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+        """Yield the columns' cells, at most `rows` rows at a time."""
+        positions = [self.names.index(name) for name in columns]
+        for found in in_order(partial(self._cells, positions), self._blocks()):
+            for start in range(0, len(found[0]), rows):
+                cells = (Texts(column.slice(start, rows)) for column in found)
+                yield dict(zip(columns, cells, strict=True))
+
+    def _header(self, stream: io.TextIOBase) -> list[str]:
+        """Read on to the end of the first line that is not empty, and return its cells."""
+        return next(filter(None, self._parser(stream)), [])
+
+    def _parser(self, lines: Iterable[str]) -> Iterator[list[str]]:
+        # The limit is one for the whole process: were it put back, it would change under another thread that reads.
+        csv.field_size_limit(_LONGEST_CELL)
+        return csv.reader(lines, delimiter=self.separator)
+
+    def _blocks(self) -> Iterator[_Lines]:
+        """Yield the lines below the header."""
+        with guarded(self._what, lambda: _open_text(self.path)) as stream:
+            guarded(self._what, lambda: self._header(stream))
+            while block := guarded(self._what, lambda: self._block(stream)):
+                yield block
+
+    def _block(self, stream: io.TextIOBase) -> _Lines:
+        """Return the next lines; nothing at the end of the file."""
+        block = stream.read(_BLOCK)
+        block += stream.readline()
+        plain = block.replace("\r\n", "\n")
+        if not any(sign in plain for sign in '"\r\0'):
+            return plain
+        # A row that begins in this block may end below it.
+        own = io.StringIO(block, newline="")
+        parser = self._parser(itertools.chain(own, stream))
+        lines = []
+        while own.tell() < len(block):
+            lines.append(next(parser))
+        return lines
+
+    def _cells(self, positions: Sequence[int], lines: _Lines) -> list[pl.Series]:
+        """Return the columns at some positions; lines that end before one miss the cell."""
+        if isinstance(lines, str):
+            return guarded(self._what, lambda: self._split(positions, lines))
+        return guarded(self._what, lambda: [_column(self._without_gaps(lines), at) for at in positions])
+
+    def _split(self, positions: Sequence[int], lines: str) -> list[pl.Series]:
+        rows = pl.Series([lines.removesuffix("\n")], dtype=pl.String).str.split("\n").explode()
+        if len(self.names) > 1:
+            rows = rows.filter(rows != "")
+        cells = rows.str.split_exact(self.separator, max(positions)).struct
+        return [cells.field(f"field_{at}") for at in positions]
+
+    def _without_gaps(self, lines: list[list[str]]) -> list[list[str]]:
+        """Return the lines that are rows.
+
+        With one column an empty line is how Polars and others write a row whose cell is missing. No row of more
+        columns is written without its separators.
+        """
+        if len(self.names) == 1:
+            return [line or [""] for line in lines]
+        return [line for line in lines if line]
+
+
+def _open_text(path: Path) -> io.TextIOBase:
+    """Open a text file, zipped or not; bytes that are no text keep their numbers, so that no two names become one."""
+    with contextlib.ExitStack() as opened:
+        raw: gzip.GzipFile | io.BufferedReader
+        if path.name.lower().endswith(".gz"):
+            raw = opened.enter_context(gzip.GzipFile(path))
+        else:
+            raw = opened.enter_context(path.open("rb"))
+        start = raw.read(2)
+        raw.seek(0)
+        encoding = "utf-16" if start in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
+        stream = io.TextIOWrapper(raw, encoding=encoding, errors="backslashreplace", newline="")
+        opened.pop_all()
+    return stream
+
+
+def _column(lines: list[list[str]], at: int) -> pl.Series:
+    return pl.Series([line[at] if at < len(line) else None for line in lines], dtype=pl.String)

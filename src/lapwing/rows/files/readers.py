@@ -1,0 +1,204 @@
+"""Open any kind of table under a schema, and read its rows as chunks of raw cells.
+
+What can go wrong here depends on names, types and files, never on a cell.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, Protocol, get_args
+
+import polars as pl
+
+from lapwing.errors import DataError, ParameterError
+from lapwing.rows.codec.cells import RawColumn
+from lapwing.rows.engines.dask_frames import DaskReader
+from lapwing.rows.engines.duckdb_relations import RelationReader
+from lapwing.rows.engines.frames import ArrowReader, LazyReader, PolarsReader, is_nested_arrow
+from lapwing.rows.engines.pandas_frames import PandasReader, is_nested_pandas
+from lapwing.rows.engines.spark_frames import SparkReader
+from lapwing.rows.files.datasets import DatasetReader
+from lapwing.rows.files.files import FilesReader, FileStamps, find_files, header_fault, open_file
+from lapwing.rows.guard import guarded
+from lapwing.schema.scalars import quote, told
+from lapwing.schema.schemas import Schema
+
+Kind = Literal["pandas", "polars", "pyarrow", "path", "duckdb", "dask", "spark"]
+"""What the user's table is; rows out come back in the same kind."""
+
+_MOST_NAMED = 5
+
+
+class RowReader(Protocol):
+    """A table that can be read, again and again, in one stable order."""
+
+    @property
+    def kind(self) -> Kind:
+        """What the user's table is."""
+        ...
+
+    @property
+    def known_rows(self) -> int | None:
+        """Rows of the table where they can be had without reading it. Private."""
+        ...
+
+    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+        """Yield the cells of the named columns in row order, at least one and at most `rows` rows at a time."""
+        ...
+
+
+def check_kind(kind: object) -> None:
+    """Refuse what is no kind of table."""
+    if not isinstance(kind, str) or kind not in get_args(Kind):
+        raise ParameterError(
+            f"kind must be one of {', '.join(get_args(Kind))}, got {told(kind)}; name the frames you want",
+            code="LW303",
+        )
+
+
+def open_table(data: object, schema: Schema) -> RowReader:
+    """Return a reader of a table that has every column that the schema models.
+
+    data: lazy frames, datasets and relations too. A path may be a .parquet or .csv file, a folder of such files, or a
+    pattern such as ``data/*.parquet``. Columns that the schema does not name are never read.
+
+    >>> schema = Schema.from_dict({"fields": [{"name": "sex", "type": "string", "categories": ["f", "m"]}]})
+    >>> open_table(pl.DataFrame({"age": [3]}), schema)
+    Traceback (most recent call last):
+    lapwing.errors.DataError: the table has no column "sex"; rename its columns, or rename or drop the field
+    `lapwing explain LW104` says why, and what to do
+    """
+    wanted = [field.name for field in schema.columns]
+    if schema.privacy_unit is not None and schema.privacy_unit.field not in wanted:
+        wanted.append(schema.privacy_unit.field)
+    if isinstance(data, str | os.PathLike) or _is_list_of_paths(data):
+        return _open_files(data, wanted)
+    return _open_frame(data, wanted)
+
+
+def _is_list_of_paths(data: object) -> bool:
+    return isinstance(data, list | tuple) and bool(data) and all(isinstance(part, str | os.PathLike) for part in data)
+
+
+def _open_files(source: Any, wanted: list[str]) -> RowReader:  # noqa: ANN401 - checked by the caller
+    paths = find_files(source)
+    stamps = FileStamps(paths)
+    files = [open_file(path) for path in paths]
+    for file in files:
+        name = f"file {quote(str(file.path))}"
+        fault = None if set(wanted) <= set(file.names) else header_fault(file)
+        if fault is not None:
+            raise DataError(f"{name} {fault}", code="LW116")
+        _check_names(file.names, wanted, name)
+        _check_nested(file.nested, wanted)
+    return FilesReader(files, stamps)
+
+
+def _open_frame(data: Any, wanted: list[str]) -> RowReader:  # noqa: ANN401 - that is what is found out here
+    if type(data).__module__.startswith("narwhals."):
+        data = guarded("the table cannot be unwrapped", data.to_native)
+    if isinstance(data, pl.DataFrame | pl.LazyFrame):
+        return _open_polars(data, wanted)
+    if _is_a(data, "pandas", {"DataFrame"}):
+        names = list(data.columns)
+        _check_names(names, wanted, "the table")
+        _check_nested({name for name in wanted if is_nested_pandas(data.dtypes[name])}, wanted)
+        return PandasReader(data)
+    reader = _engine_reader(data)
+    if reader is not None:
+        _check_names(reader.names, wanted, "the table")
+        _check_nested(reader.nested, wanted)
+        if isinstance(reader, RelationReader):
+            reader.check_case(wanted)
+        return reader
+    data = without_batches(data)
+    if _is_a(data, "pyarrow", {"Table"}):
+        _check_names(list(data.schema.names), wanted, "the table")
+        _check_nested({name for name in wanted if is_nested_arrow(data.schema.field(name).type)}, wanted)
+        return ArrowReader(data)
+    raise DataError(_no_table(data), code="LW108")
+
+
+def _open_polars(data: pl.DataFrame | pl.LazyFrame, wanted: list[str]) -> RowReader:
+    what = "the lazy frame cannot be run"
+    schema = data.schema if isinstance(data, pl.DataFrame) else guarded(what, data.collect_schema)
+    _check_names(schema.names(), wanted, "the table")
+    _check_nested({name for name in wanted if schema[name].is_nested()}, wanted)
+    return PolarsReader(data) if isinstance(data, pl.DataFrame) else LazyReader(data, what)
+
+
+def _engine_reader(data: Any) -> RelationReader | DatasetReader | DaskReader | SparkReader | None:  # noqa: ANN401
+    """Return the reader of a table that its own library runs; None where it is no such table."""
+    if _is_relation(data, "DuckDBPyRelation"):
+        return RelationReader(data)
+    if _is_a(data, "pyarrow", {"Dataset"}):
+        return DatasetReader(data)
+    if _is_a(data, "dask", {"DataFrame"}):
+        return DaskReader(data)
+    if not _is_a(data, "pyspark", {"DataFrame"}):
+        return None
+    if type(data).__module__.startswith("pyspark.pandas."):
+        data = guarded("the Spark frame cannot be used", data.to_spark)
+    return SparkReader(data)
+
+
+def _is_relation(data: object, name: str) -> bool:
+    return _is_a(data, "duckdb", {name}) or _is_a(data, "_duckdb", {name})
+
+
+def _no_table(data: object) -> str:
+    """Say what is wrong with data that is no table."""
+    if _is_relation(data, "DuckDBPyConnection"):
+        return "a DuckDB connection is no table; give a relation, such as connection.sql(...) or connection.table(...)"
+    if _is_a(data, "pyarrow", {"RecordBatchReader", "Scanner"}):
+        return (
+            f"a PyArrow {type(data).__name__} can be read once, and a release reads its rows several times; "
+            "give a dataset, or the table that read_all() or to_table() returns"
+        )
+    return (
+        f"data of type {type(data).__name__} is not a table; give a pandas, Polars, PyArrow, DuckDB, Dask or Spark "
+        "table, or the path of a .parquet or .csv file"
+    )
+
+
+def _is_a(data: object, package: str, names: set[str]) -> bool:
+    """Return whether an object is one of another package's tables, without importing that package."""
+    return any(kind.__name__ in names and kind.__module__.partition(".")[0] == package for kind in type(data).__mro__)
+
+
+def without_batches(data: Any) -> Any:  # noqa: ANN401 - any object, and a pyarrow Table, which has no static type
+    """Return a PyArrow record batch as a table, and anything else as it is."""
+    if not _is_a(data, "pyarrow", {"RecordBatch"}):
+        return data
+    import pyarrow as pa  # noqa: PLC0415 - the user's own
+
+    return pa.Table.from_batches([data])
+
+
+def _check_names(names: Sequence[object], wanted: Sequence[str], where: str) -> None:
+    """Refuse a table without the schema's columns. Names of other columns are never shown: they may be a row."""
+    if not all(isinstance(name, str) for name in names):
+        raise DataError(f"{where} has column names that are not text; rename its columns", code="LW105")
+    present = Counter(names)
+    absent = [name for name in wanted if name not in present]
+    if absent:
+        raise DataError(
+            f"{where} has no column {_listed(absent)}; rename its columns, or rename or drop the field",
+            code="LW104",
+        )
+    twice = [name for name in wanted if present[name] > 1]
+    if twice:
+        raise DataError(f"{where} has more than one column {_listed(twice)}; rename or drop all but one", code="LW105")
+
+
+def _check_nested(nested: frozenset[str] | set[str], wanted: Sequence[str]) -> None:
+    found = [name for name in wanted if name in nested]
+    if found:
+        raise DataError(
+            f"column {_listed(found)} holds several values per cell; unnest it into plain columns", code="LW107"
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(quote(name) for name in names[:_MOST_NAMED])
+    return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"

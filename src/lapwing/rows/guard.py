@@ -1,0 +1,300 @@
+"""Keep private values out of exceptions, warnings and tracebacks, and out of what compiled libraries print.
+
+Most exceptions of the libraries that read tables quote the cell that upset them. Code of others that touches rows
+therefore runs inside `guarded`, and every public call that is given rows is wrapped by `private_boundary`. Both raise
+outside of the except block, so that ``__context__`` is empty, and hold no rows in the frame that raises. An assertion
+that fails inside Polars is printed by Rust itself, on file descriptor 2: `native_silence` drops that.
+"""
+
+import contextlib
+import errno
+import functools
+import inspect
+import os
+import threading
+import traceback
+import types
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Final, NoReturn, ParamSpec, TypeVar
+
+import numpy as np
+
+from lapwing.errors import DataError, LapwingError, ParameterError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def guarded(what: str, work: Callable[[], T]) -> T:
+    """Run code of others on private rows, and let no value out through an exception or a warning.
+
+    what: the start of the error sentence; built from settings and schema only.
+
+    >>> guarded("the table cannot be read", lambda: int("secret"))
+    Traceback (most recent call last):
+    lapwing.errors.DataError: the table cannot be read (ValueError)
+    `lapwing explain LW103` says why, and what to do
+    """
+    with _no_warnings(), native_silence():
+        outcome = _attempt(work)
+    del work
+    if not isinstance(outcome, _Failure):
+        return outcome
+    own = outcome.own
+    _raise(DataError(f"{what} ({outcome.words})", code="LW103") if own is None else own)
+
+
+@contextlib.contextmanager
+def native_silence() -> Iterator[None]:
+    """Drop what compiled libraries print on file descriptor 2, such as Rust's word on a failed assertion.
+
+    Process-wide, as the descriptor is: what other threads print there meanwhile is dropped too. Inside of another one,
+    or where the descriptor is closed, this does nothing.
+
+    >>> with native_silence():
+    ...     _ = os.write(2, b"assertion failed: 40 rows")
+    """
+    _SILENCE.begin()
+    try:
+        yield
+    finally:
+        _SILENCE.end()
+
+
+@contextlib.contextmanager
+def _no_warnings() -> Iterator[None]:
+    """Show no warning, in whatever thread, until the last of those who want that has ended."""
+    _QUIET.begin()
+    try:
+        yield
+    finally:
+        _QUIET.end()
+
+
+class _Quiet:
+    """How many want no warning to be shown, and the filters before.
+
+    Warning filters belong to the process: of two threads that each put back what they found, the one that ends last
+    would put back the silence of the other.
+    """
+
+    __slots__ = ("_before", "_depth", "_lock")
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._before = contextlib.ExitStack()
+
+    def begin(self) -> None:
+        """Ignore all warnings, if this is the first to ask."""
+        with self._lock:
+            self._depth += 1
+            if self._depth == 1:
+                self._before.enter_context(warnings.catch_warnings())
+                warnings.simplefilter("ignore")
+
+    def end(self) -> None:
+        """Put the filters back, if this is the last to ask."""
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                self._before.close()
+
+
+class _Silence:
+    """How many want file descriptor 2 to be silent, and where it led before."""
+
+    __slots__ = ("_before", "_depth", "_lock")
+
+    def __init__(self) -> None:
+        # A collection of garbage may end the silence of a forgotten reader while this thread has the lock.
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._before: int | None = None
+
+    def begin(self) -> None:
+        """Lead the descriptor to nowhere, if this is the first to ask; an OSError leaves all as it was."""
+        with self._lock:
+            self._depth += 1
+            try:
+                if self._depth == 1 and self._before is None:
+                    self._before = _led_to_nowhere()
+            except OSError:
+                self._depth -= 1
+                raise
+
+    def end(self) -> None:
+        """Lead the descriptor to where it led before, if this is the last to ask."""
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0 and self._before is not None:
+                os.dup2(self._before, _STDERR)
+                os.close(self._before)
+                self._before = None
+
+
+def _led_to_nowhere() -> int | None:
+    """Lead descriptor 2 to nowhere and return a copy of what it was; None where it is closed, and prints nothing."""
+    try:
+        before = os.dup(_STDERR)
+    except OSError as error:
+        if error.errno == errno.EBADF:
+            return None
+        raise
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+    except OSError:
+        os.close(before)
+        raise
+    os.dup2(nowhere, _STDERR)
+    os.close(nowhere)
+    return before
+
+
+_WORDS: Final = {
+    "BadGzipFile": "it is not in gzip's format",
+    "ComputeError": "it is damaged, or something else than its name or type says",
+    "PermissionError": "permission denied",
+}
+"""What is said of common exceptions; of another one its type is, which tells a developer more."""
+
+_STDERR: Final = 2
+_SILENCE: Final = _Silence()
+_QUIET: Final = _Quiet()
+
+
+def numbers_of_records(
+    function: Callable[[dict[str, object]], object], records: Iterable[dict[str, object]]
+) -> Iterator[int | float | None]:
+    """Call code of others with one private record at a time, and take nothing but numbers from it.
+
+    records: a fresh dict for each row, which the function may keep or change. Returns a plain number for each record,
+    which may not be finite. None where the function raises anything but ``KeyboardInterrupt`` (``SystemExit`` and
+    ``MemoryError`` too), or returns anything but an int, a float, a bool (1 or 0) or a NumPy scalar of one of those
+    kinds. What it warns of is not shown.
+
+    >>> list(numbers_of_records(lambda row: 1 / row["x"], [{"x": 2}, {"x": 0}]))
+    [0.5, None]
+    """
+    for record in records:
+        with _no_warnings():
+            found = _number_of_record(function, record)
+        yield found
+
+
+def private_boundary(function: Callable[P, T]) -> Callable[P, T]:
+    """Wrap a public call that is given rows, so that what it raises leads to no row.
+
+    Returns the same call. Errors of ours come out without context and without the frames between the caller and the
+    place of the error; any other exception becomes a `LapwingError` that names its type and our line, but for
+    ``KeyboardInterrupt`` and ``SystemExit``, as in `guarded`. A missing or unknown argument is a `ParameterError`
+    before the call begins.
+    """
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        mistake = _mistake(signature, args, kwargs)
+        if mistake:
+            del args, kwargs
+            _raise(ParameterError(f"{function.__name__}(): {mistake}", code="LW308"))
+        outcome = _attempt(functools.partial(function, *args, **kwargs))
+        del args, kwargs
+        if not isinstance(outcome, _Failure):
+            return outcome
+        own = outcome.own
+        _raise(LapwingError(_report(outcome), code="LW901") if own is None else own)
+
+    return call
+
+
+class _Failure:
+    """What may be said of an exception: itself if it is ours, or its type and place."""
+
+    __slots__ = ("own", "place", "type_name", "words")
+
+    def __init__(self, error: BaseException) -> None:
+        self.own = _own(error)
+        name = type(error).__name__
+        self.type_name = name
+        self.words = _WORDS.get(name, name)
+        self.place = _our_last_line(error.__traceback__)
+
+
+def _attempt(work: Callable[[], T]) -> "T | _Failure":
+    """Return the result of `work`, or what may be said of the exception that ended it."""
+    try:
+        # With the user's own settings of NumPy a cell close to zero may raise, or be printed.
+        with np.errstate(all="ignore"):
+            return work()
+    except BaseException as error:  # a failed assertion inside Polars is no ``Exception``
+        return _Failure(error)
+
+
+def _own(error: BaseException) -> BaseException | None:
+    """Return what goes on as it is: our own errors, and the ends that others ask for, whose own could carry cells."""
+    if isinstance(error, LapwingError):
+        return error
+    if isinstance(error, KeyboardInterrupt):
+        return KeyboardInterrupt()
+    return SystemExit(1) if isinstance(error, SystemExit) else None
+
+
+def _number_of_record(function: Callable[[dict[str, object]], object], record: dict[str, object]) -> int | float | None:
+    """Return the number that a function gives for a record, or None where it gives none."""
+    found, is_stopped = None, False
+    try:
+        # What is not of these types itself could run code of its own when it is used as a number.
+        with np.errstate(all="ignore"):
+            found = function(record)
+            if isinstance(found, np.bool_ | np.integer | np.floating):
+                found = found.item()
+    except KeyboardInterrupt:
+        is_stopped = True
+    except BaseException:
+        found = None
+    if is_stopped:
+        raise KeyboardInterrupt  # a new one: the function's own could carry the record
+    kind = type(found)  # compared by identity: a metaclass could have an equality of its own
+    return found if kind is bool or kind is int or kind is float else None  # type: ignore[return-value]
+
+
+def _mistake(signature: inspect.Signature, args: tuple[object, ...], kwargs: dict[str, object]) -> str | None:
+    """Return what is wrong with the arguments of a call, in names alone, and what the call takes."""
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        said = str(error)  # Python's own sentence names parameters, never a value
+    else:
+        return None
+    by_name = [name for name, each in signature.parameters.items() if each.kind is inspect.Parameter.KEYWORD_ONLY]
+    placed = [name for name in signature.parameters if name not in by_name]
+    listed = f" and, by name, {', '.join(by_name)}" if by_name else ""
+    return f"{said}; it takes {', '.join(placed)}{listed}"
+
+
+def _our_last_line(trace: types.TracebackType | None) -> str:
+    """Return file and line of the innermost frame of this package, public text only."""
+    place = "an unknown place"
+    for frame, line in traceback.walk_tb(trace):
+        path = Path(frame.f_code.co_filename)
+        if path.is_relative_to(_PACKAGE):
+            place = f"{path.relative_to(_PACKAGE.parent).as_posix()}:{line}"
+    return place
+
+
+def _report(failure: _Failure) -> str:
+    return f"unexpected {failure.type_name} at {failure.place}; please report it"
+
+
+def _raise(error: BaseException) -> NoReturn:
+    """Raise `error` with nothing attached that leads back to rows."""
+    try:
+        raise error.with_traceback(None) from None
+    finally:
+        # Set by the statement above wherever a caller is handling another exception.
+        error.__context__ = None

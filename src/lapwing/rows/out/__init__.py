@@ -1,0 +1,1 @@
+"""Released codes to rows and files; no private row comes here."""

@@ -1,0 +1,153 @@
+"""Codes back to values: rows out from codes that a released model drew, and records for the room's row functions."""
+
+import math
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from lapwing.schema.fields import Field
+from lapwing.schema.scalars import parse_date, parse_datetime
+from lapwing.schema.schemas import Schema
+from lapwing.schema.values.shown import multiples
+from lapwing.schema.values.values import bounds, exact_cells, special_numbers, step
+
+_MOST_DECIMALS: Final = 22  # powers of ten up to here are exact as floats
+
+_PLAIN_TYPES: Final[dict[str, Any]] = {
+    "integer": pl.Int64,
+    "number": pl.Float64,
+    "date": pl.Date,
+    "datetime": pl.Datetime("us"),
+}
+
+
+def decode(codes: Mapping[str, np.ndarray], schema: Schema, first_row: int = 0) -> pl.DataFrame:
+    """Return rows of codes as a frame with the schema's types.
+
+    codes: mapping of str to integers (n,), released codes of every modelled column; never the misfit code; first_row:
+    rows that came before; identifiers count on from there. Returns all fields in the schema's order: integers as Int64,
+    numbers as Float64 (within the bounds; minimum, maximum and zero exactly in the cells that hold them, otherwise the
+    number of fewest decimals in the cell, so that a value which many rows share comes out as it was), categories in
+    their own type, Boolean, Date, Datetime in microseconds (where their week, month, hour or the like begins). Equal
+    codes show equal values. Identifiers are fresh numbers from ``first_row + 1``, as text where the field is a string.
+    Missing is null.
+
+    >>> schema = Schema.from_dict({"fields": [{"name": "sex", "type": "string", "categories": ["f", "m"]}]})
+    >>> decode({"sex": np.array([1, 2, 0])}, schema)["sex"].to_list()
+    ['m', None, 'f']
+    """
+    rows = len(codes[schema.columns[0].name])
+    columns = [
+        _fresh_numbers(field, first_row, rows) if field.identifier else _released(field, codes[field.name])
+        for field in schema.fields
+    ]
+    return pl.DataFrame(columns)
+
+
+def _fresh_numbers(field: Field, first_row: int, rows: int) -> pl.Series:
+    numbers = pl.Series(field.name, np.arange(first_row + 1, first_row + rows + 1))
+    return numbers.cast(pl.String) if field.type == "string" else numbers
+
+
+def decoded_column(field: Field, codes: np.ndarray) -> pl.Series:
+    """Return the values of one column's codes; null for missing and for misfits.
+
+    codes: integers (n,).
+    """
+    codes = codes.astype(np.int64)
+    is_last = codes == field.domain.last
+    if field.is_categorical:
+        column = _listed_values(field).gather(np.where(is_last, 0, codes))
+    else:
+        column = _ranged_column(field, codes)
+    return (column.set(pl.Series(is_last), None) if is_last.any() else column).alias(field.name)
+
+
+def _released(field: Field, codes: np.ndarray) -> pl.Series:
+    domain = field.domain
+    assert domain.missing or not (codes == domain.last).any(), "a released model never holds the misfit code"
+    return decoded_column(field, codes)
+
+
+def _listed_values(field: Field) -> pl.Series:
+    """Return the regular values of a field with categories, in the order of their codes."""
+    if field.categories is None:
+        return pl.Series([False, True])
+    if field.type == "date":
+        return pl.Series([parse_date(value) for value in field.categories], dtype=pl.Int32).cast(pl.Date)
+    if field.type == "datetime":
+        return pl.Series([parse_datetime(value) for value in field.categories], dtype=pl.Int64).cast(pl.Datetime("us"))
+    return pl.Series(field.categories, dtype=_PLAIN_TYPES.get(field.type))
+
+
+def _ranged_column(field: Field, codes: np.ndarray) -> pl.Series:
+    """Return values of a field with bounds; those of the last code are arbitrary."""
+    last = field.domain.values - 1
+    regular = np.minimum(codes, last)
+    lo, hi = bounds(field)
+    grid, calendar = step(field), field.range.calendar
+    if calendar is not None:
+        values = calendar.starts(regular)
+    elif grid is None:
+        values = _shortest_inside(regular, (float(lo), float(hi)), special_numbers(field))
+        for code, value in exact_cells(field).items():
+            values[codes == code] = value
+    elif field.type == "number":
+        values = multiples(regular, Fraction(str(field.minimum)), Fraction(grid), last)
+    else:
+        values = int(lo) + regular * int(grid)
+    for position, value in enumerate(special_numbers(field)):
+        values[codes == field.domain.values + position] = value
+    if field.type == "date":
+        return pl.Series(values).cast(pl.Int32).cast(pl.Date)
+    return pl.Series(values).cast(_PLAIN_TYPES[field.type])
+
+
+def _shortest_inside(codes: np.ndarray, ends: tuple[float, float], special: tuple[float, ...]) -> np.ndarray:
+    """Return the number of fewest decimals in each cell, its middle where there is none that is not special."""
+    lo, hi = ends
+    cell = (hi - lo) / 2**32
+    values: np.ndarray = lo + (codes + 0.5) * cell
+    decimals = math.ceil(-math.log10(cell)) if cell > 0 else _MOST_DECIMALS + 1
+    places, starts = np.arange(codes.size), lo + codes * cell
+    while places.size and abs(decimals) <= _MOST_DECIMALS:
+        unit = 10.0 ** abs(decimals)
+        found = np.ceil(starts * unit) / unit if decimals >= 0 else np.ceil(starts / unit) * unit
+        is_inside = (found >= starts) & (found < starts + cell)
+        for value in special:
+            is_inside &= found != value
+        places, starts, decimals = places[is_inside], starts[is_inside], decimals - 1
+        values[places] = found[is_inside]
+    return np.asarray(np.clip(values, lo, hi)) + 0.0  # no minus zero
+
+
+# -- Coded rows as records, for code that is given one row at a time. Deterministic: a record is a function of its
+# row.
+
+
+_ROWS_AT_ONCE: Final = 2**14
+
+
+def records(codes: Mapping[str, np.ndarray], schema: Schema) -> Iterator[dict[str, Any]]:
+    """Yield coded rows as dicts of Python values, in order.
+
+    codes: mapping of str to integers (n,), codes of every modelled column. Returns a fresh one for each row: modelled
+    columns in the schema's order. Missing cells and misfits are None, special values themselves. A date or moment is
+    where its week, month, hour or the like begins; a number without resolution is the middle of its cell, or the
+    minimum, zero or maximum in the cells that hold them.
+
+    Guarantee: a record depends on the codes of its own row and on the schema, and on nothing else.
+
+    >>> schema = Schema.from_dict({"fields": [{"name": "sex", "type": "string", "categories": ["f", "m"]}]})
+    >>> list(records({"sex": np.array([1, 2])}, schema))
+    [{'sex': 'm'}, {'sex': None}]
+    """
+    names = [field.name for field in schema.columns]
+    for start in range(0, len(codes[names[0]]), _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
+        columns = [decoded_column(field, codes[field.name][part]).to_list() for field in schema.columns]
+        for row in zip(*columns, strict=True):
+            yield dict(zip(names, row, strict=True))

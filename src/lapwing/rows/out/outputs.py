@@ -1,0 +1,301 @@
+"""Output files and folders that appear whole or not at all. Pure file handling: nothing here knows what a row is.
+
+Temporary files are made in hidden folders beside the targets before the work begins, so that a target that cannot be
+written is refused before anything is spent. When the work is done they are flushed to the disk and renamed; when it
+fails they are removed, and earlier versions of the targets stay as they were.
+"""
+
+import contextlib
+import errno
+import os
+import stat
+import tempfile
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from lapwing.errors import DataError, ParameterError
+from lapwing.rows.out.row_files import is_part
+from lapwing.rows.out.staging import alone_in, staged
+
+_CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a target is written until it is whole.
+
+    target: the file or folder that appears at the end, with symbolic links followed; temporary: a file or folder in a
+    hidden folder beside it.
+    """
+
+    target: Path
+    temporary: Path
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder of parts."""
+        return self.temporary.is_dir()
+
+
+@contextlib.contextmanager
+def whole_files(
+    targets: Sequence[Path], inputs: Sequence[Path] = (), folders: Collection[Path] = ()
+) -> Iterator[tuple[Path, ...]]:
+    """Write a set of files that appear together, in order, when the block ends well.
+
+    targets: distinct files, in the order in which they appear. The last one vouches for the others: an earlier version
+    of it is taken away first, so that a set that a crash cut short has none; inputs: files that are read, and must not
+    be among the targets; folders: those targets that are folders, to be filled with files of rows. An earlier folder is
+    replaced if it holds such files only. Returns empty files, or folders, to write instead of the targets.
+
+    Guarantee: wherever the process is killed, each target is absent, the earlier one, or whole, and the last one never
+    stands beside others than it was written with. Two processes with the same last target put their files in place
+    one after the other.
+
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with whole_files([folder / "rows.csv"]) as (place,):
+    ...     _ = place.write_text("a,b")
+    >>> [file.name for file in folder.iterdir()]
+    ['rows.csv']
+    """
+    real = _distinct(targets, inputs)
+    for target in targets:
+        _check_folder(target)
+    inside = [Path(os.path.realpath(folder)) for folder in folders]
+    _check_parts(inside, [*targets, *inputs])
+    failure = None
+    with contextlib.ExitStack() as hidden:
+        places = _reserve(real, hidden, inside)
+        try:
+            yield tuple(place.temporary for place in places)
+            _make_durable(places)
+            _rename(places)
+        except OSError as error:
+            failure = error.strerror or type(error).__name__
+    if failure is not None:
+        _refuse(targets[-1], failure)
+
+
+def write_whole(path: object, text: str) -> None:
+    """Write a text file that appears whole or not at all."""
+    if not isinstance(path, str | Path):
+        raise ParameterError(f"path must be a path to write to, got {type(path).__name__}", code="LW304")
+    with whole_files([Path(path)]) as (place,):
+        place.write_text(text, encoding="utf-8", newline="\n")
+
+
+@contextlib.contextmanager
+def whole_folder(target: Path) -> Iterator[Path]:
+    """Write a folder that appears with all its files when the block ends well.
+
+    target: a folder that does not exist yet, or is empty.
+    """
+    _check_folder(target)
+    real = Path(os.path.realpath(target))
+    if os.path.lexists(real) and not (real.is_dir() and not any(real.iterdir())):
+        raise ParameterError(f"{target} is there already; give a folder that does not exist yet", code="LW113")
+    failure = None
+    try:
+        with staged(real.parent) as hidden:
+            temporary = hidden / real.name
+            temporary.mkdir()
+            yield temporary
+            for file in temporary.iterdir():
+                _flush(file)
+            flush_folder(temporary)
+            temporary.chmod(0o777 & ~_umask())
+            if real.is_dir():
+                real.rmdir()
+            temporary.rename(real)
+            flush_folder(real.parent)
+    except OSError as error:
+        failure = error.strerror or type(error).__name__
+    if failure is not None:
+        _refuse(target, failure)
+
+
+def _check_folder(target: Path) -> None:
+    """Refuse a target whose folder has yet to be made."""
+    if not os.path.lexists(os.path.realpath(target.parent)):
+        raise DataError(f"the folder {target.parent} does not exist; make it first", code="LW115")
+
+
+def _distinct(targets: Sequence[Path], inputs: Sequence[Path]) -> list[Path]:
+    """Return the real paths of the targets, if no two files are the same one."""
+    seen = {_identity(path): path for path in inputs}
+    real = []
+    for target in targets:
+        if _identity(target) in seen:
+            other = "read" if seen[_identity(target)] in inputs else "written"
+            raise ParameterError(
+                f"{target} is {other} by the same command already; give every output a file of its own",
+                code="LW113",
+            )
+        seen[_identity(target)] = target
+        real.append(Path(os.path.realpath(target)))
+    return real
+
+
+def _identity(path: Path) -> object:
+    """Return what two names of one file have in common."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return os.path.normcase(os.path.realpath(path))
+    return (found.st_dev, found.st_ino)
+
+
+def _check_parts(folders: Sequence[Path], files: Sequence[Path]) -> None:
+    """Refuse to write a folder of parts where there is anything else, or a file in it."""
+    for folder in folders:
+        for file in files:
+            if folder in Path(os.path.realpath(file)).parents:
+                raise ParameterError(
+                    f"{file} is in the folder {folder}, which is written as a whole; move one of them", code="LW113"
+                )
+        if folder.is_dir() and not all(map(is_part, folder.iterdir())):
+            raise ParameterError(
+                f"{folder} is there already and holds other files than parts of rows; give a folder that does not "
+                "exist yet",
+                code="LW113",
+            )
+
+
+def _reserve(targets: Sequence[Path], hidden: contextlib.ExitStack, inside: Sequence[Path]) -> list[Place]:
+    """Make an empty temporary file or folder for each target, in a hidden folder beside it."""
+    folders: dict[Path, Path] = {}
+    places = []
+    for target in targets:
+        is_folder = target in inside
+        failure = _why_not(target, is_folder=is_folder)
+        if failure is None:
+            try:
+                places.append(_place(target, folders, hidden, is_folder=is_folder))
+            except OSError as error:
+                failure = error.strerror or type(error).__name__
+        if failure is not None:
+            _refuse(target, failure)
+    return places
+
+
+def _place(target: Path, folders: dict[Path, Path], hidden: contextlib.ExitStack, *, is_folder: bool) -> Place:
+    """Make one temporary file or folder; the hidden folders that there are by now are passed along."""
+    if target.parent not in folders:
+        folders[target.parent] = hidden.enter_context(staged(target.parent))
+    if is_folder:
+        return Place(target, Path(tempfile.mkdtemp(prefix=".", dir=folders[target.parent])))
+    handle, name = tempfile.mkstemp(prefix=".", suffix=target.suffix, dir=folders[target.parent])
+    os.close(handle)
+    return Place(target, Path(name))
+
+
+def _why_not(target: Path, *, is_folder: bool) -> str | None:
+    """Return why an existing thing must not be replaced by a file or folder, if so."""
+    try:
+        mode = os.stat(target).st_mode
+    except OSError:
+        return None
+    if is_folder:
+        return None if stat.S_ISDIR(mode) else "it is no folder"
+    if stat.S_ISDIR(mode):
+        return "it is a folder"
+    if not stat.S_ISREG(mode):
+        return "it is not a regular file"
+    return None if os.access(target, os.W_OK) else "the file there is read-only"
+
+
+def _make_durable(places: Sequence[Place]) -> None:
+    """Wait until every temporary file is on the disk, and give it the mode of a normal file."""
+    denied = _umask()
+    for place in places:
+        files = sorted(place.temporary.iterdir()) if place.is_folder else [place.temporary]
+        for file in files:
+            _flush(file)
+            file.chmod(0o666 & ~denied)
+        if place.is_folder:
+            flush_folder(place.temporary)
+            place.temporary.chmod(0o777 & ~denied)
+
+
+def _rename(places: Sequence[Place]) -> None:
+    """Give each file its name, in order; an old version of the last one goes first and comes back on early failure."""
+    *others, last = places
+    if not others:
+        _name(places)
+        return
+    old = last.temporary.with_name(last.temporary.name + ".old")
+    with alone_in(last.target.parent):
+        try:
+            if last.target.exists():
+                os.replace(last.target, old)
+                flush_folder(last.target.parent)
+            _name(others)
+            _name([last])
+        finally:
+            # Nothing has its new name yet, so that the old one is still true.
+            if old.exists() and others[0].temporary.exists():
+                os.replace(old, last.target)
+
+
+def _name(places: Sequence[Place]) -> None:
+    """Give each file its name, in order, and wait until the names are on the disk."""
+    for place in places:
+        if place.is_folder:
+            _name_folder(place)
+        else:
+            os.replace(place.temporary, place.target)
+    for folder in {place.target.parent for place in places}:
+        flush_folder(folder)
+
+
+def _name_folder(place: Place) -> None:
+    """Give a folder its name; an earlier one, which no system replaces by another, is moved away first."""
+    old = place.temporary.with_name(place.temporary.name + ".old")
+    if place.target.exists():
+        os.replace(place.target, old)
+    try:
+        os.replace(place.temporary, place.target)
+    except OSError:
+        if old.exists():
+            os.replace(old, place.target)
+        raise
+
+
+def _flush(file: Path) -> None:
+    """Wait until a file is on the disk."""
+    with open(file, "r+b") as stream:
+        os.fsync(stream.fileno())
+
+
+def flush_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk, where the system can open folders and may read this one."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except PermissionError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        # Some network file systems cannot; the files themselves are on the disk already.
+        if error.errno not in _CANNOT_FLUSH:
+            raise
+    finally:
+        os.close(handle)
+
+
+def _umask() -> int:
+    """Return the mode bits that the user denies to new files; the system tells only by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _refuse(target: Path, reason: str) -> NoReturn:
+    """Say in one sentence that a target cannot be written."""
+    raise DataError(
+        f"{target} cannot be written ({reason}); give a place with free space that you may write to", code="LW112"
+    )

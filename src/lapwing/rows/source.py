@@ -1,0 +1,339 @@
+"""The coded rows of one private table: read in chunks, counted in one pass, cached where they fit.
+
+Everything here is private. Only the audited room may ask for counts, and nothing keeps raw cells.
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from lapwing.rows.codec.cells import RawColumn
+from lapwing.rows.codec.codec import Encoder, encoder
+from lapwing.rows.codec.open_cells import open_texts
+from lapwing.rows.coded_source import PACKED, CodeCache, CodedSource
+from lapwing.rows.counting import Codes, KeyedColumn, Table, count_keys, count_tables
+from lapwing.rows.engines.dask_frames import DaskReader, DaskSource
+from lapwing.rows.engines.duckdb_relations import RelationReader
+from lapwing.rows.engines.frames import LazyReader, unreadable
+from lapwing.rows.engines.spark_frames import SparkReader
+from lapwing.rows.engines.spark_source import SparkSource
+from lapwing.rows.files.readers import RowReader, open_table
+from lapwing.rows.guard import guarded
+from lapwing.rows.threads import in_order
+from lapwing.rows.units import (
+    Kept,
+    OrderDigest,
+    UnitNumbers,
+    changed,
+    cut_chunks,
+    kept_rows,
+    mixed,
+    row_hashes,
+    with_kept,
+)
+from lapwing.schema.fields import Field
+from lapwing.schema.schemas import Schema
+
+__all__ = ["CACHE_BYTES", "MAX_CHUNK_ROWS", "CodedSource", "Table", "code_table", "coded_table"]
+
+CACHE_BYTES: Final = 256 * 2**20
+"""Codes up to this size are kept in memory; larger tables are read anew by every pass."""
+
+MAX_CHUNK_ROWS: Final = 2**18
+"""Most rows of one chunk."""
+
+_CHUNK_CELLS: Final = 2**21
+_LEAST_CHUNK_ROWS: Final = 2**12
+
+
+def code_table(
+    data: object, schema: Schema, *, chunk_rows: int | None = None, memory: int | None = None
+) -> CodedSource:
+    """Return the rows of a table as codes, cut to ``schema.max_rows`` rows of each privacy unit.
+
+    schema: gives columns, domains, and the privacy unit; without one every row is a unit and no row is cut; chunk_rows:
+    read chunks of so many rows and keep none in memory, as if the table were very large; memory: most bytes of codes to
+    keep in memory, `CACHE_BYTES` where None. Changes no code and no count. Returns codes up to `memory` are kept;
+    beyond, each pass reads the table again. With a privacy unit 25 bytes per row are held while the rows to keep are
+    chosen, and 1 byte after. Spark keeps codes until the source is closed, which `coded_table` does.
+
+    >>> import polars as pl
+    >>> from lapwing.schema.groupings.grouping import identity
+    >>> schema = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean"}]})
+    >>> source = code_table(pl.DataFrame({"flag": [True, None, True]}), schema)
+    >>> source.count([(("flag", identity(schema.field("flag").domain)),), ()])
+    [array([0, 2, 1]), array([3])]
+    """
+    reader = open_table(data, schema)
+    if isinstance(reader, SparkReader):
+        return SparkSource(reader, schema, chunk_rows)
+    if isinstance(reader, DaskReader):
+        return DaskSource(reader, schema, chunk_rows)
+    rows = _Rows(reader, schema, chunk_rows)
+    limit = CACHE_BYTES if memory is None else memory
+    unit = schema.privacy_unit
+    if unit is None:
+        parts = _cached_parts(rows, limit)
+        return _Streamed(rows) if parts is None else _Cached(rows, parts, again=_Again(rows))
+    return _truncated(rows, schema.field(unit.field), unit.max_rows, limit)
+
+
+@contextlib.contextmanager
+def coded_table(data: object, schema: Schema, *, memory: int | None = None) -> Iterator[CodedSource]:
+    """Give what `code_table` returns, and at the end have Spark drop the codes that it keeps."""
+    source = code_table(data, schema, memory=memory)
+    try:
+        yield source
+    finally:
+        if isinstance(source, SparkSource):
+            source.close()
+
+
+# ------------------------------------------------------------------------------------------------------- sources
+
+
+class _Cached:
+    """Codes in memory, of rows that are all kept; texts, which are not, are read again."""
+
+    __slots__ = ("_again", "_dtypes", "_parts", "_units", "columns", "rows")
+
+    def __init__(self, rows: "_Rows", parts: list[Codes], units: int | None = None, *, again: "_Again") -> None:
+        # Of a table that has no texts to give, nothing but codes is held.
+        self._again = again if rows.open_texts else None
+        self.columns = rows.columns
+        self._dtypes = rows.dtypes
+        self._parts = parts
+        self.rows = sum(_height(part) for part in parts)
+        self._units = units
+
+    @property
+    def units(self) -> int:
+        """Number of privacy units."""
+        return self.rows if self._units is None else self._units
+
+    def chunks(self) -> Iterator[Codes]:
+        """Yield the codes of all rows."""
+        for part in self._parts:
+            yield {name: codes.astype(self._dtypes[name]) for name, codes in part.items()}
+
+    def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
+        """Return the contingency tables."""
+        return count_tables(self._parts, tables)
+
+    def count_keys(self, columns: Sequence[KeyedColumn]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distinct keys of the rows and their counts."""
+        return count_keys(self._parts, columns)
+
+    def texts(self, column: str) -> Iterator[pl.Series]:
+        """Yield the texts of an opened string column."""
+        assert self._again is not None
+        return self._again.texts(column)
+
+
+class _Streamed:
+    """Codes made anew by every pass over the table."""
+
+    __slots__ = ("_again", "_units", "columns")
+
+    def __init__(self, rows: "_Rows", kept: "Kept | None" = None, units: int | None = None) -> None:
+        self.columns = rows.columns
+        self._again = _Again(rows, kept)
+        self._units = units
+
+    @property
+    def rows(self) -> int:
+        """Number of rows after truncation."""
+        rows, kept = self._again.rows, self._again.kept
+        if kept is not None:
+            return int(np.count_nonzero(kept.rows))
+        return sum(_height(chunk) for chunk in rows.chunks()) if rows.known_rows is None else rows.known_rows
+
+    @property
+    def units(self) -> int:
+        """Number of privacy units."""
+        return self.rows if self._units is None else self._units
+
+    def chunks(self) -> Iterator[Codes]:
+        """Yield the codes of all rows that are kept."""
+        return self._again.chunks()
+
+    def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
+        """Return the contingency tables."""
+        return count_tables(self.chunks(), tables)
+
+    def count_keys(self, columns: Sequence[KeyedColumn]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distinct keys of the rows and their counts."""
+        return count_keys(self.chunks(), columns)
+
+    def texts(self, column: str) -> Iterator[pl.Series]:
+        """Yield the texts of an opened string column."""
+        return self._again.texts(column)
+
+
+class _Rows:
+    """All rows of a table in code, read anew by every pass."""
+
+    __slots__ = ("_encoders", "_reader", "chunk_rows", "columns", "dtypes", "is_query", "open_texts")
+
+    def __init__(self, reader: RowReader, schema: Schema, chunk_rows: int | None) -> None:
+        self.chunk_rows = chunk_rows
+        self._reader = reader
+        self._encoders: dict[str, Encoder] = {field.name: encoder(field) for field in schema.columns}
+        self.dtypes = {field.name: field.domain.dtype for field in schema.columns}
+        self.columns = tuple(self._encoders)
+        self.is_query = isinstance(reader, LazyReader | RelationReader)
+        self.open_texts = {field.name: field for field in schema.columns if field.open and field.type == "string"}
+
+    @property
+    def known_rows(self) -> int | None:
+        """Rows of the table where they can be had without reading it."""
+        return self._reader.known_rows
+
+    def chunks(self, units: UnitNumbers | None = None) -> Iterator[Codes]:
+        """Yield the codes of every row, and hand the unit of every row to `units`."""
+        names = self.columns if units is None else tuple(dict.fromkeys((*self.columns, units.column)))
+        return in_order(self._codes, self._cells(names, units))
+
+    def texts(self, column: str) -> Iterator[pl.Series]:
+        """Yield the texts of every row."""
+        return in_order(lambda cells: self._text(column, cells[column]), self._cells((column,)))
+
+    def texts_and_codes(self, column: str) -> Iterator[tuple[pl.Series, Codes]]:
+        """Yield the texts of one column and the codes of all."""
+        return in_order(
+            lambda cells: (self._text(column, cells[column]), self._codes(cells)), self._cells(self.columns)
+        )
+
+    def texts_and_own_codes(self, column: str) -> Iterator[tuple[pl.Series, np.ndarray]]:
+        """Yield the texts of one column and their codes."""
+
+        def work(cells: Mapping[str, RawColumn]) -> tuple[pl.Series, np.ndarray]:
+            return self._text(column, cells[column]), self._code(column, cells[column])
+
+        return in_order(work, self._cells((column,)))
+
+    def _cells(self, names: Sequence[str], units: UnitNumbers | None = None) -> Iterator[dict[str, RawColumn]]:
+        rows = self.chunk_rows or min(MAX_CHUNK_ROWS, max(_LEAST_CHUNK_ROWS, _CHUNK_CELLS // len(names)))
+        for cells in self._reader.chunks(names, rows):
+            if units is not None:
+                _add_units(units, cells[units.column])
+            yield cells
+
+    def _codes(self, cells: Mapping[str, RawColumn]) -> Codes:
+        return {name: self._code(name, cells[name]) for name in self.columns}
+
+    def _text(self, name: str, cells: RawColumn) -> pl.Series:
+        return guarded(unreadable(name), lambda: open_texts(cells, self.open_texts[name]))
+
+    def _code(self, name: str, cells: RawColumn) -> np.ndarray:
+        return guarded(unreadable(name), lambda: self._encoders[name](cells))
+
+
+def _add_units(units: UnitNumbers, cells: RawColumn) -> None:
+    guarded(unreadable(units.column), lambda: units.add(cells))
+
+
+def _height(chunk: Codes) -> int:
+    return len(next(iter(chunk.values())))
+
+
+# ------------------------------------------------------------------------------------------------------- caching
+
+
+def _cached_parts(rows: _Rows, limit: int) -> list[Codes] | None:
+    """Read all codes into memory; None where they do not fit."""
+    if not _may_fit(rows, limit):
+        return None
+    cache = CodeCache(limit)
+    for chunk in rows.chunks():
+        if not cache.add(chunk):
+            return None
+    return cache.parts
+
+
+def _may_fit(rows: _Rows, limit: int) -> bool:
+    """Return False where it is known without reading that the codes exceed the cache, or are to be read each time."""
+    width = sum(min(dtype.itemsize, PACKED.itemsize) for dtype in rows.dtypes.values())
+    return rows.chunk_rows is None and (rows.known_rows is None or rows.known_rows * width <= limit)
+
+
+# ---------------------------------------------------------------------------------------------------- truncation
+
+
+def _truncated(rows: _Rows, unit: Field, max_rows: int, limit: int) -> CodedSource:
+    """Return a source with at most `max_rows` rows of each unit."""
+    numbers, digest = UnitNumbers(unit), OrderDigest()
+    hashes = [np.empty(0, dtype=np.uint64)]
+    cache: CodeCache | None = CodeCache(limit) if _may_fit(rows, limit) else None
+    for part, chunk in enumerate(rows.chunks(numbers)):
+        said = row_hashes(chunk, rows.columns)
+        digest.add(said)
+        hashes.append(mixed(said, numbers.hashes(part)))
+        if cache is not None and not cache.add(chunk):
+            cache = None
+    units = numbers.numbers()
+    count = int(units.max(initial=-1)) + 1
+
+    parts = None if cache is None else cache.parts
+    all_hashes = np.concatenate(hashes)
+    chunks = rows.chunks if parts is None else parts.__iter__
+    kept = Kept(kept_rows(units, all_hashes, max_rows, chunks, rows.columns), digest.value)
+    if parts is None:
+        if rows.is_query:
+            _read_through(_Again(rows, kept).chunks())
+        return _Streamed(rows, kept, count)
+    cut = list(cut_chunks(parts, kept))
+    again = _Again(rows, kept, cut)
+    if rows.is_query:
+        for column in rows.open_texts:
+            _read_through(again.texts(column))
+    return _Cached(rows, cut, count, again=again)
+
+
+def _read_through(answers: Iterator[object]) -> None:
+    """Read a query once more: one that gives its rows in another order is refused before anything is paid for."""
+    for _ in answers:
+        pass
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Again:
+    """Another pass over the rows that are kept; `coded` are their codes, where these are in memory."""
+
+    rows: _Rows
+    kept: Kept | None = None
+    coded: list[Codes] | None = None
+
+    def chunks(self) -> Iterator[Codes]:
+        """Yield the codes of the rows."""
+        return self.rows.chunks() if self.kept is None else cut_chunks(self.rows.chunks(), self.kept)
+
+    def texts(self, column: str) -> Iterator[pl.Series]:
+        """Yield the texts of the rows in an opened string column."""
+        if self.kept is None:
+            yield from self.rows.texts(column)
+        elif self.coded is not None:
+            yield from self._texts_as_coded(column, self.kept.rows, self.coded)
+        else:
+            for texts, inside in with_kept(self.rows.texts_and_codes(column), self.kept):
+                yield texts if inside.all() else texts.filter(pl.Series(inside))
+
+    def _texts_as_coded(self, column: str, kept: np.ndarray, coded: list[Codes]) -> Iterator[pl.Series]:
+        """Yield the kept texts of a column, read by itself, and refuse those that have other codes than before."""
+        before = np.concatenate([np.empty(0, dtype=PACKED), *(part[column] for part in coded)])
+        start = known = 0
+        for texts, codes in self.rows.texts_and_own_codes(column):
+            inside = kept[start : start + len(texts)]
+            if len(inside) < len(texts):
+                raise changed()
+            here = codes[inside]
+            if not np.array_equal(here, before[known : known + len(here)]):
+                raise changed()
+            start, known = start + len(texts), known + len(here)
+            yield texts if inside.all() else texts.filter(pl.Series(inside))
+        if start != len(kept):
+            raise changed()

@@ -1,0 +1,1 @@
+"""Evaluation that is bought with budget."""

@@ -1,0 +1,362 @@
+"""Run a bought evaluation in the room and certify what came out."""
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from lapwing.errors import DataError
+from lapwing.judge.metrics import Releasable
+from lapwing.judge.report.bought import BOUGHT_LEAD, bought_sections
+from lapwing.judge.report.page import Page, aligned, render
+from lapwing.judge.tables.noisy_variation import NoisyVariation, noisy_variations
+from lapwing.judge.tables.public_tables import PublicTables
+from lapwing.kernel.budget.budget import Budget, Number, read_request
+from lapwing.kernel.noise.bits import BitSource, SystemBits
+from lapwing.kernel.noise_law import MAX_SD
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.questions.table_distances.question import LARGEST_TOTAL, MOST_BITS, TableDistances
+from lapwing.kernel.room.curator import Curator
+from lapwing.kernel.room.opening import open_room, public_terms
+from lapwing.kernel.room.transcript import AnswerSink
+from lapwing.kernel.terms import Terms
+from lapwing.maths.noise_tails import sum_tail
+from lapwing.model.certificate.certificate import Certificate, CostLine, Statement
+from lapwing.model.certificate.domain_cost import other_terms_warnings, untold_warnings
+from lapwing.model.certificate.protection import fields_of_origin, uncovered_warnings
+from lapwing.model.queries.row_numbers import rows_statements
+from lapwing.rows.guard import private_boundary
+from lapwing.rows.out.outputs import write_whole
+from lapwing.rows.source import CodedSource, coded_table
+from lapwing.runs.bought.settings import MOST_ROWS, BoughtSettings, read_bought_settings
+from lapwing.runs.certify import ledger_entry, promise_warnings, promised_epsilons
+from lapwing.runs.continuing import Book
+from lapwing.runs.records import Records
+from lapwing.runs.settings import usable_schema
+from lapwing.version import VERSION, code_fingerprint
+
+NOTICE: Final = "releasable - bought with budget"
+
+CONFIDENCE: Final = Fraction(95, 100)
+"""With which all intervals of an evaluation hold at once."""
+
+_WIDE: Final = 0.2
+_WORDS: Final = (
+    "mean: mean total variation between the real and the synthetic table, 0 (same shares) to 1 (no cell in common)",
+    "floor: what it is on average where the real rows are drawn from the synthetic shares",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoughtEvaluation:
+    """Hold how far a synthetic table is from the real one, as bought with budget: it may be published.
+
+    Parameters
+    ----------
+    variations : tuple of NoisyVariation
+        Mean total variation of the tables of one, two and three columns, with intervals.
+    certificate : Certificate
+        What was spent on what, under which promise.
+    noisy : tuple of answers
+        The noisy answers that everything here is computed from.
+    rows_error : int or None
+        How far ``certificate.released_rows``, which the table was compared as, is from its true number of rows at
+        most, with the same confidence by itself; None where that is a guess.
+    synthetic_rows : int
+        Rows of the synthetic table.
+    confidence : float
+        With which all intervals hold at once.
+    """
+
+    variations: tuple[NoisyVariation, ...]
+    certificate: Certificate
+    noisy: tuple[Answer, ...]
+    rows_error: int | None
+    synthetic_rows: int
+    confidence: float
+
+    def __repr__(self) -> str:
+        figures = ", ".join(f"{each.ways}-way {each.mean:.4f}" for each in self.variations)
+        return f"BoughtEvaluation({figures}; {self.certificate.total})"
+
+    def summary(self) -> str:
+        """Return the figures and what they cost as text of a few lines."""
+        heading = ("tables", "compared", "mean", f"{self.confidence:.0%} interval", "floor")
+        lines = [
+            (
+                f"{each.ways}-way",
+                f"{each.tables} of {each.possible}",
+                f"{each.mean:.4f}",
+                f"{each.lower:.4f} to {each.upper:.4f}",
+                f"{each.floor:.4f}",
+            )
+            for each in self.variations
+        ]
+        table = aligned([heading, *lines], right=[1, 2, 3, 4])
+        return "\n".join([NOTICE, "", table, "", *_WORDS, "", self.certificate.text().rstrip("\n")])
+
+    def html(self) -> str:
+        """Return the report that `to_html` writes."""
+        sections = bought_sections(self.variations, self.certificate, self.confidence)
+        title = "Released rows, checked with budget"
+        return render(Releasable(Page(title=title, sections=sections, lead=BOUGHT_LEAD)))
+
+    def to_html(self, path: str | Path) -> None:
+        """Write a report that may be published: one HTML file that needs no network.
+
+        Parameters
+        ----------
+        path : path
+            Of the file; it appears whole.
+
+        Raises
+        ------
+        DataError
+            If the file cannot be written.
+        LapwingError
+            If the extra ``report`` is not installed.
+        """
+        write_whole(path, self.html())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain JSON values."""
+        return {
+            "notice": NOTICE,
+            "lapwing": VERSION,
+            "confidence": self.confidence,
+            "rows": {
+                "compared_as": self.certificate.released_rows,
+                "error": self.rows_error,
+                "synthetic": self.synthetic_rows,
+            },
+            "total_variation": [each.to_dict() for each in self.variations],
+            "certificate": self.certificate.to_dict(),
+        }
+
+
+def run_evaluation(
+    source: CodedSource,
+    settings: BoughtSettings,
+    terms: Terms,
+    records: Records,
+    *,
+    debit: Callable[[], None],
+    sink: AnswerSink,
+    secret_bits: Callable[[], BitSource],
+    recorded: Sequence[Answer] = (),
+) -> BoughtEvaluation:
+    """Check, debit, ask, certify.
+
+    source: the private rows; only the room looks at them; debit: commits the ledger entry; raises when the ledger
+    refuses; secret_bits: makes the source of secret randomness, after the debit; recorded: answers of an interrupted
+    run, given again without a draw. Returns a function of the answers and the settings alone.
+    """
+    budget = settings.request.budget
+    costs = _check(settings, terms)
+    room = open_room(
+        source, settings.schema, terms, budget, debit=debit, secret_bits=secret_bits, sink=sink, recorded=recorded
+    )
+    counted, rows, rows_error = _number_of_rows(room, terms, costs)
+    questions = [
+        _question(tables, rows, cost, terms)
+        for tables, cost in zip(settings.compared, costs[len(counted) :], strict=True)
+    ]
+    answers = room.ask(*questions)
+    variations = noisy_variations(
+        settings.compared,
+        # A recorded answer is to the question without its cells.
+        [replace(answer, question=question) for answer, question in zip(answers, questions, strict=True)],
+        rows=rows,
+        rows_noise=counted[0].tables[0].noise if counted else None,
+        rows_error=None if counted else rows_error,
+        failure=1 - CONFIDENCE,
+    )
+    noisy = (*counted, *answers)
+    return BoughtEvaluation(
+        variations=variations,
+        certificate=_certificate(settings, terms, records, noisy, rows=rows, variations=variations),
+        noisy=noisy,
+        rows_error=rows_error,
+        synthetic_rows=settings.compared[0].rows,
+        confidence=float(CONFIDENCE),
+    )
+
+
+def _check(settings: BoughtSettings, terms: Terms) -> tuple[Budget, ...]:
+    """Return what each question costs, equal shares; refuse from public numbers alone what cannot be asked."""
+    if terms.rows == 0:
+        raise DataError(
+            "the real table has no row, which replace-one neighbours show; there is nothing to compare", code="LW110"
+        )
+    is_counted = terms.rows is None and terms.expected_rows is None
+    costs = settings.request.budget.split([1] * (len(settings.compared) + is_counted))
+    if is_counted:
+        _rows_question(costs[0]).noise(terms.relation, terms.max_rows)
+    for tables in settings.compared:
+        _scale_bits(tables, 1, costs[-1], terms)
+    return costs
+
+
+def _rows_question(cost: Budget) -> MarginalCounts:
+    return MarginalCounts(columns=(), groupings=(), cost=cost)
+
+
+def _number_of_rows(room: Curator, terms: Terms, costs: Sequence[Budget]) -> tuple[tuple[Answer, ...], int, int | None]:
+    """Return what was answered, the number of rows to compare with, and how far the true one is from it at most."""
+    if terms.rows is not None:
+        return (), min(terms.rows, MOST_ROWS), max(0, terms.rows - MOST_ROWS)
+    if terms.expected_rows is not None:
+        return (), terms.expected_rows, None
+    (counted,) = room.ask(_rows_question(costs[0]))
+    noisy = int(counted.counts)
+    rows = min(max(noisy, 1), MOST_ROWS)
+    reach = sum_tail(counted.noise.kind, counted.noise.parameter, 1, 1 - CONFIDENCE)
+    return (counted,), rows, reach + abs(rows - noisy)
+
+
+def _question(tables: PublicTables, rows: int, cost: Budget, terms: Terms) -> TableDistances:
+    """Return the question for the distances of some tables from what is expected of so many rows."""
+    bits = _scale_bits(tables, rows, cost, terms)
+    return replace(_unscaled(tables, cost), bits=bits, cells=tables.cells, expected=tables.expected(rows, bits))
+
+
+def _unscaled(tables: PublicTables, cost: Budget) -> TableDistances:
+    """Return the question without its cells, at a scale of 1."""
+    return TableDistances(
+        columns=tables.columns,
+        groupings=tables.groupings,
+        tables=tables.tables,
+        cells=None,
+        expected=None,
+        bits=0,
+        cost=cost,
+    )
+
+
+def _scale_bits(tables: PublicTables, rows: int, cost: Budget, terms: Terms) -> int:
+    """Return the finest scale at which the expected counts and the noise stay inside their bounds."""
+    deviation = _unscaled(tables, cost).noise(terms.relation, terms.max_rows).sd
+    noise_bits = math.floor(math.log2(MAX_SD) - math.log2(max(deviation, 1.0))) - 1
+    return max(0, min(MOST_BITS, noise_bits, LARGEST_TOTAL.bit_length() - 2 - rows.bit_length()))
+
+
+def _certificate(
+    settings: BoughtSettings,
+    terms: Terms,
+    records: Records,
+    answers: Sequence[Answer],
+    *,
+    rows: int,
+    variations: Sequence[NoisyVariation],
+) -> Certificate:
+    """Return what was spent on what, and what is proved about it."""
+    lines = tuple(line for answer in answers for line in CostLine.of(answer, terms))
+    total = Budget(settings.request.budget.notion, sum((line.cost.amount for line in lines), Fraction(0)))
+    epsilons = promised_epsilons(settings.request, total)
+    bought = fields_of_origin(settings.schema, "dp")
+    modelled = [field.name for field in settings.schema.columns]
+    return Certificate(
+        lapwing=VERSION,
+        code=code_fingerprint(),
+        mechanism=settings.name,
+        settings={"compared": [each.digest for each in settings.compared], "confidence": float(CONFIDENCE)},
+        lines=lines,
+        total=total,
+        requested_epsilon=settings.request.epsilon,
+        requested_delta=settings.request.delta,
+        requested_rho=settings.request.rho,
+        epsilons=epsilons,
+        relation=terms.relation,
+        privacy_unit=settings.schema.unit_label,
+        max_rows=terms.max_rows,
+        assumed_fields=fields_of_origin(settings.schema, "assumed"),
+        dp_fields=bought,
+        public_rows=terms.rows,
+        expected_rows=terms.expected_rows,
+        released_rows=rows,
+        seed=settings.seed,
+        ledger=ledger_entry(records),
+        accuracy=(*map(_statement, variations), *rows_statements(answers, terms, rows)),
+        assumed=("the synthetic table was public before: it is no secret of the real rows",),
+        warnings=(
+            *uncovered_warnings(settings.schema),
+            *promise_warnings(total, epsilons),
+            *untold_warnings(bought, settings.schema.purchases),
+            *other_terms_warnings(modelled, settings.schema.purchases, terms.relation, settings.schema.unit_label),
+            *_width_warnings(variations),
+        ),
+        purchases=settings.schema.purchases,
+    )
+
+
+def _statement(each: NoisyVariation) -> Statement:
+    """State one figure."""
+    return Statement(
+        kind=f"mean total variation of {each.ways}-way tables",
+        text=f"over {each.tables} of {each.possible} tables, between {each.lower:.4f} and {each.upper:.4f}; all such "
+        f"intervals hold at once with {float(CONFIDENCE):.0%} confidence",
+        value=each.mean,
+    )
+
+
+def _width_warnings(variations: Sequence[NoisyVariation]) -> tuple[str, ...]:
+    """Say where the noise leaves little to read."""
+    return tuple(
+        f"the {each.ways}-way figure lies from {each.lower:.2f} to {each.upper:.2f}: the noise is large for the "
+        "number of rows, or that number is a bad guess; use more budget, or leave expected_rows out"
+        for each in variations
+        if each.upper - each.lower > _WIDE
+    )
+
+
+# -- Buy a comparison of a private table with a public synthetic one: what comes out may be published.
+
+
+@private_boundary
+def bought_evaluation(
+    real: object,
+    synthetic: object,
+    schema: object,
+    *,
+    epsilon: Number | None,
+    delta: Number | None,
+    rho: Number | None,
+    neighbours: str,
+    expected_rows: int | None,
+    ledger: object,
+    dataset: str | None,
+    transcript: object,
+    seed: int | None,
+) -> Releasable[BoughtEvaluation]:
+    """Compare a private table with a public synthetic one under a budget; `lapwing.evaluate` says more.
+
+    synthetic: public already, such as rows drawn from a release; transcript: a new file, or that of the same
+    evaluation: its answers are used again, and nothing is spent again.
+
+    Guarantee: the result is a function of the synthetic table, public settings and noisy answers that are together
+    differentially private at the requested budget for the chosen neighbour relation and the schema's privacy unit.
+    """
+    settings = read_bought_settings(
+        synthetic,
+        usable_schema(schema),
+        read_request(epsilon=epsilon, delta=delta, rho=rho),
+        neighbours=neighbours,
+        expected_rows=expected_rows,
+        seed=seed,
+    )
+    book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
+    fresh = book.fresh()
+    with coded_table(real, settings.schema) as source:
+        terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
+        sink, records, recorded = book.begin(fresh, settings, terms)
+        with closing(sink):
+            debit = partial(sink.debit, settings)
+            found = run_evaluation(
+                source, settings, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, recorded=recorded
+            )
+    return Releasable(found)

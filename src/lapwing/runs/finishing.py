@@ -1,0 +1,186 @@
+"""Finish a released model: what is public about the table and was no mechanism's to keep."""
+
+from dataclasses import dataclass, replace
+
+from lapwing.model.certificate.certificate import Certificate, Statement
+from lapwing.model.certificate.declared import CHANGED, MOVED, OFF, KeptRule, KeptTable
+from lapwing.model.model import ReleasedModel
+from lapwing.model.public_tables.margins import HELD, Raked, raked_to_public
+from lapwing.model.rules.ruled import Ruled, ruled
+from lapwing.model.sampling.public_maps import public_pairs
+from lapwing.runs.generators import generator
+from lapwing.schema.rules.rules import Determines
+from lapwing.schema.schemas import Schema
+
+_MUCH = 0.5
+_GUESSED = 0.02  # of the weight, beside the value that its determinants got
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Finished:
+    """A released model as it leaves, and what its certificate says of that.
+
+    rules: the rules of the schema, all of which it keeps; public_tables: the public tables of the schema; it holds
+    those that are exact; changed: share of the weight that rules and public tables moved at most, from 0 to 1: no
+    probability changed by more against the mechanism's model, once its atoms hold one code of each column that these
+    name.
+    """
+
+    model: ReleasedModel
+    rules: tuple[KeptRule, ...] = ()
+    public_tables: tuple[KeptTable, ...] = ()
+    changed: float = 0.0
+    statements: tuple[Statement, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def on(self, certificate: Certificate) -> Certificate:
+        """Return the certificate of the mechanism's model with what was done to it afterwards."""
+        return replace(
+            certificate,
+            rules=self.rules,
+            public_tables=self.public_tables,
+            released_rows=self.model.rows,
+            accuracy=(*certificate.accuracy, *self.statements),
+            warnings=(*certificate.warnings, *self.warnings),
+        )
+
+
+def finished_model(model: ReleasedModel, schema: Schema, seed: int) -> Finished:
+    """Hold a mechanism's model to what is public about the table.
+
+    Returns the model as it is where the schema has neither rules nor exact public tables.
+
+    Guarantee: post-processing of released numbers; costs no budget. The same model, schema and seed give the same
+    result.
+    """
+    rng = generator(seed, "finish")
+    found = ruled(model, schema, rng)
+    raked = raked_to_public(found.model, schema, rng)
+    rules = tuple(
+        KeptRule(
+            text=rule.text,
+            provenance=rule.provenance,
+            kept="in the model" if broke == 0 else "in the rows",
+            broke=broke,
+        )
+        for rule, broke in zip(schema.rules, found.by_rule, strict=True)
+    )
+    changed = min(1.0, found.changed + raked.changed)
+    return Finished(
+        model=raked.model,
+        rules=rules,
+        public_tables=_kept_tables(schema, raked),
+        changed=changed,
+        statements=((_statement(found),) if schema.rules else ()) + _raked_statements(raked, changed),
+        warnings=(*_warnings(found, schema), *_map_warnings(found, schema), *_raked_warnings(raked)),
+    )
+
+
+def _kept_tables(schema: Schema, raked: Raked) -> tuple[KeptTable, ...]:
+    """Say how each public table is held."""
+    held = iter(raked.tables)  # the exact ones, in the schema's order
+    found = []
+    for table in schema.public_tables:
+        one = next(held) if table.hold == "exact" else None
+        found.append(
+            KeptTable(
+                columns=table.columns,
+                source=table.source,
+                cells=len(table.cells),
+                total=table.total,
+                hold=table.hold,
+                before=None if one is None else one.before,
+                missed=None if one is None or one.after <= HELD else min(one.after, 1.0),
+            )
+        )
+    return tuple(found)
+
+
+def _raked_statements(raked: Raked, changed: float) -> tuple[Statement, ...]:
+    """Say how far the public tables can have moved anything."""
+    each_table = tuple(
+        Statement(
+            kind=OFF,
+            text="share of the weight that had to move between the cells of the public table of "
+            f"{', '.join(each.table.columns)}",
+            value=each.before,
+        )
+        for each in raked.tables
+    )
+    if not each_table:
+        return ()
+    text = (
+        "share of the weight that rules and public tables moved at most: no share of the rows is further from that of "
+        "the mechanism's model, whose atoms drew one value each of the columns that these name"
+    )
+    return (*each_table, Statement(kind=CHANGED, text=text, value=changed))
+
+
+def _raked_warnings(raked: Raked) -> tuple[str, ...]:
+    """Say where rows miss public tables, because they or the rules contradict each other, or raking ended early."""
+    if not raked.off:
+        return ()
+    why = (
+        "raking came nearer to the end and had not arrived; fewer tables, or coarser cells, are held exactly"
+        if raked.is_nearing
+        else "check whether the public tables are of one population, and go together with the rules"
+    )
+    return tuple(
+        f"the public table of {', '.join(each.table.columns)} is not held: {each.after:.2g} of the rows would have to "
+        f"be elsewhere; {why}"
+        for each in raked.tables
+        if each.after > HELD
+    )
+
+
+def _statement(found: Ruled) -> Statement:
+    """Say how far keeping the rules can have moved anything."""
+    endless = f", and none of {', '.join(found.endless)} is counted: no two of its values were equal before"
+    return Statement(
+        kind=MOVED,
+        text=f"of the weight of the model's {found.model.atoms} atoms, each with one value of each column that a rule "
+        "names, drawn from its own law, this share had to change to keep the rules: no share of the rows moved by more "
+        "than that draw did and this" + endless * bool(found.endless),
+        value=found.moved,
+    )
+
+
+def _warnings(found: Ruled, schema: Schema) -> tuple[str, ...]:
+    """Say when most of what the mechanism found does not fit the rules, and which."""
+    if found.moved <= _MUCH:
+        return ()
+    # What determines an endless column is hardly ever kept beforehand, and was not counted.
+    _, broke, text = max(
+        (not (isinstance(rule, Determines) and rule.column in found.endless), broke, rule.text)
+        for rule, broke in zip(schema.rules, found.by_rule, strict=True)
+    )
+    return (
+        f"{found.moved:.0%} of the model's weight had to change to keep the rules, and {broke:.0%} of it broke "
+        f"{text!r}: that says little where fine values must be equal or add up, as they seldom do by themselves; "
+        "else the model knew little of what the rule ties together, so use more budget, fewer columns, or a mechanism "
+        "that measures these columns together",
+    )
+
+
+def _map_warnings(found: Ruled, schema: Schema) -> tuple[str, ...]:
+    """Say where a map that nobody listed is the model's guess."""
+    said = []
+    for rule, broke in zip(schema.rules, found.by_rule, strict=True):
+        if (
+            not isinstance(rule, Determines)
+            or rule.values
+            or any(each.tells_all for each in public_pairs(schema, rule))
+        ):
+            continue
+        if rule.column in found.endless:
+            said.append(
+                f"rule {rule.text!r}: {rule.column} has no resolution, so that no two of its values are equal in the "
+                'model, and which goes with what is a guess; give it a resolution, or list "values" that are public'
+            )
+        elif broke >= _GUESSED:
+            said.append(
+                f"rule {rule.text!r}: {broke:.0%} of the model's weight had another value than the one that it got; "
+                "which goes with what is a guess, and values with few rows may have got a wrong one; list "
+                '"values" that are public, or let a coarser column determine'
+            )
+    return tuple(said)

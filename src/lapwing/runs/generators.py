@@ -1,0 +1,30 @@
+"""The public randomness: the one place where a NumPy generator is made."""
+
+import numpy as np
+
+from lapwing.errors import ParameterError
+from lapwing.schema.scalars import told
+
+
+def checked_seed(seed: object) -> int | None:
+    """Return the seed, if it is one."""
+    if seed is None:
+        return None
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= int(seed) < 2**128:
+        raise ParameterError(
+            f"seed must be a whole number from 0 to 2**128 - 1, got {told(seed)}; it draws rows, never noise",
+            code="LW309",
+        )
+    return int(seed)
+
+
+def fresh_seed() -> int:
+    """Return a new seed from the operating system, to be recorded in the certificate."""
+    return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+
+
+def generator(seed: int, purpose: str) -> np.random.Generator:
+    """Return the generator of one purpose (below); streams independent of each other."""
+    purposes = ("fit", "rows", "certificate", "plan", "evaluate", "anonymize", "mu", "replicates", "finish", "audit")
+    stream = purposes.index(purpose)
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(stream,)))

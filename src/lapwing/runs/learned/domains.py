@@ -1,0 +1,157 @@
+"""Fields whose domains are learned from noisy answers: the budget shared out, and the answers made into fields."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.room.curator import Curator
+from lapwing.model.certificate.certificate import Statement
+from lapwing.runs.learned.bounds import LearnedBounds, learn_bounds
+from lapwing.runs.learned.categories import LearnedCategories, learn_categories, prune_dictionaries
+from lapwing.runs.learned.fields import has_texts, with_bounds, with_categories
+from lapwing.schema.fields import Field
+from lapwing.schema.groupings.category_trees import Prefixes
+from lapwing.schema.scalars import quote
+from lapwing.schema.schemas import Schema
+
+BOUNDS: Final = "learned bounds"
+CATEGORIES: Final = "learned categories"
+"""Kinds of statements."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """Hold learned fields and what is known about them.
+
+    fields: in the order asked for; where noise hides everything, the original field as it was, blank or not;
+    statements: for the certificate, one per field: what may have been missed; notes: one sentence each: what was not
+    found, and the way out.
+    """
+
+    fields: tuple[Field, ...]
+    statements: tuple[Statement, ...]
+    notes: tuple[str, ...]
+
+
+def needs_selection(field: Field, dictionaries: Mapping[str, tuple[str, ...]]) -> bool:
+    """Tell whether a field's list can be learned only by a selection, which needs a delta.
+
+    >>> needs_selection(Field(name="town", type="string"), {}), needs_selection(Field(name="n", type="integer"), {})
+    (True, False)
+    """
+    return field.type == "string" and field.categories is None and field.name not in dictionaries
+
+
+def learned_fields(  # noqa: PLR0917
+    curator: Curator,
+    opened: Schema,
+    original: Schema,
+    names: Sequence[str],
+    budget: Budget,
+    delta: Fraction,
+    *,
+    quantile: Fraction,
+    dictionaries: Mapping[str, tuple[str, ...]],
+) -> Learned:
+    """Learn the domains of some fields.
+
+    original: the draft, or the schema whose bounds and lists are to be narrowed; budget: in equal shares per field;
+    spent exactly where every field shows anything, else in part; delta: what the deltas of all selections sum to, in
+    equal shares too; 0 where no field needs one; quantile: at least 0, below 1/2: the part of the rows that may lie
+    beyond each bound.
+
+    A function of the answers alone. Numbers and dates without a list: `learn_bounds`. Lists, of the field itself or
+    from a dictionary: `prune_dictionaries`. Other texts: `learn_categories`.
+    """
+    fields = [original.field(name) for name in names]
+    costs = dict(zip(names, budget.split([Fraction(1)] * len(names)), strict=True))
+    selected = [field.name for field in fields if needs_selection(field, dictionaries)]
+    listed = [name for name in names if name in dictionaries or original.field(name).categories is not None]
+    ranged = [name for name in names if name not in selected and name not in listed]
+    prefixes = {
+        field.name: field.hierarchy.lengths
+        for field in fields
+        if isinstance(field.hierarchy, Prefixes) and has_texts(field)
+    }
+    limits = {field.name: (field.minimum, field.maximum) for field in fields}
+
+    found: dict[str, LearnedBounds | LearnedCategories] = {}
+    if ranged:
+        asked = [costs[name] for name in ranged]
+        bounds = learn_bounds(curator, opened, ranged, asked, quantile=quantile, limits=limits)
+        found |= dict(zip(ranged, bounds, strict=True))
+    if listed:
+        asked = [costs[name] for name in listed]
+        lists = prune_dictionaries(curator, opened, listed, asked, prefixes=prefixes)
+        found |= dict(zip(listed, lists, strict=True))
+    if selected:
+        asked = [costs[name] for name in selected]
+        deltas = [delta / len(selected)] * len(selected)
+        texts = learn_categories(curator, opened, selected, asked, deltas, prefixes=prefixes)
+        found |= dict(zip(selected, texts, strict=True))
+
+    made = [_made(field, found[field.name], field.name in dictionaries) for field in fields]
+    return Learned(
+        fields=tuple(field for field, _ in made),
+        statements=tuple(_statement(name, found[name]) for name in names),
+        notes=tuple(note for _, notes in made for note in notes),
+    )
+
+
+def _made(
+    field: Field, found: LearnedBounds | LearnedCategories, has_dictionary: bool
+) -> tuple[Field, tuple[str, ...]]:
+    """Return the new field, and what has to be said of it."""
+    name = quote(field.name)
+    if isinstance(found, LearnedBounds):
+        if found.is_found:
+            return with_bounds(field, found), _reached(field, found)
+        stays = "stays blank" if field.blank else "keeps its bounds"
+        way_out = "learn fewer fields at once, give a larger budget, or write bounds that are public knowledge"
+        return field, (f"field {name}: the noise hides where its values lie, so that it {stays}; {way_out}",)
+
+    is_own = field.categories is not None and not has_dictionary
+    if found.categories or found.prefixes:
+        listed = field.categories if is_own else None
+        return with_categories(field, found, listed, folds=has_dictionary), _dropped(field, found, is_own)
+    if is_own:
+        note = "the noise hides which of its categories occur, so that it keeps all; learn fewer fields at once, or "
+        return field, (f"field {name}: {note}give a larger budget",)
+    note = (
+        "no text of 1 to 200 printable characters is frequent enough to be listed, so that one category stands for all"
+    )
+    way_out = "learn fewer fields at once, give a larger budget, or list them yourself"
+    return with_categories(field, found, None), (f"field {name}: {note}; {way_out}",)
+
+
+def _reached(field: Field, found: LearnedBounds) -> tuple[str, ...]:
+    """Return what has to be said where the search came to the end of its grid."""
+    farthest = {"integer": 2**52, "number": 1e19}.get(field.type)
+    bounds = [bound for bound in (found.minimum, found.maximum) if isinstance(bound, int | float)]
+    if farthest is None or all(abs(bound) < farthest for bound in bounds):
+        return ()
+    note = "its values reach the end of what is searched, and larger ones may lie outside"
+    return (f"field {quote(field.name)}: {note}; give it the role identifier if it only names rows, or rescale it",)
+
+
+def _dropped(field: Field, found: LearnedCategories, is_own: bool) -> tuple[str, ...]:
+    """Return what has to be said where entries of a list are dropped and no category takes their rows."""
+    if not is_own or has_texts(field) or set(field.categories or ()) <= set(found.categories):
+        return ()
+    note = "categories that were dropped are outside the field now, as only texts have a category for the rest"
+    return (f"field {quote(field.name)}: {note}; learn a list of numbers only to leave out what never occurs",)
+
+
+def _statement(name: str, found: LearnedBounds | LearnedCategories) -> Statement:
+    """State what may have been missed."""
+    where = f"field {quote(name)}"
+    if isinstance(found, LearnedCategories):
+        text = f"{where}: a value of printable characters that so many rows have is listed with 95 % confidence"
+        return Statement(kind=CATEGORIES, text=text, value=found.noticed)
+    if found.is_found:
+        text = f"{where}: with 95 % confidence at most so many rows lie below the minimum, and at most so many above "
+        return Statement(kind=BOUNDS, text=f"{text}the maximum", value=found.unseen)
+    text = f"{where}: no bounds were found; with 95 % confidence at most so many rows have a value at all"
+    return Statement(kind=BOUNDS, text=text, value=found.unseen)

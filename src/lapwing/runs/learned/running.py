@@ -1,0 +1,222 @@
+"""Learn a domain in the room and certify what came out."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Final
+
+from lapwing.errors import SchemaError
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise.bits import BitSource
+from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.room.opening import open_room
+from lapwing.kernel.room.transcript import AnswerSink, Watched
+from lapwing.kernel.terms import Terms
+from lapwing.model.certificate.certificate import Certificate, CostLine
+from lapwing.rows.source import CodedSource
+from lapwing.runs.certify import ledger_entry, promise_warnings, promised_epsilons
+from lapwing.runs.learned.domains import Learned, learned_fields
+from lapwing.runs.learned.outlook import outlook
+from lapwing.runs.learned.settings import LearnSettings
+from lapwing.runs.progress import told
+from lapwing.runs.records import Records
+from lapwing.schema.fields import Field
+from lapwing.schema.purchases import Purchase
+from lapwing.schema.schemas import Schema
+from lapwing.version import VERSION, code_fingerprint
+
+_PUBLIC_LISTS: Final = (
+    "the dictionaries, and the bounds and lists that were given, are public: nobody read them off the rows"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnedDomain:
+    """Hold a schema whose blanks were filled in with budget, and what is known about it: all of it may be published.
+
+    schema: as it was given, with the learned bounds and lists; still a draft where anything is open; notes: what was
+    not found, and the way out: one sentence each; noisy: the noisy answers that everything here is computed from.
+    """
+
+    schema: Schema
+    names: tuple[str, ...]
+    notes: tuple[str, ...]
+    certificate: Certificate
+    noisy: tuple[Answer, ...]
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """The fields that still lack bounds, categories or a provenance."""
+        return tuple(field.name for field in self.schema.columns if _is_open(field))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain JSON values."""
+        return {
+            "schema": self.schema.to_dict(),
+            "fields": list(self.names),
+            "notes": list(self.notes),
+            "certificate": self.certificate.to_dict(),
+        }
+
+    def __repr__(self) -> str:
+        return f"LearnedDomain({len(self.names)} fields; {self.certificate.total})"
+
+
+def run_learning(
+    source: CodedSource,
+    settings: LearnSettings,
+    terms: Terms,
+    records: Records,
+    *,
+    debit: Callable[[], None],
+    sink: AnswerSink,
+    secret_bits: Callable[[], BitSource],
+    recorded: Sequence[Answer] = (),
+) -> LearnedDomain:
+    """Debit, ask, make fields, certify.
+
+    source: the private rows, read by the opened schema; only the room looks at them; debit: commits the ledger entry;
+    raises when the ledger refuses; secret_bits: makes the source of secret randomness, after the debit; recorded:
+    answers of an interrupted run, given again without a draw. Returns a function of the answers and the settings alone.
+    """
+    budget = settings.request.budget
+    _ = outlook(settings, terms)  # what cannot be asked is refused before it is paid for
+    answers = list(recorded)
+
+    def keep(new: Sequence[Answer]) -> None:
+        answers.extend(new)
+        told("counting and adding noise", float(sum(each.question.cost.amount for each in answers) / budget.amount))
+
+    room = open_room(
+        source,
+        settings.schema,
+        terms,
+        budget,
+        debit=debit,
+        secret_bits=secret_bits,
+        sink=Watched(sink, keep),
+        recorded=recorded,
+        delta=settings.selection_delta,
+    )
+    learned = learned_fields(
+        room,
+        settings.schema,
+        settings.original,
+        settings.names,
+        budget,
+        settings.selection_delta,
+        quantile=settings.quantile,
+        dictionaries=settings.dictionaries,
+    )
+    schema = _filled_in(settings, learned, records)
+    return LearnedDomain(
+        schema=schema,
+        names=settings.names,
+        notes=learned.notes,
+        certificate=_certificate(settings, terms, records, (tuple(answers), learned, schema)),
+        noisy=tuple(answers),
+    )
+
+
+def _is_open(field: Field) -> bool:
+    """Tell whether the owner has yet to say something of a field."""
+    return bool(field.blank) or field.provenance == "drafted"
+
+
+def _filled_in(settings: LearnSettings, learned: Learned, records: Records) -> Schema:
+    """Return the schema with the learned fields, and with what they cost."""
+    original = settings.original
+    found = {
+        field.name: _as_known(field, original.field(field.name), has_dictionary=field.name in settings.dictionaries)
+        for field in learned.fields
+    }
+    fields = tuple(found.get(field.name, field) for field in original.fields)
+    budget = settings.request.budget
+    # As debited: what the answers cost may be less, but is itself a function of them.
+    purchase = Purchase(
+        fields=settings.names,
+        notion=budget.notion,
+        amount=budget.amount,
+        delta=settings.selection_delta,
+        relation=settings.relation,
+        privacy_unit=original.unit_label,
+        release=records.release_id,
+        lapwing=VERSION,
+    )
+    is_open = any(_is_open(field) for field in fields if not field.identifier)
+    # Where blanks made it one, it is a draft no more once they are filled in; else that is its owner's matter.
+    is_draft = original.is_draft and (is_open or not any(field.blank for field in original.columns))
+    paid = replace(original, fields=fields, is_draft=True, purchases=(*original.purchases, purchase))
+    try:
+        return replace(paid, is_draft=is_draft)
+    except SchemaError as error:
+        # What was bought is kept, also where rules or public tables name values that were not found.
+        question = f"what was learned does not go with the rest of the schema: {error}"
+    return replace(paid, questions=(*paid.questions, question))
+
+
+def _as_known(learned: Field, original: Field, *, has_dictionary: bool) -> Field:
+    """Return a learned field: with the half that was known, and assumed still where that, or a list, was assumed."""
+    had = original.categories is not None or original.minimum is not None or original.maximum is not None
+    if learned == original:
+        return learned
+    rests_on_more = had or has_dictionary or bool(original.special)
+    found = replace(learned, provenance="assumed") if original.provenance == "assumed" and rests_on_more else learned
+    if not had:
+        return found
+    known = {"minimum": original.minimum, "maximum": original.maximum}
+    kept: dict[str, Any] = {key: bound for key, bound in known.items() if bound is not None and original.blank}
+    try:
+        return replace(found, **kept)
+    except SchemaError:
+        return found  # a range of more values than there are codes: what was learned is inside it
+
+
+def _certificate(
+    settings: LearnSettings,
+    terms: Terms,
+    records: Records,
+    found: tuple[Sequence[Answer], Learned, Schema],
+) -> Certificate:
+    """Return what was spent on what, and what is known about the result."""
+    answers, learned, schema = found
+    request = settings.request
+    lines = tuple(line for answer in answers for line in CostLine.of(answer, terms))
+    total = Budget(request.budget.notion, sum((line.cost.amount for line in lines), Fraction(0)))
+    selected = sum((line.delta for line in lines if line.delta is not None), Fraction(0))
+    epsilons = promised_epsilons(request, total, selected)
+    filled = [field for field in map(schema.field, settings.names) if not field.blank]
+    return Certificate(
+        lapwing=VERSION,
+        code=code_fingerprint(),
+        mechanism=settings.name,
+        settings=settings.public,
+        lines=lines,
+        total=total,
+        requested_epsilon=request.epsilon,
+        requested_delta=request.delta,
+        requested_rho=request.rho,
+        epsilons=epsilons,
+        delta=selected,
+        relation=terms.relation,
+        privacy_unit=settings.schema.unit_label,
+        max_rows=terms.max_rows,
+        assumed_fields=tuple(field.name for field in filled if field.provenance == "assumed"),
+        dp_fields=tuple(field.name for field in filled if field.provenance == "dp"),
+        public_rows=terms.rows,
+        expected_rows=None,
+        released_rows=0,
+        ledger=ledger_entry(records),
+        accuracy=learned.statements,
+        assumed=(_PUBLIC_LISTS,) if _rests_on_lists(settings) else (),
+        warnings=(*learned.notes, *promise_warnings(total, epsilons)),
+        purchases=settings.original.purchases,
+    )
+
+
+def _rests_on_lists(settings: LearnSettings) -> bool:
+    """Tell whether anything that was learned is inside public bounds or lists of the caller's."""
+    given = map(settings.original.field, settings.names)
+    return bool(settings.dictionaries) or any(
+        field.categories is not None or field.minimum is not None or field.maximum is not None for field in given
+    )

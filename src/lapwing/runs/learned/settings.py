@@ -1,0 +1,293 @@
+"""The settings of a learned domain: everything public, checked before any row is read."""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final, cast
+
+from lapwing.errors import ParameterError
+from lapwing.kernel.budget.budget import BudgetRequest, Number, exact_number, read_request
+from lapwing.kernel.terms import Relation, Terms
+from lapwing.model.certificate.certificate import DOMAIN
+from lapwing.runs.learned.domains import needs_selection
+from lapwing.runs.learned.opened import opened_schema
+from lapwing.schema.checks import check_categories
+from lapwing.schema.fields import Field
+from lapwing.schema.purchases import MOST_PURCHASES
+from lapwing.schema.scalars import quote
+from lapwing.schema.schemas import Schema
+
+_MOST_QUANTILE: Final = Fraction(1, 4)
+_MOST_BYTES: Final = 64 * 2**20
+
+Dictionaries = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnSettings:
+    """Everything public that fixes what is learned, apart from where it is recorded.
+
+    schema: the opened schema that rows are read by: only the fields to learn, and the privacy unit's; quantile: the
+    part of the rows that may lie beyond each bound, below 1/4; request: what was asked for, and the budget that all
+    questions share; its ``delta`` is the whole one; selection_delta: what the deltas of all selections may sum to; 0
+    where none is needed.
+    """
+
+    original: Schema
+    schema: Schema
+    names: tuple[str, ...]
+    dictionaries: Dictionaries
+    quantile: Fraction
+    request: BudgetRequest
+    selection_delta: Fraction
+    relation: Relation
+
+    @property
+    def name(self) -> str:
+        """What the budget is spent on."""
+        return DOMAIN
+
+    @property
+    def expected_rows(self) -> None:
+        """Nothing: no guess of the number of rows is of use here."""
+        return
+
+    @property
+    def public(self) -> dict[str, Any]:
+        """What was asked for, beside schema and budget, as plain JSON values: the certificate's settings."""
+        return {
+            "fields": list(self.names),
+            "quantile": str(self.quantile),
+            "dictionaries": {
+                name: {"texts": len(texts), "sha256": _digest(texts)} for name, texts in self.dictionaries.items()
+            },
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as plain JSON values, for the transcript."""
+        asked = {"epsilon": self.request.epsilon, "delta": self.request.delta, "rho": self.request.rho}
+        return {
+            DOMAIN: self.public,
+            "schema": self.original.to_dict(),
+            "request": {key: None if value is None else str(value) for key, value in asked.items()},
+            "selection_delta": str(self.selection_delta),
+            "relation": self.relation,
+        }
+
+
+def read_learn_settings(
+    schema: object,
+    *,
+    epsilon: Number | None,
+    delta: Number | None,
+    rho: Number | None,
+    fields: object,
+    dictionaries: object,
+    quantile: Number,
+    neighbours: str,
+) -> LearnSettings:
+    """Check the settings of `lapwing.Schema.learn`; see there for their meaning."""
+    original = Schema.load_draft(cast("Any", schema))
+    original.check_answered()
+    if len(original.purchases) >= MOST_PURCHASES:
+        raise ParameterError(
+            f"the schema holds {MOST_PURCHASES} purchases already, and no file holds more; learn more fields at once",
+            code="LW270",
+        )
+    names = _checked_names(fields, original)
+    learned = [original.field(name) for name in names]
+    texts = _read_dictionaries(dictionaries, original, names)
+    selecting = [field.name for field in learned if needs_selection(field, texts)]
+    request, selection_delta = _shared_out(epsilon, delta, rho, selecting)
+    relation = Terms(relation=cast("Relation", neighbours), max_rows=original.max_rows).relation
+    return LearnSettings(
+        original=original,
+        schema=opened_schema(original, names, texts),
+        names=names,
+        dictionaries=texts,
+        quantile=_checked_quantile(quantile),
+        request=request,
+        selection_delta=selection_delta,
+        relation=relation,
+    )
+
+
+def _checked_names(fields: object, schema: Schema) -> tuple[str, ...]:
+    """Return the fields to learn: those that are named, or all that are blank."""
+    if fields is None:
+        blank = tuple(field.name for field in schema.columns if field.blank)
+        if not blank:
+            raise ParameterError(
+                "no field of the schema is blank, so that there is nothing to learn; name fields whose bounds or "
+                "categories are to be narrowed",
+                code="LW271",
+            )
+        _check_units(blank, schema)
+        _check_edited(blank, schema)
+        return blank
+    listed = (fields,) if isinstance(fields, str) else fields
+    is_list = isinstance(listed, Sequence) and all(isinstance(name, str) for name in listed)
+    if not is_list or not listed:
+        raise ParameterError(
+            "fields must be a list of names of fields; leave it out for all that are blank", code="LW304"
+        )
+    names = tuple(dict.fromkeys(cast("Sequence[str]", listed)))
+    for name in names:
+        _check_learnable(schema.field(name))
+    _check_units(names, schema)
+    _check_edited(names, schema)
+    return names
+
+
+def _check_edited(names: Sequence[str], schema: Schema) -> None:
+    """Refuse fields whose type a program has chosen by looking at the table: questions are asked by it."""
+    drafted = [name for name in names if schema.field(name).provenance == "drafted"]
+    if drafted:
+        raise ParameterError(
+            f"field {quote(drafted[0])}: its provenance is still drafted; check its type, role and missing values from "
+            'public knowledge, and write "provenance": "dp" in each field that is to be learned',
+            code="LW203",
+        )
+
+
+def _check_learnable(field: Field) -> None:
+    """Refuse a field that has no bounds and no list, or whose list has another owner."""
+    name = quote(field.name)
+    if field.identifier:
+        raise ParameterError(
+            f"field {name}: an identifier has no bounds and no categories to learn; leave it out", code="LW271"
+        )
+    if field.type == "boolean":
+        raise ParameterError(
+            f"field {name}: a boolean is true or false, there is nothing to learn; leave it out", code="LW271"
+        )
+
+
+def _check_units(names: Sequence[str], schema: Schema) -> None:
+    """Refuse to learn the field that names the privacy units: rows are cut to whole units by it."""
+    unit = schema.privacy_unit
+    if unit is not None and unit.field in names:
+        raise ParameterError(
+            f"field {quote(unit.field)}: it names the privacy units, and their names are not learned; give it the role "
+            "identifier, or its bounds or categories from public knowledge",
+            code="LW271",
+        )
+
+
+def _read_dictionaries(dictionaries: object, schema: Schema, names: Sequence[str]) -> Dictionaries:
+    """Return the texts of each dictionary, distinct and in order."""
+    if dictionaries is None:
+        return {}
+    if not isinstance(dictionaries, Mapping):
+        raise ParameterError(
+            "dictionaries must be a mapping from names of fields to lists of texts, or to files with one text a line",
+            code="LW361",
+        )
+    found: dict[str, tuple[str, ...]] = {}
+    for name, source in dictionaries.items():
+        field = schema.field(name)
+        if field.type != "string" or field.identifier:
+            raise ParameterError(f"field {quote(name)}: a dictionary is for a string field; leave it out", code="LW361")
+        if field.categories is not None:
+            raise ParameterError(
+                f"field {quote(name)}: it has categories already; leave out these or the dictionary", code="LW361"
+            )
+        if name not in names:
+            raise ParameterError(
+                f"field {quote(name)}: it has a dictionary and is not asked for; name it in fields", code="LW361"
+            )
+        texts = check_categories(name, "string", _texts_of(name, source))
+        both = set(texts or ()) & set(field.missing_values)
+        found[name] = tuple(text for text in texts or () if text not in both)
+    return found
+
+
+def _texts_of(name: str, source: object) -> tuple[str, ...]:
+    """Return the texts of one dictionary: of a list, or of a file with one text on each line."""
+    if isinstance(source, str | os.PathLike):
+        lines = _read_text(Path(source)).removeprefix("\ufeff").split("\n")
+        listed: tuple[str, ...] = tuple(dict.fromkeys(line.removesuffix("\r") for line in lines))
+        return tuple(line for line in listed if line)
+    if not isinstance(source, Sequence) or not all(isinstance(text, str) for text in source):
+        raise ParameterError(
+            f"field {quote(name)}: a dictionary must be a list of texts, or a file with one text a line, got "
+            f"{quote(source)}",
+            code="LW361",
+        )
+    return tuple(dict.fromkeys(source))
+
+
+def _read_text(path: Path) -> str:
+    """Read a public file of at most 64 MiB."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+        if len(content) <= _MOST_BYTES:
+            return content.decode("utf-8")
+        reason = "it is larger than 64 MiB"
+    except UnicodeDecodeError:
+        reason = "it is not UTF-8 text"
+    except (OSError, ValueError) as error:
+        reason = (isinstance(error, OSError) and error.strerror) or "not a usable path"
+    raise ParameterError(f"the dictionary {quote(str(path))} cannot be read: {reason}; check the file", code="LW361")
+
+
+def _shared_out(
+    epsilon: Number | None, delta: Number | None, rho: Number | None, selecting: Sequence[str]
+) -> tuple[BudgetRequest, Fraction]:
+    """Return the budget of all questions, and the delta that is set aside for selections."""
+    if (epsilon is None) == (rho is None):
+        read_request(epsilon=epsilon, rho=rho)  # asked for its error
+    exact = _exact_delta(delta)
+    if selecting and exact == 0:
+        name = quote(selecting[0])
+        raise ParameterError(
+            f"field {name}: which texts occur is found by a selection, which needs a delta; give delta, such as 1e-9, "
+            "a dictionary of texts that may occur, or categories",
+            code="LW311",
+        )
+    if rho is not None and exact > 0:
+        if not selecting:
+            raise ParameterError(
+                "delta beside rho is for lists of texts that occur, and no field needs one; leave delta out",
+                code="LW311",
+            )
+        request = read_request(rho=rho)
+        return BudgetRequest(budget=request.budget, epsilon=None, delta=exact, rho=request.rho), exact
+    if not selecting:
+        return read_request(epsilon=epsilon, delta=delta, rho=rho), Fraction(0)
+    # What is rho-zCDP except with probability s is (epsilon, s + d)-DP where rho-zCDP is (epsilon, d)-DP.
+    half = exact / 2
+    request = read_request(epsilon=epsilon, delta=half, rho=rho)
+    return BudgetRequest(budget=request.budget, epsilon=request.epsilon, delta=exact, rho=None), half
+
+
+def _exact_delta(delta: Number | None) -> Fraction:
+    """Return a delta as it was given, 0 where none was."""
+    exact = exact_number("delta", 0 if delta is None else delta)
+    if not 0 <= exact < 1:
+        raise ParameterError(
+            f"delta must be at least 0 and below 1, got {delta}; give a small number such as 1e-9", code="LW311"
+        )
+    return exact
+
+
+def _checked_quantile(quantile: Number) -> Fraction:
+    """Return the quantile, exact."""
+    exact = exact_number("quantile", quantile)
+    if not 0 <= exact < _MOST_QUANTILE:
+        raise ParameterError(
+            f"quantile must be at least 0 and below 1/4, got {quantile}; 0.001 leaves out a thousandth of the rows at "
+            "each end",
+            code="LW301",
+        )
+    return exact
+
+
+def _digest(texts: Sequence[str]) -> str:
+    """Return the fingerprint of a dictionary."""
+    return hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()

@@ -1,0 +1,111 @@
+"""How far a running release is: public, because kinds and costs of the answers are."""
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeVar
+
+from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.questions.select_worst.question import Selected
+from lapwing.mechanisms.adaptive.ask_columns import one_way_tables
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.mechanisms.private_sampling.mechanism import PrivateSampling
+from lapwing.runs.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Say how far a release is.
+
+    share: part of the budget that is spent, or of the steps that are done, 0 to 1.
+    """
+
+    step: str
+    share: float
+
+
+_ALL_BUT_ROUNDING = Fraction(9_999, 10_000)
+"""A budget of which this part is spent is spent: an ε bought with a ρ is rounded down."""
+
+Watch = Callable[[Progress], None]
+"""Is told of every step."""
+
+_WATCH: ContextVar[Watch | None] = ContextVar("watch", default=None)
+
+
+@contextlib.contextmanager
+def watched(watch: Watch) -> Iterator[None]:
+    """Tell ``watch`` of every step of the releases that are made inside; elsewhere nobody is told.
+
+    watch: gets a `Progress` before the first answer, and after each.
+    """
+    token = _WATCH.set(watch)
+    try:
+        yield
+    finally:
+        _WATCH.reset(token)
+
+
+def told(step: str, share: float) -> None:
+    """Tell whoever watches of a step; nobody where nobody does.
+
+    share: part of the work that is done, 0 to 1.
+    """
+    watch = _WATCH.get()
+    if watch is not None:
+        watch(Progress(step=step, share=share))
+
+
+_Step = TypeVar("_Step")
+
+
+def counted_on_terminal(steps: Sequence[_Step], what: str) -> Iterator[_Step]:
+    """Pass steps on, and show on a terminal how many are done."""
+    if not sys.stderr.isatty():
+        yield from steps
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import track  # noqa: PLC0415
+
+    yield from track(steps, description=what, console=Console(stderr=True), transient=True)
+
+
+class ReleaseProgress:
+    """Tell whoever watches how far a release is."""
+
+    __slots__ = ("_is_table", "_one_way", "_rounds", "_settings", "_spent", "_watch")
+
+    def __init__(self, settings: Settings, recorded: Sequence[Answer]) -> None:
+        self._settings = settings
+        self._watch = _WATCH.get()
+        self._spent = Fraction(0)
+        self._one_way = 0  # tables of one column
+        self._rounds, self._is_table = 0, False  # rounds that were measured; whether the last answer is a table of one
+        self.add(recorded)
+
+    def add(self, answers: Sequence[Answer]) -> None:
+        """Count the answers, and tell."""
+        for answer in answers:
+            self._spent += answer.question.cost.amount
+            self._one_way += len(answer.question.columns) == 1
+            is_table = len(answer.question.columns) > 1 and not isinstance(answer, Selected)
+            self._rounds += is_table and not self._is_table
+            self._is_table = is_table
+        if self._watch is not None:
+            self._watch(Progress(step=self._step(), share=float(self._spent / self._settings.request.budget.amount)))
+
+    def _step(self) -> str:
+        """Say what comes next."""
+        if self._spent >= self._settings.request.budget.amount * _ALL_BUT_ROUNDING:
+            return "fitting"
+        if isinstance(self._settings.mechanism, PrivateSampling):
+            return "drawing rows"
+        if not isinstance(self._settings.mechanism, Adaptive):
+            return "counting and adding noise"
+        schema = self._settings.schema
+        if self._one_way < one_way_tables(schema):
+            return "one-way tables"
+        return f"round {self._rounds + 1}"

@@ -1,0 +1,187 @@
+"""Public tables as a caller gives them: declared objects, files in the schema's form, or frames with a source."""
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from lapwing.errors import ParameterError
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.mechanisms.registry import Mechanism
+from lapwing.rows.guard import guarded
+from lapwing.schema.files import read_content, read_json
+from lapwing.schema.public_tables.tables import PublicTable, public_tables_from
+from lapwing.schema.scalars import quote
+from lapwing.schema.schemas import Schema
+
+__all__ = ["PublicTable", "public_table_of"]
+
+_COUNT: Final = "count"
+_MOST_DIGITS: Final = 100
+"""Of a count in a file; Python refuses to read thousands of them."""
+_WAY_OUT: Final = (
+    'declare it public and say who published it: lw.PublicTable.from_frame(frame, source="...") or a file with the '
+    "keys columns, cells, source and provenance"
+)
+
+
+def with_public_tables(schema: Schema, tables: object) -> Schema:
+    """Return a schema with more public tables.
+
+    tables: a file holds one table or a list of them.
+    """
+    if tables is None:
+        return schema
+    listed = tables if isinstance(tables, list | tuple) else [tables]
+    more = [each for given in listed for each in _tables(given)]
+    return replace(schema, public_tables=(*schema.public_tables, *more))
+
+
+def refuse_private_tables(tables: object, data: object) -> None:
+    """Refuse the private table itself as a public one: the same object, or the same path."""
+    private = data if isinstance(data, list | tuple) else [data]
+    paths = {Path(each).resolve() for each in private if isinstance(each, str | os.PathLike)}
+    for given in tables if isinstance(tables, list | tuple) else [tables]:
+        is_path = isinstance(given, str | os.PathLike) and Path(given).resolve() in paths
+        if given is not None and (is_path or any(given is each for each in private)):
+            raise ParameterError(
+                "a public table is the private table itself; counts of it are private, so name one that was published",
+                code="LW351",
+            )
+
+
+def check_priors(schema: Schema, mechanism: Mechanism) -> None:
+    """Refuse priors where the mechanism has no use for them: only Adaptive's model can lean on a table."""
+    prior = next((table for table in schema.public_tables if table.hold == "prior"), None)
+    if prior is not None and not isinstance(mechanism, Adaptive):
+        raise ParameterError(
+            f'{prior.name} is a prior, which {mechanism.name} cannot use; take it away, use mechanism="Adaptive", or '
+            'set "hold": "exact" if it counts this very table',
+            code="LW352",
+        )
+
+
+def public_table_of(
+    frame: object,
+    *,
+    source: str,
+    count: str = _COUNT,
+    hold: Literal["exact", "prior"] = "exact",
+    sd: float | None = None,
+    complete: bool = False,
+) -> PublicTable:
+    """Return the public table that a frame holds: ``lw.PublicTable.from_frame``.
+
+    frame: one row per cell: a column for each column of the table, and the counts. A text such as ``0..17``, ``65..``
+    or ``..17`` is a range of numbers, dates or ordered categories; an empty text or null is missing; source: who
+    published it, and where. Giving it declares the table public.
+
+    >>> found = public_table_of({"age": ["0..17", "18.."], "count": [200, 800]}, source="Census 2020, table 1")
+    >>> found.columns, found.total
+    (('age',), 1000)
+    """
+    columns = _columns_of(frame)
+    if count not in columns or len(columns) < 2:
+        raise ParameterError(
+            f"a frame of a public table needs a column {quote(count)} of counts and others that they are of; name it "
+            "with count=",
+            code="LW353",
+        )
+    names = tuple(name for name in columns if name != count)
+    rows = zip(*(columns[name] for name in (*names, count)), strict=True)
+    return PublicTable(
+        columns=names,
+        cells=tuple(tuple(map(_plain, row)) for row in rows),
+        source=source,
+        provenance="public",
+        hold=hold,
+        sd=sd,
+        complete=complete,
+    )
+
+
+def read_public_tables(path: str | os.PathLike[str], source: str | None) -> tuple[PublicTable, ...]:
+    """Return the public tables of a JSON file, or the one of a CSV file.
+
+    path: a JSON file holds one table in the schema's form, or a list of them. A CSV file has a header, a column for
+    each column of the table, and ``count``; source: who published it: required for a CSV file, which cannot say so
+    itself.
+    """
+    if Path(path).suffix.lower() != ".csv":
+        found = read_json(path)
+        return public_tables_from(found if isinstance(found, list) else [found])
+    if source is None:
+        raise ParameterError(
+            f"the public table {quote(os.fspath(path))} does not say who published it; add --public-source TEXT, which "
+            "declares it public",
+            code="LW241",
+        )
+    text = read_content(path, "public table").decode("utf-8-sig", "replace")
+    header, *lines = _lines(text)
+    if len(set(header)) < len(header) or any(len(line) != len(header) for line in lines):
+        raise ParameterError(
+            f"the public table {quote(os.fspath(path))} needs a header and lines of equally many cells",
+            code="LW353",
+        )
+    columns: dict[str, list[object]] = {name: [line[at] for line in lines] for at, name in enumerate(header)}
+    if _COUNT in columns:
+        columns[_COUNT] = [_whole(each) for each in columns[_COUNT]]
+    return (public_table_of(columns, source=source),)
+
+
+def _lines(text: str) -> list[list[str]]:
+    """Return the cells of each line of a CSV file; one empty line where Python's parser refuses it."""
+    try:
+        # Line ends of every kind end a line, as where private rows are read.
+        return list(csv.reader(io.StringIO(text, newline=""))) or [[]]
+    except csv.Error:  # a cell of more than 131,072 characters
+        return [[], [""]]
+
+
+def _tables(given: object) -> Iterable[PublicTable]:
+    """Return what one entry of ``public_tables`` declares."""
+    if isinstance(given, PublicTable):
+        return (given,)
+    if isinstance(given, str | os.PathLike):
+        return read_public_tables(given, None)
+    if isinstance(given, Mapping) and "columns" in given and "cells" in given:
+        return (PublicTable.from_dict(given),)
+    raise ParameterError(f"a {type(given).__name__} is not declared a public table; {_WAY_OUT}", code="LW241")
+
+
+def _columns_of(frame: Any) -> dict[str, list[object]]:  # noqa: ANN401 - that is what is found out here
+    """Return the columns of a frame as lists."""
+    if isinstance(frame, Mapping):
+        return {str(name): list(values) for name, values in frame.items()}
+    if hasattr(frame, "to_pydict"):  # PyArrow
+        return dict(frame.to_pydict())
+    if not hasattr(frame, "columns"):
+        raise ParameterError(
+            f"a public table must be a frame, got a {type(frame).__name__}; give a table of counts", code="LW353"
+        )
+    names = list(frame.columns)
+    return guarded(
+        "the frame of a public table cannot be read",
+        lambda: {str(name): list(frame[name].to_list()) for name in names},
+    )
+
+
+def _plain(value: object) -> object:
+    """Return a cell of a frame as a file would hold it: dates as text, and what is missing as None."""
+    plain = value.item() if hasattr(value, "item") else value
+    if hasattr(plain, "isoformat") and type(plain).__name__ != "NaTType":
+        return plain.isoformat().removesuffix("T00:00:00")
+    is_missing = type(plain).__name__ in ("NAType", "NaTType") or plain != plain  # noqa: PLR0124 - NaN is no number
+    return None if is_missing or plain == "" else plain
+
+
+def _whole(text: object) -> object:
+    """Return a text of digits as a whole number; another one as it is, to be refused."""
+    is_whole = isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+    return int(str(text)) if is_whole else text
+
+
+PublicTable.from_frame = staticmethod(public_table_of)

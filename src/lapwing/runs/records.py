@@ -1,0 +1,238 @@
+"""Where a release is recorded: its ledger entry and its transcript."""
+
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Protocol
+
+from lapwing.errors import BudgetError, DataError, LapwingError, ParameterError
+from lapwing.kernel.budget.accounts import CODE
+from lapwing.kernel.budget.budget import BudgetRequest
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.room.holds import transcripts_of
+from lapwing.kernel.room.transcript import NoTranscript, TranscriptFile, create_transcript
+from lapwing.kernel.terms import Relation, Terms
+from lapwing.schema.scalars import path_text, told
+from lapwing.schema.schemas import Schema
+from lapwing.version import code_fingerprint
+
+
+class PaidSettings(Protocol):
+    """What must be known of settings that are paid for: of a release, or of an evaluation."""
+
+    @property
+    def name(self) -> str:
+        """What the budget is spent on, for the ledger."""
+        ...
+
+    @property
+    def schema(self) -> Schema:
+        """Gives the privacy unit."""
+        ...
+
+    @property
+    def request(self) -> BudgetRequest:
+        """Gives the budget."""
+        ...
+
+    @property
+    def selection_delta(self) -> Fraction:
+        """What the deltas of all selections together may be; 0 where nothing is selected."""
+        ...
+
+    @property
+    def relation(self) -> Relation:
+        """The neighbour relation."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all settings as plain JSON values."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """Name the ledger entry and the transcript of one release.
+
+    release_id: unique; the ledger debits it once, however often the release is resumed.
+    """
+
+    release_id: str
+    ledger: str | None
+    dataset: str | None
+    transcript: Path | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return ledger and release id as plain JSON values, for the transcript."""
+        return {"release_id": self.release_id, "ledger": self.ledger, "dataset": self.dataset}
+
+
+def new_records(ledger: object, dataset: str | None, transcript: object) -> Records:
+    """Choose a release id and the transcript's place, and make sure that the ledger knows the data set.
+
+    dataset: its data set; may be left out when the ledger has one; transcript: a file that does not exist; with a
+    ledger and no path, a file in ``LEDGER.transcripts``.
+    """
+    release_id = uuid.uuid4().hex
+    path = None if transcript is None else Path(path_text("transcript", transcript))
+    if ledger is None:
+        if dataset is not None:
+            raise ParameterError(
+                f"data set {told(dataset)} is an account of a ledger; give the ledger too", code="LW413"
+            )
+        return Records(release_id=release_id, ledger=None, dataset=None, transcript=path)
+    place = os.path.abspath(path_text("ledger", ledger))
+    book = Ledger.open(place)
+    name = book.balance(dataset).dataset
+    lost = unpaid_transcripts(place)
+    if lost:
+        raise lost_debit(lost[0])
+    if path is None:
+        path = transcripts_of(place) / f"{release_id}.jsonl"
+    return Records(release_id=release_id, ledger=place, dataset=name, transcript=path)
+
+
+class AccountedSink:
+    """Record answers in the transcript, then note them in the ledger, before they are returned.
+
+    recorded: answers that a resumed transcript holds already; None for a new release.
+    """
+
+    __slots__ = ("_digests", "_is_new", "_records", "_transcript")
+
+    def __init__(
+        self, transcript: TranscriptFile | NoTranscript, records: Records, recorded: Sequence[Answer] | None = None
+    ) -> None:
+        self._transcript = transcript
+        self._records = records
+        self._is_new = recorded is None
+        self._digests = [_digest(answer) for answer in recorded or ()]
+
+    def begin(self) -> None:
+        """Make durable that noise is about to be drawn."""
+        self._transcript.begin()
+
+    def refuse(self, code: str) -> None:
+        """Make a refusal durable."""
+        self._transcript.refuse(code)
+
+    def record(self, answers: Sequence[Answer]) -> None:
+        """Make the answers durable, then note them."""
+        self._transcript.record(answers)
+        self._digests += [_digest(answer) for answer in answers]
+        self._note()
+
+    def debit(self, settings: PaidSettings) -> None:
+        """Commit the ledger entry, once; a new release that is refused leaves no file."""
+        records = self._records
+        if records.ledger is None:
+            return
+        try:
+            Ledger.open(records.ledger).debit(
+                records.dataset,
+                records.release_id,
+                settings.request.budget,
+                relation=settings.relation,
+                privacy_unit=settings.schema.unit_label,
+                description={
+                    "mechanism": settings.name,
+                    "settings": _fingerprint(settings),
+                    CODE: code_fingerprint(),
+                },
+                delta=settings.selection_delta,
+            )
+            self._is_new = False  # its answers are paid for, and stay
+            self._note()
+        except LapwingError:
+            if self._is_new:
+                self._forget()
+            raise
+
+    def close(self) -> None:
+        """Let go of the release."""
+        self._transcript.close()
+
+    def _note(self) -> None:
+        """Tell the ledger which answers were given."""
+        if self._records.ledger is not None:
+            Ledger.open(self._records.ledger).note_answers(
+                self._records.dataset, self._records.release_id, self._digests
+            )
+
+    def _forget(self) -> None:
+        """Leave no file of a new release that was refused."""
+        self._transcript.discard()
+        with suppress(OSError):  # other releases keep their transcripts there
+            transcripts_of(str(self._records.ledger)).rmdir()
+
+
+def open_sink(records: Records, settings: PaidSettings, terms: Terms) -> AccountedSink:
+    """Write the transcript's header, so that a crash right after the debit can be resumed."""
+    if records.transcript is None:
+        return AccountedSink(NoTranscript(), records)
+    header: dict[str, Any] = {"settings": settings.to_dict(), "terms": terms.to_dict(), "records": records.to_dict()}
+    if records.ledger is not None:
+        _make(transcripts_of(records.ledger))
+        header["hold"] = f"{records.ledger}.transcripts/{records.release_id}.jsonl"
+    return AccountedSink(create_transcript(records.transcript, header), records)
+
+
+def _make(folder: Path) -> None:
+    """Make the folder of a ledger's transcripts, if it is not there."""
+    try:
+        folder.mkdir(0o700, exist_ok=True)  # unfinished releases are shown to nobody
+    except OSError as error:
+        reason = error.strerror
+    else:
+        return
+    raise DataError(
+        f"the folder {folder} cannot be made ({reason}); make the ledger's folder writable, with free space",
+        code="LW115",
+    )
+
+
+def unpaid_transcripts(ledger: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """Return the transcripts beside a ledger that hold answers of releases which the ledger does not know.
+
+    A release is debited before it is answered, so each is a sign that an older copy of the ledger was put back.
+    """
+    folder = transcripts_of(ledger)
+    if not folder.is_dir():
+        return ()
+    # Answered ones first: whatever another process debits and answers from here on is no sign of anything.
+    answered = [path for path in sorted(folder.glob("*.jsonl")) if _is_answered(path)]
+    paid = Ledger.open(ledger).release_ids()
+    return tuple(path for path in answered if path.stem not in paid)
+
+
+def lost_debit(transcript: Path) -> BudgetError:
+    """Return the refusal of a ledger that lacks the debit of ``transcript``."""
+    return BudgetError(
+        f"the release of the transcript {transcript} has answers and the ledger beside it has no debit, so an older "
+        "copy of the ledger was put back; put back the newest one, or resume that release, which debits it again",
+        code="LW415",
+    )
+
+
+def _is_answered(path: Path) -> bool:
+    """Return whether a transcript has a whole line after its header; one that cannot be read says nothing."""
+    with suppress(OSError), open(path, "rb") as file:
+        return all(file.readline().endswith(b"\n") for _ in range(2))
+    return False
+
+
+def _digest(answer: Answer) -> str:
+    """Return the fingerprint of one answer."""
+    return hashlib.sha256(json.dumps(answer.to_dict(), sort_keys=True).encode()).hexdigest()
+
+
+def _fingerprint(settings: PaidSettings) -> str:
+    """Return the fingerprint of all settings of a release."""
+    return hashlib.sha256(json.dumps(settings.to_dict(), sort_keys=True).encode()).hexdigest()

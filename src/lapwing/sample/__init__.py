@@ -1,1 +1,0 @@
-"""Rows and marginals from a released model."""

@@ -1,0 +1,363 @@
+"""What a condition on one column asks for, as runs of codes. Public values only; no row comes here."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from fractions import Fraction
+from typing import Any, cast
+
+import numpy as np
+
+from lapwing.errors import ParameterError
+from lapwing.schema.fields import Field
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.ranges import Range
+from lapwing.schema.scalars import (
+    MICROSECONDS,
+    category_key,
+    is_finite_number,
+    nearest,
+    parse_date,
+    parse_datetime,
+    quote,
+)
+from lapwing.schema.values.values import category_positions, exact_cells, special_codes, stand_in
+
+_CELLS = 2**32
+_FORMS = {
+    "integer": "a number",
+    "number": "a number",
+    "date": "a day such as 2020-01-31",
+    "datetime": "a moment such as 2020-01-31T13:45:00",
+}
+_NAMES_OF_MISSING = ("NAType", "NaTType")  # of pandas, which this package does not need
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """Ask for a range of an ordered column, both ends included; special values and missing are not in it.
+
+    Parameters
+    ----------
+    low, high : number, date or its ISO text, or category
+        The ends, ``low`` at most ``high``.
+
+    Examples
+    --------
+    >>> Between(30, 40).high
+    40
+    """
+
+    low: object
+    high: object
+
+
+def wanted_runs(field: Field, wanted: object, asker: str = "where") -> np.ndarray:
+    """Return the codes that a condition asks for.
+
+    wanted: value, Between, None, or list, tuple, set, range or those, none, NaN and pandas' NA ask for missing. A
+    number without resolution means its cell; of a range, the cells inside it, and those whose rows show exactly a
+    number in it. With a resolution, a number means the nearest step, a date or moment its week, month, hour or the
+    like, and a range those that begin in it. A moment at midnight is a date. Returns int64 (runs, 2), codes from start
+    to stop - 1; disjoint and increasing.
+
+    >>> age = Field(name="age", type="integer", minimum=0, maximum=120, special=(-1,))
+    >>> wanted_runs(age, [Between(30, 40), 41, -1, None]).tolist()
+    [[30, 42], [121, 123]]
+    """
+    return wanted_reader(field, asker)(wanted)
+
+
+def wanted_reader(field: Field, asker: str = "where") -> Callable[[object], np.ndarray]:
+    """Return what `wanted_runs` does for one column, for many conditions: a list of values is looked through once."""
+    domain = field.domain
+    codes = _Listed(field, _positions(field)) if field.is_categorical else _axis(field, domain)
+
+    def runs(wanted: object) -> np.ndarray:
+        listed = wanted.tolist() if isinstance(wanted, np.ndarray) and wanted.ndim == 1 else wanted
+        items = list(listed) if isinstance(listed, list | tuple | set | frozenset | range) else [listed]
+        if not items:
+            raise ParameterError(
+                f"{asker} asks column {quote(field.name)} for no value at all; list at least one", code="LW320"
+            )
+        try:
+            return _merged(_run(codes, domain, item) for item in items)
+        except ParameterError as error:
+            message, code = str(error).removeprefix("where"), error.code
+        raise ParameterError(asker + message + range_hint(field, wanted), code=code)
+
+    return runs
+
+
+def range_hint(field: Field, wanted: object) -> str:
+    """Return how to ask for a range, where a pair of numbers may have been meant as one; else nothing."""
+    if not (isinstance(wanted, tuple) and len(wanted) == 2 and all(map(is_finite_number, wanted))):
+        return ""
+    return f"; for a range write lw.between({wanted[0]}, {wanted[1]})" if field.domain.ordered else ""
+
+
+def _merged(runs: Iterable[tuple[int, int]]) -> np.ndarray:
+    """Sort runs and join those that touch."""
+    joined: list[list[int]] = []
+    for start, stop in sorted(runs):
+        if joined and start <= joined[-1][1]:
+            joined[-1][1] = max(joined[-1][1], stop)
+        else:
+            joined.append([start, stop])
+    return np.array(joined, dtype=np.int64)
+
+
+def _run(codes: "_Listed | _Axis", domain: Domain, item: object) -> tuple[int, int]:
+    """Return the run of codes of one value or range."""
+    name = quote(codes.field.name)
+    if isinstance(item, Mapping):
+        low, high = item.get("minimum", "low"), item.get("maximum", "high")
+        hint = f", or for a range write lw.between({low}, {high})" if domain.ordered else ""
+        raise ParameterError(f"where asks column {name} for an object; name a value{hint}", code="LW320")
+    if isinstance(item, Between):
+        if not domain.ordered:
+            raise ParameterError(
+                f"where asks column {name} for a range, but it has no order; list values", code="LW320"
+            )
+        return _listed_range(codes, item) if isinstance(codes, _Listed) else _range(codes, item)
+    if _is_missing(item):
+        if not domain.missing:
+            raise ParameterError(
+                f"where asks column {name} for missing, but it is required; name a value", code="LW323"
+            )
+        return domain.last, domain.size
+    code = _listed(codes, item) if isinstance(codes, _Listed) else _code(codes, item)
+    return code, code + 1
+
+
+def _is_missing(value: object) -> bool:
+    """Return whether a value is one of the ways to write that there is none."""
+    plain = _plain(value)
+    is_nan = isinstance(plain, float) and math.isnan(plain)
+    return plain is None or is_nan or type(plain).__name__ in _NAMES_OF_MISSING
+
+
+def _plain(value: object) -> object:
+    """Return a NumPy scalar as the Python value it stands for, and anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+# ------------------------------------------------------------------------------------------------- listed values
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """The codes of a field with a list of values: categories by key (moments by number), booleans as they are."""
+
+    field: Field
+    positions: dict[Any, int]
+
+
+def _positions(field: Field) -> dict[Any, int]:
+    """Return the code of each listed value."""
+    if field.categories is None:
+        return {False: 0, True: 1}
+    if field.type in ("date", "datetime"):
+        return {_number(field, value): code for code, value in enumerate(field.categories)}
+    return category_positions(field)
+
+
+def _listed(codes: _Listed, value: object) -> int:
+    """Return the code of one listed value."""
+    field = codes.field
+    plain = _plain(value)
+    key: object = None
+    if field.categories is None:
+        key = plain if isinstance(plain, bool) else None
+    elif field.type in ("date", "datetime"):
+        key = _number(field, plain)
+    elif isinstance(plain, str | bool) or is_finite_number(plain):
+        key = category_key(cast("str | float", plain))
+    if key not in codes.positions:
+        kind = "true or false" if field.categories is None else "one of its categories"
+        shown_as = None if key is None else stand_in(field, str(key))
+        way_out = _meant(codes, key) if shown_as is None else f"it is counted under {quote(shown_as)}: ask for that"
+        raise ParameterError(
+            f"where: column {quote(field.name)} must be {kind}, got {_shown(value)}; {way_out}", code="LW323"
+        )
+    return codes.positions[key]
+
+
+def _meant(codes: _Listed, key: object) -> str:
+    """Return a question about the nearest categories, or where to find them."""
+    near = nearest(key, codes.positions) if isinstance(key, str) and codes.field.type == "string" else []
+    return f"did you mean {' or '.join(map(quote, near))}?" if near else "see the schema"
+
+
+def _listed_range(codes: _Listed, item: Between) -> tuple[int, int]:
+    """Return the run of codes between two listed values."""
+    first, last = _listed(codes, item.low), _listed(codes, item.high)
+    _check_order(codes.field, item, first, last)
+    return first, last + 1
+
+
+# --------------------------------------------------------------------------------------- numbers, dates, moments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Axis:
+    """The codes of a numeric or date field: code i begins at ``origin + i * unit``, exactly, or with a month or year.
+
+    Where a number has a resolution, decimals are read as they are written: 0.1 is a tenth.
+    """
+
+    field: Field
+    found: Range
+    values: int
+    origin: Fraction
+    unit: Fraction
+    specials: dict[int | float, int]
+
+    @property
+    def is_continuous(self) -> bool:
+        """Whether codes are cells of a range of real numbers."""
+        return self.field.domain.continuous
+
+    @property
+    def is_nearest(self) -> bool:
+        """Whether a number goes to the nearest step."""
+        return self.field.type in ("integer", "number") and not self.is_continuous
+
+    @property
+    def limit(self) -> Fraction:
+        """The position of the last number in the domain."""
+        field = self.field
+        return self.position(cast("float", field.maximum) if field.type == "number" else self.found.top)
+
+    def position(self, number: float) -> Fraction:
+        """Return how many units a number lies above the origin; within a month or year, a half for all numbers."""
+        calendar = self.found.calendar
+        if calendar is not None:
+            code = calendar.codes(np.array([number]))
+            start = int(calendar.starts(code)[0])
+            return Fraction(2 * int(code[0]) + (number > start) - (number < start), 2)
+        has_resolution = self.field.type == "number" and not self.is_continuous
+        exact = Fraction(str(number)) if has_resolution else Fraction(number)
+        return (exact - self.origin) / self.unit
+
+
+def _axis(field: Field, domain: Domain) -> _Axis:
+    """Return where the codes of a numeric or date field lie."""
+    found = field.range
+    has_resolution = field.type == "number" and found.step is not None
+    origin = Fraction(str(field.minimum)) if has_resolution else Fraction(found.lo)
+    unit = ((Fraction(found.hi) - origin) / _CELLS or Fraction(1)) if found.step is None else Fraction(found.step)
+    return _Axis(
+        field=field,
+        found=found,
+        values=domain.values,
+        origin=origin,
+        unit=unit,
+        specials=special_codes(field),
+    )
+
+
+def _number(field: Field, value: object) -> int | float | None:
+    """Return a value in code space; None if it is no value of the field's type."""
+    plain = _plain(value)
+    if field.type == "date":
+        return parse_date(plain.isoformat().removesuffix("T00:00:00") if isinstance(plain, datetime) else _text(plain))
+    if field.type == "datetime":
+        return parse_datetime(_text(plain))
+    return cast("int | float", plain) if is_finite_number(plain) else None
+
+
+def _code(axis: _Axis, value: object) -> int:
+    """Return the code of one number, date or moment."""
+    field = axis.field
+    number = _number(field, value)
+    if number is not None and number in axis.specials:
+        return axis.specials[number]
+    if number is None or not _is_inside(axis, number):
+        is_misspelt = number is None and field.type in ("date", "datetime")
+        way_out = f"write {_FORMS[field.type]}" if is_misspelt else "name a value in its domain"
+        raise ParameterError(
+            f"where: column {quote(field.name)} holds {field.type} values from {field.minimum} to {field.maximum}, "
+            f"got {_shown(value)}; {way_out}",
+            code="LW323",
+        )
+    if axis.is_continuous:
+        return axis.found.cell(float(number))
+    position = axis.position(number)
+    return min(round(position) if axis.is_nearest else math.floor(position), axis.values - 1)
+
+
+def _is_inside(axis: _Axis, number: float) -> bool:
+    """Return whether a number is one that the field may hold."""
+    if axis.field.type == "number":
+        return 0 <= axis.position(number) <= axis.limit
+    return axis.found.lo <= number <= axis.found.top and number == math.floor(number)
+
+
+def _range(axis: _Axis, item: Between) -> tuple[int, int]:
+    """Return the run of codes whose values lie in a range."""
+    field = axis.field
+    low, high = _number(field, item.low), _number(field, item.high)
+    for number, end, which in ((low, item.low, "lower"), (high, item.high, "upper")):
+        if number is None:
+            way_out = "name both ends" if end is None else f"write {_FORMS[field.type]}"
+            raise ParameterError(
+                f"where: column {quote(field.name)} holds {field.type} values, got {_shown(end)} as the {which} end of "
+                f"a range; {way_out}",
+                code="LW323",
+            )
+    assert low is not None
+    assert high is not None
+    if field.type == "datetime" and parse_date(_text(item.high)) is not None:
+        high += MICROSECONDS["day"] - 1  # a day without a time is the whole day, as in the schema
+    _check_order(field, item, low, high)
+    first, last = max(axis.position(low), Fraction(0)), min(axis.position(high), axis.limit)
+    if axis.is_continuous:
+        start, stop = _cells(axis, (low, high), (first, last))
+    else:
+        start, stop = math.ceil(first), min(math.floor(last) + 1, axis.values)
+    if start >= stop:
+        raise ParameterError(
+            f"where: column {quote(field.name)} has no value from {_shown(item.low)} to {_shown(item.high)}; "
+            f"its domain goes from {field.minimum} to {field.maximum}",
+            code="LW323",
+        )
+    return start, stop
+
+
+def _cells(axis: _Axis, ends: tuple[float, float], positions: tuple[Fraction, Fraction]) -> tuple[int, int]:
+    """Return the run of cells that lie inside a range, or show exactly a number that does, so that rows out do."""
+    start, stop = math.ceil(positions[0]), math.floor(positions[1])
+    for code, number in exact_cells(axis.field).items():
+        if ends[0] <= number <= ends[1]:
+            start, stop = min(start, code), max(stop, code + 1)
+        # Rounding may put a number into the cell beside its own.
+        elif code == start and number < ends[0]:
+            start += 1
+        elif code == stop - 1 and number > ends[1]:
+            stop -= 1
+    if start >= stop and positions[0] <= positions[1]:  # a range inside one cell means that cell
+        start = min(math.floor(positions[0]), axis.values - 1)
+        stop = start + 1
+    return start, stop
+
+
+def _check_order(field: Field, item: Between, low: float, high: float) -> None:
+    """Refuse a range whose ends stand the wrong way round."""
+    if low > high:
+        raise ParameterError(
+            f"where asks column {quote(field.name)} for a range from {_shown(item.low)} to {_shown(item.high)}; "
+            "write the lower end first",
+            code="LW320",
+        )
+
+
+def _shown(value: object) -> str:
+    """Return a setting as it should stand in a sentence."""
+    return quote(_text(value))
+
+
+def _text(value: object) -> object:
+    """Return a date or moment as its ISO text, and anything else as it is."""
+    return value.isoformat() if isinstance(value, date) else value

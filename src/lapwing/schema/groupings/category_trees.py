@@ -1,0 +1,251 @@
+"""A declared hierarchy of categories: the branches they form, their order, and where their codes are cut."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from lapwing.errors import SchemaError
+from lapwing.schema.checks import check_flag, check_list, is_encodable
+from lapwing.schema.scalars import quote, whole_number
+
+MAX_TIERS: Final = 8
+"""Most branches that lie one in another."""
+
+_NONE: Final = -1
+_TREE_KEYS: Final = ({"prefixes"}, {"prefixes", "fold"}, {"parents"})
+_IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Prefixes:
+    """Put categories that share the beginning of their text into one branch.
+
+    lengths: characters of the prefixes, increasing: those of the coarsest branches first; at most 8; fold: whether a
+    text that is not listed goes to the longest of its prefixes of these lengths that is a category.
+
+    >>> Prefixes((1, 3)).lengths
+    (1, 3)
+    """
+
+    lengths: tuple[int, ...]
+    fold: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Parents:
+    """Put categories and branches under the parent that is listed for each.
+
+    pairs: categories (by their text) and branches, each with its parent, sorted; what has no parent is a top.
+
+    >>> Parents((("250", "endocrine"), ("250.01", "250"))).pairs[0]
+    ('250', 'endocrine')
+    """
+
+    pairs: tuple[tuple[str, str], ...]
+
+
+CategoryTree = Prefixes | Parents
+
+
+def check_tree(name: str, value: object) -> CategoryTree | None:
+    """Return a hierarchy in normal form: given in the file format, or as it is.
+
+    >>> check_tree("dx", {"prefixes": [1, 3]})
+    Prefixes(lengths=(1, 3), fold=False)
+    """
+    if value is None:
+        return None
+    source = tree_to_dict(value) if isinstance(value, Prefixes | Parents) else value
+    if isinstance(source, Mapping) and set(source) == {"parents", "fold"}:
+        raise SchemaError(
+            f"field {quote(name)}: hierarchy fold goes with prefixes only, not with parents; remove fold", code="LW215"
+        )
+    if not isinstance(source, Mapping) or set(source) not in _TREE_KEYS:
+        raise SchemaError(
+            f"field {quote(name)}: hierarchy must be an object with one key, prefixes or parents, got {quote(value)}; "
+            'write it as {"prefixes": [1, 3]}, to which "fold": true may be added, or {"parents": {"250.01": "250"}}',
+            code="LW215",
+        )
+    if "prefixes" in source:
+        fold = source.get("fold")
+        check_flag(name, "hierarchy fold", False if fold is None else fold)
+        return Prefixes(_checked_prefixes(name, source["prefixes"]), fold=bool(fold))
+    return _checked_parents(name, source["parents"])
+
+
+def tree_to_dict(tree: CategoryTree) -> dict[str, Any]:
+    """Return a hierarchy in the file format.
+
+    >>> tree_to_dict(Parents((("250.01", "250"),)))
+    {'parents': {'250.01': '250'}}
+    """
+    if isinstance(tree, Parents):
+        return {"parents": dict(tree.pairs)}
+    return {"prefixes": list(tree.lengths), **({"fold": True} if tree.fold else {})}
+
+
+def branches(name: str, tree: CategoryTree, keys: Sequence[str]) -> _IntArray:
+    """Return the branches that each category lies in.
+
+    Returns int64 (categories, tiers), the number of the branch at each depth, coarse to fine, -1 below the last; equal
+    exactly where categories share the branch. A category of a parent list is the last branch on its own way down.
+
+    >>> branches("dx", Prefixes((1, 2)), ["a1", "a2", "b1", "a1x"]).tolist()
+    [[0, 0], [0, 1], [1, 2], [0, 0]]
+    """
+    if isinstance(tree, Parents):
+        return _parent_branches(name, tree, keys)
+    found = np.empty((len(keys), len(tree.lengths)), dtype=np.int64)
+    texts, place = keys, np.arange(len(keys))
+    for tier in reversed(range(len(tree.lengths))):
+        # Prefixes of different prefixes: the finest branches are named once per category, all others less often.
+        numbers: dict[str, int] = {}
+        own = [numbers.setdefault(text[: tree.lengths[tier]], len(numbers)) for text in texts]
+        found[:, tier] = np.array(own, dtype=np.int64)[place]
+        texts, place = list(numbers), found[:, tier]
+    return found
+
+
+def depth_first(found: _IntArray) -> _IntArray:
+    """Return the order of categories in which every branch is a run: branches as they occur first.
+
+    found: int64 (categories, tiers), as `branches` returns it. Returns int64 (categories,), positions of the
+    categories. One that is a branch itself comes first in it.
+
+    >>> depth_first(np.array([[0], [1], [0]])).tolist()
+    [0, 2, 1]
+    """
+    ranks = [_first_places(found[:, tier]) for tier in range(found.shape[1])]
+    return np.lexsort(ranks[::-1]).astype(np.int64)
+
+
+def tree_cuts(found: _IntArray) -> tuple[tuple[int, ...], ...]:
+    """Return the tiers of codes at which branches begin or end, coarse to fine.
+
+    found: int64 (categories, tiers), as `branches` returns it, in the order of `depth_first`. Returns each boundary of
+    branches once, at the first depth at which it is one. Neighbours that hold one category each are not cut from each
+    other: nothing lies below them, and a tree halves what is left.
+
+    >>> tree_cuts(np.array([[0, 0], [0, 0], [0, 1], [1, 2], [2, 3]]))
+    ((3,), (2,))
+    """
+    is_together = np.ones(max(len(found) - 1, 0), dtype=bool)
+    tiers = []
+    for tier in range(found.shape[1]):
+        own = found[:, tier]
+        is_branch = (np.bincount(own + 1)[own + 1] > 1) & (own != _NONE)
+        is_boundary = is_together & (own[1:] != own[:-1])
+        is_together &= ~is_boundary
+        tiers.append((np.flatnonzero(is_boundary & (is_branch[1:] | is_branch[:-1])) + 1).tolist())
+    return tuple(tuple(tier) for tier in tiers if tier)
+
+
+def _first_places(own: _IntArray) -> _IntArray:
+    """Return, for each category, the first place at which its branch occurs; none comes before all."""
+    firsts = np.empty(int(own.max(initial=_NONE)) + 2, dtype=np.int64)
+    firsts[own[::-1] + 1] = np.arange(len(own) - 1, -1, -1)  # of equal targets the last write, the first place, stays
+    firsts[0] = _NONE
+    return firsts[own + 1]
+
+
+# ------------------------------------------------------------------------------------------------------- prefixes
+
+
+def _checked_prefixes(name: str, value: object) -> tuple[int, ...]:
+    """Return increasing lengths of prefixes."""
+    where = f"field {quote(name)}: hierarchy prefixes"
+    listed = check_list(name, "hierarchy prefixes", value)
+    if not 1 <= len(listed) <= MAX_TIERS:
+        raise SchemaError(
+            f"{where} must be 1 to {MAX_TIERS} lengths, got {len(listed)}; list fewer, or remove it", code="LW215"
+        )
+    lengths = [whole_number(length) for length in listed]
+    for length, given in zip(lengths, listed, strict=True):
+        if length is None or length < 1:
+            raise SchemaError(
+                f"{where} must be whole numbers of at least 1, got {quote(given)}; correct it", code="LW215"
+            )
+    whole = [length for length in lengths if length is not None]
+    for one, two in pairwise(whole):
+        if one >= two:
+            raise SchemaError(f"{where} must increase, got {quote(one)} before {quote(two)}; sort them", code="LW215")
+    return tuple(whole)
+
+
+# ------------------------------------------------------------------------------------------------------- a parent list
+
+
+def _checked_parents(name: str, value: object) -> Parents:
+    """Return pairs of a category or branch and its parent, sorted."""
+    where = f"field {quote(name)}: hierarchy parents"
+    if not isinstance(value, Mapping) or not value:
+        raise SchemaError(f'{where} must be an object such as {{"250.01": "250"}}, got {quote(value)}', code="LW215")
+    for child, parent in value.items():
+        for text in (child, parent):
+            if not isinstance(text, str):
+                raise SchemaError(f"{where} must be texts, got {quote(text)}; put it in quotes", code="LW215")
+    if not is_encodable("".join(value)) or not is_encodable("".join(value.values())):
+        raise SchemaError(
+            f"{where} hold a text that is not valid Unicode; remove the half surrogate pair", code="LW215"
+        )
+    return Parents(tuple(sorted(value.items())))
+
+
+def _parent_branches(name: str, tree: Parents, keys: Sequence[str]) -> _IntArray:
+    """Return the way from the top down to each category, aligned at the top."""
+    numbers = {key: number for number, key in enumerate(keys)}
+    children = [numbers.setdefault(child, len(numbers)) for child, _ in tree.pairs]
+    parents = [numbers.setdefault(parent, len(numbers)) for _, parent in tree.pairs]
+    above = np.full(len(numbers) + 1, _NONE)  # the last entry: nothing is above nothing
+    above[children] = parents
+
+    way = [np.arange(len(keys), dtype=np.int64)]
+    while len(way) <= MAX_TIERS + 1 and (way[-1] != _NONE).any():
+        way.append(above[way[-1]])
+    texts = list(numbers)
+    if (way[-1] != _NONE).any():
+        raise SchemaError(_too_deep(name, tree, texts[int(np.argmax(way[-1] != _NONE))]), code="LW215")
+    _check_reached(name, texts, above, way)
+
+    tiers = len(way) - 1
+    upwards = np.stack(way[:tiers], axis=1)
+    depth = np.count_nonzero(upwards != _NONE, axis=1)
+    found = np.empty((len(keys), tiers), dtype=np.int64)
+    every = np.arange(len(keys))
+    for tier in range(tiers):
+        found[:, tier] = np.where(tier < depth, upwards[every, np.maximum(depth - 1 - tier, 0)], _NONE)
+    return found
+
+
+def _too_deep(name: str, tree: Parents, category: str) -> str:
+    """Return what is wrong above a category: a circle, or too many branches one in another."""
+    above = dict(tree.pairs)
+    seen = {category}
+    node = category
+    while node in above:
+        node = above[node]
+        if node in seen:
+            return f"field {quote(name)}: hierarchy leads from {quote(node)} back to itself; remove one of its parents"
+        seen.add(node)
+    return (
+        f"field {quote(name)}: hierarchy has {len(seen) - 1} branches above category {quote(category)}, "
+        f"more than {MAX_TIERS}; leave some out"
+    )
+
+
+def _check_reached(name: str, texts: list[str], above: _IntArray, ways: list[_IntArray]) -> None:
+    """Refuse a parent of what is neither a category nor above one."""
+    is_lost = above[:-1] != _NONE
+    for way in ways:
+        is_lost[way[way != _NONE]] = False
+    if is_lost.any():
+        lost = texts[int(np.argmax(is_lost))]
+        raise SchemaError(
+            f"field {quote(name)}: hierarchy gives {quote(lost)} a parent, but it is no category and leads to none; "
+            "add it to the categories or remove it",
+            code="LW215",
+        )

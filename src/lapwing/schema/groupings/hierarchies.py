@@ -1,0 +1,324 @@
+"""Nested cuts of the codes of one column: the public, serialisable tree that a `TreeCounts` question counts over."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from lapwing.errors import ParameterError
+from lapwing.schema.groupings.domains import MAX_VALUES, Domain
+from lapwing.schema.groupings.grouping import MAX_ENTRIES, Grouping, cut, shifted
+
+MAX_LEVELS: Final = 64
+"""Most levels below the root: more than halving 2**53 codes ever needs."""
+
+_KEYS: Final = frozenset({"values", "reserved", "covered", "cuts", "levels"})
+_Array = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hierarchy:
+    """Nested runs of the codes of one column, level by level; level 0 is one run.
+
+    Each level splits runs of the level above in two; the other runs stay as they are. Codes from ``covered`` on are in
+    no run: rows that have one are outside the tree (the misfit code of a column where missing is not allowed). Runs of
+    an inner level may hold several reserved codes, so that only the deepest level is counted as a `Grouping`.
+
+    covered: codes in the tree, the first so many, ``values`` to ``values + reserved``; cuts: int64 (cuts,), first codes
+    of all runs of the deepest level but the first, increasing, within 1 to ``covered - 1``; levels: int64 (cuts,), the
+    level from which on each cut is there, 1 to 64.
+
+    >>> age = Hierarchy(8, 1, 9, np.array([4, 8]), np.array([2, 1]))
+    >>> [age.starts(level).tolist() for level in range(3)]
+    [[0], [0, 8], [0, 4, 8]]
+    >>> age.parents(2).tolist()
+    [0, 0, 1]
+    """
+
+    values: int
+    reserved: int
+    covered: int
+    cuts: _Array
+    levels: _Array
+    # Derived once: the deepest level as the table that is counted, each reserved code alone.
+    grouping: Grouping = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        _check_whole("values", self.values, 1, MAX_VALUES)
+        _check_whole("reserved", self.reserved, 1, MAX_ENTRIES)
+        _check_whole("covered", self.covered, self.values, self.values + self.reserved)
+        cuts, levels = (_checked(name, getattr(self, name)) for name in ("cuts", "levels"))
+        _check_cuts(cuts, levels, self.covered)
+        _check_nesting(levels)
+        regular = cuts[cuts < self.values]
+        domain = Domain(self.values, self.reserved - 1, missing=True, ordered=True, continuous=False)
+        for name, value in (("cuts", cuts), ("levels", levels), ("grouping", _as_grouping(domain, regular))):
+            object.__setattr__(self, name, value)
+
+    @property
+    def depth(self) -> int:
+        """Levels below the root."""
+        return int(self.levels.max(initial=0))
+
+    def groups(self, level: int) -> int:
+        """Return the number of runs of a level."""
+        return int(np.count_nonzero(self.levels <= level)) + 1
+
+    def starts(self, level: int) -> _Array:
+        """Return the first code of each run of a level: ndarray of int64, increasing from 0."""
+        return np.concatenate((np.zeros(1, dtype=np.int64), self.cuts[self.levels <= level]))
+
+    def stops(self, level: int) -> _Array:
+        """Return the code after each run of a level: ndarray of int64, increasing to ``covered``."""
+        return np.append(self.starts(level)[1:], np.int64(self.covered))
+
+    def parents(self, level: int) -> _Array:
+        """Return, for each run of a level from 1 on, its run one level above: ndarray of int64, non-decreasing."""
+        here = self.levels[self.levels <= level]
+        return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(here < level, dtype=np.int64)))
+
+    def alone(self, level: int) -> tuple[_Array, int]:
+        """Return how a level's runs gather the regular runs of that level and the reserved codes, each alone.
+
+        Returns firsts: int64 (groups,), the first part of each run, which holds the parts up to the next run's first.
+        Parts are the level's runs of regular codes, then one part per reserved code: on the deepest level, the groups
+        of ``grouping``; parts: number of parts in the tree; parts from there on are not covered.
+        """
+        starts = self.starts(level)
+        regular = int(np.count_nonzero(starts < self.values))
+        firsts = np.where(starts < self.values, np.arange(starts.size), regular + starts - self.values)
+        return firsts, regular + self.covered - self.values
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the hierarchy as JSON values; equal hierarchies give equal dicts."""
+        return {
+            "values": self.values,
+            "reserved": self.reserved,
+            "covered": self.covered,
+            "cuts": self.cuts.tolist(),
+            "levels": self.levels.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, d: object) -> "Hierarchy":
+        """Return the hierarchy that `to_dict` wrote; safe on a dict that somebody else wrote."""
+        if not isinstance(d, Mapping) or set(d) != _KEYS:
+            raise ParameterError(
+                "a hierarchy is an object with values, reserved, covered, cuts and levels", code="LW280"
+            )
+        for name in ("values", "reserved", "covered"):
+            if type(d[name]) is not int:
+                raise ParameterError(f"a hierarchy's {name} must be a whole number", code="LW280")
+        return cls(d["values"], d["reserved"], d["covered"], _listed("cuts", d["cuts"]), _listed("levels", d["levels"]))
+
+
+def hierarchy(domain: Domain, depth: int) -> Hierarchy:
+    """Return the hierarchy that halves a column's codes.
+
+    Where a special value or missing can occur, level 1 separates these from the regular codes; then both runs are
+    halved, level by level, until every code is alone: at the middle one of the domain's coarsest cuts that lie inside,
+    and in the middle where none does. The misfit code is left out.
+
+    depth: levels, 0 to 64; the result has fewer where every code is alone before.
+
+    >>> flag = hierarchy(Domain(2, 0, True, True, False), 9)
+    >>> [flag.starts(level).tolist() for level in range(flag.depth + 1)]
+    [[0], [0, 2], [0, 1, 2]]
+    """
+    if isinstance(depth, bool) or not isinstance(depth, int) or not 0 <= depth <= MAX_LEVELS:
+        raise ParameterError(
+            f"the depth of a hierarchy must be a whole number from 0 to {MAX_LEVELS}, got {depth!r}", code="LW280"
+        )
+    covered = domain.size if domain.missing else domain.last
+    starts = np.zeros(1, dtype=np.int64)
+    born = np.zeros(1, dtype=np.int64)
+    tiers = [np.array(tier, dtype=np.int64) for tier in domain.cuts]
+    for level in range(1, depth + 1):
+        stops = np.append(starts[1:], np.int64(covered))
+        middles = cut_places(tiers, starts, stops)
+        if level == 1 and covered > domain.values:
+            middles[0] = domain.values
+        new = middles[stops - starts > 1]
+        if not new.size:
+            break
+        order = np.argsort(np.concatenate((starts, new)), kind="stable")
+        starts = np.concatenate((starts, new))[order]
+        born = np.concatenate((born, np.full(new.size, level)))[order]
+    return Hierarchy(domain.values, domain.reserved, covered, starts[1:], born[1:])
+
+
+def cut_places(tiers: Sequence[_Array], starts: _Array, stops: _Array) -> _Array:
+    """Return where each run of regular codes is cut next.
+
+    tiers: sequence of int64, public cuts of the domain, the coarsest first; starts, stops: int64 (k,), run i is the
+    codes ``starts[i] <= code < stops[i]``. Returns int64 (k,), the middle one of the cuts inside, of the first tier
+    that has any there, or halfway.
+
+    >>> cut_places([np.array([1]), np.array([3, 5])], np.array([0, 1, 3]), np.array([8, 8, 5])).tolist()
+    [1, 5, 4]
+    """
+    middles = starts + (stops - starts) // 2
+    is_open = np.ones(starts.size, dtype=bool)
+    for tier in tiers:
+        first, last = np.searchsorted(tier, starts, "right"), np.searchsorted(tier, stops, "left")
+        found = is_open & (last > first)
+        middles[found] = tier[(first + last)[found] // 2]
+        is_open &= ~found
+    return middles
+
+
+def diameters(nested: Hierarchy, domain: Domain, level: int) -> npt.NDArray[np.float64]:
+    """Return the length of each run of a level in its column's own metric, which is at most 1.
+
+    Regular codes of an ordered column lie on [0, 1], categories without order at distance 1 from each other, and
+    reserved codes at distance 1 from everything.
+
+    Returns float64 (groups,), a code of a continuous column is an interval with a length of its own; all other codes
+    have length 0.
+
+    >>> ages = Domain(values=5, specials=0, missing=True, ordered=True, continuous=False)
+    >>> diameters(hierarchy(ages, 2), ages, 2).tolist()
+    [0.25, 0.5, 0.0]
+    """
+    starts, stops = nested.starts(level), nested.stops(level)
+    codes = stops - starts
+    if domain.continuous and domain.values > 1:
+        inside = codes / domain.values
+    elif domain.ordered:
+        inside = (codes - 1) / max(1, domain.values - 1)
+    else:
+        inside = (codes > 1).astype(np.float64)
+    return np.where(stops > domain.values, (codes > 1).astype(np.float64), inside)
+
+
+def _as_grouping(domain: Domain, cuts: _Array) -> Grouping:
+    """Return the grouping by regular cuts, as a shift where it is one, which is faster to apply."""
+    first = int(cuts[0]) if cuts.size else domain.values
+    bits = first.bit_length() - 1
+    is_even = first == 1 << bits and cuts.size == (domain.values - 1) >> bits
+    if is_even and np.array_equal(cuts, np.arange(1, cuts.size + 1, dtype=np.int64) << bits):
+        return shifted(domain, bits)
+    return cut(domain, cuts)
+
+
+def _check_whole(name: str, value: object, least: int, most: int) -> None:
+    """Refuse what is not a whole number in a range."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise ParameterError(
+            f"a hierarchy's {name} must be a whole number from {least} to {most}, got {value!r:.80}", code="LW280"
+        )
+
+
+def _listed(name: str, listed: object) -> _Array:
+    """Return a list of ints as an array, looking at every entry before any array is made."""
+    if not isinstance(listed, list) or len(listed) > MAX_ENTRIES or not set(map(type, listed)) <= {int}:
+        raise ParameterError(
+            f"a hierarchy's {name} must be a list of at most {MAX_ENTRIES} whole numbers", code="LW280"
+        )
+    if listed and not 1 <= min(listed) <= max(listed) <= MAX_VALUES + MAX_ENTRIES:
+        raise ParameterError(f"a hierarchy's {name} holds a number out of range", code="LW280")
+    return np.array(listed, dtype=np.int64)
+
+
+def _checked(name: str, entries: object) -> _Array:
+    """Return entries as a fresh, read-only array of int64."""
+    given = np.asarray(entries)
+    if given.ndim != 1 or given.size > MAX_ENTRIES or (given.size and given.dtype.kind not in "iu"):
+        raise ParameterError(
+            f"a hierarchy's {name} must be a flat list of at most {MAX_ENTRIES} whole numbers", code="LW280"
+        )
+    array = given.astype(np.int64)
+    array.flags.writeable = False
+    return array
+
+
+def _check_cuts(cuts: _Array, levels: _Array, covered: int) -> None:
+    """Refuse cuts that do not increase within the codes of the tree, or without a level each."""
+    if cuts.size != levels.size:
+        raise ParameterError(
+            f"a hierarchy needs one level for each cut, got {cuts.size} cuts and {levels.size} levels", code="LW280"
+        )
+    if cuts.size and (cuts[0] < 1 or cuts[-1] > covered - 1 or not (cuts[1:] > cuts[:-1]).all()):
+        raise ParameterError(
+            f"a hierarchy's cuts must increase within 1 to {covered - 1}; sort them and drop repeats", code="LW280"
+        )
+    if levels.size and not 1 <= levels.min() <= levels.max() <= MAX_LEVELS:
+        raise ParameterError(f"a hierarchy's levels must lie from 1 to {MAX_LEVELS}", code="LW280")
+
+
+def _check_nesting(levels: _Array) -> None:
+    """Refuse a level that splits nothing, or one run in more than two."""
+    deepest = int(levels.max(initial=0))
+    for level in range(1, deepest + 1):
+        is_new = levels[levels <= level] == level
+        if not is_new.any():
+            raise ParameterError(
+                f"a hierarchy's level {level} splits nothing; number its levels without gaps", code="LW280"
+            )
+        if (is_new[1:] & is_new[:-1]).any():
+            raise ParameterError(
+                f"a hierarchy's level {level} splits a run in more than two; use more levels", code="LW280"
+            )
+
+
+# -- What several groupings of one domain tell apart together, where their groups lie, and which one merges another's.
+
+
+_MERGES: Final = 512
+
+
+def told_apart(groupings: Sequence[Grouping]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the runs of codes that all of some groupings of one domain treat alike.
+
+    Returns starts: int64 (runs,), the first code of each run, increasing from 0, reserved codes included; groups: int64
+    (groupings, runs), the group of each run in each grouping.
+
+    >>> one, two = (Grouping(values=9, reserved=1, kind="cuts", cuts=np.array([cut])) for cut in (3, 6))
+    >>> [part.tolist() for part in told_apart([one, two])]
+    [[0, 3, 6, 9], [[0, 1, 1, 2], [0, 0, 1, 2]]]
+    """
+    pieces = [grouping.pieces() for grouping in groupings]
+    starts = np.unique(np.concatenate([first for first, _, _ in pieces]))
+    groups = [group[np.searchsorted(first, starts, side="right") - 1] for first, _, group in pieces]
+    return starts, np.stack(groups)
+
+
+def group_ends(grouping: Grouping) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the smallest code of each group, and the one after its largest: ndarrays of int64, shape (groups,).
+
+    >>> [part.tolist() for part in group_ends(Grouping(values=4, reserved=1, kind="shift", shift=1))]
+    [[0, 2, 4], [2, 4, 5]]
+    """
+    starts, stops, owner = grouping.pieces()
+    low = np.full(grouping.groups, np.iinfo(np.int64).max)
+    high = np.zeros_like(low)
+    np.minimum.at(low, owner, starts)
+    np.maximum.at(high, owner, stops)
+    return low, high
+
+
+@lru_cache(maxsize=_MERGES)
+def merged_groups(fine: Grouping, coarse: Grouping) -> npt.NDArray[np.int64] | None:
+    """Return the coarse group of each fine group.
+
+    Returns int64 (fine.groups,), found through one code of each fine group; None where the coarse grouping does not
+    merge fine groups.
+
+    >>> fine, coarse = (Grouping(values=4, reserved=1, kind="shift", shift=s) for s in (0, 1))
+    >>> merged_groups(fine, coarse).tolist(), merged_groups(coarse, fine)
+    ([0, 0, 1, 1, 2], None)
+    """
+    if (fine.values, fine.reserved) != (coarse.values, coarse.reserved):
+        return None
+    starts, _, groups = fine.pieces()
+    merged = np.zeros(fine.groups, dtype=np.int64)
+    merged[groups] = coarse.apply(starts)
+    # Both maps are constant between the starts of their runs, so it is enough to compare them there.
+    codes = np.concatenate((starts, coarse.pieces()[0]))
+    if not np.array_equal(merged[fine.apply(codes)], coarse.apply(codes)):
+        return None
+    merged.flags.writeable = False
+    return merged

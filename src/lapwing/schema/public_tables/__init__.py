@@ -1,0 +1,1 @@
+"""Tables that are public, which synthetic rows agree with."""

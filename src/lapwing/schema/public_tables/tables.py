@@ -1,0 +1,271 @@
+"""Tables that are public about a population: official totals, which a release holds exactly or leans on."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Literal, cast
+
+from lapwing.errors import SchemaError
+from lapwing.schema.checks import is_encodable
+from lapwing.schema.conditions import Between
+from lapwing.schema.scalars import finite_number, is_among, quote, visible, whole_number
+
+HOLDS: Final = ("exact", "prior")
+MOST_TABLES: Final = 100
+"""Public tables of one schema."""
+
+MOST_CELLS: Final = 2**16
+"""Cells of one public table."""
+
+_MOST_ROWS: Final = 2**53
+_LONGEST: Final = 1_000
+_SHOWN: Final = 80
+_PUBLIC: Final = "public"
+_COUNT: Final = "count"
+_KEYS: Final = frozenset({"columns", "cells", "source", "provenance", "hold", "sd", "complete"})
+_RANGE_KEYS: Final = frozenset({"minimum", "maximum"})
+_WAY_OUT: Final = 'say who published it ("source") and that it is public ("provenance": "public")'
+
+Condition = None | str | int | float | bool | Between | tuple[Any, ...]
+"""What a cell asks of one column: missing, a value, a range (an end may be None: open), or a list of those."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicTable:
+    """Say how many rows of the table lie in each cell of a cross-table that is public.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The columns of the table, at least one, none twice.
+    cells : tuple of tuples
+        Per cell a condition for each column and then the count; or a mapping of columns to conditions and ``"count"``
+        to the count, where no column has that name. A condition is a value, None (missing), a range
+        ``{"minimum": a, "maximum": b}`` with both ends included (one may be left out), or a list of those. Of numbers,
+        dates and ordered categories the text ``"a..b"`` is a range as well, for frames and CSV files. A range of a
+        number without resolution ends just below its maximum, except at the end of the domain. Counts are whole
+        numbers from 0.
+    source : str
+        Who published it, and where: printed in the certificate.
+    provenance : "public"
+        The owner's declaration that the table was public before, or besides, this release.
+    hold : {"exact", "prior"}, default "exact"
+        ``exact``: it is of this very table, and rows out reproduce it. ``prior``: it is of a similar population, such
+        as an earlier census, and only steers the model.
+    sd : float or None
+        Of a prior: standard deviation of each count, in rows of the public table: how far this table's counts may be
+        from it, when both are scaled to one total.
+    complete : bool, default False
+        Whether nobody lies outside the listed cells. Otherwise these must cover all that a row can be.
+
+    Raises
+    ------
+    SchemaError
+        If a rule is broken; the sentence names the table by its columns.
+
+    Examples
+    --------
+    >>> PublicTable(columns=("sex",), cells=(("f", 510), ("m", 490)), source="Census 2020", provenance="public").total
+    1000
+    """
+
+    columns: tuple[str, ...]
+    cells: tuple[tuple[Any, ...], ...]
+    source: str
+    provenance: str
+    hold: Literal["exact", "prior"] = "exact"
+    sd: float | None = None
+    complete: bool = False
+
+    from_frame: ClassVar[Callable[..., "PublicTable"]]
+    """Return the public table that a frame holds; attached by the front door, as this layer never sees frames."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", _columns(self.columns))
+        if not isinstance(self.source, str) or not self.source.strip() or len(self.source) > _LONGEST:
+            raise SchemaError(f"{self.name} has no source of 1 to {_LONGEST} characters; {_WAY_OUT}", code="LW241")
+        if not is_encodable(self.source) or not self.source.isprintable():
+            raise SchemaError(
+                f"{self.name}: the source must be printable text on one line; write it anew", code="LW241"
+            )
+        if not is_among(self.provenance, (_PUBLIC,)):
+            raise SchemaError(
+                f"{self.name} is not declared public, got {quote(self.provenance)}; {_WAY_OUT}", code="LW241"
+            )
+        if not is_among(self.hold, HOLDS):
+            raise SchemaError(
+                f"{self.name}: hold must be one of {', '.join(HOLDS)}, got {quote(self.hold)}", code="LW240"
+            )
+        if not isinstance(self.complete, bool):
+            raise SchemaError(f"{self.name}: complete must be true or false, got {quote(self.complete)}", code="LW240")
+        object.__setattr__(self, "sd", _sd(self))
+        object.__setattr__(self, "cells", _cells(self.name, self.columns, self.cells))
+        if not 1 <= self.total <= _MOST_ROWS:
+            raise SchemaError(
+                f"{self.name}: the counts must sum to 1 to 2**53, got {self.total}; check the counts", code="LW240"
+            )
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return f"public table of {', '.join(map(quote, self.columns))}"
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The count of each cell."""
+        return tuple(cell[-1] for cell in self.cells)
+
+    @property
+    def total(self) -> int:
+        """The sum of all counts."""
+        return sum(self.counts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table in the file format."""
+        return {
+            "columns": list(self.columns),
+            "source": self.source,
+            "provenance": self.provenance,
+            "hold": self.hold,
+            **({} if self.sd is None else {"sd": self.sd}),
+            **({"complete": True} if self.complete else {}),
+            "cells": [[*map(_plain, cell[:-1]), cell[-1]] for cell in self.cells],
+        }
+
+    @classmethod
+    def from_dict(cls, value: object) -> "PublicTable":
+        """Return the table that a mapping in the file format describes.
+
+        Raises
+        ------
+        SchemaError
+            Where a rule of the format is broken, also where source or provenance is left out.
+        """
+        if not isinstance(value, Mapping):
+            raise SchemaError(f"a public table must be an object with keys, got {quote(value)}", code="LW240")
+        unknown = [key for key in value if key not in _KEYS]
+        if unknown:
+            raise SchemaError(
+                f"a public table has the unknown key {quote(unknown[0])}; known: {', '.join(_KEYS)}", code="LW205"
+            )
+        return cls(
+            columns=value.get("columns", ()),
+            cells=value.get("cells", ()),
+            source=value.get("source", ""),
+            provenance=value.get("provenance", ""),
+            hold=value.get("hold", "exact"),
+            sd=value.get("sd"),
+            complete=value.get("complete", False),
+        )
+
+
+def public_tables_from(value: object) -> tuple[PublicTable, ...]:
+    """Return the public tables of a schema in the file format; none where the key is absent or null."""
+    if value is None:
+        return ()
+    if not isinstance(value, list | tuple) or len(value) > MOST_TABLES:
+        raise SchemaError(
+            f'"publicTables" must be a list of at most {MOST_TABLES} objects, got {quote(value)}', code="LW240"
+        )
+    return tuple(each if isinstance(each, PublicTable) else PublicTable.from_dict(each) for each in value)
+
+
+def _columns(value: object) -> tuple[str, ...]:
+    """Return the columns, or refuse them."""
+    listed = tuple(value) if isinstance(value, list | tuple) else ()
+    if not listed or not all(isinstance(name, str) and name for name in listed) or len(set(listed)) < len(listed):
+        raise SchemaError(
+            f'a public table needs "columns", a list of distinct names of columns, got {quote(value)}', code="LW240"
+        )
+    return listed
+
+
+def _sd(table: PublicTable) -> float | None:
+    """Return the standard deviation of a prior's counts; an exact table has none."""
+    if table.hold == "exact":
+        if table.sd is not None:
+            raise SchemaError(
+                f'{table.name} is held exactly and takes no sd; remove it, or set "hold": "prior"', code="LW240"
+            )
+        return None
+    sd = finite_number(table.sd)
+    if sd is None or not 0 < sd <= _MOST_ROWS:
+        raise SchemaError(
+            f"{table.name} is a prior and needs sd, the standard deviation of each count in rows, above 0, got "
+            f"{quote(table.sd)}",
+            code="LW240",
+        )
+    return float(sd)
+
+
+def _cells(name: str, columns: tuple[str, ...], value: object) -> tuple[tuple[Any, ...], ...]:
+    """Return the cells with conditions that cannot be changed and whole counts."""
+    listed = list(cast("Iterable[object]", value)) if isinstance(value, list | tuple) else []
+    if not 1 <= len(listed) <= MOST_CELLS:
+        raise SchemaError(f'{name} needs "cells", a list of 1 to {MOST_CELLS} cells, got {len(listed)}', code="LW240")
+    found = []
+    for each in listed:
+        cell = _listed_cell(each, columns)
+        if not isinstance(cell, list | tuple) or len(cell) != len(columns) + 1:
+            raise SchemaError(
+                f"{name}: each cell has a condition for each of {len(columns)} columns and a count, got {_text(each)}",
+                code="LW240",
+            )
+        count = whole_number(cell[-1])
+        if count is None or count < 0:
+            raise SchemaError(
+                f"{name}: the count of the cell {_text(cell[:-1])} must be a whole number from 0", code="LW240"
+            )
+        found.append((*(_condition(name, each) for each in cell[:-1]), count))
+    return tuple(found)
+
+
+def _listed_cell(cell: object, columns: tuple[str, ...]) -> object:
+    """Return a cell that is written as an object as a list."""
+    keys = (*columns, _COUNT)
+    if isinstance(cell, Mapping) and _COUNT not in columns and set(cell) == set(keys):
+        return [cell[key] for key in keys]
+    return cell
+
+
+def _condition(name: str, value: object) -> Condition:
+    """Return one condition that cannot be changed."""
+    if isinstance(value, Mapping):
+        if not value or not set(value) <= _RANGE_KEYS:
+            raise SchemaError(
+                f"{name}: a range has the keys minimum and maximum, got {_text(value)}; leave others out", code="LW240"
+            )
+        ends = (value.get("minimum"), value.get("maximum"))
+        if not all(end is None or isinstance(end, str | bool | int | float) for end in ends):
+            raise SchemaError(
+                f"{name}: the ends of a range must be values, got {_text(value)}; give one for each end", code="LW240"
+            )
+        return Between(*ends)
+    if isinstance(value, list | tuple):
+        if not value or any(isinstance(each, list | tuple) for each in value):
+            raise SchemaError(
+                f"{name}: a list of values must have one or more of them, got {_text(value)}", code="LW240"
+            )
+        return tuple(_condition(name, each) for each in value)
+    if value is None or isinstance(value, str | bool | int | float | Between):
+        return value
+    raise SchemaError(
+        f"{name}: a cell asks for {quote(value)}; give a value, null, a range or a list of those", code="LW240"
+    )
+
+
+def _plain(condition: Condition) -> object:
+    """Return a condition as it stands in a file."""
+    if isinstance(condition, Between):
+        ends = {"minimum": condition.low, "maximum": condition.high}
+        return {key: end for key, end in ends.items() if end is not None}
+    return [_plain(each) for each in condition] if isinstance(condition, tuple) else condition
+
+
+def _text(value: object) -> str:
+    """Return a public value from a file in a message."""
+    try:
+        text = visible(json.dumps(value, ensure_ascii=False))
+    except (TypeError, ValueError):
+        return quote(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

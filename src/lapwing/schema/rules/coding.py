@@ -1,0 +1,294 @@
+"""Rules → rules on codes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from lapwing.errors import ParameterError, SchemaError
+from lapwing.schema.conditions import Between, wanted_reader
+from lapwing.schema.fields import Field
+from lapwing.schema.groupings.grouping import MAX_ENTRIES, Grouping, cut, lookup
+from lapwing.schema.rules.codes import CodedRule, CombinationRule, DependencyRule
+from lapwing.schema.rules.comparisons import exact_sum, order_pairs
+from lapwing.schema.rules.rules import (
+    Allowed,
+    Condition,
+    Conditions,
+    Determines,
+    Implies,
+    Item,
+    Never,
+    Order,
+    Rule,
+    Sum,
+    Within,
+)
+from lapwing.schema.scalars import is_finite_number, quote
+from lapwing.schema.values.shown import shown
+
+MOST_CELLS: Final = 2**24
+"""Most combinations of groups that one rule tells apart."""
+
+_Runs = npt.NDArray[np.int64]
+_Groups = npt.NDArray[np.intp]
+_Reader = Callable[[Condition], _Runs]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Parts:
+    """The groups of one column's codes that some conditions tell apart, and those that each asks for, increasing."""
+
+    field: Field
+    grouping: Grouping
+    groups: tuple[_Groups, ...]
+
+
+def coded(fields: Sequence[Field], rules: Sequence[Rule]) -> tuple[CodedRule, ...]:
+    """Return rules on the codes of fields.
+
+    fields: the modelled fields of a table, with domains; every column of the rules is among them. Returns in the order
+    of the rules; several for some.
+
+    >>> fields = [Field(name="a", type="boolean"), Field(name="b", type="boolean")]
+    >>> coded(fields, [Never(conditions=(("a", (True,)), ("b", (True,))))])[0].alive.shape
+    (3, 3)
+    """
+    by_name = {field.name: field for field in fields}
+    found: list[CodedRule] = []
+    for number, rule in enumerate(rules, 1):
+        own = [by_name[name] for name in rule.columns]
+        found.extend(_coded_rule(rule, own, f"rule {number} ({rule.text})"))
+    return tuple(found)
+
+
+def _coded_rule(rule: Rule, fields: Sequence[Field], where: str) -> Sequence[CodedRule]:
+    """Return one rule on codes."""
+    if isinstance(rule, Order):
+        return order_pairs(rule, fields, where)
+    if isinstance(rule, Sum):
+        return [exact_sum(rule, fields, where)]
+    if isinstance(rule, Implies):
+        return _implications(rule, fields, where)
+    if isinstance(rule, Never):
+        parts = _asked(rule.conditions, fields, where, outer=True)
+        alive = _cells(parts, where)
+        alive[np.ix_(*(part.groups[0] for part in parts))] = False
+        return [_on_codes(rule, parts, alive)]
+    if isinstance(rule, Allowed):
+        return [_allowed(rule, fields, where)]
+    return _determined(rule, fields, where)
+
+
+def _implications(rule: Implies, fields: Sequence[Field], where: str) -> list[CodedRule]:
+    """Return an implication as one rule for each column that follows."""
+    causes = _asked(rule.when, fields[: len(rule.when)], where, outer=True)
+    effects = _asked(rule.then, fields[len(causes) :], where, outer=False)
+    found: list[CodedRule] = []
+    for effect in effects:
+        parts = [*causes, effect]
+        alive = _cells(parts, where)
+        _imply(alive, [part.groups[0] for part in causes], parts[-1].groups[0])
+        found.append(_on_codes(rule, parts, alive))
+    return found
+
+
+def _allowed(rule: Allowed, fields: Sequence[Field], where: str) -> CombinationRule:
+    """Return listed combinations on codes."""
+    columns = [_column_parts(field, [row[place] for row in rule.rows], where) for place, field in enumerate(fields)]
+    parts = [part for part, _ in columns]
+    alive = _cells(parts, where)
+    alive[...] = False
+    for places in zip(*(places for _, places in columns), strict=True):
+        alive[np.ix_(*(part.groups[place] for part, place in zip(parts, places, strict=True)))] = True
+    return _on_codes(rule, parts, alive)
+
+
+def _determined(rule: Determines, fields: Sequence[Field], where: str) -> list[CodedRule]:
+    """Return a dependency on codes, or its map where that is public."""
+    if not rule.values:
+        misfits = tuple(None if field.domain.missing else field.domain.last for field in fields)
+        return [DependencyRule(rule, rule.of, rule.column, misfits)]
+    rows = _joined(rule, where)
+    columns = [_column_parts(field, [row[place] for row in rows], where) for place, field in enumerate(fields)]
+    parts = [part for part, _ in columns]
+    alive = _cells(parts, where)
+    is_listed = np.zeros(alive.shape[:-1], dtype=bool)
+    for *causes, effect in zip(*(places for _, places in columns), strict=True):
+        groups = [part.groups[place] for part, place in zip(parts, causes, strict=False)]
+        if is_listed[np.ix_(*groups)].any():
+            raise SchemaError(
+                f"{where}: two of its values have the same codes on the left; list each once", code="LW231"
+            )
+        is_listed[np.ix_(*groups)] = True
+        _imply(alive, groups, parts[-1].groups[effect])
+    return [_on_codes(rule, parts, alive)]
+
+
+def _joined(rule: Determines, where: str) -> list[tuple[Condition, ...]]:
+    """Return the rows of a map; of one determining column those that lead to one value are joined."""
+    by_cause = dict(rule.values)
+    for cause, value in rule.values:
+        if by_cause[cause] != value:
+            raise SchemaError(
+                f"{where}: its values list {quote(cause[0])} twice, with different values; remove one", code="LW231"
+            )
+    if len(rule.of) > 1:
+        return [(*((item,) for item in cause), (value,)) for cause, value in by_cause.items()]
+    by_value: dict[Item, list[Item]] = {}
+    for (item,), value in by_cause.items():
+        by_value.setdefault(value, []).append(item)
+    return [(tuple(items), (value,)) for value, items in by_value.items()]
+
+
+def _imply(alive: npt.NDArray[np.bool_], causes: Sequence[_Groups], effect: _Groups) -> None:
+    """Leave only the groups of an effect alive where its causes are met."""
+    every = np.arange(alive.shape[-1])
+    alive[np.ix_(*causes, every)] = False
+    alive[np.ix_(*causes, effect)] = True
+
+
+def _cells(parts: Sequence[_Parts], where: str) -> npt.NDArray[np.bool_]:
+    """Return one entry for each combination of groups, all alive."""
+    shape = tuple(part.grouping.groups for part in parts)
+    cells = 1
+    for groups in shape:
+        cells *= groups
+    if cells > MOST_CELLS:
+        raise SchemaError(
+            f"{where}: tells {cells} combinations apart, more than 2**24; name fewer columns or values, or write it as "
+            "several rules",
+            code="LW231",
+        )
+    return np.ones(shape, dtype=bool)
+
+
+def _on_codes(rule: Rule, parts: Sequence[_Parts], alive: npt.NDArray[np.bool_]) -> CombinationRule:
+    """Return a rule on codes; combinations with a misfit are alive, as rows out never hold one."""
+    for axis, part in enumerate(parts):
+        if not part.field.domain.missing:
+            alive[(slice(None),) * axis + (-1,)] = True
+    alive.flags.writeable = False
+    columns = tuple(part.field.name for part in parts)
+    return CombinationRule(rule, columns, tuple(part.grouping for part in parts), alive)
+
+
+# ------------------------------------------------------------------------------------------- conditions to groups
+
+
+def _parts(field: Field, asked: Sequence[_Runs]) -> _Parts:
+    """Return the groups of one column's codes that conditions on it tell apart."""
+    domain = field.domain
+    ends = np.concatenate([runs.reshape(-1) for runs in asked])
+    starts = np.unique(np.concatenate([[0], ends[ends < domain.values]]))
+    spans = [_codes_of(np.searchsorted(starts, np.minimum(runs, domain.values))) for runs in asked]
+    if domain.ordered or domain.values > MAX_ENTRIES:
+        group = np.arange(len(starts))
+    else:
+        group = _askers(len(starts), spans)
+    regular = int(group.max()) + 1
+    if regular == len(starts):
+        grouping = cut(domain, starts[1:])
+    else:
+        grouping = lookup(domain, np.repeat(group, np.diff(np.append(starts, domain.values))))
+    reserved = [_codes_of(np.maximum(runs, domain.values)) - domain.values + regular for runs in asked]
+    return _Parts(
+        field,
+        grouping,
+        tuple(np.unique(np.concatenate([group[span], own])) for span, own in zip(spans, reserved, strict=True)),
+    )
+
+
+def _askers(pieces: int, spans: Sequence[_Groups]) -> _Groups:
+    """Return the group of each run of codes: those that the same conditions ask for are one."""
+    askers: list[list[int]] = [[] for _ in range(pieces)]
+    for number, span in enumerate(spans):
+        for piece in span.tolist():
+            askers[piece].append(number)
+    seen: dict[tuple[int, ...], int] = {}
+    return np.array([seen.setdefault(tuple(own), len(seen)) for own in askers], dtype=np.intp)
+
+
+def _codes_of(runs: _Runs) -> _Runs:
+    """Return the codes of runs, of which there are few."""
+    return np.concatenate([np.arange(start, stop) for start, stop in runs.tolist()])
+
+
+def _column_parts(field: Field, conditions: Sequence[Condition], where: str) -> tuple[_Parts, list[int]]:
+    """Return the groups that many conditions on one column tell apart, and which of them each row asks for."""
+    read = _reader(field, where, outer=False)
+    place: Mapping[Condition, int] = {condition: number for number, condition in enumerate(dict.fromkeys(conditions))}
+    return _parts(field, list(map(read, place))), [place[condition] for condition in conditions]
+
+
+def _asked(conditions: Conditions, fields: Sequence[Field], where: str, *, outer: bool) -> list[_Parts]:
+    """Return the groups of several columns that one condition on each tells apart."""
+    pairs = zip(fields, conditions, strict=True)
+    return [_parts(field, [_reader(field, where, outer=outer)(wanted)]) for field, (_, wanted) in pairs]
+
+
+def _reader(field: Field, where: str, *, outer: bool) -> _Reader:
+    """Return what turns a condition on one column into runs of codes.
+
+    Of a number without resolution a range means the cells inside it, or with ``outer`` those that touch it: what may be
+    in a range must not be where it is forbidden, and what must be in it must not be beside it.
+    """
+    read = wanted_reader(field, where)
+    is_cells = outer and not field.is_categorical and field.domain.continuous
+
+    def runs(condition: Condition) -> _Runs:
+        items = [_between(field, item) if isinstance(item, Within) else item for item in condition]
+        try:
+            found = read(items)
+        except ParameterError as error:
+            message = str(error)
+        else:
+            touching = [_touching(field, item) for item in items if isinstance(item, Between)] if is_cells else []
+            return _merged(np.concatenate([found, *touching])) if touching else found
+        raise SchemaError(message, code="LW231")
+
+    return runs
+
+
+def _between(field: Field, item: Within) -> Between:
+    """Return a range with both its ends."""
+    first, last = cast("tuple[object, object]", (field.minimum, field.maximum))
+    if field.is_categorical:
+        listed = field.categories or (False, True)
+        return Between(
+            listed[0] if item.minimum is None else item.minimum, listed[-1] if item.maximum is None else item.maximum
+        )
+    return Between(
+        _reaching(first, item.maximum, min) if item.minimum is None else item.minimum,
+        _reaching(last, item.minimum, max) if item.maximum is None else item.maximum,
+    )
+
+
+def _reaching(own: object, other: object, further: Callable[..., object]) -> object:
+    """Return the column's own end of a range, or the one that was given where that is beyond: it is refused as such."""
+    is_comparable = isinstance(own, str) == isinstance(other, str)
+    return further(own, other) if is_comparable else own
+
+
+def _touching(field: Field, item: Between) -> _Runs:
+    """Return the cells at the ends of a range that may show a number in it."""
+    told, found = shown(field), []
+    for end in (item.low, item.high):
+        assert is_finite_number(end), "the condition was read before"
+        number = min(max(cast("float", end), field.range.lo), field.range.hi)
+        middle = field.range.cell(number)
+        near = np.arange(max(middle - 2, 0), min(middle + 3, told.values))
+        least, most = told.ends(near)
+        inside = near[(most >= cast("float", item.low)) & (least <= cast("float", item.high))]
+        found.extend([[code, code + 1] for code in inside.tolist()])
+    return np.array(found, dtype=np.int64).reshape(-1, 2)
+
+
+def _merged(runs: _Runs) -> _Runs:
+    """Sort runs that may overlap and join them."""
+    runs = runs[np.argsort(runs[:, 0], kind="stable")]
+    reach = np.maximum.accumulate(runs[:, 1])
+    first = np.flatnonzero(np.append(True, runs[1:, 0] > reach[:-1]))
+    return np.stack([runs[first, 0], np.append(reach[first[1:] - 1], reach[-1])], axis=1)

@@ -1,0 +1,264 @@
+"""Runs of codes narrowed to what rules leave possible: constraint propagation. Public rules and domains only."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from lapwing.schema.rules.codes import CodedRule, CombinationRule, ExactSum, OrderPair
+from lapwing.schema.values.shown import Numbers, Shown
+
+Runs = npt.NDArray[np.int64]
+"""Codes from start to stop - 1 in each row: disjoint, increasing, none empty; shape (k, 2)."""
+
+Domains = Mapping[str, Runs]
+"""What each column may still be."""
+
+_MOST_ROUNDS: Final = 8
+"""Where rules narrow each other by a code at a time, splitting decides sooner."""
+
+
+def narrowed(
+    rules: Sequence[CodedRule], domains: Domains, changed: Iterable[str] | None = None
+) -> dict[str, Runs] | None:
+    """Return domains without codes that rules leave impossible; None where a column has none left.
+
+    rules: dependencies without a map restrict no row by itself, and are passed over; changed: columns that may have
+    become narrower since the rules were last looked at; all where it is None.
+    """
+    found = dict(domains)
+    if _has_strict_circle(rules, found):
+        return None
+    waiting = set(domains if changed is None else changed)
+    for _ in range(_MOST_ROUNDS):
+        touched = [rule for rule in rules if not waiting.isdisjoint(rule.columns)]
+        waiting = set()
+        for rule in touched:
+            before = {name: codes_in(found[name]) for name in rule.columns}
+            found.update(_by_rule(rule, found))
+            if any(not len(found[name]) for name in rule.columns):
+                return None
+            waiting.update(name for name, codes in before.items() if codes_in(found[name]) < codes)
+        if not waiting:
+            break
+    return found
+
+
+def _by_rule(rule: CodedRule, domains: Domains) -> dict[str, Runs]:
+    """Return the columns of a rule, or those that it narrows."""
+    if isinstance(rule, CombinationRule):
+        return _by_combinations(rule, domains)
+    if isinstance(rule, OrderPair):
+        return _by_order(rule, domains)
+    return _by_sum(rule, domains) if isinstance(rule, ExactSum) else {}
+
+
+def codes_in(runs: Runs) -> int:
+    """Return how many codes runs hold."""
+    return int((runs[:, 1] - runs[:, 0]).sum())
+
+
+def meet(first: Runs, other: Runs) -> Runs:
+    """Return the codes that are in both of two lists of runs.
+
+    >>> meet(np.array([[0, 5], [8, 9]]), np.array([[3, 10]])).tolist()
+    [[3, 5], [8, 9]]
+    """
+    low = np.searchsorted(other[:, 1], first[:, 0], side="right")
+    high = np.searchsorted(other[:, 0], first[:, 1], side="left")
+    counts = np.maximum(high - low, 0)
+    own = np.repeat(np.arange(len(first)), counts)
+    place = np.arange(len(own)) - np.repeat(np.cumsum(counts) - counts, counts) + low[own]
+    starts = np.maximum(first[own, 0], other[place, 0])
+    stops = np.minimum(first[own, 1], other[place, 1])
+    return np.stack([starts, stops], axis=1)
+
+
+def below(runs: Runs, end: int) -> Runs:
+    """Return the codes of runs below an end."""
+    return meet(runs, np.array([[0, end]], dtype=np.int64)) if end > 0 else runs[:0]
+
+
+def from_on(runs: Runs, start: int) -> Runs:
+    """Return the codes of runs from a start on."""
+    kept = runs[runs[:, 1] > start]
+    return np.stack([np.maximum(kept[:, 0], start), kept[:, 1]], axis=1)
+
+
+def _has_strict_circle(rules: Sequence[CodedRule], domains: Domains) -> bool:
+    """Return whether comparisons that bind lead from a column back to itself, one of them strictly."""
+    pairs = [
+        rule
+        for rule in rules
+        if isinstance(rule, OrderPair)
+        and all(_is_bound(domains[name], side.values) for name, side in zip(rule.columns, rule.sides, strict=True))
+    ]
+    above: dict[str, list[str]] = {}
+    for pair in pairs:
+        above.setdefault(pair.columns[0], []).append(pair.columns[1])
+    return any(_leads_to(above, pair.columns[1], pair.columns[0]) for pair in pairs if pair.strict)
+
+
+def _leads_to(above: Mapping[str, Sequence[str]], start: str, end: str) -> bool:
+    """Return whether steps upwards lead from one column to another."""
+    seen, waiting = {start}, [start]
+    while waiting:
+        for name in above.get(waiting.pop(), ()):
+            if name not in seen:
+                seen.add(name)
+                waiting.append(name)
+    return end in seen
+
+
+def _is_bound(runs: Runs, values: int) -> bool:
+    """Return whether a column can be neither missing nor special, so that comparisons bind it."""
+    return bool(runs[-1, 1] <= values)
+
+
+# --------------------------------------------------------------------------------------------------- combinations
+
+
+def _by_combinations(rule: CombinationRule, domains: Domains) -> dict[str, Runs]:
+    """Return the columns of a rule without groups that no alive combination holds."""
+    pieces = [grouping.pieces() for grouping in rule.groupings]
+    present = [
+        np.unique(group[_touched(domains[name], starts, stops)])
+        for name, (starts, stops, group) in zip(rule.columns, pieces, strict=True)
+    ]
+    alive = rule.alive[np.ix_(*present)]
+    found = {}
+    for axis, (name, (starts, stops, group)) in enumerate(zip(rule.columns, pieces, strict=True)):
+        others = tuple(other for other in range(alive.ndim) if other != axis)
+        is_held = alive.any(axis=others)
+        if not is_held.all():
+            is_kept = np.isin(group, present[axis][is_held])
+            found[name] = meet(domains[name], np.stack([starts[is_kept], stops[is_kept]], axis=1))
+    return found
+
+
+def _touched(runs: Runs, starts: Runs, stops: Runs) -> npt.NDArray[np.bool_]:
+    """Return which pieces, that follow each other without gaps, hold a code of the runs."""
+    first = np.searchsorted(runs[:, 1], starts, side="right")
+    last = np.searchsorted(runs[:, 0], stops, side="left")
+    return first < last
+
+
+# ---------------------------------------------------------------------------------------------------- comparisons
+
+
+def _by_order(rule: OrderPair, domains: Domains) -> dict[str, Runs]:
+    """Return both columns of a comparison without codes that no code of the other goes with."""
+    found = dict(domains)
+    for side, other in ((0, 1), (1, 0)):
+        told, facing = rule.sides[side], rule.sides[other]
+        name, beside = rule.columns[side], found[rule.columns[other]]
+        if len(beside) and _is_bound(beside, facing.values):
+            ends = rule.extreme(other, beside.T)
+            limit = ends.max() if other else ends.min()
+            found[name] = _keeping(told, found[name], _test(rule, side, limit), rises=bool(side))
+    return {name: found[name] for name in rule.columns}
+
+
+def _test(rule: OrderPair, side: int, limit: object) -> Callable[[Runs], npt.NDArray[np.bool_]]:
+    """Return what tells which codes of one column go with the easiest number of the other."""
+
+    def keeps(codes: Runs) -> npt.NDArray[np.bool_]:
+        own = rule.numbers(side, codes)[1 - side]
+        facing: Numbers = np.full(len(codes), limit)
+        return rule.holds(facing, own) if side else rule.holds(own, facing)
+
+    return keeps
+
+
+def _keeping(told: Shown, runs: Runs, keeps: Callable[[Runs], npt.NDArray[np.bool_]], *, rises: bool) -> Runs:
+    """Return runs without the regular codes that fail a test, which fails below or above some code but for lists."""
+    reserved = from_on(runs, told.values)
+    regular = below(runs, told.values)
+    if told.listed is not None:
+        kept = meet(regular, _runs_where(keeps(np.arange(told.values))))
+    elif rises:
+        kept = from_on(regular, _first(keeps, told.values))
+    else:
+        kept = below(regular, _first(lambda codes: ~keeps(codes), told.values))
+    return np.concatenate([kept, reserved])
+
+
+def _first(keeps: Callable[[Runs], npt.NDArray[np.bool_]], values: int) -> int:
+    """Return the first code that passes a test which all after it pass; the number of codes where there is none."""
+    low, high = 0, values
+    while low < high:
+        # Sixty-four codes at once: a call costs more than a code.
+        step = max((high - low) // 64, 1)
+        tried = np.arange(low, high, step, dtype=np.int64)
+        passed = np.flatnonzero(keeps(tried))
+        if len(passed):
+            high = int(tried[passed[0]])
+            low = high if passed[0] == 0 else int(tried[passed[0] - 1]) + 1
+        else:
+            low = int(tried[-1]) + 1
+    return high
+
+
+def _runs_where(is_kept: npt.NDArray[np.bool_]) -> Runs:
+    """Return the codes of a mask as runs."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], is_kept, [False]])))
+    return edges.reshape(-1, 2).astype(np.int64)
+
+
+def _by_sum(rule: ExactSum, domains: Domains) -> dict[str, Runs]:
+    """Return the columns of a sum without codes that are too small or too large for the others."""
+    found = {name: domains[name] for name in rule.columns}
+    if not _divides(rule, found):
+        return {rule.columns[-1]: found[rule.columns[-1]][:0]}
+    for place, name in enumerate(rule.columns):
+        others = [other for other in range(len(rule.columns)) if other != place]
+        if all(_is_bound_or_empty(found[rule.columns[other]], rule.values[other]) for other in others):
+            ends = [_ends(rule, other, found[rule.columns[other]]) for other in others]
+            low = -rule.constant - sum(most for _, most in ends)
+            high = -rule.constant - sum(least for least, _ in ends)
+            found[name] = _adding(rule, place, found[name], low, high)
+        if not len(found[name]):
+            break
+    return found
+
+
+def _divides(rule: ExactSum, domains: Domains) -> bool:
+    """Return whether the step of all columns together fits what is left to add, where the sum binds."""
+    step, left = 0, rule.constant
+    for name, values, stride, listed in zip(rule.columns, rule.values, rule.strides, rule.listed, strict=True):
+        runs = domains[name]
+        if not len(runs) or not _is_bound(runs, values):
+            return True
+        added = np.unique(listed[_codes_of(runs)]) if listed is not None else np.array([stride * int(runs[0, 0])])
+        step = math.gcd(step, *np.diff(added).tolist(), 0 if listed is not None or codes_in(runs) == 1 else stride)
+        left += int(added[0])
+    return left == 0 if step == 0 else left % step == 0
+
+
+def _codes_of(runs: Runs) -> Runs:
+    """Return the codes of runs of a list."""
+    return np.concatenate([np.arange(start, stop) for start, stop in runs.tolist()])
+
+
+def _is_bound_or_empty(runs: Runs, values: int) -> bool:
+    return not len(runs) or _is_bound(runs, values)
+
+
+def _ends(rule: ExactSum, place: int, runs: Runs) -> tuple[int, int]:
+    """Return the least and the most that a column adds."""
+    least, most = rule.extremes(place, runs.T)
+    return int(least.min()), int(most.max())
+
+
+def _adding(rule: ExactSum, place: int, runs: Runs, low: int, high: int) -> Runs:
+    """Return runs without the regular codes that add less than ``low`` or more than ``high``."""
+    values, stride, listed = rule.values[place], rule.strides[place], rule.listed[place]
+    reserved, regular = from_on(runs, values), below(runs, values)
+    if listed is not None:
+        kept = meet(regular, _runs_where((listed >= low) & (listed <= high)))
+    else:
+        first, last = (-(-low // stride), high // stride) if stride > 0 else (-(high // -stride), -low // -stride)
+        kept = from_on(below(regular, last + 1), first)
+    return np.concatenate([kept, reserved])

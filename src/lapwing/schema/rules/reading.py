@@ -1,0 +1,245 @@
+"""Rules of a table in the file format → rules."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from lapwing.errors import SchemaError
+from lapwing.schema.checks import is_encodable, repeated
+from lapwing.schema.rules.rules import (
+    Allowed,
+    Condition,
+    Conditions,
+    Determines,
+    Implies,
+    Item,
+    Never,
+    Order,
+    Rule,
+    Scalar,
+    Sum,
+    Within,
+)
+from lapwing.schema.scalars import finite_number, quote, whole_number
+from lapwing.schema.values.parsing import check_object, similar_key
+
+MOST_RULES: Final = 1_000
+"""Of one schema."""
+
+_KINDS: Final = ("order", "sum", "determines", "when", "never", "allowed")
+_BESIDE: Final[dict[str, tuple[str, ...]]] = {
+    "order": ("strict",),
+    "sum": ("equals",),
+    "determines": ("column", "values"),
+    "when": ("then",),
+    "never": (),
+    "allowed": ("rows",),
+}
+_OF_ANY: Final = ("description", "provenance")
+_RANGE_KEYS: Final = ("minimum", "maximum")
+
+
+def rules_from(value: object) -> tuple[Rule, ...]:
+    """Return the rules of a schema in the file format; none where the key is absent or null.
+
+    >>> [rule.text for rule in rules_from([{"order": ["first", "last"], "strict": True}])]
+    ['first < last']
+    """
+    if value is None:
+        return ()
+    if not isinstance(value, list | tuple) or len(value) > MOST_RULES:
+        raise SchemaError(f'"rules" must be a list of at most {MOST_RULES} objects, got {quote(value)}', code="LW230")
+    return tuple(
+        item if isinstance(item, Rule) else _rule_from(item, f"rule {number}") for number, item in enumerate(value, 1)
+    )
+
+
+def _rule_from(value: object, where: str) -> Rule:
+    """Return one rule in the file format."""
+    source = check_object(value, where)
+    kinds = [key for key in _KINDS if key in source]
+    _check_keys(source, (*(kinds or _KINDS), *(key for kind in kinds or _KINDS for key in _BESIDE[kind])), where)
+    if len(kinds) != 1:
+        had = f"has {' and '.join(kinds)}" if kinds else "says nothing"
+        raise SchemaError(f"{where} {had}; write exactly one of the keys {', '.join(_KINDS)}", code="LW230")
+    description, provenance = source.get("description"), source.get("provenance")
+    if description is not None and not (isinstance(description, str) and is_encodable(description)):
+        raise SchemaError(f"{where}: the description must be a text", code="LW230")
+    if provenance not in (None, "public", "assumed"):
+        raise SchemaError(
+            f"{where}: provenance {quote(provenance)} is not known; choose one of public, assumed", code="LW230"
+        )
+    rule = _READERS[kinds[0]](source, where)
+    return rule(description=description or "", provenance=provenance or "public")
+
+
+def _check_keys(source: Mapping[str, Any], known: Sequence[str], where: str, of_any: Sequence[str] = _OF_ANY) -> None:
+    """Refuse every key that is not known here: read past, it would change what a rule says."""
+    allowed = frozenset((*known, *of_any))
+    for key in source:
+        if key not in allowed:
+            close = similar_key(key, allowed)
+            way_out = f"did you mean {quote(close)}?" if close else f"known are {', '.join(sorted(allowed))}"
+            raise SchemaError(f"{where}: unknown key {quote(key)}; {way_out}", code="LW205")
+
+
+_Maker = Callable[..., Rule]
+
+
+def _order_from(source: Mapping[str, Any], where: str) -> _Maker:
+    columns = _names(source["order"], f"{where}: order", least=2)
+    strict = source.get("strict")
+    if strict is not None and not isinstance(strict, bool):
+        raise SchemaError(f"{where}: strict must be true or false, got {quote(strict)}", code="LW230")
+    return lambda **beside: Order(columns=columns, strict=bool(strict), **beside)
+
+
+def _sum_from(source: Mapping[str, Any], where: str) -> _Maker:
+    given = source["sum"]
+    if isinstance(given, Mapping):
+        names = _names(list(check_object(given, f"{where}: sum")), f"{where}: sum")
+    else:
+        names = _names(given, f"{where}: sum")
+        given = dict.fromkeys(names, 1)
+    times = []
+    for name in names:
+        factor = whole_number(given[name])
+        if not factor or abs(factor) >= 2**53:
+            raise SchemaError(
+                f"{where}: the coefficient of {quote(name)} must be a whole number other than 0, got "
+                f"{quote(given[name])}",
+                code="LW230",
+            )
+        times.append(factor)
+    equals = _name(source.get("equals"), f"{where}: equals")
+    _check_distinct((*names, equals), where)
+    return lambda **beside: Sum(terms=tuple(zip(names, times, strict=True)), equals=equals, **beside)
+
+
+def _determines_from(source: Mapping[str, Any], where: str) -> _Maker:
+    of = _names(source["determines"], f"{where}: determines")
+    column = _name(source.get("column"), f"{where}: column")
+    _check_distinct((*of, column), where)
+    given = source.get("values")
+    values: list[tuple[tuple[Scalar | None, ...], Scalar | None]] = []
+    for row in () if given is None else _list(given, f"{where}: values"):
+        if not isinstance(row, list | tuple) or len(row) != len(of) + 1:
+            raise SchemaError(
+                f"{where}: each of its values must be a list of {len(of) + 1}: a value of each of "
+                f"{', '.join(map(quote, of))}, then that of {quote(column)}",
+                code="LW230",
+            )
+        *left, right = [_value(item, f"{where}: values") for item in row]
+        values.append((tuple(left), right))
+    return lambda **beside: Determines(of=of, column=column, values=tuple(values), **beside)
+
+
+def _implies_from(source: Mapping[str, Any], where: str) -> _Maker:
+    when, then = (_conditions(source.get(key), f"{where}: {key}") for key in ("when", "then"))
+    _check_distinct([name for name, _ in (*when, *then)], where)
+    return lambda **beside: Implies(when=when, then=then, **beside)
+
+
+def _never_from(source: Mapping[str, Any], where: str) -> _Maker:
+    conditions = _conditions(source["never"], f"{where}: never")
+    return lambda **beside: Never(conditions=conditions, **beside)
+
+
+def _allowed_from(source: Mapping[str, Any], where: str) -> _Maker:
+    columns = _names(source["allowed"], f"{where}: allowed")
+    rows = []
+    for row in _list(source.get("rows"), f"{where}: rows"):
+        if not isinstance(row, list | tuple) or len(row) != len(columns):
+            raise SchemaError(
+                f"{where}: each of its rows must be a list of {len(columns)}, one entry per column", code="LW230"
+            )
+        rows.append(tuple(_condition(item, f"{where}: rows") for item in row))
+    return lambda **beside: Allowed(columns=columns, rows=tuple(rows), **beside)
+
+
+_READERS: Final[dict[str, Callable[[Mapping[str, Any], str], _Maker]]] = {
+    "order": _order_from,
+    "sum": _sum_from,
+    "determines": _determines_from,
+    "when": _implies_from,
+    "never": _never_from,
+    "allowed": _allowed_from,
+}
+
+
+# ------------------------------------------------------------------------------------------------- parts of a rule
+
+
+def _list(value: object, where: str) -> Sequence[Any]:
+    """Return a list that is not empty."""
+    if not isinstance(value, list | tuple) or not value:
+        raise SchemaError(f"{where} must be a list of at least one entry, got {_got(value)}", code="LW230")
+    return value
+
+
+def _got(value: object) -> str:
+    """Return what stands where a longer list should."""
+    if not isinstance(value, list | tuple):
+        return quote(value)
+    return f"a list of {len(value)}" if value else "an empty list"
+
+
+def _name(value: object, where: str) -> str:
+    """Return the name of a column."""
+    if not isinstance(value, str) or not value:
+        raise SchemaError(f"{where} must be the name of a column, got {quote(value)}", code="LW230")
+    return value
+
+
+def _names(value: object, where: str, least: int = 1) -> tuple[str, ...]:
+    """Return distinct names of columns."""
+    listed = [value] if isinstance(value, str) and least == 1 else value
+    if not isinstance(listed, list | tuple) or len(listed) < least:
+        raise SchemaError(
+            f"{where} must be a list of at least {least} column{'s' * (least > 1)}, got {_got(value)}", code="LW230"
+        )
+    names = tuple(_name(name, where) for name in listed)
+    _check_distinct(names, where)
+    return names
+
+
+def _check_distinct(names: Sequence[str], where: str) -> None:
+    """Refuse a column that stands twice in one rule."""
+    for name in repeated(names):
+        raise SchemaError(f"{where}: column {quote(name)} stands twice; name each column of a rule once", code="LW230")
+
+
+def _conditions(value: object, where: str) -> Conditions:
+    """Return columns and what each must be."""
+    source = check_object(value, where)
+    if not source:
+        raise SchemaError(f"{where} names no column; name at least one and what it must be", code="LW230")
+    return tuple((name, _condition(wanted, f"{where}: {quote(name)}")) for name, wanted in source.items())
+
+
+def _condition(value: object, where: str) -> Condition:
+    """Return what one column may be: a value, null, a range, or a list of those."""
+    items = _list(value, where) if isinstance(value, list | tuple) else [value]
+    return tuple(dict.fromkeys(_item(item, where) for item in items))
+
+
+def _item(value: object, where: str) -> Item:
+    if not isinstance(value, Mapping):
+        return value if isinstance(value, Within) else _value(value, where)
+    _check_keys(value, _RANGE_KEYS, where, ())
+    ends = {key: value.get(key) for key in _RANGE_KEYS}
+    if all(end is None for end in ends.values()):
+        raise SchemaError(f'{where}: a range needs "minimum" or "maximum"; write null itself for missing', code="LW230")
+    low, high = (None if end is None else _value(end, where) for end in ends.values())
+    return Within(low, high)
+
+
+def _value(value: object, where: str) -> Scalar | None:
+    """Return a value as it stands in a schema: a text, a finite number, true or false; None is missing."""
+    if value is None or isinstance(value, bool) or (isinstance(value, str) and is_encodable(value)):
+        return value
+    number = finite_number(value)
+    if number is None:
+        raise SchemaError(
+            f"{where} must hold texts, finite numbers, true, false or null, got {quote(value)}", code="LW230"
+        )
+    return number

@@ -1,0 +1,246 @@
+"""Whether the rules of a table go together, and rows that keep them all. Public rules and domains only."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from lapwing.errors import SchemaError
+from lapwing.schema.fields import Field
+from lapwing.schema.rules.codes import CodedRule, CombinationRule, DependencyRule, RuledSchema, components
+from lapwing.schema.rules.coding import coded
+from lapwing.schema.rules.narrowing import Domains, Runs, below, codes_in, from_on, meet, narrowed
+from lapwing.schema.rules.rules import Rule
+
+__all__ = ["checked_rules", "completed", "forbidding", "is_impossible", "named_columns"]
+
+_NAMED: Final = 8
+_MOST_NODES: Final = 400
+_MOST_CELLS: Final = 2**27
+"""Bounds of one search: sets of domains that are looked at, beside one for each column, and combinations that are
+looked through."""
+
+
+def named_columns(rules: Sequence[Rule]) -> list[tuple[str, str]]:
+    """Return every column that rules name, and what error sentences call the rule that does."""
+    return [(name, f"rule {number} ({rule.text})") for number, rule in enumerate(rules, 1) for name in rule.columns]
+
+
+@lru_cache(maxsize=8)
+def checked_rules(fields: tuple[Field, ...], rules: tuple[Rule, ...]) -> tuple[CodedRule, ...]:
+    """Return rules on codes, after a look whether any row can keep them all.
+
+    fields: the modelled fields of a table, with domains; every column of the rules is among them.
+
+    Kept for the last few tables, as schemas are copied often. `completed`, asked for a row of a whole component with
+    nothing fixed, makes the same search again, and so finds one.
+    """
+    found = coded(fields, rules)
+    domains = _domains(fields, {name for rule in found for name in rule.columns})
+    for names in components(found):
+        own = [rule for rule in found if rule.columns[0] in names]
+        outcome = _search(own, {name: domains[name] for name in names})
+        if outcome.is_hopeless:
+            _refuse(own, rules, domains)
+        if outcome.row is None:
+            numbers = sorted({rules.index(rule.rule) + 1 for rule in own})
+            raise SchemaError(
+                f"rules {_numbers(numbers)}: no row was found that keeps them all, nor that there is none; "
+                "make them simpler, or list the allowed combinations",
+                code="LW232",
+            )
+    return found
+
+
+def completed(
+    schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]
+) -> dict[str, int] | None:
+    """Return one row of codes that keeps all rules.
+
+    fixed: mapping of column to integers (k, 2), runs of codes, from start to stop - 1, disjoint and increasing, within
+    which columns must stay. Columns outside the component are passed over; component: columns that rules tie together,
+    as `lapwing.schema.rules.codes.components` returns them. Returns a code of each column of the component, regular
+    ones
+    where that is possible; no misfit. None where there is no such row, or the bounds of the search were met before one
+    was found.
+    """
+    row = _outcome(schema, fixed, component).row
+    return None if row is None else {name: row[name] for name in component}
+
+
+def is_impossible(schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]) -> bool:
+    """Return whether certainly no row keeps all rules; False where the bounds of the search were met.
+
+    >>> from lapwing.schema.schemas import Schema
+    >>> fields = [{"name": name, "type": "boolean"} for name in ("a", "b")]
+    >>> rules = [{"when": {"a": True}, "then": {"b": value}} for value in (True, False)]
+    >>> schema = Schema.from_dict({"fields": fields, "rules": rules})
+    >>> is_impossible(schema, {"a": np.array([[1, 2]])}, ("a", "b"))
+    True
+    """
+    return _outcome(schema, fixed, component).is_hopeless
+
+
+def forbidding(
+    schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]
+) -> tuple[Rule, ...]:
+    """Return few rules of which no row keeps all, or none unless that is certain."""
+    if not is_impossible(schema, fixed, component):
+        return ()
+    own, domains = _bounded(schema, fixed, component)
+    return tuple(_fewest(own, domains))
+
+
+def _outcome(schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]) -> "_Outcome":
+    """Look for a row of a component within runs of codes."""
+    return _search(*_bounded(schema, fixed, component))
+
+
+def _bounded(
+    schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]
+) -> tuple[list[CodedRule], dict[str, Runs]]:
+    """Return the rules of a component, and the runs of codes that its columns must lie in."""
+    rules = [rule for rule in schema.coded_rules if rule.columns[0] in component]
+    # In the order in which the rules were checked, so that the search goes the same way.
+    ordered = [name for names in components(rules) for name in names]
+    domains = _domains([schema.field(name) for name in ordered], set(component))
+    for name, runs in fixed.items():
+        if name in domains:
+            domains[name] = meet(domains[name], np.asarray(runs, dtype=np.int64).reshape(-1, 2))
+    return rules, domains
+
+
+def _domains(fields: Sequence[Field], names: set[str]) -> dict[str, Runs]:
+    """Return all codes that rows may hold in some columns: no misfits."""
+    sizes = {field.name: field.domain.size if field.domain.missing else field.domain.last for field in fields}
+    return {name: np.array([[0, sizes[name]]], dtype=np.int64) for name in sizes if name in names}
+
+
+def _refuse(own: Sequence[CodedRule], rules: Sequence[Rule], domains: Domains) -> None:
+    """Raise an error that names few rules of those that contradict each other."""
+    left = _fewest(own, domains)
+    named = [f"{rules.index(rule) + 1} ({rule.text})" for rule in left]
+    if len(left) == 1:
+        raise SchemaError(
+            f"rule {named[0]}: no row of the declared values keeps it; change the rule or the columns", code="LW232"
+        )
+    if len(named) > _NAMED:
+        named[_NAMED - 1 :] = [f"{len(named) - _NAMED + 1} more"]
+    raise SchemaError(
+        f"rules {', '.join(named[:-1])} and {named[-1]} contradict each other: no row of the declared values keeps "
+        "them all; change one of them",
+        code="LW232",
+    )
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    """Return the numbers of rules, of many the first few."""
+    more = f" and {len(numbers) - _NAMED} more" if len(numbers) > _NAMED else ""
+    return ", ".join(map(str, numbers[:_NAMED])) + more
+
+
+def _fewest(own: Sequence[CodedRule], domains: Domains) -> list[Rule]:
+    """Leave out rules that are not needed for a contradiction, one by one, as long as that is quickly seen."""
+    left = list(dict.fromkeys(rule.rule for rule in own))
+    nodes = _MOST_NODES
+    for candidate in list(left):
+        fewer = [rule for rule in own if rule.rule in left and rule.rule != candidate]
+        narrower = {name: domains[name] for rule in fewer for name in rule.columns}
+        if fewer and nodes > 0:
+            outcome = _search(fewer, narrower)
+            nodes -= max(outcome.looked - len(narrower), 0)
+            if outcome.is_hopeless:
+                left.remove(candidate)
+    return left
+
+
+# -------------------------------------------------------------------------------------------------------- search
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What a search found: a row, or that there is none, or neither within its bounds; how many nodes it looked at."""
+
+    row: dict[str, int] | None
+    is_hopeless: bool
+    looked: int
+
+
+def _search(rules: Sequence[CodedRule], domains: Domains) -> _Outcome:
+    """Look for a row: first with regular codes before reserved ones, then, if that met its bounds, the other way."""
+    binding = [rule for rule in rules if not isinstance(rule, DependencyRule)]
+    if any(not len(runs) for runs in domains.values()):
+        return _Outcome(None, is_hopeless=True, looked=0)
+    values = _regular_codes(binding)
+    cells = sum(rule.alive.size for rule in binding if isinstance(rule, CombinationRule))
+    nodes = len(domains) + min(_MOST_NODES, max(_MOST_CELLS // max(cells, 1), 16))
+    # Where nothing may be missing or special, the second look would be the first.
+    has_reserved = any(runs[-1, 1] > values.get(name, 0) for name, runs in domains.items())
+    for puts_reserved_first in (False, True) if has_reserved else (False,):
+        found = _searched(binding, domains, values, nodes, puts_reserved_first)
+        if found.row is not None or found.is_hopeless:
+            return found
+    return _Outcome(None, is_hopeless=False, looked=2 * nodes)
+
+
+def _searched(
+    rules: Sequence[CodedRule],
+    domains: Domains,
+    values: Mapping[str, int],
+    nodes: int,
+    puts_reserved_first: bool,
+) -> _Outcome:
+    """Narrow, split, and go on with the first part, depth first."""
+    waiting: list[tuple[dict[str, Runs], list[str] | None]] = [(dict(domains), None)]
+    for looked in range(nodes):
+        if not waiting:
+            return _Outcome(None, is_hopeless=True, looked=looked)
+        found = narrowed(rules, *waiting.pop())
+        if found is None:
+            continue
+        sizes = {name: codes_in(runs) for name, runs in found.items()}
+        open_columns = [name for name, size in sizes.items() if size > 1]
+        if not open_columns:
+            row = {name: int(runs[0, 0]) for name, runs in found.items()}
+            if _keeps_all(rules, row):
+                return _Outcome(row, is_hopeless=False, looked=looked)
+            continue
+        name = min(open_columns, key=sizes.__getitem__)
+        parts = list(_parts(found[name], values.get(name, 0)))
+        if puts_reserved_first and values.get(name, 0):
+            parts.sort(key=lambda part: int(part[0, 0]) < values[name])
+        waiting.extend(({**found, name: part}, [name]) for part in reversed(parts))
+    return _Outcome(None, is_hopeless=not waiting, looked=nodes)
+
+
+def _parts(runs: Runs, values: int) -> Iterator[Runs]:
+    """Split the codes of a column: the first one, then the rest in halves, reserved codes by themselves."""
+    regular, reserved = below(runs, values), from_on(runs, values)
+    for own in (regular, reserved):
+        if len(own):
+            start = int(own[0, 0])
+            yield np.array([[start, start + 1]], dtype=np.int64)
+            rest = from_on(own, start + 1)
+            if len(rest):
+                middle = int(rest[len(rest) // 2, 0]) if len(rest) > 1 else int(rest.sum()) // 2
+                yield from (part for part in (below(rest, middle), from_on(rest, middle)) if len(part))
+
+
+def _regular_codes(rules: Sequence[CodedRule]) -> dict[str, int]:
+    """Return the number of regular codes of each column that rules name."""
+    found: dict[str, int] = {}
+    for rule in rules:
+        if isinstance(rule, CombinationRule):
+            found.update(zip(rule.columns, (grouping.values for grouping in rule.groupings), strict=True))
+        elif not isinstance(rule, DependencyRule):
+            found.update(zip(rule.columns, rule.values, strict=True))
+    return found
+
+
+def _keeps_all(rules: Sequence[CodedRule], row: Mapping[str, int]) -> bool:
+    """Return whether one row keeps all rules."""
+    codes = {name: np.array([code], dtype=np.int64) for name, code in row.items()}
+    return not any(rule.broken(codes)[0] for rule in rules)

@@ -1,0 +1,1 @@
+"""How values are written, read, bounded and labelled."""

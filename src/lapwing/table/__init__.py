@@ -1,1 +1,0 @@
-"""Frames to codes under a schema, and released codes back to frames."""

@@ -1,0 +1,1 @@
+"""The front door: the few public verbs, and what they need."""

@@ -1,0 +1,61 @@
+"""The public names, in one place for the root package to load lazily."""
+
+from lapwing.anonymous.table import AnonymousTable
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.mechanisms.grid.mechanism import Grid
+from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.mechanisms.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.linear_statistics.mechanism import LinearStatistics
+from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
+from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.mechanisms.private_sampling.mechanism import PrivateSampling
+from lapwing.mechanisms.psmm.mechanism import PSMM
+from lapwing.mechanisms.registry import Trusted
+from lapwing.model.conditions.conditions import Between as between  # noqa: N813
+from lapwing.model.statistics.expressions import row_function, stat
+from lapwing.release.loading import load
+from lapwing.release.release import Release
+from lapwing.runs.public_tables import PublicTable
+from lapwing.schema.linked import LinkedSchema
+from lapwing.verbs import learn as _learn  # noqa: F401 - attaches Schema.learn
+from lapwing.verbs import schema_foreign  # noqa: F401 - attaches Schema.from_foreign
+from lapwing.verbs.anonymize import anonymize
+from lapwing.verbs.evaluate import evaluate
+from lapwing.verbs.linked import synthesize_linked
+from lapwing.verbs.linked_release import LinkedRelease, load_linked
+from lapwing.verbs.plan import Plan, plan
+from lapwing.verbs.schema_draft import Schema
+from lapwing.verbs.synthesize import resume, synthesize
+from lapwing.verbs.synthesizer import Synthesizer
+
+__all__ = [
+    "PMM",
+    "PSMM",
+    "Adaptive",
+    "AnonymousTable",
+    "Grid",
+    "Independent",
+    "KDTree",
+    "LinearStatistics",
+    "LinkedRelease",
+    "LinkedSchema",
+    "Microaggregation",
+    "Plan",
+    "PrivateSampling",
+    "PublicTable",
+    "Release",
+    "Schema",
+    "Synthesizer",
+    "Trusted",
+    "anonymize",
+    "between",
+    "evaluate",
+    "load",
+    "load_linked",
+    "plan",
+    "resume",
+    "row_function",
+    "stat",
+    "synthesize",
+    "synthesize_linked",
+]

@@ -1,0 +1,142 @@
+"""What the header of a transcript fixes; anybody may have written it, so it is believed only after its types."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lapwing.errors import DataError, ParameterError
+from lapwing.kernel.noise.bits import BitSource
+from lapwing.kernel.plain import read_key, read_optional
+from lapwing.kernel.questions.questions import Answer, answer_from_dict
+from lapwing.kernel.questions.select_worst.question import Selected
+from lapwing.kernel.room.opening import open_room
+from lapwing.kernel.room.transcript import AnswerSink, Watched
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.registry import check_mechanism
+from lapwing.model.certificate.certificate import DOMAIN, EVALUATION
+from lapwing.release.release import Release
+from lapwing.rows.source import CodedSource
+from lapwing.runs.certify import certify
+from lapwing.runs.finishing import finished_model
+from lapwing.runs.generators import checked_seed, generator
+from lapwing.runs.progress import ReleaseProgress
+from lapwing.runs.public_points import points_digest
+from lapwing.runs.records import Records
+from lapwing.runs.settings import Settings
+
+# -- Run a mechanism in the room and certify what came out.
+
+
+def run_release(
+    source: CodedSource,
+    settings: Settings,
+    terms: Terms,
+    records: Records,
+    *,
+    debit: Callable[[], None],
+    sink: AnswerSink,
+    secret_bits: Callable[[], BitSource],
+    recorded: Sequence[Answer] = (),
+    most_cells: int | None = None,
+) -> Release:
+    """Check, debit, ask, solve, finish, certify.
+
+    source: the private rows; only the room looks at them; debit: commits the ledger entry; raises when the ledger
+    refuses; secret_bits: makes the source of secret randomness, after the debit; recorded: answers of an interrupted
+    run, given again without a draw. Returns a function of the answers, the settings and the seed alone.
+    """
+    check_mechanism(settings.mechanism, settings.schema, settings.request.budget, terms)
+    answers, progress = list(recorded), ReleaseProgress(settings, recorded)
+
+    def keep(new: Sequence[Answer]) -> None:
+        answers.extend(map(_as_recorded, new))
+        progress.add(new)
+
+    room = open_room(
+        source,
+        settings.schema,
+        terms,
+        settings.request.budget,
+        debit=debit,
+        secret_bits=secret_bits,
+        sink=Watched(sink, keep),
+        recorded=recorded,
+        most_cells=most_cells,
+    )
+    model = settings.mechanism.run(room, settings.schema, settings.request.budget, generator(settings.seed, "fit"))
+    model.validate(settings.schema)
+    finished = finished_model(model, settings.schema, settings.seed)
+    return Release(
+        schema=settings.schema,
+        model=finished.model,
+        certificate=certify(settings, terms, records, tuple(answers), model, finished=finished),
+        noisy=tuple(answers),
+        seed=settings.seed if settings.is_seeded else None,
+    )
+
+
+def _as_recorded(answer: Answer) -> Answer:
+    """Return an answer as a record gives it back: a selection without its estimates, which are many megabytes."""
+    return answer_from_dict(answer.to_dict()) if isinstance(answer, Selected) else answer
+
+
+_OTHERS = ((EVALUATION, "bought evaluation"), (DOMAIN, "learned domain"), ("linked", "release of linked tables"))
+
+
+def read_header(path: Path, header: Mapping[str, Any]) -> tuple[Settings, Terms, Records]:
+    """Read what the header of a release's transcript fixes.
+
+    No path in a header is followed but two: that of the ledger, which must be one of Lapwing's, and that of public
+    points (``mu``), which count only where they are row by row those that the release was made with. Otherwise a header
+    by another hand could name private rows as public points.
+    """
+    fixed = header.get("settings")
+    for key, what in _OTHERS:
+        if isinstance(fixed, dict) and key in fixed:
+            raise DataError(
+                f"the transcript {path} is of a {what}; repeat that, with the same transcript", code="LW611"
+            )
+    try:
+        _check_types(header)
+        settings = Settings.from_dict(header["settings"])
+        terms = Terms.from_dict(header["terms"])
+        records = Records(**header["records"], transcript=path)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        pass
+    else:
+        if header["settings"].get("points") == points_digest(settings.mechanism):
+            return settings, terms, records
+        raise DataError(
+            f"the public table that the transcript {path} names as mu is not the one of its release; put that one back",
+            code="LW611",
+        )
+    raise DataError(
+        f"the header of the transcript {path} is damaged; give the file that the release wrote", code="LW610"
+    )
+
+
+def _check_types(header: Mapping[str, Any]) -> None:
+    """Refuse values of other types than a release writes: a schema that is a text would be a path, for example."""
+    try:
+        settings, terms, records = (read_key(header, key, dict) for key in ("settings", "terms", "records"))
+        read_key(settings, "schema", dict)
+        read_key(settings, "relation", str)
+        read_key(settings, "is_seeded", bool)
+        checked_seed(read_key(settings, "seed", int))
+        chosen = read_key(settings, "mechanism", dict)
+        read_key(chosen, "name", str)
+        read_key(chosen, "settings", dict)
+        request = read_key(settings, "request", dict)
+        texts = [(request, key) for key in request] + [(records, key) for key in ("ledger", "dataset")]
+        numbers = [(settings, "expected_rows"), (terms, "expected_rows"), (terms, "rows")]
+        for values, key in texts:
+            read_optional(values, key, str)
+        for values, key in numbers:
+            read_optional(values, key, int)
+        read_key(terms, "max_rows", int)
+        read_key(records, "release_id", str)
+    except ParameterError:
+        pass
+    else:
+        return
+    raise TypeError

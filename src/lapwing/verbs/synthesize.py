@@ -1,0 +1,210 @@
+"""`lapwing.synthesize` and `lapwing.resume`: from private rows to a release."""
+
+import os
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from lapwing.errors import DataError
+from lapwing.kernel.budget.budget import Number
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.room.opening import public_terms
+from lapwing.kernel.room.transcript import continue_transcript
+from lapwing.release.release import Release
+from lapwing.rows.files.readers import open_table
+from lapwing.rows.guard import private_boundary
+from lapwing.rows.source import coded_table
+from lapwing.runs.plan.memory import Memory, caches_within
+from lapwing.runs.public_points import refuse_private_points
+from lapwing.runs.public_tables import refuse_private_tables
+from lapwing.runs.records import AccountedSink, Records, new_records, open_sink
+from lapwing.runs.resumable import resumable
+from lapwing.runs.settings import Settings, read_settings
+from lapwing.schema.scalars import path_text
+from lapwing.verbs.running import read_header, run_release
+
+
+@private_boundary
+def synthesize(
+    data: object,
+    schema: object,
+    *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    mechanism: object = None,
+    neighbours: str = "add-remove",
+    expected_rows: int | None = None,
+    ledger: object = None,
+    dataset: str | None = None,
+    transcript: object = None,
+    seed: int | None = None,
+    public_tables: object = None,
+    memory: Memory = None,
+) -> Release:
+    """Turn a private table into a differentially private release.
+
+    Parameters
+    ----------
+    data : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table
+        The private rows. Columns that the schema does not name are ignored.
+    schema : Schema, path or mapping
+        Everything public about the table.
+    epsilon : number above 0, optional
+        Alone: pure ε-DP. With ``delta``: (ε, δ)-DP through zCDP. A float is read as it is written.
+    delta : number in [0, 1), optional
+        Goes with ``epsilon``; there is no default.
+    rho : number above 0, optional
+        zCDP budget; exactly one of ``epsilon`` and ``rho`` is given.
+    mechanism : mechanism settings or name, optional
+        Such as ``lw.Independent()``. The default depends on the schema alone.
+    neighbours : add-remove or replace-one, default "add-remove"
+        The neighbour relation of the promise.
+    expected_rows : int, optional
+        A public guess of the number of rows, made without the data.
+    ledger : path, optional
+        A ledger made by ``lapwing ledger init``: the budget is debited there before the first noise is drawn.
+    dataset : str, optional
+        The data set's name in the ledger.
+    transcript : path, optional
+        Where each answer is made durable; `resume` continues from it. With a ledger it is kept in any case.
+    seed : int, optional
+        Of the public generator that draws rows from the released model. Noise has no seed.
+    public_tables : PublicTable, mapping or path, or list of those, optional
+        Cross-tables that are public besides those of the schema, such as official totals: rows out hold them exactly,
+        or the model leans on them. They cost no budget. The total of an exact one is the number of rows out.
+    memory : int or str, optional
+        Most memory of the process while it makes the release: bytes, or text such as "4 GB". Changes no result, only
+        what is kept between passes over the rows. Beside it: a table that is given in memory.
+
+    Returns
+    -------
+    Release
+        Model, certificate and answers; `Release.sample` draws rows.
+
+    Raises
+    ------
+    SchemaError, ParameterError, BudgetError, DataError, CapacityError
+        One sentence that names the setting, the rule, the value and the way out; never data.
+
+    Notes
+    -----
+    Guarantee: the release is differentially private at the requested budget for the chosen neighbour relation and the
+    schema's privacy unit; all that is released is a function of the noisy answers, public settings and public seeds.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> schema = {"fields": [{"name": "flag", "type": "boolean", "constraints": {"required": True}}]}
+    >>> release = synthesize(pl.DataFrame({"flag": [True, False] * 50}), schema, epsilon=1, seed=1)
+    >>> release.sample(4).columns
+    ['flag']
+    """
+    refuse_private_points(mechanism, data)
+    refuse_private_tables(public_tables, data)
+    settings = read_settings(
+        schema,
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        mechanism=mechanism,
+        neighbours=neighbours,
+        expected_rows=expected_rows,
+        seed=seed,
+        public_tables=public_tables,
+    )
+    caches = caches_within(memory, settings)
+    records = new_records(ledger, dataset, transcript)
+    kind = open_table(data, settings.schema).kind
+    with coded_table(data, settings.schema, memory=caches.codes) as source:
+        terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
+        with closing(open_sink(records, settings, terms)) as sink:
+            debit = partial(sink.debit, settings)
+            run = partial(
+                run_release,
+                source,
+                settings,
+                terms,
+                records,
+                debit=debit,
+                sink=sink,
+                secret_bits=SystemBits,
+                most_cells=caches.table_cells,
+            )
+            release = resumable(records.transcript, run)
+    return replace(release, kind=kind)
+
+
+@private_boundary
+def resume(transcript: str | os.PathLike[str], data: object, *, memory: Memory = None) -> Release:
+    """Finish an interrupted release: recorded answers are reused free of charge, the rest is asked.
+
+    Parameters
+    ----------
+    transcript : path
+        Written by `synthesize`; its settings, budget and ledger entry are used again.
+    data : path, list of paths, pandas, Polars or PyArrow table
+        The same private rows.
+    memory : int or str, optional
+        As for `synthesize`; need not be what it was.
+
+    Returns
+    -------
+    Release
+        What the interrupted run would have returned.
+
+    Raises
+    ------
+    DataError
+        If the file is no transcript.
+    BudgetError
+        If the ledger refuses. A release that was debited before is not debited again.
+
+    Notes
+    -----
+    Resume transcripts of your own only: a transcript chooses schema, mechanism, budget and ledger.
+    """
+    return resumed(transcript, data, lambda *_: None, memory=memory)
+
+
+@private_boundary
+def resumed(
+    transcript: str | os.PathLike[str],
+    data: object,
+    tell: Callable[[Settings, Records, int], None],
+    *,
+    memory: Memory = None,
+) -> Release:
+    """Do what `resume` does, and tell what will be finished before a row is read or anything asked or debited.
+
+    tell: called once, with what the transcript fixes and the number of its answers.
+    """
+    path = Path(path_text("transcript", transcript))
+    sink, header, recorded = continue_transcript(path)
+    with closing(sink):
+        settings, terms, records = read_header(path, header)
+        caches = caches_within(memory, settings)
+        resumable(path, partial(tell, settings, records, len(recorded)))
+        kind = open_table(data, settings.schema).kind
+        with coded_table(data, settings.schema, memory=caches.codes) as source:
+            if terms != public_terms(source, settings.schema, settings.relation, settings.expected_rows):
+                raise DataError(
+                    "the table has another public number of rows than the transcript; give the same table", code="LW611"
+                )
+            accounted = AccountedSink(sink, records, recorded)
+            run = partial(
+                run_release,
+                source,
+                settings,
+                terms,
+                records,
+                debit=partial(accounted.debit, settings),
+                sink=accounted,
+                secret_bits=SystemBits,
+                recorded=recorded,
+                most_cells=caches.table_cells,
+            )
+            release = resumable(path, run)
+    return replace(release, kind=kind)
