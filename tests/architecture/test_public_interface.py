@@ -1,0 +1,72 @@
+"""The names, signatures and fields that users write against are those of `interface.txt`, but for exceptions said here.
+
+The file holds what `interface()` gave on commit 6e9dd8a. The manual page, which holds all commands and their options,
+is compared by `test_man_page`.
+"""
+
+import dataclasses
+import inspect
+import re
+from pathlib import Path
+
+import lapwing as lw
+
+KEPT = Path(__file__).with_name("interface.txt")
+
+GONE = {
+    "Adaptive(*, one_way_share=None, tree_share=0.3, selection_share=None, resolutions=None, particles=None, "
+    "rounds=None, workload=(), target=None)": "the engine of particles has no tree (changelog, 27-engine)",
+    "Adaptive.tree_share": "that setting",
+    "Plan(*, mechanism, settings, reason, request, lines, relation, privacy_unit, max_rows, expected_rows, accuracy, "
+    "effort, delta_gain, max_rows_effects, assumed_fields, dp_fields)": "users do not make plans themselves",
+}
+"""Lines of 6e9dd8a that are no longer so, and why."""
+
+ADDED = [
+    "Adaptive(*, one_way_share=None, selection_share=None, resolutions=None, particles=None, rounds=None, workload=(), "
+    "target=None)",
+    "Plan(*, mechanism, settings, reason, request, lines, relation, privacy_unit, max_rows, has_public_rows, "
+    "expected_rows, accuracy, effort, delta_gain, max_rows_effects, assumed_fields, dp_fields)",
+    "Plan.has_public_rows",
+    "Schema.names_every_unit",
+    "Trusted(mechanism)",
+    "Trusted.mechanism",
+]
+"""What came after."""
+
+
+def interface() -> list[str]:
+    """Return a line for every public name, method and field with its parameters and their defaults."""
+    lines = []
+    for name in lw.__all__:
+        value = getattr(lw, name)
+        if inspect.isclass(value) and issubclass(value, Exception):
+            lines.append(f"{name}({', '.join(each.__name__ for each in value.__mro__[1:])})")
+            continue
+        lines.append(name + parameters(value))
+        if not inspect.isclass(value):
+            continue
+        fields = {each.name for each in dataclasses.fields(value)} if dataclasses.is_dataclass(value) else set()
+        is_mechanism = hasattr(value, "run")  # its methods are the package's own
+        for attribute in sorted({*fields, *dir(value)}):
+            held = inspect.getattr_static(value, attribute, None)
+            if not attribute.startswith("_") and not (is_mechanism and callable(getattr(held, "__func__", held))):
+                lines.append(f"{name}.{attribute}{parameters(held)}")
+    return lines
+
+
+def parameters(value: object) -> str:
+    """Return the parameters of what can be called, with defaults and without types; nothing for anything else."""
+    value = getattr(value, "__func__", value)
+    if not callable(value):
+        return ""
+    given = inspect.signature(value).parameters.values()
+    shown = str(inspect.Signature([each.replace(annotation=inspect.Parameter.empty) for each in given]))
+    return re.sub(r" at 0x[0-9a-f]+", "", shown)
+
+
+def test_public_names_and_signatures_are_those_of_the_first_edition() -> None:
+    kept = KEPT.read_text(encoding="utf-8").splitlines()
+
+    assert set(kept) >= set(GONE)
+    assert sorted(interface()) == sorted([*(set(kept) - set(GONE)), *ADDED])
