@@ -7,8 +7,7 @@ from scipy.stats import chi2
 from helpers.models import random_laws, small_schema
 from lapwing.errors import ParameterError
 from lapwing.model.model import Bernoulli, Indexed, ReleasedModel, Spans
-from lapwing.model.population import population_codes
-from lapwing.model.rows import sample_codes
+from lapwing.model.rows import population_codes, sample_codes
 from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema

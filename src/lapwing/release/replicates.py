@@ -17,8 +17,7 @@ from lapwing.mechanisms.registry import check_mechanism, make_mechanism
 from lapwing.mechanisms.shared.vectors.reduced_space import Mu
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.model import ReleasedModel
-from lapwing.model.population import population_codes
-from lapwing.model.rows import sample_codes
+from lapwing.model.rows import population_codes, sample_codes
 from lapwing.model.statistics.expressions import Stat, compiled, stat
 from lapwing.rows.files.readers import Kind
 from lapwing.rows.out.decode import decode

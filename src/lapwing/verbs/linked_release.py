@@ -14,8 +14,7 @@ from lapwing.model.conditions.rows import refused_rows, rows_given
 from lapwing.model.files import SavedRelease
 from lapwing.model.linked_files import LinkedCertificate, SavedLinked, save_linked
 from lapwing.model.linked_files import load_linked as read_linked
-from lapwing.model.population import stand_ins
-from lapwing.model.rows import sample_codes
+from lapwing.model.rows import sample_codes, stand_ins
 from lapwing.model.rules.keeping import kept_components
 from lapwing.model.sampling.fixed import points
 from lapwing.release.release import Release

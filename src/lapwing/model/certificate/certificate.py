@@ -27,6 +27,7 @@ from lapwing.model.certificate.declared import (
 )
 from lapwing.model.certificate.domain_cost import (
     Together,
+    check_pairs,
     pairs_to_dict,
     purchase_lines,
     together,
@@ -34,7 +35,6 @@ from lapwing.model.certificate.domain_cost import (
     told_purchases,
 )
 from lapwing.model.certificate.protection import ROW, origin_lines, protection_lines, unit_field
-from lapwing.model.certificate.stated_pairs import check_pairs
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.scalars import visible
 

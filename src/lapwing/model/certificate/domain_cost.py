@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.kernel.budget.budget import Budget, Notion
-from lapwing.kernel.budget.conversions import CERTIFICATE_DELTAS, certificate_epsilons, epsilon_for
+from lapwing.kernel.budget.conversions import CERTIFICATE_DELTAS, certificate_epsilons, epsilon_for, rho_for
 from lapwing.kernel.plain import at_least, rational_text
 from lapwing.model.certificate.cost_lines import budget_to_dict
 from lapwing.schema.purchases import Purchase, purchases_from
@@ -259,3 +259,37 @@ def _budget_text(budget: Budget) -> str:
     exact = str(short)
     name, _, number = exact.partition(" ")
     return exact if len(number) <= 12 and "/" not in number else f"{name} {at_least(short.amount, 4)}"
+
+
+# -- What a certificate may state as (δ, ε): never less than its total is worth.
+
+
+def check_pairs(
+    pairs: tuple[tuple[Fraction, Fraction], ...],
+    total: Budget,
+    delta: Fraction,
+    request: tuple[Fraction | None, Fraction | None],
+) -> None:
+    """Refuse (δ, ε) that do not follow from a total and the δ of selections, whoever worked them out.
+
+    delta: the sum of the deltas of selections, part of each δ; request: a pair that was asked for holds where it grants
+    the total.
+
+    >>> check_pairs(((Fraction(1, 10**6), Fraction(6)),), Budget.zcdp("0.5"), Fraction(0), (None, None))
+    """
+    fault = None
+    if not all(0 < at < 1 and epsilon >= 0 for at, epsilon in pairs):
+        fault = "epsilons of a certificate need delta in (0, 1) and epsilon of at least 0"
+    elif not 0 <= delta < 1 or any(at <= delta for at, _ in pairs):
+        fault = "the delta of a certificate must be part of the delta of each of its epsilons"
+    elif pairs and total.notion == "pure":
+        fault = "a pure release has one epsilon at every delta; leave the list of epsilons out"
+    elif not all(_is_worth(at - delta, epsilon, total, (epsilon, at) == request) for at, epsilon in pairs):
+        fault = "an epsilon of a certificate must not be below what its total is worth at its delta"
+    if fault is not None:
+        raise ParameterError(fault, code="LW621")
+
+
+def _is_worth(delta: Fraction, epsilon: Fraction, total: Budget, is_asked: bool) -> bool:
+    """Tell whether a total implies (ε, δ): by its own conversion, or because a request for it grants as much."""
+    return epsilon >= epsilon_for(total.rho, delta) or (is_asked and total.rho <= rho_for(epsilon, delta))

@@ -12,7 +12,14 @@ from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.linear_statistics.mechanism import LinearStatistics
 from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
 from lapwing.mechanisms.private_sampling.mechanism import PrivateSampling
-from lapwing.model.accuracy import Accuracy, CountAccuracy, MarginalAccuracy, Statement, TableAccuracy
+from lapwing.model.accuracy import (
+    Accuracy,
+    CountAccuracy,
+    MarginalAccuracy,
+    Statement,
+    TableAccuracy,
+    certificate_statements,
+)
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.conditions.conditions import effective_atoms
 from lapwing.model.model import ReleasedModel
@@ -20,7 +27,6 @@ from lapwing.model.queries.asked import most_rows
 from lapwing.model.queries.row_numbers import rows_within
 from lapwing.release.accuracy.conditions import Condition
 from lapwing.release.accuracy.queries import count_accuracy, table_accuracy
-from lapwing.release.accuracy.statements import certificate_statements
 from lapwing.release.accuracy.tables import (
     MeasuredTable,
     counts_of,

@@ -10,8 +10,7 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Number, exact_number
 from lapwing.kernel.questions.questions import Answer
 from lapwing.model.queries.intervals import PUBLIC, CellIntervals, cell_intervals, measured_groupings
-from lapwing.model.sampling.marginals import marginal
-from lapwing.model.sampling.weighted import weighted_marginal
+from lapwing.model.sampling.marginals import marginal, weighted_marginal
 from lapwing.release.queries.public_counts import public_counts
 from lapwing.release.queries.weighted import weighted_intervals
 from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity
