@@ -4,7 +4,7 @@ import numpy as np
 
 from lapwing.model.laws import Laws
 from lapwing.model.model import Indexed, ReleasedModel
-from lapwing.model.rules.ruled import moved_in_cells
+from lapwing.model.sampling.ruled import moved_in_cells
 from lapwing.schema.schemas import Schema
 
 SCHEMA = Schema.from_dict(

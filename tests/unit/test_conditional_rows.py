@@ -12,12 +12,12 @@ import pytest
 import lapwing as lw
 from helpers.models import allowed, dense, random_model, small_schema
 from lapwing.errors import DataError, LapwingWarning, ParameterError
-from lapwing.model.conditions import atom_matches
-from lapwing.model.conditions.atom_matches import chosen_atoms
-from lapwing.model.conditions.rows import rows_given
 from lapwing.model.laws import point_laws
 from lapwing.model.model import Indexed, ReleasedModel, Spans
-from lapwing.release.conditional import Support
+from lapwing.model.sampling import atom_matches
+from lapwing.model.sampling.atom_matches import chosen_atoms
+from lapwing.model.sampling.given_rows import rows_given
+from lapwing.release.rows_out import Support
 from lapwing.rows.given import given_rows
 from lapwing.schema.schemas import Schema
 

@@ -11,9 +11,9 @@ import lapwing as lw
 from helpers.ruled_tables import TANGLED, tangled_rows, violations
 from lapwing.cli.commands.conditions import support_text
 from lapwing.errors import LapwingWarning, ParameterError
-from lapwing.model.conditions.rows import rows_given
 from lapwing.model.laws import uniform_law
 from lapwing.model.model import LogLinear, ReleasedModel, Spans
+from lapwing.model.sampling.given_rows import rows_given
 from lapwing.schema.schemas import Schema
 
 

@@ -9,14 +9,13 @@ import pytest
 
 import lapwing as lw
 from lapwing.mechanisms.registry import MECHANISMS
-from lapwing.model.conditions.conditions import conditioned
 from lapwing.model.laws import point_laws, uniform_law
 from lapwing.model.model import Indexed, LogLinear, ReleasedModel
-from lapwing.model.public_tables import margins as public_margins
-from lapwing.model.public_tables.atoms import with_atoms_in
-from lapwing.model.public_tables.margins import raked_to_public
 from lapwing.model.rows import sample_codes
+from lapwing.model.sampling import public_margins
+from lapwing.model.sampling.conditions import conditioned
 from lapwing.model.sampling.fixed import points
+from lapwing.model.sampling.public_margins import raked_to_public, with_atoms_in
 from lapwing.runs.finishing import finished_model
 from lapwing.schema.schemas import Schema
 

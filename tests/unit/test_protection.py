@@ -2,7 +2,7 @@
 
 import pytest
 
-from lapwing.model.certificate.protection import origin_lines, protection_lines, uncovered_warnings, unit_field
+from lapwing.model.certificate.promise import origin_lines, protection_lines, uncovered_warnings, unit_field
 from lapwing.schema.schemas import Schema
 
 AGE = {

@@ -12,10 +12,10 @@ import pytest
 import lapwing as lw
 from lapwing.model.laws import uniform_law
 from lapwing.model.model import Indexed, ReleasedModel
-from lapwing.model.public_tables import margins as public_margins
-from lapwing.model.public_tables.margins import raked_to_public
-from lapwing.model.public_tables.strata import Links, atom_cells, public_strata, rounded, whole_counts
 from lapwing.model.rows import sample_codes
+from lapwing.model.sampling import public_margins
+from lapwing.model.sampling.public_margins import raked_to_public
+from lapwing.model.sampling.public_strata import Links, atom_cells, public_strata, rounded, whole_counts
 from lapwing.schema.public_tables.cells import coded_tables, public_total
 from lapwing.schema.schemas import Schema
 

@@ -15,7 +15,7 @@ from lapwing.errors import SchemaError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.conversions import epsilon_for, rho_for
 from lapwing.model.certificate.certificate import Certificate
-from lapwing.model.certificate.domain_cost import pairs_at, together, told_pairs, untold_warnings
+from lapwing.model.certificate.promise import pairs_at, together, told_pairs, untold_warnings
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.schemas import Schema
 

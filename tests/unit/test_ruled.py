@@ -6,11 +6,11 @@ import pytest
 from helpers.ruled_tables import TANGLED
 from lapwing.model.laws import laws_from_probabilities
 from lapwing.model.model import Indexed, ReleasedModel, narrow
-from lapwing.model.rules.keeping import kept_components, rule_components, taken_back
-from lapwing.model.rules.repair import Pool, repaired
-from lapwing.model.rules.ruled import ruled
 from lapwing.model.sampling.fixed import KnownTuples, fixed_map, points
+from lapwing.model.sampling.keeping import kept_components, rule_components, taken_back
 from lapwing.model.sampling.marginals import marginal
+from lapwing.model.sampling.repair import Pool, repaired
+from lapwing.model.sampling.ruled import ruled
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
 

@@ -11,9 +11,9 @@ import pytest
 from helpers.cases import spread
 from helpers.models import joint, random_model, small_schema
 from lapwing.errors import LapwingWarning, ParameterError, SchemaError
-from lapwing.model.conditions.conditions import Between, condition
 from lapwing.model.laws import laws_from_probabilities, point_laws, uniform_law
 from lapwing.model.model import Bernoulli, Indexed, LogLinear, ReleasedModel, Spans
+from lapwing.model.sampling.conditions import Between, condition
 from lapwing.schema.conditions import wanted_runs
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import identity

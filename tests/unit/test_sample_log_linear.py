@@ -8,12 +8,12 @@ from helpers.models import allowed, small_schema
 from helpers.saved import small_saved
 from lapwing.engine.tables import Axis
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.model.conditions.conditions import Between, condition, conditioned
 from lapwing.model.laws import Laws, point_laws, uniform_law
-from lapwing.model.log_linear import GroupedColumn
 from lapwing.model.model import Bernoulli, Indexed, LogLinear, ReleasedModel, Spans, narrow
 from lapwing.model.rows import sample_codes
 from lapwing.model.sampling import row_choice
+from lapwing.model.sampling.conditions import Between, condition, conditioned
+from lapwing.model.sampling.log_linear import GroupedColumn
 from lapwing.release.release import Release
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema

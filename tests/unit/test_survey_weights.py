@@ -15,11 +15,11 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.model.intervals import CoveringView
 from lapwing.model.laws import laws_from_probabilities, point_laws
 from lapwing.model.model import Bernoulli, Indexed, ReleasedModel, Spans, narrow
-from lapwing.model.queries.intervals import CoveringView
 from lapwing.model.sampling.marginals import marginal, mean_weights, weighted_marginal
-from lapwing.release.queries.weighted import _terms_of_cells, weighted_intervals, weighted_sum_tail
+from lapwing.release.queries import _terms_of_cells, weighted_intervals, weighted_sum_tail
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import cut, identity
 from lapwing.schema.schemas import Schema

@@ -11,7 +11,7 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least, rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.model.certificate.certificate import Certificate, LedgerEntry
-from lapwing.model.certificate.domain_cost import check_pairs, pairs_to_dict, told_pairs
+from lapwing.model.certificate.promise import check_pairs, pairs_to_dict, told_pairs
 from lapwing.model.files import SavedRelease, documents_of, read_documents, saved_of, write_documents
 from lapwing.schema.linked import LinkedSchema
 from lapwing.schema.scalars import visible

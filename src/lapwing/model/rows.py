@@ -26,12 +26,12 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from lapwing.errors import ParameterError
-from lapwing.model.conditions.conditions import FEW_ATOMS, effective_atoms
-from lapwing.model.log_linear import SweptRows, grouped, warmed
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans
-from lapwing.model.public_tables.strata import public_ends, public_strata
-from lapwing.model.rules.keeping import kept_components
+from lapwing.model.sampling.conditions import FEW_ATOMS, effective_atoms
 from lapwing.model.sampling.draws import AtomRows, Histogram, draw_column, row_ends
+from lapwing.model.sampling.keeping import kept_components
+from lapwing.model.sampling.log_linear import SweptRows, grouped, warmed
+from lapwing.model.sampling.public_strata import public_ends, public_strata
 from lapwing.model.sampling.row_choice import chosen_rows
 from lapwing.schema.public_tables.cells import coded_tables, public_columns
 from lapwing.schema.schemas import Schema
@@ -242,7 +242,7 @@ def _source(model: ReleasedModel, schema: Schema, n: int, rng: np.random.Generat
     return chosen_rows(model, ends, tables, rng, None if strata is None else strata.own) or atoms
 
 
-# -- A sample of a population that has the law of a released model: rows drawn one by one, with all their sampling error.
+# -- A sample of a population that has the law of a model: rows drawn one by one, with all their sampling error.
 
 
 def population_codes(model: ReleasedModel, schema: Schema, n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:

@@ -20,8 +20,7 @@ from typing import Any, Final
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.model.certificate.certificate import Certificate
-from lapwing.model.certificate.domain_cost import Pairs
-from lapwing.model.certificate.protection import protection_lines
+from lapwing.model.certificate.promise import Pairs, protection_lines
 from lapwing.release.croissant_files import Beside, content_url, path_of, same_release
 from lapwing.rows.out.outputs import whole_files
 from lapwing.schema.fields import Field

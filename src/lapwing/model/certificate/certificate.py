@@ -25,16 +25,19 @@ from lapwing.model.certificate.declared import (
     table_lines,
     weight_lines,
 )
-from lapwing.model.certificate.domain_cost import (
+from lapwing.model.certificate.promise import (
+    ROW,
     Together,
     check_pairs,
+    origin_lines,
     pairs_to_dict,
+    protection_lines,
     purchase_lines,
     together,
     told_pairs,
     told_purchases,
+    unit_field,
 )
-from lapwing.model.certificate.protection import ROW, origin_lines, protection_lines, unit_field
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.scalars import visible
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from lapwing.model.model import Indexed, ReleasedModel
-from lapwing.model.rules.keeping import Codes, Component, RowRule, rule_components
-from lapwing.model.rules.repair import Pool, repaired
 from lapwing.model.sampling.draws import AtomRows, Histogram, covered, draw_column
 from lapwing.model.sampling.fixed import is_point, pinned, points, split, taken, with_points
+from lapwing.model.sampling.keeping import Codes, Component, RowRule, rule_components
+from lapwing.model.sampling.repair import Pool, repaired
 from lapwing.schema.rules.codes import CombinationRule, ExactSum, coded_rules, components
 from lapwing.schema.rules.rules import Rule
 from lapwing.schema.rules.search import completed

@@ -14,9 +14,9 @@ from lapwing.engine.tables import Axis, Factor
 from lapwing.errors import CapacityError
 from lapwing.model.laws import Laws
 from lapwing.model.model import ColumnLaw, Indexed, LogLinear, ReleasedModel, narrow
-from lapwing.model.rules.keeping import Component, taken_back
 from lapwing.model.sampling.draws import AtomRows, Histogram, cut_at, draw_column, draw_indexed, row_ends
 from lapwing.model.sampling.fixed import point_spans
+from lapwing.model.sampling.keeping import Component, taken_back
 from lapwing.schema.groupings.grouping import Grouping
 
 _WARM_ATOMS = 2**13

@@ -1,11 +1,15 @@
 """The noisy answers as frames."""
 
+import itertools
 import math
 from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
+from lapwing.errors import ParameterError
 from lapwing.kernel.noise_law import NoisyTable
 from lapwing.kernel.questions.category_selection.question import SelectedTexts
 from lapwing.kernel.questions.cell_sums.question import CellSums, NoisySums
@@ -16,9 +20,19 @@ from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
-from lapwing.release.queries.queries import free_name
+from lapwing.mechanisms.linear_statistics.certified import certified_errors, noisy_rows
+from lapwing.mechanisms.linear_statistics.mechanism import LinearStatistics as Mechanism
+from lapwing.mechanisms.linear_statistics.points import points_of
+from lapwing.mechanisms.linear_statistics.workload import answered_workload, noisy_shares, workload_answers
+from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.model import ReleasedModel
+from lapwing.release.queries import free_name
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values.labels import labels, run_labels
+
+if TYPE_CHECKING:
+    pass
+
 
 LISTED_CELLS = 2**16
 """Larger tables are one line of the frame of all answers."""
@@ -198,3 +212,48 @@ _LONG = {
     "noise": pl.String,
     "noise_sd": pl.Float64,
 }
+
+
+# -- The certified error of every statistic of a release of `LinearStatistics`.
+
+
+def certified_table(
+    schema: Schema, certificate: Certificate, answers: Sequence[Answer], model: ReleasedModel, confidence: float
+) -> "pl.DataFrame":
+    """Return the noisy and the released mean of every statistic, and a bound on the error of the latter.
+
+    Returns one line per statistic: ``statistic``, ``noisy``, ``released``, ``largest_error``; shares of the rows, or
+    means. Null where a row function is not at hand, as in a release that was read from a file.
+    """
+    import polars as pl  # noqa: PLC0415
+
+    if certificate.mechanism != Mechanism.name:
+        raise ParameterError(
+            f"certified errors are known for releases of {Mechanism.name}, this one is of "
+            f"{certificate.mechanism}; see the intervals of release.query",
+            code="LW362",
+        )
+    is_number = isinstance(confidence, float | int) and not isinstance(confidence, bool)
+    if not is_number or not 0.5 <= confidence <= 0.9999:
+        raise ParameterError(
+            f"confidence must lie from 0.5 to 0.9999, got {confidence!r}; 0.95 suits most uses", code="LW301"
+        )
+    settings: Any = certificate.settings
+    workload = answered_workload(schema, settings["degree"], settings["bins"], answers)
+    asked = workload_answers(answers, workload, certificate.public_rows)
+    rows = noisy_rows(asked, certificate.public_rows)
+    released = workload.means(points_of(model), model.weights, schema)
+    bounds = certified_errors(asked, rows, released, 1 - Fraction(str(confidence)))
+    texts = [
+        ", ".join(f"{name}={label}" for name, label in zip(columns, cell, strict=True))
+        for columns in workload.tables
+        for cell in itertools.product(*(labels(workload.groupings[name], schema.field(name)) for name in columns))
+    ]
+    return pl.DataFrame(
+        {
+            "statistic": pl.Series([*texts, *(each.text for each in workload.statistics)], dtype=pl.String),
+            "noisy": noisy_shares(asked, max(1.0, rows.value)),
+            "released": released,
+            "largest_error": bounds,
+        }
+    ).with_columns(pl.col("released", "largest_error").fill_nan(None))

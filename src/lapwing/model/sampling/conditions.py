@@ -13,9 +13,9 @@ import numpy as np
 from lapwing.errors import LapwingWarning, ParameterError
 from lapwing.model.laws import Laws
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, narrow
-from lapwing.model.rules.keeping import Component, kept_components, rule_components
 from lapwing.model.sampling.draws import covered, distinct_pairs, ranks
 from lapwing.model.sampling.fixed import KnownTuples, is_point, points, taken, with_points
+from lapwing.model.sampling.keeping import Component, kept_components, rule_components
 from lapwing.schema.conditions import Between, range_hint, wanted_runs
 from lapwing.schema.rules.rules import Rule
 from lapwing.schema.rules.search import completed, forbidding
