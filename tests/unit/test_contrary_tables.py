@@ -52,7 +52,7 @@ def atoms_of(**codes: list[int]) -> ReleasedModel:
     return ReleasedModel(weights=np.ones(count), rows=10 * count, laws=laws)
 
 
-@pytest.mark.parametrize("name", ["independent", "pmm", "adaptive"])
+@pytest.mark.parametrize("name", ["independent", "adaptive"])
 def test_a_paid_release_is_not_lost_where_public_tables_contradict_each_other(name: str) -> None:
     rows = pl.DataFrame({flag: [True, False] * 5 for flag in "abc"})
 
@@ -157,7 +157,7 @@ TIED = {
 
 
 @pytest.mark.parametrize("columns", TIED.values(), ids=TIED)
-@pytest.mark.parametrize("name", ["independent", "pmm", "kdtree", "adaptive"])
+@pytest.mark.parametrize("name", ["independent", "adaptive"])
 def test_a_map_that_a_public_table_tells_is_taken_from_it(name: str, columns: list[str]) -> None:
     rows = towns()
     ranges = pl.when(pl.col("size") < 8).then(pl.lit("..7")).otherwise(pl.lit("8..")).alias("range")

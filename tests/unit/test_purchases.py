@@ -58,31 +58,20 @@ def test_purchases_survive_the_file_and_the_format_knows_them(tmp_path):
     "changes",
     [
         {"fields": []},
-        {"fields": [3]},
-        {"fields": "age"},
         {"notion": "renyi"},
-        {"notion": []},
         {"amount": 0.5},
         {"amount": "-1"},
-        {"amount": "0"},
         {"amount": "1e999999999"},
         {"amount": "1/0"},
-        {"amount": "1000000001"},
-        {"amount": "9" * 500},
         {"amount": "1/" + "9" * 501},
         {"delta": "1/" + "9" * 501},
         {"fields": ["\ud800"]},
-        {"privacyUnit": "\ud800"},
-        {"release": "\ud800"},
         {"release": "r" * 201},
         {"lapwing": "a\x00b"},
         {"lapwing": "0.1\nCost: 0"},
         {"delta": "1"},
         {"delta": None},
         {"relation": "swap"},
-        {"privacyUnit": ""},
-        {"release": None},
-        {"lapwing": 1},
         {"price": "1"},
     ],
 )
@@ -119,11 +108,6 @@ def test_a_pure_amount_enters_zcdp_as_half_its_square_and_deltas_of_selections_a
     )
     assert dict(whole.epsilons)[Fraction(1, 10**9) + selected] == epsilon_for(rho, Fraction(1, 10**9))
     assert "epsilon" in whole.text()
-
-
-def test_pairs_below_delta_1_are_told_only():
-    assert pairs_at(Fraction(1), Fraction(999_999_999_999, 10**12)) == ()
-    assert len(pairs_at(Fraction(1), Fraction(1, 2))) == 3
 
 
 @pytest.mark.parametrize("changes", [{"relation": "replace-one"}, {"privacy_unit": "person:3"}])
@@ -270,13 +254,6 @@ def test_deltas_that_sum_to_1_are_told_to_promise_nothing():
 def test_more_than_1000_purchases_are_refused():
     with pytest.raises(SchemaError, match="at most 1000"):
         Schema.from_dict({"fields": [FLAG], "purchases": [PURE.to_dict()] * 1001})
-
-
-def test_a_field_of_any_name_can_be_bought():
-    name = "\t" + "long" * 100
-    own = replace(PURE, fields=(name,), privacy_unit=f"{name}:3")
-
-    assert Purchase.from_dict(own.to_dict()) == own
 
 
 def test_plain_addition_is_told_where_it_is_the_better_bound():

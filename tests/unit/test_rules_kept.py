@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from helpers.command import lapwing
 from helpers.ruled_tables import TANGLED, TWO_VALUED, tangled_rows, violations
 from lapwing.mechanisms.registry import MECHANISMS, Mechanism
 from lapwing.model.certificate.declared import MOVED
@@ -134,27 +133,6 @@ def test_no_determinant_appears_that_the_model_has_not_seen(adaptive):
     assert more.join(seen, on=["cat", "big"], how="anti", nulls_equal=True).is_empty()
 
 
-def test_a_saved_release_gives_the_same_rows(adaptive, tmp_path):
-    adaptive.save(tmp_path / "m.lapwing")
-
-    loaded = lw.load(tmp_path / "m.lapwing")
-
-    assert loaded.sample(500, seed=2).equals(adaptive.sample(500, seed=2))
-    assert loaded.certificate.to_dict() == adaptive.certificate.to_dict()
-    assert violations(loaded.sample(5000, seed=6), TANGLED) == [0] * 8
-
-
-def test_the_same_seed_gives_the_same_model_and_a_resumed_run_the_same_rows(tmp_path):
-    transcript = tmp_path / "t.jsonl"
-    data = tangled_rows(200)
-    release = lw.synthesize(data, TANGLED, epsilon=1, mechanism="independent", seed=5, transcript=transcript)
-
-    resumed = lw.resume(transcript, data)
-
-    assert resumed.sample(700).equals(release.sample(700))
-    assert resumed.certificate.rules == release.certificate.rules
-
-
 def test_replicates_keep_the_rules():
     release, _ = released("independent", 1.0, rows=200)
 
@@ -235,31 +213,6 @@ def test_a_guessed_map_is_said_from_two_hundredths_of_the_weight_on(broke, warne
     model = ReleasedModel(weights=np.array([1 - broke, broke]), rows=100, laws=laws)
 
     assert len(finished_model(model, schema, 1).warnings) == warned
-
-
-def test_a_schema_without_rules_changes_nothing():
-    plain = {"fields": TANGLED["fields"]}
-    release = lw.synthesize(tangled_rows(100), plain, epsilon=1, mechanism="independent", seed=2)
-
-    assert release.model.atoms == 1
-    assert release.certificate.rules == ()
-    assert not [each for each in release.certificate.accuracy if each.kind == MOVED]
-
-
-def test_the_command_line_writes_rows_that_keep_the_rules(tmp_path):
-    (tmp_path / "s.json").write_text(json.dumps(TANGLED))
-    tangled_rows(200).write_csv(tmp_path / "in.csv")
-
-    made = lapwing(
-        "synthesize", tmp_path / "in.csv",
-        "--schema", tmp_path / "s.json", "--epsilon", 1, "--mechanism", "independent",
-        "-o", tmp_path / "out.parquet", "--model", tmp_path / "m.lapwing",
-    )  # fmt: skip
-    drawn = lapwing("sample", tmp_path / "m.lapwing", "--rows", 3000, "--seed", 7, "-o", tmp_path / "more.parquet")
-
-    assert (made.status, drawn.status) == (0, 0), made.err + drawn.err
-    frames = [pl.read_parquet(tmp_path / name) for name in ("out.parquet", "more.parquet")]
-    assert violations(pl.concat(frames), TANGLED) == [0] * 8
 
 
 def test_a_checker_that_bites():

@@ -109,13 +109,6 @@ def test_chosen_rows_fit_the_model_better_than_a_systematic_sample(monkeypatch: 
     assert chosen < 0.6 * misfit()
 
 
-def test_wide_models_look_at_measured_pairs_only(monkeypatch: pytest.MonkeyPatch):
-    model = _many(3000)
-    monkeypatch.setattr(row_choice, "_MOST_PAIRS", 3)
-
-    assert row_choice._pairs(model, 3000) == [(0, 1), (0, 2), (0, 3)]
-
-
 def test_tables_with_too_many_cells_are_looked_at_more_coarsely(monkeypatch: pytest.MonkeyPatch):
     schema, model = _numbered(3000)
     monkeypatch.setattr(row_choice, "_MOST_CELLS", 200)

@@ -202,7 +202,12 @@ def sample_codes(
     [[1, 1], [1]]
     """
     _check(n, chunk)
-    return _each_codes(model, schema, n, rng, (chunk, is_matched))
+
+    def drawn() -> Iterator[dict[str, np.ndarray]]:  # only when the first chunk is asked for
+        chunks = row_chunks(model, schema, n, rng, chunk=chunk, is_matched=is_matched)
+        yield from map(chunks.codes, range(chunks.count))
+
+    return drawn()
 
 
 def _check(n: int, chunk: int) -> None:
@@ -211,16 +216,6 @@ def _check(n: int, chunk: int) -> None:
         raise ParameterError(f"the number of rows must be a whole number from 0 to 2**40, got {n!r}", code="LW325")
     if chunk < 1:
         raise ParameterError(f"a chunk must hold at least 1 row, got {chunk}; 2**18 suits most machines", code="LW302")
-
-
-def _each_codes(
-    model: ReleasedModel, schema: Schema, n: int, rng: np.random.Generator, settings: tuple[int, bool]
-) -> Iterator[dict[str, np.ndarray]]:
-    """Draw chunk by chunk, when the first is asked for."""
-    chunk, is_matched = settings
-    chunks = row_chunks(model, schema, n, rng, chunk=chunk, is_matched=is_matched)
-    for number in range(chunks.count):
-        yield chunks.codes(number)
 
 
 def _source(model: ReleasedModel, schema: Schema, n: int, rng: np.random.Generator, *, is_matched: bool) -> _Source:

@@ -73,12 +73,21 @@ def release_accuracy(
         (marginal_accuracy(*each, failure, limit) for each in listed),
         key=lambda it: (-it.variation, -it.largest_error, it.columns, -1 if it.level is None else it.level),
     )
+    unproved = _NOT_PROVED.get(certificate.mechanism, _ELSE)
     return Accuracy(
         statements=(
             *_rows_statement(model, certificate, noisy, failure),
             *_all_at_once(listed, model.rows, failure),
             *certificate_statements(certificate),
-            _not_proved(certificate),
+            Statement(
+                key="not_proved",
+                text=f"No bound is proved for {unproved}; `release.replicates` estimates such errors.",
+                value=None,
+                unit="",
+                confidence=None,
+                basis="model",
+                source="docs/uncertainty.md",
+            ),
         ),
         marginals=tuple(marginals),
         measured=len(tables),
@@ -137,15 +146,6 @@ def _all_at_once(
         f"one{share}, all tables and cells at once."
     )
     return (_statement("every_measured_count", text, value, "rows", float(1 - failure)),)
-
-
-def _not_proved(certificate: Certificate) -> Statement:
-    """Say what no bound is proved for."""
-    what = _NOT_PROVED.get(certificate.mechanism, _ELSE)
-    text = f"No bound is proved for {what}; `release.replicates` estimates such errors."
-    return Statement(
-        key="not_proved", text=text, value=None, unit="", confidence=None, basis="model", source="docs/uncertainty.md"
-    )
 
 
 def _with(failure: Fraction) -> str:
@@ -269,13 +269,6 @@ def _alone(counts: np.ndarray, law: NoiseLaw) -> Covering:
     return Covering(noisy, np.ones(noisy.size, dtype=np.int64), law, noisy.size)
 
 
-def _plain_counts(
-    model: ReleasedModel, columns: Sequence[str], groupings: Sequence[Grouping], inside: np.ndarray
-) -> np.ndarray:
-    """Count a table on its own."""
-    return marginal(model, columns, groupings)[inside]
-
-
 def _level_counts(model: ReleasedModel, columns: Sequence[str], parts: Sequence[tuple[Hierarchy, int]]) -> np.ndarray:
     """Count one level of a tree, in which a run may hold several reserved codes."""
     released = marginal(model, columns, [runs_grouping(nested, depth) for nested, depth in parts])
@@ -283,19 +276,18 @@ def _level_counts(model: ReleasedModel, columns: Sequence[str], parts: Sequence[
         firsts, known = nested.alone(depth)
         kept = np.moveaxis(released, axis, 0)[:known]
         released = np.moveaxis(np.add.reduceat(kept, firsts, axis=0), 0, axis)
-    return released.ravel()
+    return np.asarray(released.ravel())
+
+
+def _plain_counts(
+    model: ReleasedModel, columns: Sequence[str], groupings: Sequence[Grouping], inside: np.ndarray
+) -> np.ndarray:
+    """Count a table on its own."""
+    return marginal(model, columns, groupings)[inside]
 
 
 def _leaf_counts(answer: NoisyCells, model: ReleasedModel) -> np.ndarray | None:
-    """Count the leaves of a tree of cells, of which small ones may have been left out."""
-    place = _leaf_of_atoms(answer, model)
-    if place is None:
-        return None
-    return np.bincount(place, model.weights * (model.rows / model.weights.sum()), minlength=answer.counts.size)
-
-
-def _leaf_of_atoms(answer: NoisyCells, model: ReleasedModel) -> np.ndarray | None:
-    """Return the leaf that each atom lies in: ndarray of int64, shape (atoms,); None where one lies in none."""
+    """Count the leaves of a tree of cells, of which small ones may have been left out; None if an atom is in none."""
     tree = answer.question.tree
     spans = [model.laws[name] for name in tree.columns]
     found = np.full(model.atoms, -1, dtype=np.int64)
@@ -314,7 +306,9 @@ def _leaf_of_atoms(answer: NoisyCells, model: ReleasedModel) -> np.ndarray | Non
         leaf[keys.ravel()[: own.size]] = own
         met = leaf[keys.ravel()[own.size :]]
         found = np.where((met >= 0) & (ends[0] == ends[1]).all(axis=1), met, found)
-    return None if (found < 0).any() else found
+    if (found < 0).any():
+        return None
+    return np.bincount(found, model.weights * (model.rows / model.weights.sum()), minlength=answer.counts.size)
 
 
 def tables_with_most_noise(tables: Sequence[MeasuredTable]) -> list[MeasuredTable]:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import ParameterError
-from lapwing.kernel.noise_law import NoisyTable
+from lapwing.kernel.noise_law import NoiseLaw, NoisyTable
 from lapwing.kernel.questions.category_selection.question import SelectedTexts
 from lapwing.kernel.questions.cell_sums.question import CellSums, NoisySums
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
@@ -56,14 +56,19 @@ def answer_table(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFr
     if isinstance(answer, NoisySums):
         return _sums_table(answer, schema)
     if isinstance(answer, SelectedTexts):
-        return _texts_table(answer)
+        return _counted({answer.question.column: pl.Series(answer.texts, dtype=pl.String)}, answer.counts, answer.noise)
     cells = np.indices(table.counts.shape).reshape(table.counts.ndim, table.counts.size)
     named = {
         name: pl.Series(texts, dtype=pl.String).gather(cell)
         for name, texts, cell in zip(answer.question.columns, _labels(answer, table, schema), cells, strict=True)
     }
-    count, sd = (free_name(name, answer.question.columns) for name in ("noisy_count", "noise_sd"))
-    return pl.DataFrame({**named, count: table.counts.ravel()}).with_columns(pl.lit(table.noise.sd).alias(sd))
+    return _counted(named, table.counts, table.noise)
+
+
+def _counted(named: dict[str, pl.Series], counts: np.ndarray, noise: NoiseLaw) -> pl.DataFrame:
+    """Return cells with their noisy counts, whose columns take names that the table does not have."""
+    count, sd = (free_name(name, list(named)) for name in ("noisy_count", "noise_sd"))
+    return pl.DataFrame({**named, count: counts.ravel()}).with_columns(pl.lit(noise.sd).alias(sd))
 
 
 def _listed_table(answer: NoisyCells, schema: Schema) -> pl.DataFrame:
@@ -78,30 +83,19 @@ def _listed_table(answer: NoisyCells, schema: Schema) -> pl.DataFrame:
             at = depths == depth
             texts[at] = np.array(run_labels(nested, depth, schema.field(name)), dtype=np.object_)[cells[at, place]]
         named[name] = pl.Series(texts.tolist(), dtype=pl.String)
-    count, sd = (free_name(name, tree.columns) for name in ("noisy_count", "noise_sd"))
-    return pl.DataFrame({**named, count: answer.counts}).with_columns(pl.lit(answer.noise.sd).alias(sd))
-
-
-def _texts_table(answer: SelectedTexts) -> pl.DataFrame:
-    """Return the texts of a column that were shown."""
-    count, sd = (free_name(name, answer.question.columns) for name in ("noisy_count", "noise_sd"))
-    texts = pl.Series(answer.texts, dtype=pl.String)
-    return pl.DataFrame({answer.question.column: texts, count: answer.counts}).with_columns(
-        pl.lit(answer.noise.sd).alias(sd)
-    )
+    return _counted(named, answer.counts, answer.noise)
 
 
 def _sums_table(answer: NoisySums, schema: Schema) -> pl.DataFrame:
     """Return sums of vectors, number by number."""
     question = answer.question
     if isinstance(question, LinearStatistics):
-        named = {
-            "statistic": pl.Series(
-                [_statistic_label(each.text, question) for each in question.statistics], dtype=pl.String
-            )
-        }
+        # Sums in fractions of a row are listed in whole numbers of these.
+        scaled = "{}" if question.scale == 1 else f"({{}}) * {question.scale}"
+        named = {"statistic": pl.Series([scaled.format(each.text) for each in question.statistics], dtype=pl.String)}
     elif isinstance(question, TableDistances):
-        named = {"distance": pl.Series([_distance_label(question)], dtype=pl.String)}
+        what = f"(sum of absolute differences, mean of {len(question.tables)} tables) * {question.scale}"
+        named = {"distance": pl.Series([what], dtype=pl.String)}
     elif isinstance(question, SecondMoment):
         names = coordinate_labels(question.coordinates, schema)
         first, second = (pl.Series([names[each] for each in axis.tolist()], dtype=pl.String) for axis in question.pairs)
@@ -113,19 +107,7 @@ def _sums_table(answer: NoisySums, schema: Schema) -> pl.DataFrame:
             "cell": pl.Series(np.repeat(np.arange(question.cells), len(widths))).cast(pl.String),
             "coordinate": pl.Series(widths * question.cells, dtype=pl.String),
         }
-    return pl.DataFrame({**named, "noisy_count": answer.values.ravel()}).with_columns(
-        pl.lit(answer.noise.sd).alias("noise_sd")
-    )
-
-
-def _statistic_label(text: str, question: LinearStatistics) -> str:
-    """Return what a sum is of: sums in fractions of a row are listed in whole numbers of these."""
-    return text if question.scale == 1 else f"({text}) * {question.scale}"
-
-
-def _distance_label(question: TableDistances) -> str:
-    """Return what a sum of distances is of, and in which units."""
-    return f"(sum of absolute differences, mean of {len(question.tables)} tables) * {question.scale}"
+    return _counted(named, answer.values, answer.noise)
 
 
 def coordinate_labels(coordinates: Coordinates, schema: Schema) -> list[str]:
@@ -219,14 +201,12 @@ _LONG = {
 
 def certified_table(
     schema: Schema, certificate: Certificate, answers: Sequence[Answer], model: ReleasedModel, confidence: float
-) -> "pl.DataFrame":
+) -> pl.DataFrame:
     """Return the noisy and the released mean of every statistic, and a bound on the error of the latter.
 
     Returns one line per statistic: ``statistic``, ``noisy``, ``released``, ``largest_error``; shares of the rows, or
     means. Null where a row function is not at hand, as in a release that was read from a file.
     """
-    import polars as pl  # noqa: PLC0415
-
     if certificate.mechanism != Mechanism.name:
         raise ParameterError(
             f"certified errors are known for releases of {Mechanism.name}, this one is of "

@@ -159,7 +159,7 @@ def table_accuracy(
         lower, upper = (each[asked] for each in ranges)
         largest = float(np.maximum(counts - lower, upper - counts).max())
         error = None if math.isinf(largest) else largest
-        unknown = dict.fromkeys(("noise", "expected_error", "expected_variation", "variation"))
+        unknown: Any = dict.fromkeys(("noise", "expected_error", "expected_variation", "variation"))
         text = _guessed(f"table of {of}", error, failure)
         return TableAccuracy(is_measured=False, largest_error=error, text=text, **unknown, **common)
     sizes, rows = found.mean_sizes(), float(counts.sum())

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +28,8 @@ from lapwing.schema.fields import Field
 from lapwing.schema.foreign.croissant import OWN_KEYS
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values.parsing import field_to_dict
+
+_refused = partial(ParameterError, code="LW359")
 
 MOST_LISTED: Final = 10_000
 """Longer lists of categories are left out of a Croissant file, which programs read into memory whole."""
@@ -91,7 +94,8 @@ def croissant_text(
     rows, certified: the files of the rows and of the certificate, None where there is none.
     """
     ids = _distinct_ids(field.name for field in schema.fields)
-    listed = {field.name: f"{ids[field.name]}-values" for field in schema.columns if _is_listed(field)}
+    named = [field.name for field in schema.columns if 0 < len(field.categories or ()) <= MOST_LISTED]
+    listed = {name: f"{ids[name]}-values" for name in named}
     enumerations = [_enumeration(field, listed[field.name]) for field in schema.columns if field.name in listed]
     fields = [_field(field, ids[field.name], listed.get(field.name)) for field in schema.fields]
     found: dict[str, Any] = {
@@ -141,22 +145,16 @@ def _dataset(schema: Schema, certificate: Certificate, about: Mapping[str, Any] 
     """Return what schema.org says of a data set; the caller's own words come before ours."""
     given = {} if about is None else about
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
-        raise ParameterError(
-            "about must be a mapping of terms of schema.org to their values, such as {'license': ...}", code="LW359"
-        )
+        raise _refused("about must be a mapping of terms of schema.org to their values, such as {'license': ...}")
     for key in given:
         if key.rpartition(":")[2] in _RESERVED or key.startswith("@"):
-            raise ParameterError(
-                f"about must not hold {key!r}, which is made from the release; leave it out", code="LW359"
-            )
+            raise _refused(f"about must not hold {key!r}, which is made from the release; leave it out")
     try:
         plain = json.loads(json.dumps(dict(given), allow_nan=False))
     except (TypeError, ValueError, RecursionError):
         plain = None
     if plain is None:
-        raise ParameterError(
-            "the values of about must be plain JSON values; give texts, numbers, lists and mappings", code="LW359"
-        )
+        raise _refused("the values of about must be plain JSON values; give texts, numbers, lists and mappings")
     count = "" if certificate.written_rows is None else f"{certificate.written_rows} "
     what = f" about {schema.name}" if schema.name else ""
     return {
@@ -305,11 +303,6 @@ def _field(field: Field, key: str, values: str | None) -> dict[str, Any]:
     if field.required:
         own["required"] = True
     return {**found, "fieldSettings": own} if own else found
-
-
-def _is_listed(field: Field) -> bool:
-    """Return whether the categories of a field are few enough to stand in the file."""
-    return field.categories is not None and len(field.categories) <= MOST_LISTED
 
 
 def _enumeration(field: Field, key: str) -> dict[str, Any]:

@@ -15,7 +15,15 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least, rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.kernel.terms import Relation, Terms
-from lapwing.model.certificate.cost_lines import CostLine, budget_from_dict, budget_to_dict, counted_lines
+from lapwing.model.certificate.cost_lines import (
+    CERTIFIED,
+    ROWS_WITHIN,
+    CostLine,
+    Statement,
+    budget_from_dict,
+    budget_to_dict,
+    counted_lines,
+)
 from lapwing.model.certificate.declared import (
     KeptRule,
     KeptTable,
@@ -41,7 +49,8 @@ from lapwing.model.certificate.promise import (
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.scalars import visible
 
-__all__ = ["DOMAIN", "EVALUATION", "FORMAT", "Certificate", "CostLine", "LedgerEntry", "Statement"]
+__all__ = ["CERTIFIED", "DOMAIN", "EVALUATION", "FORMAT", "ROWS_WITHIN", "Certificate", "CostLine", "LedgerEntry"]
+__all__ += ["Statement"]
 
 FORMAT = 1
 EVALUATION = "evaluation"
@@ -50,46 +59,8 @@ EVALUATION = "evaluation"
 DOMAIN = "domain"
 """In the place of a mechanism, where bounds and lists of a schema were learned."""
 
-CERTIFIED = "certified error"
-"""Kind of the statement that bounds all errors of a release together."""
-ROWS_WITHIN = "number of rows"
-"""Kind of the statement that says how far a noisy number of rows may be off."""
-_MAX_VALUE = 1e300
 _refused = partial(ParameterError, code="LW621")
 _ENTRY = ("dataset", "release_id")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
-    """State one thing that is proved about the accuracy of a release.
-
-    Parameters
-    ----------
-    kind : str
-        Short name, such as ``expected error``.
-    text : str
-        One plain sentence.
-    value : float or None
-        Its number, finite.
-    """
-
-    kind: str
-    text: str
-    value: float | None = None
-
-    def __post_init__(self) -> None:
-        is_number = isinstance(self.value, float | int) and not isinstance(self.value, bool)
-        if self.value is not None and not (is_number and abs(self.value) <= _MAX_VALUE):
-            raise _refused(f"the value of the statement {self.kind!r} must be a finite number; leave it out")
-
-    @property
-    def is_headline(self) -> bool:
-        """Whether the certificate's text shows it: the bound on all errors together."""
-        return self.kind == CERTIFIED and self.value is not None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the statement as plain JSON values."""
-        return {"kind": self.kind, "text": self.text, "value": self.value}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -384,7 +355,7 @@ class Certificate:
             weight=read_optional(older, "weight", str),
             ledger=None if ledger is None else LedgerEntry(**{key: read_key(ledger, key, str) for key in _ENTRY}),
             assumed=assumed,
-            accuracy=tuple(_statement_from_dict(entry) for entry in read_list(values, "accuracy", dict)),
+            accuracy=tuple(map(Statement.from_dict, read_list(values, "accuracy", dict))),
             **cast("Any", texts | counts | perhaps | lists),
         )
 
@@ -404,9 +375,3 @@ def _rational_or_none(values: Mapping[str, Any], key: str) -> Fraction | None:
     """Return the exact number under a key, or None."""
     found = read_optional(values, key, dict)
     return None if found is None else read_rational(found)
-
-
-def _statement_from_dict(values: object) -> Statement:
-    """Read back one statement."""
-    number = cast("float | None", read_key(values, "value", object))
-    return Statement(kind=read_key(values, "kind", str), text=read_key(values, "text", str), value=number)

@@ -1,4 +1,4 @@
-"""One line of a certificate: what a question cost, and why."""
+"""What a certificate lists: what each question cost, and why; and what is proved about accuracy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,8 +22,6 @@ from lapwing.kernel.questions.split_decisions.question import SplitDecisions, Sp
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.terms import Relation, Terms
 
-# -- A table that a plan knows the cost of, and not the columns.
-
 
 @dataclass(frozen=True, slots=True)
 class ChosenTable:
@@ -32,8 +30,57 @@ class ChosenTable:
     cost: Budget
 
 
+CERTIFIED = "certified error"
+"""Kind of the statement that bounds all errors of a release together."""
+
+ROWS_WITHIN = "number of rows"
+"""Kind of the statement that says how far a noisy number of rows may be off."""
+
+_MAX_VALUE = 1e300
+
 CHOSEN = f"{MarginalCounts.kind} (chosen)"
 """Kind of a planned table whose columns a selection chooses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """State one thing that is proved about the accuracy of a release.
+
+    Parameters
+    ----------
+    kind : str
+        Short name, such as ``expected error``.
+    text : str
+        One plain sentence.
+    value : float or None
+        Its number, finite.
+    """
+
+    kind: str
+    text: str
+    value: float | None = None
+
+    def __post_init__(self) -> None:
+        is_number = isinstance(self.value, float | int) and not isinstance(self.value, bool)
+        if self.value is not None and not (is_number and abs(self.value) <= _MAX_VALUE):
+            raise ParameterError(
+                f"the value of the statement {self.kind!r} must be a finite number; leave it out", code="LW621"
+            )
+
+    @property
+    def is_headline(self) -> bool:
+        """Whether the certificate's text shows it: the bound on all errors together."""
+        return self.kind == CERTIFIED and self.value is not None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the statement as plain JSON values."""
+        return {"kind": self.kind, "text": self.text, "value": self.value}
+
+    @classmethod
+    def from_dict(cls, values: object) -> Self:
+        """Read back what `to_dict` wrote."""
+        number = cast("float | None", read_key(values, "value", object))
+        return cls(kind=read_key(values, "kind", str), text=read_key(values, "text", str), value=number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +215,7 @@ class CostLine:
             "relation": self.relation,
             "max_rows": self.max_rows,
             "sensitivity": {"l1": self.sensitivity.l1, "l2_squared": self.sensitivity.l2_squared},
-            "noise": None if self.noise is None else _noise_to_dict(self.noise),
+            "noise": self.noise and _noise_to_dict(self.noise),
             "cost": budget_to_dict(self.cost),
             **failure,
         }

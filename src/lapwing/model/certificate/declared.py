@@ -363,15 +363,9 @@ def _combined(rule: CombinationRule, groupings: Sequence[Grouping]) -> np.ndarra
     for axis, (own, wanted) in enumerate(zip(rule.groupings, groupings, strict=True)):
         if alive.size // own.groups * max(own.groups, wanted.groups) > _MOST_CELLS:
             return None
-        meets = _meets(wanted, own).astype(np.float32)
+        _, (asked, known) = told_apart([wanted, own])
+        meets = np.zeros((wanted.groups, own.groups), dtype=np.float32)  # which groups have codes in common
+        meets[asked, known] = 1
         reached = np.tensordot(meets, np.moveaxis(alive, axis, 0).astype(np.float32), axes=1)
         alive = np.moveaxis(reached > 0, 0, axis)
     return alive
-
-
-def _meets(one: Grouping, two: Grouping) -> np.ndarray:
-    """Return which groups of two maps of one domain have codes in common: ndarray of bool, shape (one, two)."""
-    _, groups = told_apart([one, two])
-    found = np.zeros((one.groups, two.groups), dtype=bool)
-    found[groups[0], groups[1]] = True
-    return found

@@ -209,7 +209,10 @@ def together(
     rho = _summed(amount.rho for amount in amounts if amount.notion == "zcdp")
     whole = _summed(_rounded_up(amount.amount) ** 2 / 2 for amount in amounts if amount.notion == "pure")
     added = Budget("zcdp", _summed([rho, whole]))
-    stated = _stated(selected, None if requested is None else _summed([requested, bought]))
+    # A run that is asked for epsilon and delta keeps half of delta for its selections.
+    first = 2 * selected if requested is None else _summed([requested, bought])
+    usual = (_summed([delta, selected]) for delta in CERTIFICATE_DELTAS)
+    stated = dict.fromkeys(delta for delta in (first, *usual) if selected < delta < 1)
     pairs, plain = [], []
     for each in stated:
         by_rho, by_addition = _converted(added.rho, each - selected), _converted(rho, each - selected, pure)
@@ -218,14 +221,6 @@ def together(
             pairs.append((each, least))
             plain += [each] if by_rho is None or least < by_rho else []
     return Together(total=added, delta=selected, epsilons=tuple(pairs), plain=tuple(plain))
-
-
-def _stated(selected: Fraction, requested: Fraction | None) -> tuple[Fraction, ...]:
-    """Return the δ to state, the most telling first: each below 1 and above what selections take of it."""
-    # A run that is asked for epsilon and delta keeps half of delta for its selections.
-    first = 2 * selected if requested is None else requested
-    usual = (_summed([delta, selected]) for delta in CERTIFICATE_DELTAS)
-    return tuple(dict.fromkeys(delta for delta in (first, *usual) if selected < delta < 1))
 
 
 def _converted(rho: Fraction, delta: Fraction, pure: Fraction = Fraction(0)) -> Fraction | None:

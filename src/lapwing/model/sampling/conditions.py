@@ -13,7 +13,7 @@ import numpy as np
 from lapwing.errors import LapwingWarning, ParameterError
 from lapwing.model.laws import Laws
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, narrow
-from lapwing.model.sampling.draws import covered, distinct_pairs, ranks
+from lapwing.model.sampling.draws import covered, distinct_pairs, inside, ranks
 from lapwing.model.sampling.fixed import KnownTuples, is_point, points, taken, with_points
 from lapwing.model.sampling.keeping import Component, kept_components, rule_components
 from lapwing.schema.conditions import Between, range_hint, wanted_runs
@@ -270,13 +270,17 @@ def lawful_starts(
     """
     for component in kept_components(model, schema):
         asked = {name: wanted[name] for name in component.columns if name in wanted}
-        if not asked or _keep(component, starts):
+        is_kept = all(bool(is_point(starts.laws[name]).all()) for name in component.columns)
+        if not asked or (is_kept and not component.broken(points(starts, component.columns)).any()):
             continue
         codes = points(model, component.columns)
-        is_met = np.logical_and.reduce([_inside(codes[name], runs) for name, runs in asked.items()])
+        is_met = np.logical_and.reduce([inside(codes[name], runs) for name, runs in asked.items()])
         donors = np.flatnonzero(is_met & (model.weights > 0))
         if donors.size:
-            chosen = donors[_by_weight(starts.weights, model.weights[donors])]
+            # For each start the donor that lies as far along the running sum of weights.
+            spots = (np.cumsum(starts.weights) - starts.weights / 2) / starts.weights.sum()
+            reached = np.cumsum(model.weights[donors]) / model.weights[donors].sum()
+            chosen = donors[np.minimum(np.searchsorted(reached, spots), donors.size - 1)]
             starts = with_points(starts, {name: values[chosen] for name, values in codes.items()})
         else:
             starts = with_points(starts, _one_row(component, asked, schema, model, starts.atoms))
@@ -306,13 +310,6 @@ def _refusal(asked: Mapping[str, np.ndarray], rules: Sequence[Rule], *, is_gener
     )
 
 
-def _keep(component: Component, starts: ReleasedModel) -> bool:
-    """Return whether all starts keep the rules of a component as they are."""
-    if not all(bool(is_point(starts.laws[name]).all()) for name in component.columns):
-        return False
-    return not component.broken(points(starts, component.columns)).any()
-
-
 def _one_row(
     component: Component, asked: Mapping[str, np.ndarray], schema: Schema, model: ReleasedModel, count: int
 ) -> dict[str, np.ndarray]:
@@ -337,7 +334,7 @@ def _mapped(
     codes = points(model, names)
     is_met = model.weights > 0
     for name in asked.keys() & set(names):
-        is_met &= _inside(codes[name], asked[name])
+        is_met &= inside(codes[name], asked[name])
     rows = np.flatnonzero(is_met)
     if not rows.size:
         return
@@ -348,16 +345,3 @@ def _mapped(
     for each in heaviest.tolist():
         row = rows[np.argmax(number == each)]
         yield {name: np.array([[codes[name][row], codes[name][row] + 1]]) for name in names}
-
-
-def _by_weight(weights: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return for each weight the other one that lies as far along the running sum."""
-    spots = (np.cumsum(weights) - weights / 2) / weights.sum()
-    reached = np.cumsum(others) / others.sum()
-    return np.asarray(np.minimum(np.searchsorted(reached, spots), others.size - 1))
-
-
-def _inside(codes: np.ndarray, runs: np.ndarray) -> np.ndarray:
-    """Return whether each code lies in one of the runs."""
-    place = np.searchsorted(runs[:, 1], codes, side="right")
-    return np.asarray((place < len(runs)) & (runs[np.minimum(place, len(runs) - 1), 0] <= codes))

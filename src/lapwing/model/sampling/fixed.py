@@ -239,9 +239,14 @@ def with_points(model: ReleasedModel, codes: Mapping[str, np.ndarray]) -> Releas
 
 
 def point_spans(codes: np.ndarray) -> Spans:
-    """Return spans of length 1 in the smallest dtype: one code per atom."""
-    dtype = next(each for each in _CODE_TYPES if int(codes.max()) < np.iinfo(each).max)
-    return Spans(codes.astype(dtype), (codes.astype(np.int64) + 1).astype(dtype))
+    """Return spans of length 1: one code per atom."""
+    return narrow_spans(codes, codes.astype(np.int64) + 1)
+
+
+def narrow_spans(starts: np.ndarray, stops: np.ndarray) -> Spans:
+    """Return spans in the smallest dtype."""
+    dtype = next(each for each in _CODE_TYPES if int(stops.max()) <= np.iinfo(each).max)
+    return Spans(starts.astype(dtype), stops.astype(dtype))
 
 
 def is_point(law: ColumnLaw) -> np.ndarray:

@@ -41,7 +41,8 @@ def swept_given(
     groups = np.stack([part.columns[name].groups_of(codes[name][moved].astype(np.int64)) for name in names])
     is_held = (groups >= 0) & np.array([[name in given] for name in names])
     _, kind = np.unique(np.vstack((is_held, sweeps[moved])), axis=1, return_inverse=True)
-    groups = _started(part, groups, rng)
+    groups = np.stack([part.columns[name].started(row, rng) for name, row in zip(names, groups, strict=True)])
+    groups = groups.astype(part.dtype)
     for each in range(int(kind.max(initial=-1)) + 1):
         rows = np.flatnonzero(kind.reshape(-1) == each)
         fixed = sorted({*np.flatnonzero(is_held[:, rows[0]]).tolist(), *part.fixed})
@@ -53,15 +54,6 @@ def swept_given(
             found[name] = codes[name].copy()
             found[name][moved] = draw_indexed(Histogram.of(part.columns[name].within), row, rng)
     return found
-
-
-def _started(part: GroupedPart, groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return groups to start at: where the base law has no mass, any group that it has."""
-    axes = part.axes
-    for row, axis in zip(groups, axes, strict=True):
-        nowhere = np.flatnonzero(row < 0)
-        row[nowhere] = rng.choice(axis.base.size, nowhere.size, p=axis.base / axis.base.sum())
-    return groups.astype(np.uint8 if max(axis.base.size for axis in axes) <= 2**8 else np.uint16)
 
 
 Codes = Mapping[str, np.ndarray]
@@ -179,10 +171,11 @@ def _completed(
     for of, values in zip(parts, distinct, strict=True):
         runs = {name: np.array([[code, code + 1]]) for name, code in zip(fixed, values, strict=True)}
         row = completed(schema, runs, component.columns)
+        rules = "; ".join(dict.fromkeys(map(_text, (*component.rules, *component.maps))))
         if row is None or component.broken({name: np.array([code]) for name, code in row.items()})[0]:
             yield (
                 of,
-                f": what it gives on {', '.join(fixed)} goes with no row that keeps the rules ({_listed(component)}); "
+                f": what it gives on {', '.join(fixed)} goes with no row that keeps the rules ({rules}); "
                 "change it or give fewer columns",
             )
             continue
@@ -205,11 +198,6 @@ def _hint(rule: RowRule | FixedMap) -> str:
         if cells:
             return f" (numbers of {' and '.join(cells)}, without a resolution, are in no order within one cell)"
     return ""
-
-
-def _listed(component: Component) -> str:
-    """Return the rules of a component in words, each once."""
-    return "; ".join(dict.fromkeys(_text(rule) for rule in (*component.rules, *component.maps)))
 
 
 # -- One row for each condition row: its given codes stay, the others follow the model's law given all of them.

@@ -14,7 +14,7 @@ from lapwing.model.model import ReleasedModel
 from lapwing.model.sampling.fixed import FixedMap, KnownTuples, fixed_map, is_point, points
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping
-from lapwing.schema.public_tables.cells import CodedTable, coded_tables
+from lapwing.schema.public_tables.cells import coded_tables
 from lapwing.schema.public_tables.rules import values_left
 from lapwing.schema.rules.codes import CombinationRule, DependencyRule, ExactSum, OrderPair, coded_rules, components
 from lapwing.schema.rules.rules import Determines
@@ -81,16 +81,15 @@ def _public_pairs(schema: Schema) -> dict[Determines, tuple[PublicPairs, ...]]:
     """Return the pairs of each dependency that some table holds; kept for the last few schemas."""
     found = {}
     for rule in coded_rules(schema):
-        if isinstance(rule, DependencyRule):
-            own = [_pairs(coded, rule) for coded in coded_tables(schema) if set(rule.columns) <= set(coded.columns)]
-            found[rule.rule] = tuple(sorted(own, key=lambda each: -each.left.size))
+        if not isinstance(rule, DependencyRule):
+            continue
+        own = []
+        for coded in coded_tables(schema):
+            if set(rule.columns) <= set(coded.columns):
+                groupings = tuple(coded.groupings[coded.columns.index(name)] for name in rule.columns)
+                own.append(PublicPairs(rule.columns, groupings, values_left(coded, rule)))
+        found[rule.rule] = tuple(sorted(own, key=lambda each: -each.left.size))
     return found
-
-
-def _pairs(coded: CodedTable, rule: DependencyRule) -> PublicPairs:
-    """Return what a table that holds all columns of a dependency leaves of it."""
-    groupings = tuple(coded.groupings[coded.columns.index(name)] for name in rule.columns)
-    return PublicPairs(rule.columns, groupings, values_left(coded, rule))
 
 
 def public_votes(
@@ -186,7 +185,9 @@ class Component:
         maps: dict[int, FixedMap] = {}
         links = {(rule.of, (rule.column,)) for rule in self.dependencies}
         ordered = {field.name for field in self.fields if field.domain.ordered}
-        for place in self._in_order():
+        for place in sorted(
+            range(len(self.dependencies)), key=lambda at: self.columns.index(self.dependencies[at].column)
+        ):
             rule = self.dependencies[place]
             is_mutual = ((rule.column,), rule.of) in links
             own, votes = seen, weights
@@ -196,10 +197,6 @@ class Component:
             maps[place] = found
             seen[rule.column] = found.value(seen)
         return replace(self, maps=tuple(maps[place] for place in range(len(self.dependencies))))
-
-    def _in_order(self) -> list[int]:
-        """Return the dependencies by the place of their column."""
-        return sorted(range(len(self.dependencies)), key=lambda at: self.columns.index(self.dependencies[at].column))
 
 
 def rule_components(schema: Schema) -> tuple[Component, ...]:

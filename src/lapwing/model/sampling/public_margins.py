@@ -13,8 +13,8 @@ import numpy as np
 
 from lapwing.model.laws import Laws, point_laws
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans, narrow
-from lapwing.model.sampling.draws import AtomRows, Histogram, draw_column, row_ends
-from lapwing.model.sampling.fixed import pinned, points, taken
+from lapwing.model.sampling.draws import AtomRows, Histogram, draw_column, inside, row_ends
+from lapwing.model.sampling.fixed import narrow_spans, pinned, points, taken
 from lapwing.model.sampling.keeping import Component, kept_components
 from lapwing.model.sampling.public_strata import MIXED, atom_cells, atom_groups, strata_of, stratum_rows
 from lapwing.model.sampling.repair import Pool, repaired
@@ -178,17 +178,13 @@ def _raked(model: ReleasedModel, tables: Sequence[CodedTable]) -> tuple[np.ndarr
         if sweep == _SWEEPS // 2:
             halfway = max(gaps)
         if sweep % _STALLED == 0:
-            if _is_stalled(earlier, max(gaps), masses):
+            has_grown = bool((masses > (1 + _STILL) * earlier[1]).any())
+            if max(gaps) > (1 - _STILL) * earlier[0] and not has_grown:
                 halfway = 0.0
                 break
             earlier = max(gaps), masses
     scale = np.divide(masses, start, out=np.zeros(start.size), where=start > 0)
     return model.weights * scale[strata.own], gaps, max(gaps) <= _NEARING * halfway
-
-
-def _is_stalled(earlier: tuple[float, np.ndarray], gap: float, masses: np.ndarray) -> bool:
-    """Return whether neither the gap fell nor any stratum grew since an earlier sweep."""
-    return gap > (1 - _STILL) * earlier[0] and bool((masses <= (1 + _STILL) * earlier[1]).all())
 
 
 def _scaled(masses: np.ndarray, own: np.ndarray, shares: np.ndarray) -> np.ndarray:
@@ -214,7 +210,6 @@ _MOST_DONORS: Final = 20_000
 _COPIES: Final = 4
 _MOST_JOINT: Final = 2**16
 _MOST_BOXES: Final = 4096
-_CODE_TYPES: Final = (np.uint8, np.uint16, np.uint32, np.int64)
 
 
 def open_boxes(model: ReleasedModel, tables: Sequence[CodedTable], rng: np.random.Generator) -> list[Box]:
@@ -297,7 +292,7 @@ def with_atoms_in(
     for number, box in enumerate(boxes):
         new = np.arange(number * copies, (number + 1) * copies)
         for name, runs in box.items():
-            outside = new[~_inside(codes[name][new], runs)]
+            outside = new[~inside(codes[name][new], runs)]
             codes[name][outside] = _drawn(donors.codes[name], runs, outside.size, rng)
             is_set[name][outside] = True
     is_good = np.ones(chosen.size, dtype=bool)
@@ -305,12 +300,10 @@ def with_atoms_in(
         is_good &= _ruled(component, codes, [boxes[at] for at in own.tolist()], schema, (donors, rng))
         for name in component.columns:
             is_set[name] = np.ones(chosen.size, dtype=bool)
-    atoms = donors.atoms[chosen[is_good]]
+    atoms, nothing = donors.atoms[chosen[is_good]], np.zeros(chosen.size, dtype=np.int64)
     shares = np.bincount(own[is_good], minlength=len(boxes))[own[is_good]]
     laws = {
-        name: _extended(law, atoms, codes[name][is_good], is_set[name][is_good])
-        if name in codes
-        else _extended(law, atoms, np.zeros(atoms.size, dtype=np.int64), np.zeros(atoms.size, dtype=bool))
+        name: _extended(law, atoms, codes.get(name, nothing)[is_good], is_set.get(name, nothing > 0)[is_good])
         for name, law in model.laws.items()
     }
     weights = np.concatenate([model.weights, weight / shares])
@@ -348,22 +341,16 @@ def _donors(model: ReleasedModel, names: Sequence[str], rng: np.random.Generator
 
 def _alike(donors: _Donors, box: Box, rng: np.random.Generator) -> np.ndarray:
     """Choose the donors of one box among those that lie in it in most columns."""
-    matched = np.sum([_inside(donors.codes[name], runs) for name, runs in box.items()], axis=0)
+    matched = np.sum([inside(donors.codes[name], runs) for name, runs in box.items()], axis=0)
     best = np.flatnonzero(matched == matched.max())
     return np.asarray(best[rng.integers(best.size, size=_COPIES)])
 
 
-def _inside(codes: np.ndarray, runs: np.ndarray) -> np.ndarray:
-    """Return which codes lie in sorted runs."""
-    at = np.searchsorted(runs[:, 0], codes, side="right") - 1
-    return np.asarray((at >= 0) & (codes < runs[np.maximum(at, 0), 1]))
-
-
 def _drawn(known: np.ndarray, runs: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
     """Draw codes in runs: such as donors have, or any if none has one."""
-    inside = known[_inside(known, runs)]
-    if inside.size:
-        return np.asarray(inside[rng.integers(inside.size, size=count)])
+    fitting = known[inside(known, runs)]
+    if fitting.size:
+        return np.asarray(fitting[rng.integers(fitting.size, size=count)])
     lengths = runs[:, 1] - runs[:, 0]
     place = rng.integers(int(lengths.sum()), size=count)
     run = np.searchsorted(np.cumsum(lengths), place, side="right")
@@ -398,7 +385,7 @@ def _take_maps(component: Component, codes: dict[str, np.ndarray], boxes: Sequen
         value = each.value(codes)
         for at in np.flatnonzero((value >= 0) & (value != codes[each.column])).tolist():
             runs = boxes[at].get(each.column)
-            if runs is not None and _inside(value[at : at + 1], runs)[0]:
+            if runs is not None and inside(value[at : at + 1], runs)[0]:
                 codes[each.column][at] = value[at]
 
 
@@ -422,7 +409,6 @@ def _extended(law: ColumnLaw, donors: np.ndarray, codes: np.ndarray, is_set: np.
         case Spans():
             starts = np.concatenate([law.starts, np.where(is_set, codes, law.starts[donors])]).astype(np.int64)
             stops = np.concatenate([law.stops, np.where(is_set, codes + 1, law.stops[donors])]).astype(np.int64)
-            dtype = next(each for each in _CODE_TYPES if int(stops.max()) <= np.iinfo(each).max)
-            return Spans(starts.astype(dtype), stops.astype(dtype))
+            return narrow_spans(starts, stops)
         case Bernoulli():
             return Bernoulli(np.concatenate([law.p, np.where(is_set, codes, law.p[donors]).astype(law.p.dtype)]))

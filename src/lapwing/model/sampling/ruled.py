@@ -66,7 +66,11 @@ def ruled(model: ReleasedModel, schema: Schema, rng: np.random.Generator) -> Rul
     wide, origin = _split(model, found, names, rng, least)
     start = points(wide, names)
     weights = wide.weights
-    by_rule = _broken_shares(schema, start, weights)
+    # Rules on codes are made once for all equal schemas: they are found by what they say, and equal ones together.
+    broken: dict[Rule, np.ndarray] = {}
+    for each in coded_rules(schema):
+        broken[each.rule] = broken.get(each.rule, np.zeros(weights.size, dtype=bool)) | each.broken(start)
+    by_rule = tuple(float(weights[broken[rule]].sum() / weights.sum()) for rule in schema.rules)
     inside = moved_in_cells(model, schema, start, rng)
     codes: dict[str, np.ndarray] = {}
     for component in found:
@@ -193,29 +197,15 @@ def _repaired(
     if is_lost.any() and not is_lost.all():
         found, is_lost = repaired(component, found, _pool(found, weights, ~is_lost), rng)
     if is_lost.any():
-        found = _witness(component, schema, weights.size)
+        row = completed(schema, {}, component.columns)
+        assert row is not None, "a schema whose rules leave no row that is found is refused when it is read"
+        found = {name: np.full(weights.size, row[name], dtype=np.int64) for name in component.columns}
     return found
 
 
 def _pool(codes: Codes, weights: np.ndarray, is_kept: np.ndarray) -> Pool:
     """Return the rows that keep all rules."""
     return Pool({name: values[is_kept] for name, values in codes.items()}, weights[is_kept])
-
-
-def _witness(component: Component, schema: Schema, count: int) -> dict[str, np.ndarray]:
-    """Return one row that keeps all rules, again and again."""
-    row = completed(schema, {}, component.columns)
-    assert row is not None, "a schema whose rules leave no row that is found is refused when it is read"
-    return {name: np.full(count, row[name], dtype=np.int64) for name in component.columns}
-
-
-def _broken_shares(schema: Schema, codes: Codes, weights: np.ndarray) -> tuple[float, ...]:
-    """Return the share of the weight that breaks each rule of a schema."""
-    # Rules on codes are made once for all equal schemas: they are found by what they say, and equal ones together.
-    broken: dict[Rule, np.ndarray] = {}
-    for each in coded_rules(schema):
-        broken[each.rule] = broken.get(each.rule, np.zeros(weights.size, dtype=bool)) | each.broken(codes)
-    return tuple(float(weights[broken[rule]].sum() / weights.sum()) for rule in schema.rules)
 
 
 # -- Rows of one atom that exchange codes, so that fewer of them break rules and their one-way laws stay as they are.
@@ -245,22 +235,18 @@ def swapped(component: Component, codes: Codes, atoms: np.ndarray, rng: np.rando
     for _ in range(_ROUNDS):
         tried = helped = 0
         for name in reversed(component.columns):
-            rows = np.flatnonzero(_breaks(component, name, broken) & (size > 1))
+            own = [
+                is_broken
+                for rule, is_broken in zip(component.rules, broken, strict=True)
+                if name in rule.columns and not isinstance(rule, ExactSum)
+            ]
+            rows = np.flatnonzero(np.logical_or.reduce(own) & (size > 1)) if own else np.empty(0, dtype=np.intp)
             tried += rows.size
             rows, partners = _paired(rows, first, size, rng)
             if rows.size:
                 helped += _exchanged(component, name, found, broken, (rows, partners))
         if helped <= _WORTH * tried:
             break
-    return found
-
-
-def _breaks(component: Component, name: str, broken: list[np.ndarray]) -> np.ndarray:
-    """Return which rows break a rule on a column, other than a sum."""
-    found = np.zeros(broken[0].size, dtype=bool)
-    for rule, is_broken in zip(component.rules, broken, strict=True):
-        if name in rule.columns and not isinstance(rule, ExactSum):
-            found |= is_broken
     return found
 
 
