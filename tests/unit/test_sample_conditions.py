@@ -13,7 +13,7 @@ from helpers.models import joint, random_model, small_schema
 from lapwing.errors import LapwingWarning, ParameterError, SchemaError
 from lapwing.model.laws import point_laws, uniform_law
 from lapwing.model.model import Bernoulli, LogLinear, ReleasedModel, Spans
-from lapwing.model.sampling.conditions import Between, condition
+from lapwing.model.sampling.conditions import Between, conditioned
 from lapwing.schema.conditions import wanted_runs
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import identity
@@ -133,6 +133,10 @@ def test_values_become_runs_of_codes_or_are_refused(field: Field, wanted: Any, r
     else:
         with pytest.raises(ParameterError, match=f'"{field.name}"'):
             wanted_runs(field, wanted)
+
+
+def condition(model: ReleasedModel, schema: Schema, where: Any) -> ReleasedModel:
+    return conditioned(model, schema, where).model
 
 
 WHERES: list[dict[str, Any]] = [

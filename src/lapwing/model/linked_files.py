@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least, rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.model.certificate.certificate import Certificate, LedgerEntry
-from lapwing.model.certificate.promise import check_pairs, pairs_to_dict, told_pairs
+from lapwing.model.certificate.promise import check_pairs, pairs_from, pairs_to_dict, told_pairs
 from lapwing.model.files import SavedRelease, documents_of, read_documents, saved_of, write_documents
 from lapwing.schema.linked import LinkedSchema
 from lapwing.schema.scalars import visible
@@ -169,7 +169,7 @@ class LinkedCertificate:
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as plain JSON values, always in the same order."""
         asked = {"epsilon": self.requested_epsilon, "delta": self.requested_delta, "rho": self.requested_rho}
-        ledger = self.ledger and {"dataset": self.ledger.dataset, "release_id": self.ledger.release_id}
+        ledger = self.ledger and asdict(self.ledger)
         return {
             "format": CERTIFICATE_FORMAT,
             "key": self.key,
@@ -214,10 +214,7 @@ class LinkedCertificate:
             count=read_key(values, "count", str),
             parent=Certificate.from_dict(read_key(values, "parent", dict)),
             child=Certificate.from_dict(read_key(values, "child", dict)),
-            epsilons=tuple(
-                (read_rational(read_key(pair, "delta", dict)), read_rational(read_key(pair, "epsilon", dict)))
-                for pair in read_list(values, "epsilons", dict)
-            ),
+            epsilons=pairs_from(values),
             written_rows=None if rows is None else (rows[0], rows[1]),
             **exact,
         )

@@ -33,10 +33,6 @@ class Indexed:
     """Give each atom a law out of a table.
 
     index: uint8, uint16 or uint32, shape (k,), the law of each atom; `narrow` picks the smallest dtype.
-
-    >>> from lapwing.model.laws import point_laws
-    >>> Indexed(narrow(np.array([0, 1, 1])), point_laws([5, 7])).atoms
-    3
     """
 
     index: np.ndarray

@@ -152,15 +152,7 @@ def row_chunks(
     chunk: int = CHUNK,
     is_matched: bool = True,
 ) -> RowChunks:
-    """Prepare rows of a released model to be drawn chunk by chunk, in any order.
-
-    >>> from lapwing.model.model import Bernoulli
-    >>> schema = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean"}]})
-    >>> model = ReleasedModel(weights=np.ones(1), rows=3, laws={"flag": Bernoulli(np.ones(1))})
-    >>> found = row_chunks(model, schema, 5, np.random.default_rng(1), chunk=2)
-    >>> found.count, sum(found.codes(number)["flag"].size for number in (2, 0, 1))
-    (3, 5)
-    """
+    """Prepare rows of a released model to be drawn chunk by chunk, in any order."""
     _check(n, chunk)
     # Its own generator for the chunks first, so that what the source needs to begin with changes nothing about them.
     parent = parted(rng)
@@ -194,12 +186,6 @@ def sample_codes(
     is drawn from its law; the others start there and are moved by one Gibbs sweep. Fewer than 50 effective atoms are
     first replaced by ``min(2 n, 8192)`` that start there and are moved by 40 sweeps. A sweep takes time
     ``O(rows * groups * tables)``, about 5 s for 10**6 rows of 14 columns and 76 tables.
-
-    >>> from lapwing.model.model import Bernoulli
-    >>> schema = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean"}]})
-    >>> model = ReleasedModel(weights=np.ones(1), rows=3, laws={"flag": Bernoulli(np.ones(1))})
-    >>> [chunk["flag"].tolist() for chunk in sample_codes(model, schema, 3, np.random.default_rng(1), chunk=2)]
-    [[1, 1], [1]]
     """
     _check(n, chunk)
 
@@ -249,11 +235,6 @@ def population_codes(model: ReleasedModel, schema: Schema, n: int, rng: np.rando
     Where a log-linear part has fewer than 50 effective atoms, these are first replaced as `sample_codes` does. Rows of
     a ruled model keep the rules. Time
     ``O(k + n d log k)``.
-
-    >>> schema = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean"}]})
-    >>> model = ReleasedModel(weights=np.ones(1), rows=3, laws={"flag": Bernoulli(np.ones(1))})
-    >>> population_codes(model, schema, 2, np.random.default_rng(1))["flag"].tolist()
-    [1, 1]
     """
     if n < 1:
         raise ParameterError(f"a simulated sample has at least 1 row, got {n}", code="LW325")

@@ -172,14 +172,9 @@ def _given_frames(
         for numbers, given in conditions:
             here = np.flatnonzero((numbers >= start) & (numbers < stop))
             if given is not None and here.size:
-                frame = _with_values(frame, given.values[here], numbers[here] - start)
+                values, places = given.values[here], numbers[here] - start
+                frame = frame.with_columns(frame[name].scatter(places, values[name]) for name in values.columns)
         yield frame
-
-
-def _with_values(frame: "pl.DataFrame", values: "pl.DataFrame", places: np.ndarray) -> "pl.DataFrame":
-    """Put values in their places of a frame."""
-    columns = [frame[name].scatter(places, values[name]) for name in values.columns]
-    return frame.with_columns(columns)
 
 
 def _codes(

@@ -5,7 +5,7 @@ It is written beside the rows of every release. It holds public settings and rel
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
@@ -31,13 +31,13 @@ from lapwing.model.certificate.declared import (
     kept_tables_from,
     rule_lines,
     table_lines,
-    weight_lines,
 )
 from lapwing.model.certificate.promise import (
     ROW,
     Together,
     check_pairs,
     origin_lines,
+    pairs_from,
     pairs_to_dict,
     protection_lines,
     purchase_lines,
@@ -238,7 +238,8 @@ class Certificate:
         if self.mechanism != DOMAIN:
             lines.append(f"{counted} {self.released_rows} rows, {self._source_of_rows()}.")
         lines += [f"Certified error: {each.value:.3g}; {each.text}." for each in self.accuracy if each.is_headline]
-        lines += [*rule_lines(self.rules), *table_lines(self.public_tables), *weight_lines(self.weight)]
+        lines += [*rule_lines(self.rules), *table_lines(self.public_tables)]
+        lines += [f"Survey weight: {self.weight}."] * (self.weight is not None)
         if self.ledger is None:
             lines.append("Recorded in no ledger.")
         else:
@@ -281,7 +282,7 @@ class Certificate:
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as plain JSON values, always in the same order."""
         asked = {"epsilon": self.requested_epsilon, "delta": self.requested_delta, "rho": self.requested_rho}
-        ledger = self.ledger and {"dataset": self.ledger.dataset, "release_id": self.ledger.release_id}
+        ledger = self.ledger and asdict(self.ledger)
         return {
             "format": FORMAT,
             "lapwing": self.lapwing,
@@ -326,10 +327,6 @@ class Certificate:
         if read_key(values, "format", int) != FORMAT:
             raise ParameterError(f"the certificate is of another format than {FORMAT}; update lapwing", code="LW604")
         asked = read_key(values, "requested", dict)
-        epsilons = tuple(
-            (read_rational(read_key(pair, "delta", dict)), read_rational(read_key(pair, "epsilon", dict)))
-            for pair in read_list(values, "epsilons", dict)
-        )
         ledger = read_optional(values, "ledger", dict)
         assumed = () if read_optional(values, "assumed", list) is None else read_list(values, "assumed", str)
         older = {"code": None, "delta": None, "weight": None, **cast("Mapping[str, Any]", values)}  # files of before
@@ -346,7 +343,7 @@ class Certificate:
             requested_epsilon=_rational_or_none(asked, "epsilon"),
             requested_delta=_rational_or_none(asked, "delta"),
             requested_rho=_rational_or_none(asked, "rho"),
-            epsilons=epsilons,
+            epsilons=pairs_from(values),
             delta=Fraction(0) if older["delta"] is None else read_rational(older["delta"]),
             purchases=told_purchases(values),
             rules=kept_rules_from(values),

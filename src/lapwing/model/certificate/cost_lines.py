@@ -1,5 +1,6 @@
 """What a certificate lists: what each question cost, and why; and what is proved about accuracy."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -10,16 +11,13 @@ from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.noise_law import NoiseLaw, Sensitivity, calibrated, row_sensitivity
 from lapwing.kernel.plain import rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.kernel.questions.category_selection.question import CategorySelection
-from lapwing.kernel.questions.cell_sums.question import CellSums
-from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.private_draw.question import DrawnRows, PrivateDraw
 from lapwing.kernel.questions.questions import Answer, KnownQuestion, Question
-from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
-from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.questions.split_decisions.question import SplitDecisions, Splits
 from lapwing.kernel.questions.table_distances.question import TableDistances
+from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.kernel.terms import Relation, Terms
 
 
@@ -132,32 +130,18 @@ class CostLine:
         return tuple(cls._line(question, terms, table.noise, table.cost, level=table.level) for table in answer.tables)
 
     @classmethod
-    def planned(
-        cls,
-        question: KnownQuestion | ChosenTable,
-        terms: Terms,
-    ) -> tuple[Self, ...]:
+    def planned(cls, question: KnownQuestion | ChosenTable, terms: Terms) -> tuple[Self, ...]:
         """Return the lines that the answer to a question would have under these terms."""
         if isinstance(question, ChosenTable):
             return (cls._chosen(question.cost, terms),)
-        if isinstance(
-            question,
-            MarginalCounts
-            | SplitDecisions
-            | SparseCounts
-            | SecondMoment
-            | CellSums
-            | LinearStatistics
-            | TableDistances
-            | CategorySelection,
-        ):
-            noise = question.noise(terms.relation, terms.max_rows)
-            return (cls._line(question, terms, noise, question.cost),)
         if isinstance(question, PrivateDraw):
             return (cls._line(question, terms, None, question.cost),)
         if isinstance(question, SelectWorst):
             line = cls._line(question, terms, None, question.cost, candidates=question.candidate_count)
             return (replace(line, columns=()),)
+        if not isinstance(question, TreeCounts):
+            noise = question.noise(terms.relation, terms.max_rows)
+            return (cls._line(question, terms, noise, question.cost),)
         laws = question.noises(terms.relation, terms.max_rows)
         return tuple(
             cls._line(question, terms, law, cost, level=level)
@@ -243,20 +227,16 @@ class CostLine:
 
 def counted_lines(lines: Sequence[CostLine]) -> str:
     """Say how many noisy tables and selections cost lines stand for, such as ``3 noisy tables and 1 selection``."""
-    selections = sum(line.candidates is not None for line in lines)
-    decided = sum(line.question == SplitDecisions.kind for line in lines)
-    drawn = sum(line.question == PrivateDraw.kind for line in lines)
-    distances = sum(line.question == TableDistances.kind for line in lines)
-    categories = sum(line.question == CategorySelection.kind for line in lines)
-    tables = len(lines) - selections - decided - drawn - distances - categories
-    counts = [
-        (tables, "noisy table"),
-        (categories, "noisy category list"),
-        (distances, "noisy mean distance"),
-        (drawn, "private draw"),
-        (decided, "noisily split tree"),
-        (selections, "selection"),
-    ]
+    kinds = {
+        CategorySelection.kind: "noisy category list",
+        TableDistances.kind: "noisy mean distance",
+        PrivateDraw.kind: "private draw",
+        SplitDecisions.kind: "noisily split tree",
+    }
+    found = Counter(
+        "selection" if line.candidates is not None else kinds.get(line.question, "noisy table") for line in lines
+    )
+    counts = [(found[name], name) for name in ("noisy table", *kinds.values(), "selection")]
     named = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts if count]
     return " and ".join(named) or "0 noisy tables"
 

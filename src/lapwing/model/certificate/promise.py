@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, cast
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.budget.conversions import CERTIFICATE_DELTAS, certificate_epsilons, epsilon_for, rho_for
-from lapwing.kernel.plain import at_least, rational_text
+from lapwing.kernel.plain import at_least, rational_text, read_key, read_list, read_rational
 from lapwing.kernel.terms import Relation
 from lapwing.model.certificate.cost_lines import budget_to_dict
 from lapwing.schema.purchases import Purchase, purchases_from
@@ -317,6 +317,14 @@ def pairs_to_dict(pairs: Pairs) -> list[dict[str, dict[str, str]]]:
     return [{"delta": rational_text(delta), "epsilon": rational_text(eps)} for delta, eps in pairs]
 
 
+def pairs_from(values: object) -> Pairs:
+    """Read back what `pairs_to_dict` made, under the key ``epsilons``."""
+    return tuple(
+        (read_rational(read_key(pair, "delta", dict)), read_rational(read_key(pair, "epsilon", dict)))
+        for pair in read_list(values, "epsilons", dict)
+    )
+
+
 def _sentence(purchase: Purchase, is_alike: bool) -> str:
     """Say what one purchase was."""
     apart = (
@@ -361,8 +369,6 @@ def check_pairs(
 
     delta: the sum of the deltas of selections, part of each δ; request: a pair that was asked for holds where it grants
     the total.
-
-    >>> check_pairs(((Fraction(1, 10**6), Fraction(6)),), Budget.zcdp("0.5"), Fraction(0), (None, None))
     """
     fault = None
     if not all(0 < at < 1 and epsilon >= 0 for at, epsilon in pairs):

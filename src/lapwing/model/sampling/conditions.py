@@ -21,7 +21,7 @@ from lapwing.schema.rules.rules import Rule
 from lapwing.schema.rules.search import completed, forbidding
 from lapwing.schema.schemas import Schema
 
-__all__ = ["FEW_ATOMS", "Between", "Conditioned", "condition", "conditioned", "effective_atoms", "support"]
+__all__ = ["FEW_ATOMS", "Between", "Conditioned", "conditioned", "effective_atoms", "support"]
 
 FEW_ATOMS = 50
 """Below this effective number of atoms rows repeat a few patterns: they are drawn from the log-linear part, or, where
@@ -43,27 +43,14 @@ class Conditioned:
     is_matched: bool
 
 
-def condition(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> ReleasedModel:
-    """Return a released model given that some columns have some values.
+def conditioned(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> Conditioned:
+    """Return a released model given that some columns have some values, and whether atoms of it match.
 
     where: what each column must be; None (or NaN) asks for missing. All conditions hold together. Returns the exact
     conditional mixture: the atoms that can match, reweighted, their laws cut. ``rows`` is the expected number of
     matching rows, rounded. A log-linear part stays, its base laws cut. Where no atom matches but the base laws allow
-    the condition, the atoms are those that match in most columns, moved into it, and ``rows`` is 0: rows are then to be
-    drawn from the log-linear part (`conditioned` tells).
-
-    Post-processing of released numbers: costs no budget.
-
-    >>> schema = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean"}]})
-    >>> model = ReleasedModel(weights=np.ones(1), rows=100, laws={"flag": Bernoulli(np.array([0.75]))})
-    >>> condition(model, schema, {"flag": True}).rows
-    75
+    the condition, the atoms are those that match in most columns, moved into it, and ``rows`` is 0.
     """
-    return conditioned(model, schema, where).model
-
-
-def conditioned(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> Conditioned:
-    """Return a released model given that some columns have some values, and whether atoms of it match."""
     wanted = _wanted(model, schema, where)
     chances = {name: _chance(model.laws[name], runs) for name, runs in wanted.items()}
     weights = _matching(model, chances)

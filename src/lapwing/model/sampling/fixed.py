@@ -178,12 +178,6 @@ def pinned(model: ReleasedModel, names: Sequence[str], rng: np.random.Generator,
     Post-processing of released numbers: costs no budget. Codes are drawn in strata as rows are (`draws`), so that
     one-way laws of the columns come out closer than by independent draws; their joint law in each atom has the
     sampling error of its copies. Time ``O(atoms * names)``.
-
-    >>> coin = Bernoulli(np.array([0.25]))
-    >>> model = ReleasedModel(weights=np.ones(1), rows=10, laws={"flag": coin})
-    >>> found = pinned(model, ["flag"], np.random.default_rng(1), least=8)
-    >>> found.atoms, int(points(found, ["flag"])["flag"].sum())
-    (8, 2)
     """
     if not names:
         return model

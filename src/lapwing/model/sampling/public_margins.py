@@ -13,7 +13,7 @@ import numpy as np
 
 from lapwing.model.laws import Laws, point_laws
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans, narrow
-from lapwing.model.sampling.draws import AtomRows, Histogram, draw_column, inside, row_ends
+from lapwing.model.sampling.draws import AtomRows, draw_column, inside, row_ends
 from lapwing.model.sampling.fixed import narrow_spans, pinned, points, taken
 from lapwing.model.sampling.keeping import Component, kept_components
 from lapwing.model.sampling.public_strata import MIXED, atom_cells, atom_groups, strata_of, stratum_rows
@@ -218,15 +218,18 @@ def open_boxes(model: ReleasedModel, tables: Sequence[CodedTable], rng: np.rando
     Returns empty where there are more than 2**16 combinations: too many to look at.
     """
     names = tuple(dict.fromkeys(name for table in tables for name in table.columns))
-    parts = {name: _refined([_grouping(table, name) for table in tables if name in table.columns]) for name in names}
+    parts = {
+        name: _refined([table.groupings[table.columns.index(name)] for table in tables if name in table.columns])
+        for name in names
+    }
     shape = tuple(len(part[1]) for part in parts.values())
     if np.prod(np.array(shape, dtype=np.float64)) > _MOST_JOINT:
         return []
     is_open = np.ones(shape, dtype=bool)
     for table in tables:
         where = [np.zeros(1, dtype=np.intp)] * len(table.columns)
-        for at, name in enumerate(table.columns):
-            groups = _grouping(table, name).apply(np.array([runs[0, 0] for runs in parts[name][1]]))
+        for at, (name, grouping) in enumerate(zip(table.columns, table.groupings, strict=True)):
+            groups = grouping.apply(np.array([runs[0, 0] for runs in parts[name][1]]))
             where[at] = groups.reshape([-1 if other == name else 1 for other in names])
         cell = table.cell[tuple(where)]
         is_open &= (cell >= 0) & (table.counts[cell] > 0)
@@ -245,10 +248,6 @@ def open_boxes(model: ReleasedModel, tables: Sequence[CodedTable], rng: np.rando
     return [{name: parts[name][1][at] for name, at in zip(names, place, strict=True)} for place in found.tolist()]
 
 
-def _grouping(table: CodedTable, name: str) -> Grouping:
-    return table.groupings[table.columns.index(name)]
-
-
 def _refined(groupings: Sequence[Grouping]) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
     """Return what several groupings of a column tell apart: the part of each run, the runs of each part, the starts."""
     pieces = [grouping.pieces() for grouping in groupings]
@@ -264,14 +263,6 @@ def _refined(groupings: Sequence[Grouping]) -> tuple[np.ndarray, list[np.ndarray
 # --------------------------------------------------------------------------------------------------- new atoms
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Donors:
-    """Atoms to copy, evenly by weight, with one code of each column that may have to change."""
-
-    atoms: np.ndarray
-    codes: Mapping[str, np.ndarray]
-
-
 def with_atoms_in(
     model: ReleasedModel, schema: Schema, boxes: Sequence[Box], weight: float, rng: np.random.Generator
 ) -> ReleasedModel:
@@ -283,24 +274,34 @@ def with_atoms_in(
     kept = kept_components(model, schema)
     public = tuple(dict.fromkeys(name for box in boxes for name in box))
     ruled = tuple(name for component in kept for name in component.columns)
-    donors = _donors(model, tuple(dict.fromkeys((*public, *ruled))), rng)
-    chosen = np.concatenate([_alike(donors, box, rng) for box in boxes])
-    copies = chosen.size // len(boxes)
-    own = np.repeat(np.arange(len(boxes)), copies)
-    codes = {name: values[chosen] for name, values in donors.codes.items()}
+    atoms = np.flatnonzero(model.weights)
+    if atoms.size > _MOST_DONORS:
+        ends = row_ends(model.weights, _MOST_DONORS, rng)
+        atoms = np.searchsorted(ends, np.arange(_MOST_DONORS), side="right")
+    rows = AtomRows.of(atoms)
+    names = dict.fromkeys((*public, *ruled))
+    donors = {name: draw_column(model.laws[name], None, rows, rng).astype(np.int64) for name in names}
+    copied = []
+    for box in boxes:  # copied are some of those that lie in the box in most columns
+        matched = np.sum([inside(donors[name], runs) for name, runs in box.items()], axis=0)
+        best = np.flatnonzero(matched == matched.max())
+        copied.append(best[rng.integers(best.size, size=_COPIES)])
+    chosen = np.concatenate(copied)
+    own = np.repeat(np.arange(len(boxes)), _COPIES)
+    codes = {name: values[chosen] for name, values in donors.items()}
     is_set = {name: np.zeros(chosen.size, dtype=bool) for name in codes}
     for number, box in enumerate(boxes):
-        new = np.arange(number * copies, (number + 1) * copies)
+        new = np.arange(number * _COPIES, (number + 1) * _COPIES)
         for name, runs in box.items():
             outside = new[~inside(codes[name][new], runs)]
-            codes[name][outside] = _drawn(donors.codes[name], runs, outside.size, rng)
+            codes[name][outside] = _drawn(donors[name], runs, outside.size, rng)
             is_set[name][outside] = True
     is_good = np.ones(chosen.size, dtype=bool)
     for component in _with_new(kept, model, codes):
         is_good &= _ruled(component, codes, [boxes[at] for at in own.tolist()], schema, (donors, rng))
         for name in component.columns:
             is_set[name] = np.ones(chosen.size, dtype=bool)
-    atoms, nothing = donors.atoms[chosen[is_good]], np.zeros(chosen.size, dtype=np.int64)
+    atoms, nothing = atoms[chosen[is_good]], np.zeros(chosen.size, dtype=np.int64)
     shares = np.bincount(own[is_good], minlength=len(boxes))[own[is_good]]
     laws = {
         name: _extended(law, atoms, codes.get(name, nothing)[is_good], is_set.get(name, nothing > 0)[is_good])
@@ -326,26 +327,6 @@ def _with_new(
     return tuple(found)
 
 
-def _donors(model: ReleasedModel, names: Sequence[str], rng: np.random.Generator) -> _Donors:
-    """Choose atoms to copy by weight, and draw their codes."""
-    if np.count_nonzero(model.weights) > _MOST_DONORS:
-        ends = row_ends(model.weights, _MOST_DONORS, rng)
-        atoms = np.searchsorted(ends, np.arange(_MOST_DONORS), side="right")
-    else:
-        atoms = np.flatnonzero(model.weights)
-    rows = AtomRows.of(atoms)
-    tables = {name: Histogram.of(law.laws) for name, law in model.laws.items() if isinstance(law, Indexed)}
-    codes = {name: draw_column(model.laws[name], tables.get(name), rows, rng).astype(np.int64) for name in names}
-    return _Donors(atoms, codes)
-
-
-def _alike(donors: _Donors, box: Box, rng: np.random.Generator) -> np.ndarray:
-    """Choose the donors of one box among those that lie in it in most columns."""
-    matched = np.sum([inside(donors.codes[name], runs) for name, runs in box.items()], axis=0)
-    best = np.flatnonzero(matched == matched.max())
-    return np.asarray(best[rng.integers(best.size, size=_COPIES)])
-
-
 def _drawn(known: np.ndarray, runs: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
     """Draw codes in runs: such as donors have, or any if none has one."""
     fitting = known[inside(known, runs)]
@@ -362,13 +343,13 @@ def _ruled(
     codes: dict[str, np.ndarray],
     boxes: Sequence[Box],
     schema: Schema,
-    means: tuple[_Donors, np.random.Generator],
+    means: tuple[dict[str, np.ndarray], np.random.Generator],
 ) -> np.ndarray:
     """Let new atoms keep the rules of a component, in their boxes; return which do."""
     donors, rng = means
     names = component.columns
     fixed = [name for name in names if name in boxes[0]]
-    pool = Pool({name: donors.codes[name] for name in names}, np.ones(donors.atoms.size))
+    pool = Pool({name: donors[name] for name in names}, np.ones(donors[names[0]].size))
     _take_maps(component, codes, boxes)
     found, is_lost = repaired(component, {name: codes[name] for name in names}, pool, rng, fixed=fixed)
     codes.update(found)

@@ -69,13 +69,6 @@ def descended(
     The best of them, 20 % at first and 1 % at the end, are paired off and change places where a pair gains. At most 50
     looks for each chosen row, and 3e8 looks at cells in all, 2 to 5 s. Memory: 20 bytes a cell, 25 kB a table, 2 d
     bytes a candidate.
-
-    >>> cells = np.array([[0, 0, 1, 1], [0, 1, 0, 1]], dtype=np.uint8)
-    >>> wanted = np.array([1, 0, 0, 1], dtype=np.float32)
-    >>> tables = PairTables(cells=cells, sizes=(2, 2), pairs=((0, 1),), targets=wanted)
-    >>> start = np.array([True, True, False, False])
-    >>> descended(tables, start, np.ones(4, dtype=bool), np.random.default_rng(0)).tolist()
-    [True, False, False, True]
     """
     inside, outside = np.flatnonzero(chosen & free), np.flatnonzero(~chosen & free)
     # Of few candidates only an eighth at a time: swaps of one step do not know of each other.
