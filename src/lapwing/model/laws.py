@@ -42,8 +42,8 @@ class Laws:
 
     def __post_init__(self) -> None:
         for name in ("offsets", "starts", "stops"):
-            _set(self, name, integers(f"{name} of laws", getattr(self, name)))
-        _set(self, "probabilities", floats("probabilities of laws", self.probabilities))
+            object.__setattr__(self, name, integers(f"{name} of laws", getattr(self, name)))
+        object.__setattr__(self, "probabilities", floats("probabilities of laws", self.probabilities))
         pieces = self.starts.size
         if pieces == 0 or self.stops.size != pieces or self.probabilities.size != pieces or self.offsets.size < 2:
             raise _refused(
@@ -120,8 +120,3 @@ def uniform_law(domain: Domain) -> Laws:
     Returns one law of one piece; no special value, nothing missing.
     """
     return Laws(np.array([0, 1]), np.array([0]), np.array([domain.values]), np.ones(1))
-
-
-def _set(instance: object, name: str, value: object) -> None:
-    """Set a field of a frozen instance while it is being made."""
-    object.__setattr__(instance, name, value)

@@ -2,7 +2,7 @@
 
 Weighted atoms; each atom is a product over columns of a simple law. Per column the laws of all atoms are kept as
 indices into a table of laws, as one interval per atom, or as one probability per atom. Verbs on models (rows,
-marginals, conditions) are functions in the package `sample`.
+marginals, conditions) are functions in the package `sampling`.
 """
 
 from collections.abc import Mapping

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Self, cast
 
 from lapwing.errors import ParameterError
@@ -19,6 +20,8 @@ from lapwing.kernel.questions.split_decisions.question import SplitDecisions, Sp
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.kernel.terms import Relation, Terms
+
+_refused = partial(ParameterError, code="LW621")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +64,7 @@ class Statement:
     def __post_init__(self) -> None:
         is_number = isinstance(self.value, float | int) and not isinstance(self.value, bool)
         if self.value is not None and not (is_number and abs(self.value) <= _MAX_VALUE):
-            raise ParameterError(
-                f"the value of the statement {self.kind!r} must be a finite number; leave it out", code="LW621"
-            )
+            raise _refused(f"the value of the statement {self.kind!r} must be a finite number; leave it out")
 
     @property
     def is_headline(self) -> bool:
@@ -107,16 +108,13 @@ class CostLine:
     def __post_init__(self) -> None:
         Terms(relation=self.relation, max_rows=self.max_rows)
         if self.candidates is not None and (self.candidates < 1 or self.noise is not None or self.level is not None):
-            raise ParameterError(
-                "the cost line of a selection needs at least one candidate, no noise and no level", code="LW621"
-            )
+            raise _refused("the cost line of a selection needs at least one candidate, no noise and no level")
         if self.delta is not None and not (0 < self.delta < 1 and self.noise is not None):
-            raise ParameterError("the delta of a cost line must be above 0 and below 1, and beside noise", code="LW621")
+            raise _refused("the delta of a cost line must be above 0 and below 1, and beside noise")
         if self.noise is not None and _loss(self.sensitivity, self.noise, self.cost.notion) > self.cost.amount:
-            raise ParameterError(
+            raise _refused(
                 f"a {self.question} over {', '.join(self.columns)} loses more privacy than the {self.cost} it is "
-                "charged; add noise or charge more",
-                code="LW621",
+                "charged; add noise or charge more"
             )
 
     @classmethod
@@ -262,10 +260,10 @@ def _noise_to_dict(noise: NoiseLaw) -> dict[str, str | float]:
 def _loss(sensitivity: Sensitivity, noise: NoiseLaw, notion: Notion) -> Fraction:
     """Return the ε or ρ that noise gives at this sensitivity (pure ε is worth ε²/2 of ρ)."""
     if sensitivity.l1 < 0 or sensitivity.l2_squared < 0:
-        raise ParameterError("a sensitivity must be at least 0", code="LW621")
+        raise _refused("a sensitivity must be at least 0")
     if noise.kind == "laplace":
         epsilon = Fraction(sensitivity.l1) / noise.parameter
         return epsilon if notion == "pure" else epsilon**2 / 2
     if notion == "pure":
-        raise ParameterError("Gaussian noise has no pure epsilon; use a zcdp budget", code="LW621")
+        raise _refused("Gaussian noise has no pure epsilon; use a zcdp budget")
     return Fraction(sensitivity.l2_squared) / (2 * noise.parameter)

@@ -7,6 +7,7 @@ what matches.
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from lapwing.schema.conditions import Between, range_hint, wanted_runs
 from lapwing.schema.rules.rules import Rule
 from lapwing.schema.rules.search import completed, forbidding
 from lapwing.schema.schemas import Schema
+
+_refused = partial(ParameterError, code="LW322")
 
 __all__ = ["FEW_ATOMS", "Between", "Conditioned", "conditioned", "effective_atoms", "support"]
 
@@ -63,7 +66,7 @@ def conditioned(model: ReleasedModel, schema: Schema, where: Mapping[str, object
             return Conditioned(lawful_starts(starts, model, schema, wanted), is_matched=False)
         hints = "".join(range_hint(schema.field(name), where[name]) for name in wanted)
         rows = f"rows that match where on {', '.join(wanted)}"
-        raise ParameterError(f"the model gives {rows} probability 0; ask for a wider condition{hints}", code="LW322")
+        raise _refused(f"the model gives {rows} probability 0; ask for a wider condition{hints}")
     share = float(weights.sum() / model.weights.sum())
     matching = weights[atoms] / weights.max()
     effective = effective_atoms(matching)
@@ -208,9 +211,7 @@ def _conditioned_part(part: LogLinear, wanted: Mapping[str, np.ndarray]) -> LogL
     base = dict(part.base)
     for name, runs in wanted.items():
         if not _cut_pieces(_pieces(base[name]), runs)[3].any():
-            raise ParameterError(
-                f"the base law of {name!r} has no mass where asks for; ask for a wider condition", code="LW322"
-            )
+            raise _refused(f"the base law of {name!r} has no mass where asks for; ask for a wider condition")
         base[name] = _cut_laws(_pieces(base[name]), runs, np.zeros(1, dtype=np.intp))
     return LogLinear(tables=part.tables, groupings=part.groupings, thetas=part.thetas, base=base)
 
@@ -292,9 +293,7 @@ def _refusal(asked: Mapping[str, np.ndarray], rules: Sequence[Rule], *, is_gener
     more = f"; and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
     named = f"the rule{'s' * (len(texts) > 1)} {'; '.join(map(repr, texts[:_NAMED]))}{more}"
     kept = "keeps" if is_general else "was found that keeps the others with what this model has fixed of"
-    return ParameterError(
-        f"no row that matches where on {', '.join(asked)} {kept} {named}; ask for a wider condition", code="LW322"
-    )
+    return _refused(f"no row that matches where on {', '.join(asked)} {kept} {named}; ask for a wider condition")
 
 
 def _one_row(

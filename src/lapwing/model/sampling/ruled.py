@@ -1,10 +1,10 @@
 """Hold a released model to the rules of its schema: afterwards no atom, and so no row, breaks one.
 
 The columns that rules name are pinned: each atom holds one code of each of them (`pinned`). Codes that are forbidden by
-themselves move inside the cells in which they were counted (`cell_moves`). Atoms that break a rule then exchange codes
-with copies of the same atom (`rule_swaps`), which changes no one-way law; what is left draws effects, and then all
-columns, again from its own laws; what is left then is changed in as few columns as can be (`rule_repair`).
-Last, what a dependency without a public map leaves open is fixed (`fixed_maps`).
+themselves move inside the cells in which they were counted (`moved_in_cells`). Atoms that break a rule then exchange
+codes with copies of the same atom (`swapped`), which changes no one-way law; what is left draws effects, and then all
+columns, again from its own laws; what is left then is changed in as few columns as can be (`repaired`).
+Last, what a dependency without a public map leaves open is fixed (`fixed_map`).
 """
 
 from collections.abc import Mapping, Sequence
