@@ -169,34 +169,6 @@ def test_the_mean_of_each_cell_lies_in_the_convex_set(name, budget):
     assert is_inside(slack * means if name == "ball" else means).all()
 
 
-def test_the_whole_box_as_a_set_of_one_s_own_changes_nothing():
-    data = frame_of(np.random.default_rng(1).beta([1, 1, 3], [3, 1, 1], (800, 3)))
-
-    own, box = (
-        run(Microaggregation(**settings), data, NUMBERS, budget=Budget.pure(50), bits=SeededBits(3))[0]
-        for settings in ({"convex_set": lambda points: points}, {"numbers": "means"})
-    )
-
-    assert own.weights.tolist() == box.weights.tolist()
-    assert means_of(own, NUMBERS).tolist() == means_of(box, NUMBERS).tolist()
-
-
-def test_flags_may_lie_in_a_set_of_one_s_own():
-    def less_than_half(points):
-        return np.minimum(points, 0.0)
-
-    model, _ = run(
-        Microaggregation(convex_set=less_than_half, directions=1),
-        frame_of_flags(np.random.default_rng(1).random((900, 3)) < [0.9, 0.2, 0.4]),
-        flags(3),
-        budget=RICH,
-    )
-
-    _, chances = mixture(model)
-    assert chances.max() <= 0.5
-    assert moments(model)[0] == pytest.approx([0.5, 0.2, 0.4], abs=0.05)
-
-
 # ------------------------------------------------------------------------------------------------- degenerate tables
 
 

@@ -72,15 +72,6 @@ def test_codes_have_the_dtype_of_their_domain_and_stay_in_it(seed: int):
         assert found[field.name].max() < allowed(field.domain)
 
 
-def test_the_same_generator_state_gives_the_same_rows_and_another_gives_others():
-    model = random_model(SCHEMA, 20, 1)
-
-    one, same, other = (_codes(SCHEMA, model, 300, seed, chunk=100) for seed in (5, 5, 6))
-
-    assert all(np.array_equal(one[name], same[name]) for name in one)
-    assert not all(np.array_equal(one[name], other[name]) for name in one)
-
-
 def test_chunks_come_out_the_same_in_any_order_and_again():
     model = random_model(SCHEMA, 20, 1)
     chunks = row_chunks(model, SCHEMA, 1000, np.random.default_rng(5), chunk=100)
@@ -90,16 +81,6 @@ def test_chunks_come_out_the_same_in_any_order_and_again():
 
     assert all(one.equals(other) for one, other in zip(in_order, reversed(backwards), strict=True))
     assert not in_order[0]["age"].equals(in_order[1]["age"])
-
-
-def test_chunks_that_went_to_another_process_are_the_same():
-    chunks = row_chunks(random_model(SCHEMA, 20, 1), SCHEMA, 1000, np.random.default_rng(5), chunk=100)
-
-    cloudpickle = pytest.importorskip("cloudpickle")
-
-    sent = cloudpickle.loads(cloudpickle.dumps(chunks))
-
-    assert all(one.equals(other) for one, other in zip(sent.frames(), chunks.frames(), strict=True))
 
 
 def test_chunks_and_later_calls_of_one_generator_share_no_draw():

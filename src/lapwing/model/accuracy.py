@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from lapwing.model.certificate.certificate import ROWS_WITHIN, Certificate
@@ -217,61 +216,54 @@ class _Form:
 _PAGES: Final = "docs/after-the-release.md"
 _SHARE: Final = "share of the rows"
 _LINEAR: Final = "docs/linear-statistics.md"
-_FORMS: Final[Mapping[str, _Form]] = MappingProxyType(
-    {
-        "noise on each count": _Form(
-            ("this standard deviation, in records", "a standard deviation of {} rows"), "rows", "theorem", _PAGES
-        ),
-        "expected distance": _Form(
-            ("at most this", "at most {}"), "rows", "theorem", "He, Vershynin, Zhu (2023), Theorem 4.2"
-        ),
-        "largest cell": _Form(("this diameter", "a diameter of {}"), "of a column's length", "model", "docs/pmm.md"),
-        "cells": _Form(("so many cells", "{} cells"), "cells", "model", "docs/kd-tree.md"),
-        "share of rows in kept cells": _Form(("this part", "a share of {}"), _SHARE, "model", _PAGES),
-        "certified error": _Form(
-            ("further from the table's, as a share of the rows,", "further from the table's than {} of the rows,"),
-            _SHARE,
-            "certificate",
-            _LINEAR,
-            is_bound=True,
-        ),
-        "certified error of a table": _Form(
-            ("further from its share of the rows", "further than {} from its share of the rows"),
-            _SHARE,
-            "certificate",
-            _LINEAR,
-            is_bound=True,
-        ),
-        "certified error of a statistic": _Form(
-            ("no further from the table's", "no further than {} from the table's"), "", "certificate", _LINEAR, True
-        ),
-        "fit": _Form(("", ""), _SHARE, "model", _LINEAR),
-        "gap": _Form(("more than this", "more than {}"), _SHARE, "certificate", _LINEAR),
-        "effective points": _Form(("so many", "{}"), "points", "model", _LINEAR),
-        "condition number": _Form(("", ""), "", "model", _LINEAR),
-        "error of the draw": _Form(
-            ("further than this, in shares,", "further than {}, in shares,"),
-            _SHARE,
-            "theorem",
-            "Hoeffding's inequality",
-            is_bound=True,
-        ),
-        "states without rows": _Form(("so many", "{}"), "columns", "model", "docs/adaptive.md"),
-        "rows where none were seen": _Form(("this share", "a share of {}"), _SHARE, "model", "docs/adaptive.md"),
-        "values not told apart": _Form(("this share", "a share of {}"), _SHARE, "model", "docs/adaptive.md"),
-        "rows drawn": _Form(("", ""), "rows", "model", "docs/private-sampling.md"),
-        "distance of the density": _Form(("", ""), "total variation", "theorem", "docs/private-sampling.md"),
-    }
-)
-_DISTANCES: Final[Mapping[str, _Form]] = MappingProxyType(
-    {
-        "PSMM": _Form(
-            ("at most this", "at most {}"), "of a column's length", "simulation", "docs/psmm.md", is_bound=True
-        ),
-        "": _Form(("at most this", "at most {}"), "of a column's length", "simulation", "docs/pmm.md", is_bound=True),
-    }
-)
-_ELSE: Final = _Form(("at most this", "at most {}"), "", "certificate", _PAGES)
+_BOUND: Final = ("at most this", "at most {}")
+_FORMS: Final[Mapping[str, _Form]] = {
+    "noise on each count": _Form(
+        ("this standard deviation, in records", "a standard deviation of {} rows"), "rows", "theorem", _PAGES
+    ),
+    "expected distance": _Form(_BOUND, "rows", "theorem", "He, Vershynin, Zhu (2023), Theorem 4.2"),
+    "largest cell": _Form(("this diameter", "a diameter of {}"), "of a column's length", "model", "docs/pmm.md"),
+    "cells": _Form(("so many cells", "{} cells"), "cells", "model", "docs/kd-tree.md"),
+    "share of rows in kept cells": _Form(("this part", "a share of {}"), _SHARE, "model", _PAGES),
+    "certified error": _Form(
+        ("further from the table's, as a share of the rows,", "further from the table's than {} of the rows,"),
+        _SHARE,
+        "certificate",
+        _LINEAR,
+        True,
+    ),
+    "certified error of a table": _Form(
+        ("further from its share of the rows", "further than {} from its share of the rows"),
+        _SHARE,
+        "certificate",
+        _LINEAR,
+        True,
+    ),
+    "certified error of a statistic": _Form(
+        ("no further from the table's", "no further than {} from the table's"), "", "certificate", _LINEAR, True
+    ),
+    "fit": _Form(("", ""), _SHARE, "model", _LINEAR),
+    "gap": _Form(("more than this", "more than {}"), _SHARE, "certificate", _LINEAR),
+    "effective points": _Form(("so many", "{}"), "points", "model", _LINEAR),
+    "condition number": _Form(("", ""), "", "model", _LINEAR),
+    "error of the draw": _Form(
+        ("further than this, in shares,", "further than {}, in shares,"),
+        _SHARE,
+        "theorem",
+        "Hoeffding's inequality",
+        True,
+    ),
+    "states without rows": _Form(("so many", "{}"), "columns", "model", "docs/adaptive.md"),
+    "rows where none were seen": _Form(("this share", "a share of {}"), _SHARE, "model", "docs/adaptive.md"),
+    "values not told apart": _Form(("this share", "a share of {}"), _SHARE, "model", "docs/adaptive.md"),
+    "rows drawn": _Form(("", ""), "rows", "model", "docs/private-sampling.md"),
+    "distance of the density": _Form(("", ""), "total variation", "theorem", "docs/private-sampling.md"),
+}
+_DISTANCES: Final[Mapping[str, _Form]] = {
+    "PSMM": _Form(_BOUND, "of a column's length", "simulation", "docs/psmm.md", True),
+    "": _Form(_BOUND, "of a column's length", "simulation", "docs/pmm.md", True),
+}
+_ELSE: Final = _Form(_BOUND, "", "certificate", _PAGES)
 _SMALL: Final = 1e-6
 _WHOLE: Final = 1e9
 _STATED: Final = 0.95

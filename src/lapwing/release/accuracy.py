@@ -283,7 +283,7 @@ def _plain_counts(
     model: ReleasedModel, columns: Sequence[str], groupings: Sequence[Grouping], inside: np.ndarray
 ) -> np.ndarray:
     """Count a table on its own."""
-    return marginal(model, columns, groupings)[inside]
+    return np.asarray(marginal(model, columns, groupings)[inside])
 
 
 def _leaf_counts(answer: NoisyCells, model: ReleasedModel) -> np.ndarray | None:

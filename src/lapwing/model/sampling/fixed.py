@@ -37,11 +37,6 @@ class KnownTuples:
             levels.append((distinct, keys))
         return cls(tuple(levels))
 
-    @property
-    def count(self) -> int:
-        """Number of tuples."""
-        return int(self.levels[-1][1].size)
-
     def find(self, columns: Sequence[np.ndarray]) -> np.ndarray:
         """Return the number of each row's tuple, -1 where it is not known: ndarray of int64, shape (n,)."""
         number = np.zeros(columns[0].size, dtype=np.int64)
@@ -58,7 +53,7 @@ class KnownTuples:
 class FixedMap:
     """What some columns determine, tuple by tuple.
 
-    known: the tuples of codes of ``of`` that have a value; values: int64 (known.count,), their codes of ``column``.
+    known: the tuples of codes of ``of`` that have a value; values: int64, their codes of ``column``.
     """
 
     of: tuple[str, ...]

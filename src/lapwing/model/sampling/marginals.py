@@ -19,6 +19,9 @@ from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.scalars import quote
 from lapwing.schema.weights import weights_at
 
+_MAX_CELLS = 4_000_000
+"""Most cells of a table: 32 MB."""
+
 _MAX_ENTRIES = 2**25
 """Most probabilities that the rows of one column may hold: 512 MiB."""
 
@@ -60,18 +63,16 @@ class _Terms:
     value: np.ndarray
 
 
-def marginal(
-    model: ReleasedModel, columns: Sequence[str], groupings: Sequence[Grouping], *, max_cells: int = 4_000_000
-) -> np.ndarray:
+def marginal(model: ReleasedModel, columns: Sequence[str], groupings: Sequence[Grouping]) -> np.ndarray:
     """Return the expected contingency table of a released model.
 
-    columns: distinct columns of the model; none gives the number of rows; max_cells: refuse tables with more cells than
-    this (8 bytes each). Returns float64 (groups of the first grouping, groups of the second, ...), expected counts
-    under the mixture; they sum to ``model.rows``. Exact up to rounding, nothing is sampled.
+    columns: distinct columns of the model; none gives the number of rows. Returns float64 (groups of the first
+    grouping, groups of the second, ...), expected counts under the mixture; they sum to ``model.rows``. Exact up to
+    rounding, nothing is sampled.
 
     Post-processing of released numbers: costs no budget. Time ``O(k d + k log k)`` where laws lie inside single groups.
     """
-    _check_request(model, columns, groupings, max_cells)
+    _check_request(model, columns, groupings)
     shape = tuple(grouping.groups for grouping in groupings)
     scale = model.rows / model.weights.sum()
     if not columns:
@@ -96,7 +97,7 @@ def marginal(
     return _multiplied(merged, masses).reshape(shape)
 
 
-def _check_request(model: ReleasedModel, columns: Sequence[str], groupings: Sequence[Grouping], max_cells: int) -> None:
+def _check_request(model: ReleasedModel, columns: Sequence[str], groupings: Sequence[Grouping]) -> None:
     """Refuse unknown or repeated columns, and tables that are too large."""
     if len(columns) != len(groupings) or len(set(columns)) != len(columns):
         raise ParameterError(
@@ -108,9 +109,9 @@ def _check_request(model: ReleasedModel, columns: Sequence[str], groupings: Sequ
             f"the model has no column {unknown[0]!r}; choose from {', '.join(model.laws)}", code="LW330"
         )
     cells = math.prod(grouping.groups for grouping in groupings)
-    if cells > max_cells:
+    if cells > _MAX_CELLS:
         raise CapacityError(
-            f"the marginal over {', '.join(columns)} has {cells} cells, more than max_cells={max_cells}; "
+            f"the marginal over {', '.join(columns)} has {cells} cells, more than max_cells={_MAX_CELLS}; "
             "use fewer columns or coarser groupings",
             code="LW507",
         )
