@@ -64,39 +64,6 @@ class Support:
         return f"{self.effective_atoms:.1f} effective atoms, {self.share:.3%} of the rows; {how[self.drawn]}"
 
 
-def conditional_chunks(
-    model: ReleasedModel, schema: Schema, n: int | None, where: Where, rng: np.random.Generator
-) -> RowChunks | None:
-    """Prepare rows to be drawn chunk by chunk; None where the condition is a table, with a row for each of its rows."""
-    if not (where is None or isinstance(where, Mapping | str)):
-        return None
-    given = (
-        Conditioned(model, is_matched=True)
-        if where is None
-        else conditioned(model, schema, cast("Mapping[str, object]", where))
-    )
-    count = given.model.rows if n is None else n
-    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-        raise ParameterError(f"the number of rows must be a whole number of at least 0, got {told(n)}", code="LW325")
-    return row_chunks(given.model, schema, count, rng, is_matched=given.is_matched)
-
-
-def conditional_frames(
-    model: ReleasedModel, schema: Schema, n: int | None, where: Where, rng: np.random.Generator
-) -> Iterator["pl.DataFrame"]:
-    """Draw rows in chunks; see `Release.sample`."""
-    chunks = conditional_chunks(model, schema, n, where, rng)
-    if chunks is not None:
-        return chunks.frames()
-    conditions = _read(where, schema)
-    rows = _count_of(conditions)
-    if n is not None and n != rows:
-        raise ParameterError(
-            f"where has {rows} condition rows and gives a row for each, but n is {n!r}; leave n out", code="LW325"
-        )
-    return _given_frames(model, schema, conditions, rng)
-
-
 def with_index_of(where: Where, frame: Any) -> Any:  # noqa: ANN401 - a frame of any kind
     """Return rows out with the index of the conditions that they stand for, where both are pandas frames.
 
@@ -255,10 +222,22 @@ def rows_out(
     asked, own = checked_seed(seeds[0]), seeds[1]
     seed = own if asked is None else asked
     chosen = fresh_seed() if seed is None else seed
-    chunks = conditional_chunks(model, schema, n, where, generator(chosen, "rows"))
-    if chunks is not None:
+    rng = generator(chosen, "rows")
+    if where is None or isinstance(where, Mapping | str):
+        given = Conditioned(model, is_matched=True) if where is None else conditioned(model, schema, cast("Any", where))
+        count = given.model.rows if n is None else n
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            text = f"the number of rows must be a whole number of at least 0, got {told(n)}"
+            raise ParameterError(text, code="LW325")
+        chunks = row_chunks(given.model, schema, count, rng, is_matched=given.is_matched)
         return RowsOut(chunks, chunks.frames)
-    frames = conditional_frames(model, schema, n, where, generator(chosen, "rows"))
+    conditions = _read(where, schema)
+    rows = _count_of(conditions)
+    if n is not None and n != rows:
+        raise ParameterError(
+            f"where has {rows} condition rows and gives a row for each, but n is {n!r}; leave n out", code="LW325"
+        )
+    frames = _given_frames(model, schema, conditions, rng)
     return RowsOut(None, lambda: frames)
 
 

@@ -178,7 +178,14 @@ def compiled(each: Stat | RowFunction | str, schema: Schema) -> Statistic | RowS
     (('age',), 0, 0, 1)
     """
     if isinstance(each, RowFunction):
-        return _row_statistic(each, schema)
+        lower, upper = (Fraction(str(end)) * ONE for end in each.bounds)
+        return RowStatistic(
+            text=each.text,
+            columns=tuple(field.name for field in schema.columns),
+            lower=math.ceil(lower),
+            upper=math.floor(upper),
+            function=each.function,
+        )
     if not isinstance(each, Stat | str):
         raise ParameterError(
             f"a statistic is a text, lw.stat(...) or lw.row_function(...), got a {type(each).__name__}; write one",
@@ -191,17 +198,6 @@ def compiled(each: Stat | RowFunction | str, schema: Schema) -> Statistic | RowS
     except (ParameterError, SchemaError) as error:
         message = str(error)
     raise _refused(text, message.replace("where asks", "it asks", 1).removeprefix("where: "))
-
-
-def _row_statistic(each: RowFunction, schema: Schema) -> RowStatistic:
-    lower, upper = (Fraction(str(end)) * ONE for end in each.bounds)
-    return RowStatistic(
-        text=each.text,
-        columns=tuple(field.name for field in schema.columns),
-        lower=math.ceil(lower),
-        upper=math.floor(upper),
-        function=each.function,
-    )
 
 
 # -------------------------------------------------------------------------------------------------------- parsing
