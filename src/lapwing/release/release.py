@@ -12,12 +12,10 @@ from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.files import SavedRelease, save_release
 from lapwing.model.model import ReleasedModel
 from lapwing.release.accuracy import chosen_accuracy
-from lapwing.release.answers import answer_table, answers_in_one_frame, certified_table, table_name
 from lapwing.release.asked_accuracy import Condition
 from lapwing.release.croissant import write_croissant
 from lapwing.release.queries import Groups, query_table
 from lapwing.release.replicates import Replicates, make_replicates
-from lapwing.release.report import release_html
 from lapwing.release.rows_out import (
     ROWS_PER_FILE,
     RowsOut,
@@ -29,6 +27,7 @@ from lapwing.release.rows_out import (
     with_index_of,
     write_release,
 )
+from lapwing.release.shown import answer_table, answers_in_one_frame, certified_table, release_html, table_name
 from lapwing.rows.files.readers import Kind
 from lapwing.rows.out.outputs import write_whole
 from lapwing.rows.out.writers import to_frame_kind

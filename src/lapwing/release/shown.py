@@ -1,4 +1,4 @@
-"""The noisy answers as frames."""
+"""What a release shows: its noisy answers as frames, the certified error of its statistics, and its report."""
 
 import itertools
 import math
@@ -10,6 +10,11 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import ParameterError
+from lapwing.judge.metrics import Releasable
+from lapwing.judge.report.page import Page, Section, render
+from lapwing.judge.report.released.columns import MOST_COLUMNS
+from lapwing.judge.report.released.made import released_columns, released_maps
+from lapwing.judge.report.released.report import released_sections
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable
 from lapwing.kernel.questions.category_selection.question import SelectedTexts
 from lapwing.kernel.questions.cell_sums.question import CellSums, NoisySums
@@ -24,6 +29,7 @@ from lapwing.mechanisms.linear_statistics.certified import certified_errors, noi
 from lapwing.mechanisms.linear_statistics.mechanism import LinearStatistics as Mechanism
 from lapwing.mechanisms.linear_statistics.points import points_of
 from lapwing.mechanisms.linear_statistics.workload import answered_workload, noisy_shares, workload_answers
+from lapwing.model.accuracy import Accuracy
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.model import ReleasedModel
 from lapwing.release.queries import free_name
@@ -237,3 +243,38 @@ def certified_table(
             "largest_error": bounds,
         }
     ).with_columns(pl.col("released", "largest_error").fill_nan(None))
+
+
+# -- The report that may be published, as one HTML file.
+
+
+def release_html(
+    schema: Schema,
+    model: ReleasedModel,
+    certificate: Certificate,
+    noisy: Sequence[Answer],
+    accuracy: Accuracy,
+) -> str:
+    """Return the releasable report of a release; see `Release.to_html`."""
+    title = f"Synthetic data: {schema.name}" if schema.name else "Synthetic data"
+    return render(Releasable(Page(title=title, sections=release_sections(schema, model, certificate, noisy, accuracy))))
+
+
+def release_sections(
+    schema: Schema,
+    model: ReleasedModel,
+    certificate: Certificate,
+    noisy: Sequence[Answer],
+    accuracy: Accuracy,
+) -> tuple[Section, ...]:
+    """Return the sections of that report, made from released numbers only."""
+    names = [field.name for field in schema.columns[:MOST_COLUMNS]]
+    return released_sections(
+        schema,
+        model,
+        certificate,
+        noisy,
+        accuracy,
+        columns=released_columns(model, schema, noisy, names, certificate.public_rows),
+        maps=released_maps(model, schema),
+    )
