@@ -57,22 +57,17 @@ def test_purchases_survive_the_file_and_the_format_knows_them(tmp_path):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"fields": []},
-        {"notion": "renyi"},
-        {"amount": 0.5},
-        {"amount": "-1"},
-        {"amount": "1e999999999"},
-        {"amount": "1/0"},
-        {"amount": "1/" + "9" * 501},
-        {"delta": "1/" + "9" * 501},
-        {"fields": ["\ud800"]},
-        {"release": "r" * 201},
-        {"lapwing": "a\x00b"},
-        {"lapwing": "0.1\nCost: 0"},
-        {"delta": "1"},
-        {"delta": None},
-        {"relation": "swap"},
-        {"price": "1"},
+        *({"fields": each} for each in ([], [3], "age", ["\ud800"])),
+        *({"notion": each} for each in ("renyi", [])),
+        *(
+            {"amount": each}
+            for each in (0.5, "-1", "0", "1e999999999", "1/0", "1000000001", "9" * 500, "1/" + "9" * 501)
+        ),
+        *({"delta": each} for each in ("1/" + "9" * 501, "1", None)),
+        *({"privacyUnit": each} for each in ("\ud800", "")),
+        *({"release": each} for each in ("\ud800", "r" * 201, None)),
+        *({"lapwing": each} for each in ("a\x00b", "0.1\nCost: 0", 1)),
+        *({"relation": "swap"}, {"price": "1"}),
     ],
 )
 def test_a_damaged_purchase_is_refused_in_one_sentence(changes):
