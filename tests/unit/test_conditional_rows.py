@@ -11,7 +11,7 @@ import pytest
 
 import lapwing as lw
 from helpers.models import allowed, dense, random_model, small_schema
-from lapwing.errors import LapwingWarning, ParameterError
+from lapwing.errors import DataError, LapwingWarning, ParameterError
 from lapwing.model.laws import point_laws
 from lapwing.model.model import Indexed, ReleasedModel, Spans
 from lapwing.model.sampling import atom_matches
@@ -280,3 +280,8 @@ def test_a_warning_says_that_many_conditions_have_little_support(people):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         release.sample(where=pl.DataFrame({"a": [0, 1]}))
+
+
+def test_what_is_no_table_at_all_is_refused(people):
+    with pytest.raises(DataError, match="where is of type int"):
+        people.sample(where=5)

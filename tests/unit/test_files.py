@@ -157,3 +157,13 @@ def test_arrays_of_equal_entries_do_not_look_like_a_bomb_when_they_are_read(tmp_
     assert load_release(tmp_path / "a.lapwing").model.atoms == 2**21
     with zipfile.ZipFile(tmp_path / "a.lapwing") as archive:
         assert archive.getinfo("a00000.npy").compress_type == zipfile.ZIP_STORED
+
+
+def test_saving_replaces_the_file_and_leaves_nothing_else_behind(tmp_path: Path):
+    path = tmp_path / "a.lapwing"
+    path.write_text("old")
+
+    save_release(small_saved(), path)
+
+    assert load_release(path).model.rows == 100
+    assert [each.name for each in tmp_path.iterdir()] == ["a.lapwing"]

@@ -237,3 +237,13 @@ def test_accuracy_and_report_tell_the_same_number_once():
 
     (said,) = (each for each in release.accuracy().statements if each.key == "number_of_rows")
     assert said.value == release.certificate.rows_within
+
+
+def test_a_plan_says_that_its_errors_are_of_the_mechanisms_model():
+    said = "of the mechanism's model, before rules and public tables are kept"
+    plain, ruled = (
+        lw.plan({"fields": FIELDS, "rules": rules}, expected_rows=2000, epsilon=1, mechanism="Independent")
+        for rules in ([], [NEVER])
+    )
+    assert not any(said in each.text for each in plain.accuracy)
+    assert said in ruled.accuracy[0].text

@@ -218,3 +218,9 @@ def test_laws_from_probabilities_scale_each_row_and_drop_pieces_without_mass():
 def test_masses_that_are_no_law_are_refused(masses: list[float]):
     with pytest.raises(ParameterError):
         laws_from_probabilities(np.arange(2), np.arange(1, 3), np.array(masses))
+
+
+def test_masses_that_vanish_when_scaled_are_dropped():
+    laws = laws_from_probabilities(np.arange(2), np.arange(1, 3), np.array([1e300, 5e-324]))
+
+    assert laws.starts.tolist() == [0]

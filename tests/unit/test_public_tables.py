@@ -320,3 +320,16 @@ def test_largest_remainders_sum_to_the_total() -> None:
         found = rounded(masses, total)
         assert found.sum() == total
         assert np.abs(found - masses * total / masses.sum()).max() < 1
+
+
+def test_a_schema_with_public_tables_survives_saving(tmp_path: Path) -> None:
+    schema = schema_with(BY_AGE_AND_SEX, BY_TOWN)
+    schema.save(tmp_path / "s.json")
+    assert Schema.load(tmp_path / "s.json") == schema
+
+
+def test_half_open_ranges_of_real_numbers_meet_and_cover() -> None:
+    field = {"name": "w", "type": "number", "constraints": {"minimum": 0, "maximum": 1} | REQUIRED}
+    table = {"columns": ["w"], "source": "s", "provenance": "public", "cells": [["..0.25", 1], ["0.25..", 3]]}
+    (coded,) = coded_tables(Schema.from_dict({"fields": [field], "publicTables": [table]}))
+    assert coded.groupings[0].apply(np.array([2**30 - 1, 2**30, 2**32 - 1])).tolist() == [0, 1, 1]

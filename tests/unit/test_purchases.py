@@ -315,3 +315,15 @@ def test_fields_that_a_purchase_names_and_fields_that_are_public_are_not_warned_
     assert untold_warnings(("age", "town"), [PURE]) == ()
     assert untold_warnings((), []) == ()
     assert "a0, a1, a2, a3, a4, a5, a6, a7 and 2 more;" in untold_warnings([f"a{each}" for each in range(10)], [])[0]
+
+
+def test_pairs_below_delta_1_are_told_only():
+    assert pairs_at(Fraction(1), Fraction(999_999_999_999, 10**12)) == ()
+    assert len(pairs_at(Fraction(1), Fraction(1, 2))) == 3
+
+
+def test_a_field_of_any_name_can_be_bought():
+    name = "\t" + "long" * 100
+    own = replace(PURE, fields=(name,), privacy_unit=f"{name}:3")
+
+    assert Purchase.from_dict(own.to_dict()) == own

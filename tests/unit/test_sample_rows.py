@@ -321,3 +321,13 @@ def test_rows_have_all_the_sampling_error_that_rows_of_a_release_lack():
     # The standard deviation of 500 draws is known to 3 %; 20 % is six times that.
     assert np.std(drawn) == pytest.approx(0.5 / 20, rel=0.2)
     assert np.ptp(released) <= 1 / 400
+
+
+def test_chunks_that_went_to_another_process_are_the_same():
+    chunks = row_chunks(random_model(SCHEMA, 20, 1), SCHEMA, 1000, np.random.default_rng(5), chunk=100)
+
+    cloudpickle = pytest.importorskip("cloudpickle")
+
+    sent = cloudpickle.loads(cloudpickle.dumps(chunks))
+
+    assert all(one.equals(other) for one, other in zip(sent.frames(), chunks.frames(), strict=True))

@@ -9,15 +9,17 @@ import pytest
 
 import lapwing as lw
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.judge.tables.weighted import compare_weighted, weighted_record
+from lapwing.judge.report.compared.weighted import weighted_lines, weighted_section
+from lapwing.judge.tables.weighted import compare_weighted, weighted_figures, weighted_record
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.model.intervals import CoveringView
 from lapwing.model.laws import laws_from_probabilities, point_laws
 from lapwing.model.model import Bernoulli, Indexed, ReleasedModel, Spans, narrow
 from lapwing.model.sampling.marginals import marginal, mean_weights, weighted_marginal
-from lapwing.release.queries import weighted_intervals, weighted_sum_tail
+from lapwing.release.queries import _terms_of_cells, weighted_intervals, weighted_sum_tail
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import cut, identity
 from lapwing.schema.schemas import Schema
@@ -230,3 +232,45 @@ def test_without_a_weight_nothing_is_compared() -> None:
 
     assert compare_weighted(real, {"synthetic": real}, dataclasses.replace(schema_of(), weight=None)) is None
     assert weighted_record(None) is None
+
+
+def test_the_weight_survives_saving_and_is_part_of_the_fingerprint(tmp_path) -> None:
+    schema = schema_of()
+    schema.save(tmp_path / "schema.json")
+
+    assert Schema.load(tmp_path / "schema.json") == schema
+    assert schema.weight == "w"
+    assert schema.fingerprint != dataclasses.replace(schema, weight=None).fingerprint
+
+
+def test_a_draft_may_leave_the_bounds_of_its_weight_open() -> None:
+    blank = {"name": "w", "type": "number"}
+
+    assert Schema.load_draft({"weight": "w", "fields": [SEX, blank]}).weight == "w"
+
+
+def test_a_cell_is_covered_only_where_every_group_with_weight_is() -> None:
+    terms, law = np.array([[1, 1, 0], [1, 0, 1]]), NoiseLaw("laplace", Fraction(1))
+    view = CoveringView(terms, terms.copy, law, misfits_out=False)
+
+    assert _terms_of_cells(view, np.array([5.0, 9.0, 0.0])).tolist() == [2, 0]
+
+
+def test_records_figures_and_section_hold_every_column_but_the_weight() -> None:
+    real = coded(400)
+    others = {name: coded(400, seed) for seed, name in enumerate(("synthetic", "bootstrap", "independent"), 1)}
+    found = compare_weighted(real, others, schema_of())
+
+    record, figures = weighted_record(found), weighted_figures(found)
+    section = weighted_section(found, {"sex": 0.1, "age": 0.2})
+
+    assert [each["column"] for each in record["columns"]] == ["sex", "age"]
+    assert len(record["columns"][1]["cells"]) == 20
+    assert [each.metric.key for each in figures] == [
+        "weighted_total_error",
+        "weighted_variation",
+        "weighted_mean_error",
+    ]
+    assert {line[0] for line in section.parts[1].lines} == {"sex", "age"}
+    assert section.folded[0].lines
+    assert [line[0] for line in weighted_lines(found, 1)] == ["weighted by w", "total weight", "age"]
