@@ -16,7 +16,7 @@ import polars as pl
 import lapwing as lw
 from lapwing.mechanisms.registry import make_mechanism
 from lapwing.model.model import ReleasedModel, Spans
-from lapwing.release.accuracy.tables import counts_of, measured_tables
+from lapwing.release.accuracy import counts_of, measured_tables
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 
@@ -61,15 +61,13 @@ def main() -> None:
         stated = {(each.columns, each.level, each.cells): each for each in release.accuracy().marginals}
         seconds.append(time.perf_counter() - start)
         for table in measured_tables(release.noisy, schema):
-            bound = stated.get((table.columns, table.level, table.cells))
+            bound = stated.get((table.columns, table.level, table.noise.cells))
             counts, true = counts_of(table, release.model), counts_of(table, exact)
             if bound is None or counts is None or true is None:
                 continue
-            shares = abs(counts[0] / counts[0].sum() - true[0] / true[0].sum()).sum() / 2
-            errors = abs(counts[0] - true[0])
-            found.append(
-                (bound.largest_error, errors.max(), bound.variation, shares, table.law.mean_absolute, errors.mean())
-            )
+            shares = abs(counts / counts.sum() - true / true.sum()).sum() / 2
+            errors, law = abs(counts - true), table.noise.law
+            found.append((bound.largest_error, errors.max(), bound.variation, shares, law.mean_absolute, errors.mean()))
 
     titles = (
         "bound of counts",

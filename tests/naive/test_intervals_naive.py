@@ -13,7 +13,7 @@ from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.maths.noise_tails import sum_tail
-from lapwing.model.queries.intervals import NO_ANSWER, cell_intervals, measured_groupings
+from lapwing.model.intervals import NO_ANSWER, cell_intervals, measured_groupings
 from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity, lookup
 from lapwing.schema.groupings.hierarchies import hierarchy
 

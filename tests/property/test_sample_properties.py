@@ -7,7 +7,6 @@ from hypothesis.extra.numpy import arrays
 
 from lapwing.model.model import ReleasedModel, Spans
 from lapwing.model.rows import row_ends, sample_codes
-from lapwing.model.sampling.draws import distinct_pairs, ranks
 from lapwing.schema.schemas import Schema
 
 WEIGHTS = arrays(
@@ -46,17 +45,3 @@ def test_the_union_of_the_chunks_is_one_systematic_sample(weights: np.ndarray, n
     counts = np.bincount(drawn, minlength=weights.size)
     assert counts.sum() == n
     assert _is_floor_or_ceil(counts, n * (weights / weights.sum()))
-
-
-@given(arrays(np.int64, st.integers(0, 30), elements=st.integers(0, 5)))
-def test_ranks_count_up_within_each_length(lengths: np.ndarray):
-    assert ranks(lengths).tolist() == [rank for length in lengths for rank in range(length)]
-
-
-@given(arrays(np.int64, st.tuples(st.just(2), st.integers(1, 30)), elements=st.integers(-3, 3)))
-def test_distinct_pairs_put_every_pair_back_in_its_place(pairs: np.ndarray):
-    starts, stops, which = distinct_pairs(pairs[0], pairs[1])
-
-    assert np.array_equal(starts[which], pairs[0])
-    assert np.array_equal(stops[which], pairs[1])
-    assert len(set(zip(starts.tolist(), stops.tolist(), strict=True))) == starts.size

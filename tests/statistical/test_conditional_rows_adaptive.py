@@ -5,8 +5,8 @@ import pytest
 
 import lapwing as lw
 from helpers.source_tree import PACKAGE
-from lapwing.model.conditions.rows import rows_given
 from lapwing.model.rows import sample_codes
+from lapwing.model.sampling.given_rows import rows_given
 from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.groupings.grouping import evenly, identity
 

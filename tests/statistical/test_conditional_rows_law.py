@@ -7,8 +7,8 @@ import pytest
 
 from helpers.log_linear import exact_law, model_at, random_part, scaled
 from helpers.models import joint, random_model, small_schema
-from lapwing.model.conditions.rows import rows_given
 from lapwing.model.model import ReleasedModel
+from lapwing.model.sampling.given_rows import rows_given
 
 SCHEMA = small_schema()
 NAMES = [field.name for field in SCHEMA.columns]

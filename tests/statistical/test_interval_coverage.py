@@ -19,7 +19,7 @@ from lapwing.kernel.questions.tree_counts.question import NoisyTree
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.pmm.mechanism import PMM
-from lapwing.model.queries.intervals import cell_intervals, measured_groupings
+from lapwing.model.intervals import cell_intervals, measured_groupings
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema

@@ -17,9 +17,10 @@ from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.maths.noise_norms import largest_noise
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.mechanisms.registry import MECHANISMS
-from lapwing.release.accuracy import tables as accuracy_tables
-from lapwing.release.accuracy.chosen import largest_density
-from lapwing.release.accuracy.conditions import asked_cells
+from lapwing.model.bounds import Covering
+from lapwing.release import accuracy as accuracy_tables
+from lapwing.release.accuracy import largest_density
+from lapwing.release.asked_accuracy import asked_cells
 from lapwing.schema.schemas import Schema
 
 ROUNDING = 1e-6  # of counts of a few thousand rows, added up in floats
@@ -156,9 +157,10 @@ def test_a_table_with_rows_in_few_cells_is_bounded_by_the_largest_noise_of_these
     cells, law, failure = 5000, NoiseLaw("laplace", Fraction(20)), Fraction(1, 20)
     noisy = np.zeros(cells, dtype=np.int64)
     noisy[:4] = 10_000
-    known = accuracy_tables.MeasuredTable(1, ("x",), None, cells, law, lambda _: None)
+    noise = Covering(noisy, np.ones(cells, dtype=np.int64), law, cells)
+    known = accuracy_tables.MeasuredTable(1, ("x",), None, noise, lambda _: None)
 
-    found = accuracy_tables.marginal_accuracy(known, (noisy.astype(float), noisy), failure, lambda _: math.inf)
+    found = accuracy_tables.marginal_accuracy(known, noisy.astype(float), failure, lambda _: math.inf)
 
     (reach,) = largest_noise("laplace", law.parameter, {1: cells}, failure * Fraction(2, 5)).values()
     total = sum_tail("laplace", law.parameter, cells, failure / 5)

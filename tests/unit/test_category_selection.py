@@ -22,7 +22,7 @@ from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.cost_lines import CostLine, counted_lines
-from lapwing.release.queries.answers import answer_table, answers_in_one_frame
+from lapwing.release.shown import answer_table, answers_in_one_frame
 from lapwing.rows.source import code_table
 
 TERMS = Terms(relation="add-remove")

@@ -6,7 +6,7 @@ import pytest
 
 from lapwing.cli.commands.conditions import read_conditions
 from lapwing.errors import ParameterError
-from lapwing.model.conditions.conditions import Between
+from lapwing.model.sampling.conditions import Between
 from lapwing.schema.schemas import Schema
 
 SCHEMA = Schema.from_dict(

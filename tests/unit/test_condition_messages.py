@@ -3,7 +3,7 @@
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.model.conditions.conditions import Between
+from lapwing.model.sampling.conditions import Between
 from lapwing.schema.conditions import wanted_runs
 from lapwing.schema.fields import Field
 

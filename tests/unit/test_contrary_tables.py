@@ -9,14 +9,13 @@ import pytest
 
 import lapwing as lw
 from lapwing.mechanisms.registry import MECHANISMS
-from lapwing.model.conditions.conditions import conditioned
 from lapwing.model.laws import point_laws, uniform_law
 from lapwing.model.model import Indexed, LogLinear, ReleasedModel
-from lapwing.model.public_tables import margins as public_margins
-from lapwing.model.public_tables.atoms import with_atoms_in
-from lapwing.model.public_tables.margins import raked_to_public
 from lapwing.model.rows import sample_codes
+from lapwing.model.sampling import public_margins
+from lapwing.model.sampling.conditions import conditioned
 from lapwing.model.sampling.fixed import points
+from lapwing.model.sampling.public_margins import raked_to_public, with_atoms_in
 from lapwing.runs.finishing import finished_model
 from lapwing.schema.schemas import Schema
 
@@ -53,7 +52,7 @@ def atoms_of(**codes: list[int]) -> ReleasedModel:
     return ReleasedModel(weights=np.ones(count), rows=10 * count, laws=laws)
 
 
-@pytest.mark.parametrize("name", ["independent", "pmm", "adaptive"])
+@pytest.mark.parametrize("name", ["independent", "adaptive"])
 def test_a_paid_release_is_not_lost_where_public_tables_contradict_each_other(name: str) -> None:
     rows = pl.DataFrame({flag: [True, False] * 5 for flag in "abc"})
 
@@ -158,7 +157,7 @@ TIED = {
 
 
 @pytest.mark.parametrize("columns", TIED.values(), ids=TIED)
-@pytest.mark.parametrize("name", ["independent", "pmm", "kdtree", "adaptive"])
+@pytest.mark.parametrize("name", ["independent", "adaptive"])
 def test_a_map_that_a_public_table_tells_is_taken_from_it(name: str, columns: list[str]) -> None:
     rows = towns()
     ranges = pl.when(pl.col("size") < 8).then(pl.lit("..7")).otherwise(pl.lit("8..")).alias("range")

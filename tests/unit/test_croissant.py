@@ -15,8 +15,7 @@ from helpers.saved import small_saved
 from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.model.certificate.certificate import Statement
-from lapwing.release.croissant import croissant_text
-from lapwing.release.croissant_files import Beside
+from lapwing.release.croissant import Beside, croissant_text
 from lapwing.release.release import Release
 from lapwing.schema.foreign.reading import read_foreign
 from lapwing.schema.purchases import Purchase

@@ -8,8 +8,6 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from lapwing.model.laws import uniform_law
-from lapwing.model.model import LogLinear, ReleasedModel, Spans
 from lapwing.rows.given import given_rows
 from lapwing.schema.schemas import Schema
 
@@ -90,27 +88,3 @@ def test_rows_out_keep_the_index_of_a_pandas_frame_of_conditions(stepped):
     assert stepped.sample(where=where).index.equals(where.index)
     assert stepped.support(where).index.equals(where.index)
     assert stepped.sample(where=pl.DataFrame({"p": [0.25]})).index.tolist() == [0]
-
-
-def test_a_lazy_frame_of_conditions_is_read_without_a_warning(stepped):
-    rows = stepped.sample(where=pl.LazyFrame({"p": [0.25, 0.5]}))
-
-    assert rows["p"].tolist() == [0.25, 0.5]
-
-
-def test_a_condition_that_rules_forbid_has_no_support(stepped):
-    limits = {"required": True, "minimum": 0, "maximum": 9}
-    fields = [{"name": name, "type": "integer", "constraints": limits} for name in ("low", "high")]
-    schema = Schema.load({"fields": fields, "rules": [{"order": ["low", "high"]}]})
-    low, high = np.triu_indices(10)
-    part = LogLinear(
-        tables=(), groupings=(), thetas=(), base={each.name: uniform_law(each.domain) for each in schema.columns}
-    )
-    laws = {"low": Spans(low, low + 1), "high": Spans(high, high + 1)}
-    model = ReleasedModel(weights=np.ones(low.size), rows=50, laws=laws, log_linear=part)
-    release = lw.Release(schema=schema, model=model, certificate=stepped.certificate, noisy=())
-
-    assert release.support({"low": 9, "high": 0}).drawn == "nothing"
-    with pytest.raises(lw.ParameterError, match="no row that matches where on low, high keeps the rule"):
-        release.sample(3, where={"low": 9, "high": 0})
-    assert release.support({"low": 3, "high": 5}).drawn == "sweeps"

@@ -5,7 +5,6 @@ import polars as pl
 import pytest
 from scipy.optimize import isotonic_regression
 
-import lapwing as lw
 from helpers.bits import SeededBits, ZeroNoiseBits
 from helpers.cases import spread
 from helpers.flag_tables import (
@@ -54,7 +53,7 @@ def shares(model, schema, name):
 
 
 @pytest.mark.parametrize("mechanism", [Microaggregation(directions=2), Microaggregation(numbers="means"), PAPER])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(1))
 def test_laws_are_normalised_and_never_give_a_misfit(mechanism, seed):
     few = {"name": "few", "type": "integer", "constraints": {"minimum": 0, "maximum": 40, "required": True}}
     maybe = {"name": "maybe", "type": "boolean"}
@@ -130,14 +129,6 @@ def means_of(model, schema):
 
 
 NUMBERS = unit_columns(3)
-FEW = Schema.from_dict(
-    {
-        "fields": [
-            {"name": f"x{i}", "type": "integer", "constraints": {"minimum": 0, "maximum": 2000, "required": True}}
-            for i in range(3)
-        ]
-    }
-)
 
 
 def half_space(points):
@@ -162,7 +153,7 @@ SETS = {
 }
 
 
-@pytest.mark.parametrize("budget", [Budget.pure(1), Budget.pure(300), Budget.zcdp(3)], ids=str)
+@pytest.mark.parametrize("budget", [Budget.pure(1), Budget.zcdp(3)], ids=str)
 @pytest.mark.parametrize("name", SETS)
 def test_the_mean_of_each_cell_lies_in_the_convex_set(name, budget):
     convex_set, is_inside = SETS[name]
@@ -176,44 +167,6 @@ def test_the_mean_of_each_cell_lies_in_the_convex_set(name, budget):
     assert np.abs(means).max() <= 1
     slack = 1 - 1e-6 if name == "ball" else 1.0  # a ball's mean is rounded to the next code
     assert is_inside(slack * means if name == "ball" else means).all()
-
-
-def test_rows_that_are_drawn_from_a_release_in_a_set_lie_in_it():
-    points = np.random.default_rng(1).beta([1, 1, 3], [3, 1, 1], (1000, 3))
-    data = pl.DataFrame(np.rint(2000 * points).astype(int), schema=["x0", "x1", "x2"])
-
-    rows = lw.synthesize(data, FEW, epsilon=50, mechanism=Microaggregation(convex_set=rising), seed=1).sample(500)
-
-    assert (rows["x0"] <= rows["x1"]).all()
-    assert (rows["x1"] <= rows["x2"]).all()
-
-
-def test_the_whole_box_as_a_set_of_one_s_own_changes_nothing():
-    data = frame_of(np.random.default_rng(1).beta([1, 1, 3], [3, 1, 1], (800, 3)))
-
-    own, box = (
-        run(Microaggregation(**settings), data, NUMBERS, budget=Budget.pure(50), bits=SeededBits(3))[0]
-        for settings in ({"convex_set": lambda points: points}, {"numbers": "means"})
-    )
-
-    assert own.weights.tolist() == box.weights.tolist()
-    assert means_of(own, NUMBERS).tolist() == means_of(box, NUMBERS).tolist()
-
-
-def test_flags_may_lie_in_a_set_of_one_s_own():
-    def less_than_half(points):
-        return np.minimum(points, 0.0)
-
-    model, _ = run(
-        Microaggregation(convex_set=less_than_half, directions=1),
-        frame_of_flags(np.random.default_rng(1).random((900, 3)) < [0.9, 0.2, 0.4]),
-        flags(3),
-        budget=RICH,
-    )
-
-    _, chances = mixture(model)
-    assert chances.max() <= 0.5
-    assert moments(model)[0] == pytest.approx([0.5, 0.2, 0.4], abs=0.05)
 
 
 # ------------------------------------------------------------------------------------------------- degenerate tables
@@ -247,17 +200,6 @@ def test_constant_columns_and_equal_rows_stay_what_they_are():
         assert shares(model, schema, "kind")[2] == pytest.approx(1.0, abs=0.01)
 
 
-def test_a_schema_of_constant_columns_alone_is_one_cell():
-    sole = {"name": "sole", "type": "string", "categories": ["a"], "constraints": {"required": True}}
-    schema = Schema.from_dict({"fields": [sole, sole | {"name": "other"}]})
-    data = pl.DataFrame({"sole": ["a"] * 30, "other": ["a"] * 30})
-
-    for settings in ({}, {"directions": 1, "bins": 2}):
-        model, _ = run(Microaggregation(**settings), data, schema, relation="replace-one")
-        assert shares(model, schema, "sole")[0] == 1.0
-        assert model.rows == 30
-
-
 def test_cells_that_are_no_numbers_are_missing_or_misfits_and_never_a_mean():
     maybe = {"name": "x1", "type": "number", "constraints": {"minimum": 0, "maximum": 1}}
     schema = Schema.from_dict({"fields": [unit_columns(1).to_dict()["fields"][0], maybe]})
@@ -274,7 +216,7 @@ def test_cells_that_are_no_numbers_are_missing_or_misfits_and_never_a_mean():
 
 
 @pytest.mark.parametrize("settings", [{}, {"directions": 3, "bins": 4}, {"directions": 4}], ids=str)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(1))
 def test_without_noise_means_are_exact_and_second_moments_nearly(settings, seed):
     rows = latent_rows(np.random.default_rng(seed), 20_000, 8)
     exact_first, exact_second = exact_moments(rows)
@@ -316,8 +258,7 @@ def test_the_fit_to_the_second_moment_and_the_calibration_are_what_brings_it_nea
     assert errors[False, True][1] < errors[False, False][1]
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("epsilon", [1, 100])
+@pytest.mark.parametrize(("seed", "epsilon"), [(0, 1), (1, 100)])
 def test_independent_columns_are_one_cell(seed, epsilon):
     rows = np.random.default_rng(seed).random((20_000, 12)) < np.linspace(0.05, 0.9, 12)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lapwing.model.certificate.protection import origin_lines, protection_lines, uncovered_warnings, unit_field
+from lapwing.model.certificate.promise import origin_lines, protection_lines, uncovered_warnings, unit_field
 from lapwing.schema.schemas import Schema
 
 AGE = {
@@ -13,55 +13,31 @@ AGE = {
 }
 
 
-@pytest.mark.parametrize(
-    ("relation", "unit", "first"),
-    [
-        ("add-remove", "row", "Protected: whether any one row is in the table, and what it says"),
-        ("replace-one", "row", "Protected: what any one row says, not how many rows there are"),
-        (
-            "add-remove",
-            "p:1",
-            "Protected: all rows that share one value of p, of which only 1 is used: whether they are in the table, "
-            "and what they say",
-        ),
-        (
-            "replace-one",
-            "p:1",
-            "Protected: all rows that share one value of p, of which only 1 is used: how many they are and what they "
-            "say, but not how many different values of p there are",
-        ),
-        (
-            "add-remove",
-            "p:5",
-            "Protected: all rows that share one value of p, of which at most 5 are used: whether they are in the "
-            "table, and what they say",
-        ),
-        (
-            "replace-one",
-            "p:5",
-            "Protected: all rows that share one value of p, of which at most 5 are used: how many they are and what "
-            "they say, but not how many different values of p there are",
-        ),
-    ],
-)
-def test_the_first_line_says_what_is_protected_under_which_relation(relation, unit, first):
-    lines = protection_lines(relation, unit)
-
-    assert lines[0] == f"{first} ({relation} neighbours)."
-    assert len(lines) == (2 if unit == "row" else 3)
+ONE = {
+    "add-remove": "whether any one row is in the table, and what it says",
+    "replace-one": "what any one row says, not how many rows there are",
+}
+ALL = {
+    "add-remove": "whether they are in the table, and what they say",
+    "replace-one": "how many they are and what they say, but not how many different values of p there are",
+}
 
 
-def test_units_have_lines_about_rows_without_identifier_and_about_rows_out():
-    _, without, out = protection_lines("add-remove", "p:5")
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_the_lines_say_what_is_protected_under_which_relation(relation):
+    row, one, five = (protection_lines(relation, unit) for unit in ("row", "p:1", "p:5"))
 
-    assert without == "Rows without p are protected together only, as if they shared one more value."
-    assert out == "Rows out are drawn one by one: how many rows share one value of p cannot be counted in them."
-
-
-def test_a_row_has_a_line_about_people_with_several():
-    (_, people) = protection_lines("replace-one", "row")
-
-    assert people == "A person with several rows is not protected as a whole: each row is, by itself."
+    assert row == [
+        f"Protected: {ONE[relation]} ({relation} neighbours).",
+        "A person with several rows is not protected as a whole: each row is, by itself.",
+    ]
+    shared = "Protected: all rows that share one value of p, of which"
+    assert one[0] == f"{shared} only 1 is used: {ALL[relation]} ({relation} neighbours)."
+    assert five == [
+        f"{shared} at most 5 are used: {ALL[relation]} ({relation} neighbours).",
+        "Rows without p are protected together only, as if they shared one more value.",
+        "Rows out are drawn one by one: how many rows share one value of p cannot be counted in them.",
+    ]
 
 
 def test_a_field_may_have_any_name():

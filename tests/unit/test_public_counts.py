@@ -6,7 +6,7 @@ import pytest
 
 import lapwing as lw
 from helpers.command import lapwing
-from lapwing.release.queries.public_counts import public_counts
+from lapwing.release.queries import public_counts
 from lapwing.schema.groupings.grouping import cut, identity
 from lapwing.schema.schemas import Schema
 

@@ -15,7 +15,7 @@ from lapwing.errors import SchemaError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.conversions import epsilon_for, rho_for
 from lapwing.model.certificate.certificate import Certificate
-from lapwing.model.certificate.domain_cost import pairs_at, together, told_pairs, untold_warnings
+from lapwing.model.certificate.promise import pairs_at, together, told_pairs, untold_warnings
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.schemas import Schema
 
@@ -57,33 +57,17 @@ def test_purchases_survive_the_file_and_the_format_knows_them(tmp_path):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"fields": []},
-        {"fields": [3]},
-        {"fields": "age"},
-        {"notion": "renyi"},
-        {"notion": []},
-        {"amount": 0.5},
-        {"amount": "-1"},
-        {"amount": "0"},
-        {"amount": "1e999999999"},
-        {"amount": "1/0"},
-        {"amount": "1000000001"},
-        {"amount": "9" * 500},
-        {"amount": "1/" + "9" * 501},
-        {"delta": "1/" + "9" * 501},
-        {"fields": ["\ud800"]},
-        {"privacyUnit": "\ud800"},
-        {"release": "\ud800"},
-        {"release": "r" * 201},
-        {"lapwing": "a\x00b"},
-        {"lapwing": "0.1\nCost: 0"},
-        {"delta": "1"},
-        {"delta": None},
-        {"relation": "swap"},
-        {"privacyUnit": ""},
-        {"release": None},
-        {"lapwing": 1},
-        {"price": "1"},
+        *({"fields": each} for each in ([], [3], "age", ["\ud800"])),
+        *({"notion": each} for each in ("renyi", [])),
+        *(
+            {"amount": each}
+            for each in (0.5, "-1", "0", "1e999999999", "1/0", "1000000001", "9" * 500, "1/" + "9" * 501)
+        ),
+        *({"delta": each} for each in ("1/" + "9" * 501, "1", None)),
+        *({"privacyUnit": each} for each in ("\ud800", "")),
+        *({"release": each} for each in ("\ud800", "r" * 201, None)),
+        *({"lapwing": each} for each in ("a\x00b", "0.1\nCost: 0", 1)),
+        *({"relation": "swap"}, {"price": "1"}),
     ],
 )
 def test_a_damaged_purchase_is_refused_in_one_sentence(changes):
@@ -119,11 +103,6 @@ def test_a_pure_amount_enters_zcdp_as_half_its_square_and_deltas_of_selections_a
     )
     assert dict(whole.epsilons)[Fraction(1, 10**9) + selected] == epsilon_for(rho, Fraction(1, 10**9))
     assert "epsilon" in whole.text()
-
-
-def test_pairs_below_delta_1_are_told_only():
-    assert pairs_at(Fraction(1), Fraction(999_999_999_999, 10**12)) == ()
-    assert len(pairs_at(Fraction(1), Fraction(1, 2))) == 3
 
 
 @pytest.mark.parametrize("changes", [{"relation": "replace-one"}, {"privacy_unit": "person:3"}])
@@ -272,13 +251,6 @@ def test_more_than_1000_purchases_are_refused():
         Schema.from_dict({"fields": [FLAG], "purchases": [PURE.to_dict()] * 1001})
 
 
-def test_a_field_of_any_name_can_be_bought():
-    name = "\t" + "long" * 100
-    own = replace(PURE, fields=(name,), privacy_unit=f"{name}:3")
-
-    assert Purchase.from_dict(own.to_dict()) == own
-
-
 def test_plain_addition_is_told_where_it_is_the_better_bound():
     half = Fraction(1, 2 * 10**6)
     rho = rho_for(Fraction(1), half)
@@ -343,3 +315,15 @@ def test_fields_that_a_purchase_names_and_fields_that_are_public_are_not_warned_
     assert untold_warnings(("age", "town"), [PURE]) == ()
     assert untold_warnings((), []) == ()
     assert "a0, a1, a2, a3, a4, a5, a6, a7 and 2 more;" in untold_warnings([f"a{each}" for each in range(10)], [])[0]
+
+
+def test_pairs_below_delta_1_are_told_only():
+    assert pairs_at(Fraction(1), Fraction(999_999_999_999, 10**12)) == ()
+    assert len(pairs_at(Fraction(1), Fraction(1, 2))) == 3
+
+
+def test_a_field_of_any_name_can_be_bought():
+    name = "\t" + "long" * 100
+    own = replace(PURE, fields=(name,), privacy_unit=f"{name}:3")
+
+    assert Purchase.from_dict(own.to_dict()) == own

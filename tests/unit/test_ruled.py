@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from helpers.ruled_tables import TANGLED
-from lapwing.model.laws import laws_from_probabilities
-from lapwing.model.model import Indexed, ReleasedModel, narrow
-from lapwing.model.rules.keeping import kept_components, rule_components, taken_back
-from lapwing.model.rules.repair import Pool, repaired
-from lapwing.model.rules.ruled import ruled
-from lapwing.model.sampling.fixed import KnownTuples, fixed_map, points
+from lapwing.model.laws import Laws, laws_from_probabilities
+from lapwing.model.model import Bernoulli, Indexed, ReleasedModel, Spans, narrow
+from lapwing.model.sampling.fixed import KnownTuples, fixed_map, pinned, points
+from lapwing.model.sampling.keeping import kept_components, rule_components, taken_back
 from lapwing.model.sampling.marginals import marginal
+from lapwing.model.sampling.repair import Pool, repaired
+from lapwing.model.sampling.ruled import moved_in_cells, ruled
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
 
@@ -122,15 +122,6 @@ def test_a_model_of_broken_rows_only_takes_a_row_that_keeps_the_rules():
     assert found.moved == 1
 
 
-def test_the_same_generator_gives_the_same_model():
-    schema = Schema.from_dict({"fields": FLAGS, "rules": [{"determines": ["child"], "column": "work"}]})
-    model = independent(schema, {"child": [0.75, 0.25], "work": [0.5, 0.5], "other": [0.9, 0.1]})
-
-    one, two = (ruled(model, schema, np.random.default_rng(3)).model for _ in range(2))
-
-    assert (one.laws["work"].starts == two.laws["work"].starts).all()
-
-
 def test_more_than_half_of_a_determinant_settles_its_value():
     codes = {"town": np.array([0, 0, 0, 1, 1, 2]), "county": np.array([4, 4, 7, 7, 7, 4])}
 
@@ -215,3 +206,103 @@ def test_a_row_that_was_moved_takes_maps_from_causes_to_effects():
     taken_back((component.fixed(atoms, np.ones(2), is_settled=True),), codes, {name: atoms[name][:1] for name in "abc"})
 
     assert {name: values.tolist() for name, values in codes.items()} == {"a": [1], "b": [5], "c": [8]}
+
+
+# -- Codes that a rule of one column forbids move inside the cell in which they were counted.
+
+
+SCHEMA = Schema.from_dict(
+    {
+        "fields": [
+            {"name": "time", "type": "integer", "constraints": {"minimum": 0, "maximum": 299, "required": True}},
+            {"name": "flag", "type": "boolean"},
+        ],
+        "rules": [
+            {"never": {"time": [{"minimum": 60, "maximum": 99}, {"minimum": 160, "maximum": 199}]}},
+            {"never": {"time": {"minimum": 50, "maximum": 55}}},
+        ],
+    }
+)
+CELLS = np.array([0, 40, 58, 90, 100, 300])
+
+
+def _model() -> ReleasedModel:
+    laws = Laws(np.array([0, 5]), CELLS[:-1], CELLS[1:], np.full(5, 0.2))
+    index = Indexed(np.zeros(1, dtype=np.uint8), laws)
+    return ReleasedModel(weights=np.ones(1), rows=10, laws={"time": index, "flag": index})
+
+
+def test_a_forbidden_code_takes_an_allowed_one_of_its_cell_with_even_chances():
+    codes = {"time": np.repeat([50, 70, 180], 20_000)}
+
+    moved = moved_in_cells(_model(), SCHEMA, codes, np.random.default_rng(1))["time"].reshape(3, -1)
+
+    expected = ([*range(40, 50), 56, 57], [58, 59], [*range(100, 160), *range(200, 300)])
+    for found, codes_of_cell in zip(moved, expected, strict=True):
+        assert np.unique(found).tolist() == codes_of_cell
+        counts = np.bincount(found)[codes_of_cell]
+        assert abs(counts - counts.mean()).max() <= 6 * counts.mean() ** 0.5
+
+
+def test_allowed_codes_and_those_of_forbidden_cells_stay():
+    codes = {"time": np.array([0, 59, 95, 100, 299], dtype=np.uint16), "flag": np.array([1, 0, 2, 1, 0])}
+
+    moved = moved_in_cells(_model(), SCHEMA, codes, np.random.default_rng(1))
+
+    assert moved["time"].tolist() == codes["time"].tolist()
+    assert moved["time"].dtype == np.uint16
+    assert moved["flag"] is codes["flag"]
+
+
+# -- Columns turned into points: the same mixture, one code of each column per atom.
+
+
+FEW = laws_from_probabilities(
+    np.array([0, 2, 3]), np.array([2, 3, 9]), np.array([[4.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 1.0, 2.0]])
+)
+
+
+def mixture() -> ReleasedModel:
+    """Return three atoms with weight and one without."""
+    return ReleasedModel(
+        weights=np.array([0.5, 3.0, 0.0, 1.5]),
+        rows=50,
+        laws={
+            "kind": Indexed(narrow(np.array([0, 1, 2, 2])), FEW),
+            "age": Spans(np.array([0, 10, 20, 30], dtype=np.uint8), np.array([10, 20, 30, 31], dtype=np.uint8)),
+            "flag": Bernoulli(np.array([0.0, 0.25, 1.0, 1.0])),
+            "other": Bernoulli(np.array([0.1, 0.2, 0.3, 0.4])),
+        },
+    )
+
+
+def test_each_atom_holds_one_code_and_weights_are_shared():
+    found = pinned(mixture(), ["kind", "age", "flag"], np.random.default_rng(1), least=1000)
+
+    codes = points(found, ["kind", "age", "flag"])
+    tens = np.searchsorted([10, 30], codes["age"], side="right")
+    assert 990 <= found.atoms <= 1000
+    assert np.bincount(tens, found.weights) == pytest.approx([0.5, 3.0, 1.5])
+    assert (found.laws["other"].p == np.array([0.1, 0.2, 0.4])[tens]).all()
+
+
+def test_codes_follow_the_law_of_their_atom():
+    found = pinned(mixture(), ["kind", "flag"], np.random.default_rng(2), least=5000)
+
+    codes = points(found, ["kind", "flag"])
+    kinds = np.bincount(codes["kind"], found.weights, minlength=9) / found.weights.sum()
+    law = {0: [0.4, 0.4, 0.2, *[0.0] * 6], 1: [0.0] * 3 + [1 / 6] * 6, 2: [0.125, 0.125, 0.25, *[1 / 12] * 6]}
+    expected = 0.1 * np.array(law[0]) + 0.6 * np.array(law[1]) + 0.3 * np.array(law[2])
+    assert kinds == pytest.approx(expected, abs=0.002)  # strata: independent draws would be off by 0.02
+    assert codes["flag"] @ found.weights == pytest.approx(3.0 * 0.25 + 1.5, abs=0.01)
+
+
+def test_points_are_never_split():
+    first = pinned(mixture(), ["kind", "age"], np.random.default_rng(3), least=100)
+
+    again = pinned(first, ["age", "kind"], np.random.default_rng(4), least=10_000)
+
+    assert again.atoms == first.atoms
+    assert (again.weights == first.weights).all()
+    for name, codes in points(first, ["kind", "age"]).items():
+        assert (points(again, [name])[name] == codes).all()

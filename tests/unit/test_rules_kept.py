@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from datetime import date
 
 import numpy as np
 import polars as pl
@@ -10,10 +11,15 @@ import pytest
 import lapwing as lw
 from helpers.command import lapwing
 from helpers.ruled_tables import TANGLED, TWO_VALUED, tangled_rows, violations
+from lapwing.cli.commands.conditions import support_text
+from lapwing.errors import LapwingWarning, ParameterError
 from lapwing.mechanisms.registry import MECHANISMS, Mechanism
 from lapwing.model.certificate.declared import MOVED
-from lapwing.model.model import ReleasedModel, Spans
+from lapwing.model.laws import uniform_law
+from lapwing.model.model import LogLinear, ReleasedModel, Spans
+from lapwing.model.sampling.given_rows import rows_given
 from lapwing.runs.finishing import finished_model
+from lapwing.schema.schemas import Schema
 
 FEW_ORDERED = ("cat", "big", "a", "job")
 BUDGETS = (0.05, 5)
@@ -134,27 +140,6 @@ def test_no_determinant_appears_that_the_model_has_not_seen(adaptive):
     assert more.join(seen, on=["cat", "big"], how="anti", nulls_equal=True).is_empty()
 
 
-def test_a_saved_release_gives_the_same_rows(adaptive, tmp_path):
-    adaptive.save(tmp_path / "m.lapwing")
-
-    loaded = lw.load(tmp_path / "m.lapwing")
-
-    assert loaded.sample(500, seed=2).equals(adaptive.sample(500, seed=2))
-    assert loaded.certificate.to_dict() == adaptive.certificate.to_dict()
-    assert violations(loaded.sample(5000, seed=6), TANGLED) == [0] * 8
-
-
-def test_the_same_seed_gives_the_same_model_and_a_resumed_run_the_same_rows(tmp_path):
-    transcript = tmp_path / "t.jsonl"
-    data = tangled_rows(200)
-    release = lw.synthesize(data, TANGLED, epsilon=1, mechanism="independent", seed=5, transcript=transcript)
-
-    resumed = lw.resume(transcript, data)
-
-    assert resumed.sample(700).equals(release.sample(700))
-    assert resumed.certificate.rules == release.certificate.rules
-
-
 def test_replicates_keep_the_rules():
     release, _ = released("independent", 1.0, rows=200)
 
@@ -237,13 +222,137 @@ def test_a_guessed_map_is_said_from_two_hundredths_of_the_weight_on(broke, warne
     assert len(finished_model(model, schema, 1).warnings) == warned
 
 
-def test_a_schema_without_rules_changes_nothing():
-    plain = {"fields": TANGLED["fields"]}
-    release = lw.synthesize(tangled_rows(100), plain, epsilon=1, mechanism="independent", seed=2)
+def test_a_checker_that_bites():
+    broken = tangled_rows(50).with_columns(c=pl.col("c") + 1)
 
-    assert release.model.atoms == 1
-    assert release.certificate.rules == ()
-    assert not [each for each in release.certificate.accuracy if each.kind == MOVED]
+    assert violations(broken, TANGLED)[3] == 50
+    assert violations(tangled_rows(50), TANGLED) == [0] * 8
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("epsilon", [0.001, 0.3, 3, 100])
+@pytest.mark.parametrize("name", [name for name in MECHANISMS if name != "privatesampling"])
+def test_a_row_out_never_breaks_a_rule_at_default_settings(name, epsilon):
+    release, schema = released(name, epsilon, rows=600, mechanism=MECHANISMS[name]())
+
+    assert violations(release.sample(50_000, seed=6), schema) == [0] * len(schema["rules"])
+
+
+# -- Rules in rows for condition rows: kept by what is not given, refused where what is given breaks them.
+
+
+@pytest.fixture(scope="module")
+def tangled():
+    return lw.synthesize(tangled_rows(400), TANGLED, epsilon=20, mechanism="independent", seed=1)
+
+
+@pytest.mark.filterwarnings("ignore::lapwing.errors.LapwingWarning")
+@pytest.mark.parametrize("given", [("cat", "age"), ("c", "end"), ("big", "free")], ids="-".join)
+def test_rows_for_conditions_never_break_a_rule(tangled, given):
+    own = tangled.sample(200, seed=2).select(given)
+
+    rows = tangled.sample(where=own, seed=3)
+
+    assert violations(rows, TANGLED) == [0] * len(TANGLED["rules"])
+    assert rows.select(given).equals(own)
+
+
+@pytest.mark.filterwarnings("ignore::lapwing.errors.LapwingWarning")
+def test_where_no_atom_matches_the_columns_that_are_not_given_give_way(tangled):
+    own = pl.DataFrame({"pay": np.linspace(300.0, 700.0, 200), "start": tangled.sample(200, seed=2)["start"]})
+    loose = lw.Release(
+        schema=Schema.from_dict({"fields": TANGLED["fields"]}),
+        model=tangled.model,
+        certificate=tangled.certificate,
+        noisy=(),
+    )
+
+    rows = tangled.sample(where=own, seed=3)
+
+    assert violations(rows, TANGLED) == [0] * len(TANGLED["rules"])
+    assert rows.select("pay", "start").equals(own)
+    assert sum(violations(loose.sample(where=own, seed=3), TANGLED)) > 0
+
+
+def test_sweeps_that_break_a_rule_are_taken_back():
+    limits = {"required": True, "minimum": 0, "maximum": 9}
+    fields = [{"name": name, "type": "integer", "constraints": limits} for name in ("low", "high", "free")]
+    schema = Schema.from_dict({"fields": fields, "rules": [{"order": ["low", "high"]}]})
+    low, high = np.triu_indices(10)
+    laws = {"low": Spans(low, low + 1), "high": Spans(high, high + 1), "free": Spans(low, low + 1)}
+    base = {field.name: uniform_law(field.domain) for field in schema.columns}
+    part = LogLinear(tables=(), groupings=(), thetas=(), base=base)
+    model = ReleasedModel(weights=np.ones(low.size), rows=50, laws=laws, log_linear=part)
+    pairs = np.stack((np.repeat(np.arange(10), 10), np.tile(np.arange(10), 10)))
+    given = {"low": np.tile(pairs[0], 10), "free": np.tile(pairs[1], 10)}
+
+    codes = rows_given(model, schema, given, np.random.default_rng(1)).codes
+
+    assert (codes["low"] <= codes["high"]).all()
+    assert all(np.array_equal(codes[name], each) for name, each in given.items())
+    assert len(set(codes["free"].tolist())) == 10
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ({"age": 9, "job": True}, "condition row 2 breaks the rule 'when age is at most 14, job is"),
+        ({"a": 9, "b": 8}, "condition row 2 breaks the rule 'a <= b'"),
+        ({"start": date(2020, 3, 1), "end": date(2020, 2, 1)}, "condition row 2 breaks the rule 'start < end'"),
+        ({"b": 20, "c": 3}, "condition row 2: what it gives on b, c goes with no row that keeps the rules"),
+    ],
+)
+def test_a_condition_that_breaks_a_rule_is_refused_by_name_and_number(tangled, row, says):
+    with pytest.raises(ParameterError) as error:
+        tangled.sample(where=[{"free": 1}, row])
+
+    assert says in str(error.value)
+
+
+def test_support_says_which_condition_rows_are_refused(tangled):
+    rows = [
+        {"a": 9, "b": 8},
+        {"free": 3, "age": 9, "job": False},
+        {"b": 20, "c": 3},
+        {"b": 20, "c": 23},
+        {"b": 2, "c": 1},
+        {"start": date(2020, 3, 1), "end": date(2020, 2, 1)},
+    ]
+
+    found = tangled.support(rows)
+
+    refused = [how == "nothing" for how in found["drawn"]]
+    assert refused == [True, False, True, False, True, True]
+    for row, is_refused in zip(rows, refused, strict=True):
+        if is_refused:
+            with pytest.raises(ParameterError, match="condition row 1"):
+                tangled.sample(where=[row])
+        else:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", LapwingWarning)
+                assert tangled.sample(where=[row]).height == 1
+    assert support_text(found).endswith(", 4 refused")
+
+
+def test_numbers_of_one_cell_are_refused_with_the_reason():
+    fields = [{"name": name, "type": "number", "constraints": {"minimum": 0, "maximum": 1}} for name in ("x", "y")]
+    data = pl.DataFrame({"x": [0.25] * 50, "y": [0.75] * 50})
+    schema = {"fields": fields, "rules": [{"order": ["x", "y"]}]}
+    release = lw.synthesize(data, schema, epsilon=20, mechanism="independent", seed=1)
+
+    with pytest.raises(ParameterError, match=r"'x <= y' \(numbers of x and y, without a resolution, are in no order"):
+        release.sample(where=pl.DataFrame({"x": [0.4], "y": [0.4]}))
+
+
+def test_the_same_seed_gives_the_same_model_and_a_resumed_run_the_same_rows(tmp_path):
+    transcript = tmp_path / "t.jsonl"
+    data = tangled_rows(200)
+    release = lw.synthesize(data, TANGLED, epsilon=1, mechanism="independent", seed=5, transcript=transcript)
+
+    resumed = lw.resume(transcript, data)
+
+    assert resumed.sample(700).equals(release.sample(700))
+    assert resumed.certificate.rules == release.certificate.rules
 
 
 def test_the_command_line_writes_rows_that_keep_the_rules(tmp_path):
@@ -260,19 +369,3 @@ def test_the_command_line_writes_rows_that_keep_the_rules(tmp_path):
     assert (made.status, drawn.status) == (0, 0), made.err + drawn.err
     frames = [pl.read_parquet(tmp_path / name) for name in ("out.parquet", "more.parquet")]
     assert violations(pl.concat(frames), TANGLED) == [0] * 8
-
-
-def test_a_checker_that_bites():
-    broken = tangled_rows(50).with_columns(c=pl.col("c") + 1)
-
-    assert violations(broken, TANGLED)[3] == 50
-    assert violations(tangled_rows(50), TANGLED) == [0] * 8
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("epsilon", [0.001, 0.3, 3, 100])
-@pytest.mark.parametrize("name", [name for name in MECHANISMS if name != "privatesampling"])
-def test_a_row_out_never_breaks_a_rule_at_default_settings(name, epsilon):
-    release, schema = released(name, epsilon, rows=600, mechanism=MECHANISMS[name]())
-
-    assert violations(release.sample(50_000, seed=6), schema) == [0] * len(schema["rules"])

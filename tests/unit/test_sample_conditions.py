@@ -11,9 +11,9 @@ import pytest
 from helpers.cases import spread
 from helpers.models import joint, random_model, small_schema
 from lapwing.errors import LapwingWarning, ParameterError, SchemaError
-from lapwing.model.conditions.conditions import Between, condition
-from lapwing.model.laws import laws_from_probabilities, point_laws, uniform_law
-from lapwing.model.model import Bernoulli, Indexed, LogLinear, ReleasedModel, Spans
+from lapwing.model.laws import point_laws, uniform_law
+from lapwing.model.model import Bernoulli, LogLinear, ReleasedModel, Spans
+from lapwing.model.sampling.conditions import Between, conditioned
 from lapwing.schema.conditions import wanted_runs
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import identity
@@ -42,142 +42,73 @@ ROUNDED_DOWN = Field(name="rounded", type="number", minimum=-0.1170025918390808,
 FEAST = Field(name="feast", type="date", categories=("2020-12-25", "2020-04-12"))
 
 
+def of(field: Field, *cases: Any) -> list[Any]:
+    """Return cases of what is wanted of a field, and of the runs that it becomes."""
+    return [(field, wanted, [list(run) for run in runs]) for wanted, *runs in cases]
+
+
+def refused(field: Field, *cases: Any) -> list[Any]:
+    return [(field, wanted, None) for wanted in cases]
+
+
 @pytest.mark.parametrize(
     ("field", "wanted", "runs"),
     [
-        (AGE, 18, [[0, 1]]),
-        (AGE, 18.0, [[0, 1]]),
-        (AGE, np.int64(90), [[72, 73]]),
-        (AGE, -1, [[73, 74]]),
-        (AGE, None, [[74, 75]]),
-        (AGE, [20, 19, 30], [[1, 3], [12, 13]]),
-        (AGE, {None, 18}, [[0, 1], [74, 75]]),
-        (AGE, range(18, 21), [[0, 3]]),
-        (AGE, np.array([18, 90]), [[0, 1], [72, 73]]),
-        (AGE, Between(20, 29), [[2, 12]]),
-        (AGE, Between(-5, 20.5), [[0, 3]]),
-        (AGE, Between(89, 1000), [[71, 73]]),
-        (AGE, [Between(20, 29), Between(25, 35), None], [[2, 18], [74, 75]]),
-        (PRICE, 0.3, [[2, 3]]),
-        (PRICE, Between(0.2, 0.4), [[1, 4]]),
-        (PRICE, Between(0.25, 0.35), [[2, 3]]),
-        (PRICE, 1.0, [[9, 10]]),
-        (SHARE, 8, [[2**32 - 1, 2**32]]),
-        (SHARE, 99, [[2**32, 2**32 + 1]]),
-        (SHARE, 0, [[0, 1]]),
-        (SHARE, Between(0, 8), [[0, 2**32]]),
-        (SHARE, Between(2, 4), [[2**30, 2**31]]),
-        (SHARE, Between(4, 4), [[2**31, 2**31 + 1]]),
-        (SHARE, Between(1e-12, 8), [[1, 2**32]]),
-        (DAY, "2020-01-03", [[2, 3]]),
-        (DAY, date(2020, 1, 3), [[2, 3]]),
-        (DAY, Between("2019-01-01", date(2020, 1, 2)), [[0, 2]]),
-        (PAY, -150, [[0, 1]]),
-        (PAY, -90, [[1, 2]]),
-        (PAY, 0, [[12, 13]]),
-        (PAY, 1, [[2, 3]]),
-        (PAY, 1020, [[11, 12]]),
-        (PAY, Between(-150, 150), [[0, 4]]),
-        (PAY, Between(950, 5000), [[11, 12]]),
-        (PAY, Between(960, 1040), None),
-        (PAY, 1030, None),
-        (PAY, 99.5, None),
-        (WEEK, "2020-01-08", [[1, 2]]),
-        (WEEK, date(2020, 1, 14), [[1, 2]]),
-        (WEEK, Between("2020-01-02", "2020-01-15"), [[1, 3]]),
-        (WEEK, "2020-02-01", [[4, 5]]),
-        (WEEK, "2020-02-02", None),
-        (MONTH, "2019-12-15", [[0, 1]]),
-        (MONTH, date(2020, 1, 31), [[1, 2]]),
-        (MONTH, "2020-12-10", [[12, 13]]),
-        (MONTH, Between("2020-01-01", "2020-02-29"), [[1, 3]]),
-        (MONTH, Between("2019-01-01", "2020-01-15"), [[0, 2]]),
-        (MONTH, Between("2020-11-02", "2021-01-01"), [[12, 13]]),
-        (MONTH, Between("2020-11-02", "2020-11-30"), None),
-        (MONTH, "2019-12-14", None),
-        (MONTH, "2020-12-11", None),
-        (YEAR, "1999-06-01T12:00:00", [[0, 1]]),
-        (YEAR, "2000-01-01", [[1, 2]]),
-        (YEAR, datetime(2020, 12, 10, 23), [[21, 22]]),
-        (YEAR, Between("1999-12-31", "2001-01-01"), [[1, 3]]),
-        (YEAR, "1999-06-01T11:59:59", None),
-        (YEAR, "2020-12-11", None),
-        (DEBT, 0, [[ZERO, ZERO + 1]]),
-        (DEBT, Between(0, 0), [[ZERO, ZERO + 1]]),
-        (DEBT, Between(0, 0.2), [[ZERO, 2**32]]),
-        (DEBT, Between(-0.1, 0), [[0, ZERO + 1]]),
-        (DEBT, Between(1e-300, 0.2), [[ZERO + 1, 2**32]]),
-        (DEBT, Between(-0.1, -1e-300), [[0, ZERO]]),
-        (ROUNDED, 0, [[1174405120, 1174405121]]),
-        (ROUNDED, Between(1e-300, 9.3), [[1174405121, 2**32]]),
-        (ROUNDED, Between(-3.5, -1e-300), [[0, 1174405119]]),
-        (ROUNDED, Between(0, 9.3), [[1174405120, 2**32]]),
-        (ROUNDED, Between(-3.5, 0), [[0, 1174405121]]),
-        (ROUNDED_DOWN, 0, [[486539263, 486539264]]),
-        (ROUNDED_DOWN, Between(1e-300, 0.5), [[486539265, 2565720828]]),
-        (ROUNDED_DOWN, Between(-0.1, -1e-300), [[70702952, 486539263]]),
-        (ROUNDED_DOWN, Between(0, 0), [[486539263, 486539264]]),
-        (ROUNDED, Between(0, 0), [[1174405120, 1174405121]]),
-        (DEBT, -0.1, [[0, 1]]),
-        (DEBT, 0.2, [[2**32 - 1, 2**32]]),
-        (DEBT, Between(0.2, 5), [[2**32 - 1, 2**32]]),
-        (HOUR, datetime(2020, 1, 1, 5, 30), [[5, 6]]),
-        (HOUR, "2020-01-02T23:59:59", [[47, 48]]),
-        (HOUR, Between("2020-01-01T00:30", "2020-01-01"), [[1, 24]]),
-        (HOUR, Between(date(2020, 1, 2), date(2020, 1, 2)), [[24, 48]]),
-        (DAY, datetime(2020, 1, 3), [[2, 3]]),
-        (DAY, pd.Timestamp("2020-01-03"), [[2, 3]]),
-        (DAY, np.datetime64("2020-01-03"), [[2, 3]]),
-        (DAY, Between(pd.Timestamp("2020-01-01"), datetime(2020, 1, 2)), [[0, 2]]),
-        (FEAST, pd.Timestamp("2020-04-12"), [[1, 2]]),
+        *of(AGE, (18, (0, 1)), (18.0, (0, 1)), (np.int64(90), (72, 73)), (-1, (73, 74)), (None, (74, 75))),
+        *of(AGE, ([20, 19, 30], (1, 3), (12, 13)), ({None, 18}, (0, 1), (74, 75)), (range(18, 21), (0, 3))),
+        *of(AGE, (np.array([18, 90]), (0, 1), (72, 73)), (Between(20, 29), (2, 12)), (Between(-5, 20.5), (0, 3))),
+        *of(AGE, (Between(89, 1000), (71, 73)), ([Between(20, 29), Between(25, 35), None], (2, 18), (74, 75))),
+        *of(PRICE, (0.3, (2, 3)), (Between(0.2, 0.4), (1, 4)), (Between(0.25, 0.35), (2, 3)), (1.0, (9, 10))),
+        *of(SHARE, (8, (2**32 - 1, 2**32)), (99, (2**32, 2**32 + 1)), (0, (0, 1)), (Between(0, 8), (0, 2**32))),
+        *of(SHARE, (Between(2, 4), (2**30, 2**31)), (Between(4, 4), (2**31, 2**31 + 1))),
+        *of(SHARE, (Between(1e-12, 8), (1, 2**32))),
+        *of(DAY, ("2020-01-03", (2, 3)), (date(2020, 1, 3), (2, 3))),
+        *of(DAY, (Between("2019-01-01", date(2020, 1, 2)), (0, 2)), (datetime(2020, 1, 3), (2, 3))),
+        *of(DAY, (pd.Timestamp("2020-01-03"), (2, 3)), (np.datetime64("2020-01-03"), (2, 3))),
+        *of(DAY, (Between(pd.Timestamp("2020-01-01"), datetime(2020, 1, 2)), (0, 2))),
+        *of(DAY, ([pd.NaT, np.datetime64("NaT")], (366, 367))),
+        *of(PAY, (-150, (0, 1)), (-90, (1, 2)), (0, (12, 13)), (1, (2, 3)), (1020, (11, 12))),
+        *of(PAY, (Between(-150, 150), (0, 4)), (Between(950, 5000), (11, 12))),
+        *refused(PAY, Between(960, 1040), 1030, 99.5),
+        *of(WEEK, ("2020-01-08", (1, 2)), (date(2020, 1, 14), (1, 2)), (Between("2020-01-02", "2020-01-15"), (1, 3))),
+        *of(WEEK, ("2020-02-01", (4, 5))),
+        *refused(WEEK, "2020-02-02"),
+        *of(MONTH, ("2019-12-15", (0, 1)), (date(2020, 1, 31), (1, 2)), ("2020-12-10", (12, 13))),
+        *of(MONTH, (Between("2020-01-01", "2020-02-29"), (1, 3)), (Between("2019-01-01", "2020-01-15"), (0, 2))),
+        *of(MONTH, (Between("2020-11-02", "2021-01-01"), (12, 13))),
+        *refused(MONTH, Between("2020-11-02", "2020-11-30"), "2019-12-14", "2020-12-11"),
+        *of(YEAR, ("1999-06-01T12:00:00", (0, 1)), ("2000-01-01", (1, 2)), (datetime(2020, 12, 10, 23), (21, 22))),
+        *of(YEAR, (Between("1999-12-31", "2001-01-01"), (1, 3))),
+        *refused(YEAR, "1999-06-01T11:59:59", "2020-12-11"),
+        *of(DEBT, (0, (ZERO, ZERO + 1)), (Between(0, 0), (ZERO, ZERO + 1)), (Between(0, 0.2), (ZERO, 2**32))),
+        *of(DEBT, (Between(-0.1, 0), (0, ZERO + 1)), (Between(1e-300, 0.2), (ZERO + 1, 2**32))),
+        *of(DEBT, (Between(-0.1, -1e-300), (0, ZERO)), (-0.1, (0, 1)), (0.2, (2**32 - 1, 2**32))),
+        *of(DEBT, (Between(0.2, 5), (2**32 - 1, 2**32))),
+        *of(ROUNDED, (0, (1174405120, 1174405121)), (Between(1e-300, 9.3), (1174405121, 2**32))),
+        *of(ROUNDED, (Between(-3.5, -1e-300), (0, 1174405119)), (Between(0, 9.3), (1174405120, 2**32))),
+        *of(ROUNDED, (Between(-3.5, 0), (0, 1174405121)), (Between(0, 0), (1174405120, 1174405121))),
+        *of(ROUNDED_DOWN, (0, (486539263, 486539264)), (Between(1e-300, 0.5), (486539265, 2565720828))),
+        *of(ROUNDED_DOWN, (Between(-0.1, -1e-300), (70702952, 486539263)), (Between(0, 0), (486539263, 486539264))),
+        *of(HOUR, (datetime(2020, 1, 1, 5, 30), (5, 6)), ("2020-01-02T23:59:59", (47, 48))),
+        *of(HOUR, (Between("2020-01-01T00:30", "2020-01-01"), (1, 24))),
+        *of(HOUR, (Between(date(2020, 1, 2), date(2020, 1, 2)), (24, 48))),
+        *of(FEAST, (pd.Timestamp("2020-04-12"), (1, 2)), (date(2020, 4, 12), (1, 2)), ("2020-12-25", (0, 1))),
         *((AGE, missing, [[74, 75]]) for missing in (float("nan"), np.float32("nan"), pd.NA, pd.NaT)),
-        (DAY, [pd.NaT, np.datetime64("NaT")], [[366, 367]]),
-        (GRADE, float("nan"), [[3, 4]]),
-        (FLAG, True, [[1, 2]]),
-        (FLAG, np.bool_(False), [[0, 1]]),
-        (FLAG, Between(False, True), [[0, 2]]),
-        (SIZE, ["l", "s"], [[0, 1], [2, 3]]),
-        (SIZE, Between("s", "m"), [[0, 2]]),
-        (SIZE, [], None),
-        (CITY, "Rome", [[1, 2]]),
-        (GRADE, 1.0, [[0, 1]]),
-        (GRADE, 2.5, [[1, 2]]),
-        (FEAST, date(2020, 4, 12), [[1, 2]]),
-        (FEAST, "2020-12-25", [[0, 1]]),
-        (AGE, 17, None),
-        (AGE, 18.5, None),
-        (AGE, True, None),
-        (AGE, "18", None),
-        (AGE, 10**400, None),
-        (AGE, Between(91, 95), None),
-        (AGE, Between(0, 17), None),
-        (AGE, Between(30, 20), None),
-        (AGE, Between(30.2, 30.8), None),
-        (AGE, Between(None, 20), None),
-        (AGE, Between("18", "20"), None),
-        (PRICE, None, None),
-        (PRICE, 1.1, None),
-        (SHARE, -0.1, None),
-        (SHARE, 8.1, None),
-        (SHARE, Between(9, 10), None),
-        (DAY, "2021-01-01", None),
-        (DAY, 5, None),
-        (DAY, datetime(2020, 1, 3, 0, 0, 1), None),
-        (DAY, datetime(2020, 1, 3, tzinfo=UTC), None),
-        (PRICE, float("nan"), None),
-        (AGE, Between(float("nan"), 20), None),
-        (HOUR, "2020-01-03", None),
-        (FLAG, 1, None),
-        (FLAG, "true", None),
-        (SIZE, "xl", None),
-        (SIZE, Between("l", "s"), None),
-        (SIZE, 1, None),
-        (CITY, Between("Oslo", "Rome"), None),
-        (CITY, None, None),
-        (CITY, ["Rome", "Paris"], None),
-        (GRADE, object(), None),
-        (FEAST, "2020-01-01", None),
-        (FEAST, 5, None),
+        *of(GRADE, (float("nan"), (3, 4)), (1.0, (0, 1)), (2.5, (1, 2))),
+        *of(FLAG, (True, (1, 2)), (np.bool_(False), (0, 1)), (Between(False, True), (0, 2))),
+        *of(SIZE, (["l", "s"], (0, 1), (2, 3)), (Between("s", "m"), (0, 2))),
+        *refused(SIZE, [], "xl", Between("l", "s"), 1),
+        *of(CITY, ("Rome", (1, 2))),
+        *refused(AGE, 17, 18.5, True, "18", 10**400, Between(91, 95), Between(0, 17), Between(30, 20)),
+        *refused(AGE, Between(30.2, 30.8), Between(None, 20), Between("18", "20"), Between(float("nan"), 20)),
+        *refused(PRICE, None, 1.1, float("nan")),
+        *refused(SHARE, -0.1, 8.1, Between(9, 10)),
+        *refused(DAY, "2021-01-01", 5, datetime(2020, 1, 3, 0, 0, 1), datetime(2020, 1, 3, tzinfo=UTC)),
+        *refused(HOUR, "2020-01-03"),
+        *refused(FLAG, 1, "true"),
+        *refused(CITY, Between("Oslo", "Rome"), None, ["Rome", "Paris"]),
+        *refused(GRADE, object()),
+        *refused(FEAST, "2020-01-01", 5),
     ],
 )
 def test_values_become_runs_of_codes_or_are_refused(field: Field, wanted: Any, runs: list[list[int]] | None):
@@ -186,6 +117,10 @@ def test_values_become_runs_of_codes_or_are_refused(field: Field, wanted: Any, r
     else:
         with pytest.raises(ParameterError, match=f'"{field.name}"'):
             wanted_runs(field, wanted)
+
+
+def condition(model: ReleasedModel, schema: Schema, where: Any) -> ReleasedModel:
+    return conditioned(model, schema, where).model
 
 
 WHERES: list[dict[str, Any]] = [
@@ -247,26 +182,6 @@ def test_few_effective_atoms_are_told_with_their_number():
         condition(model, schema, {"x": Between(1, 49)})
 
 
-def test_fifty_effective_atoms_give_no_warning():
-    schema, model = _points(100, np.ones(100))
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert condition(model, schema, {"x": Between(0, 49)}).atoms == 50
-
-
-def test_a_model_of_one_atom_gives_no_warning():
-    domain = SCHEMA.field("age").domain
-    laws = {field.name: Indexed(np.zeros(1, dtype=np.uint8), uniform_law(field.domain)) for field in SCHEMA.columns}
-    model = ReleasedModel(weights=np.ones(1), rows=80, laws=laws)
-
-    found = condition(model, SCHEMA, {"age": Between(0, 1)})
-
-    assert found.rows == 20
-    assert found.laws["age"].laws.stops.tolist() == [2]
-    assert domain.values == 8
-
-
 def test_a_log_linear_part_is_conditioned_and_silences_the_warning():
     schema, model = _points(10, np.ones(10))
     domain = schema.field("x").domain
@@ -319,12 +234,6 @@ def test_an_empty_condition_changes_nothing():
     assert found.rows == model.rows
 
 
-def test_spans_stay_spans_where_the_condition_is_one_run():
-    schema, model = _points(100, np.ones(100))
-
-    assert isinstance(condition(model, schema, {"x": Between(0, 59)}).laws["x"], Spans)
-
-
 def test_spans_stay_spans_where_each_meets_one_of_several_runs():
     schema, _ = _points(1, np.ones(1))
     spans = Spans(np.repeat([4, 9], 60), np.repeat([10, 12], 60))
@@ -334,19 +243,6 @@ def test_spans_stay_spans_where_each_meets_one_of_several_runs():
 
     assert isinstance(found, Spans)
     assert sorted(set(zip(found.starts.tolist(), found.stops.tolist(), strict=True))) == [(8, 10), (9, 12)]
-
-
-def test_laws_that_no_matching_atom_uses_are_dropped():
-    laws = laws_from_probabilities(np.array([0, 1]), np.array([1, 2]), np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]))
-    schema = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean"}]})
-    model = ReleasedModel(
-        weights=np.ones(120), rows=9, laws={"flag": Indexed(np.repeat([0, 2], 60).astype(np.uint8), laws)}
-    )
-
-    found = condition(model, schema, {"flag": False})
-
-    assert found.laws["flag"].laws.count == 2
-    assert found.rows == round(9 * 0.75)
 
 
 @pytest.mark.parametrize(
@@ -360,17 +256,3 @@ def test_conditions_on_no_modelled_column_are_refused(where: Any, error: type[Ex
 
     with pytest.raises(error):
         condition(model, schema, where)
-
-
-def test_a_million_spans_and_a_thousand_values_take_little_memory():
-    schema = Schema.from_dict(
-        {"fields": [{"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 1}}]}
-    )
-    rng = np.random.default_rng(1)
-    starts = rng.integers(0, 2**32 - 2**12, 2**20)
-    model = ReleasedModel(weights=np.ones(2**20), rows=10**6, laws={"x": Spans(starts, starts + 2**12)})
-    wanted = [Between(i / 1000, i / 1000 + 0.0005) for i in range(1000)]
-
-    found = condition(model, schema, {"x": wanted})
-
-    assert found.rows == pytest.approx(500_000, rel=0.01)

@@ -8,12 +8,12 @@ from helpers.models import allowed, small_schema
 from helpers.saved import small_saved
 from lapwing.engine.tables import Axis
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.model.conditions.conditions import Between, condition, conditioned
 from lapwing.model.laws import Laws, point_laws, uniform_law
-from lapwing.model.log_linear import GroupedColumn
 from lapwing.model.model import Bernoulli, Indexed, LogLinear, ReleasedModel, Spans, narrow
 from lapwing.model.rows import sample_codes
 from lapwing.model.sampling import row_choice
+from lapwing.model.sampling.conditions import Between, conditioned
+from lapwing.model.sampling.log_linear import GroupedColumn
 from lapwing.release.release import Release
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
@@ -109,13 +109,6 @@ def test_chosen_rows_fit_the_model_better_than_a_systematic_sample(monkeypatch: 
     assert chosen < 0.6 * misfit()
 
 
-def test_wide_models_look_at_measured_pairs_only(monkeypatch: pytest.MonkeyPatch):
-    model = _many(3000)
-    monkeypatch.setattr(row_choice, "_MOST_PAIRS", 3)
-
-    assert row_choice._pairs(model, 3000) == [(0, 1), (0, 2), (0, 3)]
-
-
 def test_tables_with_too_many_cells_are_looked_at_more_coarsely(monkeypatch: pytest.MonkeyPatch):
     schema, model = _numbered(3000)
     monkeypatch.setattr(row_choice, "_MOST_CELLS", 200)
@@ -140,7 +133,7 @@ def test_a_condition_that_no_atom_meets_gives_matching_rows_and_expects_none():
     found = drawn(given.model, SCHEMA, 70, 1, chunk=20, is_matched=given.is_matched)
 
     assert not given.is_matched
-    assert given.model.rows == condition(model, SCHEMA, {"colour": "red"}).rows == 0
+    assert given.model.rows == 0
     assert (found["colour"] == 0).all()
 
 

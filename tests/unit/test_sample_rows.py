@@ -1,16 +1,20 @@
 """Rows out of a released model: counts, chunks, types, order."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import chi2
 
 from helpers.models import allowed, random_model, small_schema
 from lapwing.errors import ParameterError
 from lapwing.model.laws import Laws, laws_from_probabilities, point_laws, uniform_law
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans, narrow
-from lapwing.model.rows import row_chunks, row_ends, sample_codes
+from lapwing.model.rows import population_codes, row_chunks, row_ends, sample_codes
+from lapwing.model.sampling.marginals import marginal
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
 
 SCHEMA = small_schema()
@@ -59,22 +63,13 @@ def test_no_rows_give_one_chunk_of_typed_empty_arrays():
     }
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(3))
 def test_codes_have_the_dtype_of_their_domain_and_stay_in_it(seed: int):
     found = _codes(SCHEMA, random_model(SCHEMA, 20, seed), 500, seed)
 
     for field in SCHEMA.columns:
         assert found[field.name].dtype == field.domain.dtype
         assert found[field.name].max() < allowed(field.domain)
-
-
-def test_the_same_generator_state_gives_the_same_rows_and_another_gives_others():
-    model = random_model(SCHEMA, 20, 1)
-
-    one, same, other = (_codes(SCHEMA, model, 300, seed, chunk=100) for seed in (5, 5, 6))
-
-    assert all(np.array_equal(one[name], same[name]) for name in one)
-    assert not all(np.array_equal(one[name], other[name]) for name in one)
 
 
 def test_chunks_come_out_the_same_in_any_order_and_again():
@@ -86,16 +81,6 @@ def test_chunks_come_out_the_same_in_any_order_and_again():
 
     assert all(one.equals(other) for one, other in zip(in_order, reversed(backwards), strict=True))
     assert not in_order[0]["age"].equals(in_order[1]["age"])
-
-
-def test_chunks_that_went_to_another_process_are_the_same():
-    chunks = row_chunks(random_model(SCHEMA, 20, 1), SCHEMA, 1000, np.random.default_rng(5), chunk=100)
-
-    cloudpickle = pytest.importorskip("cloudpickle")
-
-    sent = cloudpickle.loads(cloudpickle.dumps(chunks))
-
-    assert all(one.equals(other) for one, other in zip(sent.frames(), chunks.frames(), strict=True))
 
 
 def test_chunks_and_later_calls_of_one_generator_share_no_draw():
@@ -180,8 +165,7 @@ def test_extreme_draws_lose_no_row_and_leave_no_law(number: float):
     assert abs(int(found["x2"].sum()) - 2**17) <= 1  # the offset just below 1 is rounded away
 
 
-@pytest.mark.parametrize("count", [200, 1000, 70_000])
-@pytest.mark.parametrize("pieces", [1, 2])
+@pytest.mark.parametrize(("count", "pieces"), [(200, 1), (1000, 2), (70_000, 1)])
 def test_each_row_has_a_code_of_the_law_of_its_atom(count: int, pieces: int):
     """Laws of one run of two codes, and laws of two points."""
     offsets = np.arange(count + 1) * pieces
@@ -198,16 +182,6 @@ def test_each_row_has_a_code_of_the_law_of_its_atom(count: int, pieces: int):
     found = _codes(_schema(count - 1, 2 * count - 1), model, 2 * count)
 
     assert np.array_equal(found["x1"] // 2, index[found["x0"]])
-
-
-def test_atoms_without_weight_own_no_rows():
-    weights = np.random.default_rng(0).random(1000) * (np.arange(1000) % 3 == 0)
-
-    for n in (1, 10, 10**4, 2**40):
-        owned = np.diff(row_ends(weights, n, np.random.default_rng(n)), prepend=0)
-        assert owned.sum() == n
-        assert (owned >= 0).all()
-        assert not owned[weights == 0].any()
 
 
 def test_each_chunk_represents_the_whole_model():
@@ -310,7 +284,50 @@ def test_frames_have_the_types_of_the_schema_and_fresh_row_numbers():
     assert set(whole["sex"]) == {"f", "m"}
 
 
-def test_no_rows_give_one_empty_frame_with_all_columns():
-    frames = list(row_chunks(random_model(SCHEMA, 2, 0), SCHEMA, 0, np.random.default_rng(0)).frames())
+# -- Independent rows of a released model.
 
-    assert [frame.shape for frame in frames] == [(0, 4)]
+
+FALSE_ALARMS = 1e-9
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_rows_have_the_joint_law_of_the_model(seed):
+    rng, model, n = np.random.default_rng(seed), random_model(SCHEMA, 7, seed), 100_000
+    model = replace(model, weights=model.weights * (np.arange(7) % 4 != 2), rows=100)
+    groupings = [identity(column.domain) for column in SCHEMA.columns]
+    expected = marginal(model, [column.name for column in SCHEMA.columns], groupings) * n / model.rows
+
+    codes = population_codes(model, SCHEMA, n, rng)
+
+    found = np.zeros(expected.shape)
+    np.add.at(found, tuple(codes[column.name].astype(np.intp) for column in SCHEMA.columns), 1)
+    assert found[expected == 0].sum() == 0
+    often = expected >= 10
+    distance = ((found - expected)[often] ** 2 / expected[often]).sum()
+    assert distance < chi2.isf(FALSE_ALARMS, int(often.sum()))
+    assert {name: column.dtype for name, column in codes.items()} == {
+        column.name: column.domain.dtype for column in SCHEMA.columns
+    }
+
+
+def test_rows_have_all_the_sampling_error_that_rows_of_a_release_lack():
+    model = ReleasedModel(weights=np.ones(1), rows=100, laws={"flag": Bernoulli(np.full(1, 0.5))})
+    flag = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean"}]})
+    rng = np.random.default_rng(3)
+
+    drawn = [population_codes(model, flag, 400, rng)["flag"].mean() for _ in range(500)]
+    released = [next(sample_codes(model, flag, 400, rng))["flag"].mean() for _ in range(20)]
+
+    # The standard deviation of 500 draws is known to 3 %; 20 % is six times that.
+    assert np.std(drawn) == pytest.approx(0.5 / 20, rel=0.2)
+    assert np.ptp(released) <= 1 / 400
+
+
+def test_chunks_that_went_to_another_process_are_the_same():
+    chunks = row_chunks(random_model(SCHEMA, 20, 1), SCHEMA, 1000, np.random.default_rng(5), chunk=100)
+
+    cloudpickle = pytest.importorskip("cloudpickle")
+
+    sent = cloudpickle.loads(cloudpickle.dumps(chunks))
+
+    assert all(one.equals(other) for one, other in zip(sent.frames(), chunks.frames(), strict=True))

@@ -7,7 +7,7 @@ import pytest
 import lapwing as lw
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.conversions import epsilon_for, rho_for
-from lapwing.model.certificate.stated_pairs import check_pairs
+from lapwing.model.certificate.promise import check_pairs
 
 RHO = Fraction(1, 10)
 STEP = Fraction(1, 10**9)

@@ -15,12 +15,11 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.model.intervals import CoveringView
 from lapwing.model.laws import laws_from_probabilities, point_laws
 from lapwing.model.model import Bernoulli, Indexed, ReleasedModel, Spans, narrow
-from lapwing.model.queries.intervals import CoveringView
-from lapwing.model.sampling.marginals import marginal
-from lapwing.model.sampling.weighted import mean_weights, weighted_marginal
-from lapwing.release.queries.weighted import _terms_of_cells, weighted_intervals, weighted_sum_tail
+from lapwing.model.sampling.marginals import marginal, mean_weights, weighted_marginal
+from lapwing.release.queries import _terms_of_cells, weighted_intervals, weighted_sum_tail
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import cut, identity
 from lapwing.schema.schemas import Schema
@@ -33,15 +32,6 @@ WEIGHT = {"name": "w", "type": "integer", "constraints": {"minimum": 1, "maximum
 
 def schema_of(weight="w", **changes) -> Schema:
     return Schema.from_dict({"weight": weight, "fields": [SEX, AGE, WEIGHT | changes]})
-
-
-def test_the_weight_survives_saving_and_is_part_of_the_fingerprint(tmp_path) -> None:
-    schema = schema_of()
-    schema.save(tmp_path / "schema.json")
-
-    assert Schema.load(tmp_path / "schema.json") == schema
-    assert schema.weight == "w"
-    assert schema.fingerprint != dataclasses.replace(schema, weight=None).fingerprint
 
 
 @pytest.mark.parametrize(
@@ -58,12 +48,6 @@ def test_the_weight_survives_saving_and_is_part_of_the_fingerprint(tmp_path) -> 
 def test_a_weight_that_cannot_be_one_is_refused(weight, changes, says) -> None:
     with pytest.raises(SchemaError, match=says):
         schema_of(weight, **changes)
-
-
-def test_a_draft_may_leave_the_bounds_of_its_weight_open() -> None:
-    blank = {"name": "w", "type": "number"}
-
-    assert Schema.load_draft({"weight": "w", "fields": [SEX, blank]}).weight == "w"
 
 
 def test_codes_of_special_and_missing_weights_stand_for_nobody() -> None:
@@ -178,13 +162,6 @@ def test_intervals_without_noise_to_speak_of_are_those_of_the_groups_alone() -> 
     assert found.upper[0] == pytest.approx(total, abs=3)
 
 
-def test_a_cell_is_covered_only_where_every_group_with_weight_is() -> None:
-    terms, law = np.array([[1, 1, 0], [1, 0, 1]]), NoiseLaw("laplace", Fraction(1))
-    view = CoveringView(terms, terms.copy, law, misfits_out=False)
-
-    assert _terms_of_cells(view, np.array([5.0, 9.0, 0.0])).tolist() == [2, 0]
-
-
 def test_a_table_without_the_weight_gives_no_interval() -> None:
     schema = schema_of()
     sex = identity(schema.field("sex").domain)
@@ -226,17 +203,6 @@ def coded(rows, seed=0):
     return {"sex": rng.integers(0, 2, rows), "age": rng.integers(0, 101, rows), "w": rng.integers(0, 41, rows)}
 
 
-def test_weighted_errors_of_the_same_rows_are_nothing_and_need_no_equal_numbers_of_rows() -> None:
-    real = coded(400)
-    twice = {name: np.concatenate((each, each)) for name, each in real.items()}
-
-    found = compare_weighted(real, {"synthetic": twice}, schema_of())
-
-    assert [each.total_error("synthetic") for each in found.columns] == pytest.approx([0, 0], abs=1e-12)
-    assert found.totals["synthetic"] == pytest.approx(found.total)
-    assert found.columns[1].means["synthetic"] == pytest.approx(0, abs=1e-12)
-
-
 def test_weighted_errors_are_those_of_polars() -> None:
     schema, real, other = schema_of(), coded(500), coded(300, seed=9)
     found = compare_weighted(real, {"synthetic": other}, schema)
@@ -268,6 +234,28 @@ def test_without_a_weight_nothing_is_compared() -> None:
     assert weighted_record(None) is None
 
 
+def test_the_weight_survives_saving_and_is_part_of_the_fingerprint(tmp_path) -> None:
+    schema = schema_of()
+    schema.save(tmp_path / "schema.json")
+
+    assert Schema.load(tmp_path / "schema.json") == schema
+    assert schema.weight == "w"
+    assert schema.fingerprint != dataclasses.replace(schema, weight=None).fingerprint
+
+
+def test_a_draft_may_leave_the_bounds_of_its_weight_open() -> None:
+    blank = {"name": "w", "type": "number"}
+
+    assert Schema.load_draft({"weight": "w", "fields": [SEX, blank]}).weight == "w"
+
+
+def test_a_cell_is_covered_only_where_every_group_with_weight_is() -> None:
+    terms, law = np.array([[1, 1, 0], [1, 0, 1]]), NoiseLaw("laplace", Fraction(1))
+    view = CoveringView(terms, terms.copy, law, misfits_out=False)
+
+    assert _terms_of_cells(view, np.array([5.0, 9.0, 0.0])).tolist() == [2, 0]
+
+
 def test_records_figures_and_section_hold_every_column_but_the_weight() -> None:
     real = coded(400)
     others = {name: coded(400, seed) for seed, name in enumerate(("synthetic", "bootstrap", "independent"), 1)}
@@ -286,11 +274,3 @@ def test_records_figures_and_section_hold_every_column_but_the_weight() -> None:
     assert {line[0] for line in section.parts[1].lines} == {"sex", "age"}
     assert section.folded[0].lines
     assert [line[0] for line in weighted_lines(found, 1)] == ["weighted by w", "total weight", "age"]
-
-
-def test_rows_and_totals_of_a_model_agree() -> None:
-    release = lw.synthesize(people(2000), schema_of(), epsilon=5, seed=1)
-    totals = release.query("sex", weighted=True)
-    drawn = release.sample(seed=2).group_by("sex").agg(pl.col("w").sum()).sort("sex")
-
-    np.testing.assert_allclose(drawn["w"].to_numpy(), totals["total"].to_numpy(), rtol=0.05)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lapwing.model.queries.asked import TableNoise, count_errors, variation_bound
+from lapwing.model.bounds import TableNoise, count_errors, variation_bound
 
 ROUNDING = 1e-12  # of sums of a few floats
 

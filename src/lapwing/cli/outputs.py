@@ -80,7 +80,7 @@ def read_targets(
     rows, has_folder = rows_place(output)
     target = certificate_target(rows, certificate, no_certificate=no_certificate)
     if croissant is not None:
-        from lapwing.release.croissant_files import check_beside  # noqa: PLC0415
+        from lapwing.release.croissant import check_beside  # noqa: PLC0415
 
         if has_folder:
             raise ParameterError(
@@ -224,8 +224,7 @@ def _write(
 
 def _croissant(schema: "Schema", certificate: "Certificate", targets: Targets, rows: Path) -> str:
     """Return the Croissant file about rows in their temporary place, and a certificate that is still to come."""
-    from lapwing.release.croissant import croissant_text  # noqa: PLC0415
-    from lapwing.release.croissant_files import Beside  # noqa: PLC0415
+    from lapwing.release.croissant import Beside, croissant_text  # noqa: PLC0415
 
     assert targets.croissant is not None
     certified = None

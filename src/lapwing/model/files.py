@@ -19,7 +19,7 @@ from lapwing.kernel.plain import read_key, read_list, read_optional
 from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.questions.private_draw.question import DrawnRows
-from lapwing.kernel.questions.questions import Answer, Question, answer_from_dict, question_from_dict
+from lapwing.kernel.questions.questions import Answer, answer_from_dict, question_from_dict
 from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.split_decisions.question import Splits
@@ -62,16 +62,15 @@ class SavedRelease:
 
     def __post_init__(self) -> None:
         self.model.validate(self.schema)
-        for answer in self.answers:
-            _check_question(self.schema, answer.question)
-
-
-def _check_question(schema: Schema, question: Question) -> None:
-    """Refuse a question about other columns or domains than the schema's; a selection read back has columns only."""
-    if not isinstance(question, SelectWorst) or question.levels:
-        check_groupings(schema, question.columns, question.groupings)
-    elif not set(question.columns) <= {field.name for field in schema.columns}:
-        raise ParameterError("a selection names a column that is no modelled column of the schema", code="LW643")
+        names = {field.name for field in self.schema.columns}
+        for question in (answer.question for answer in self.answers):
+            # A selection that is read back has columns only.
+            if not isinstance(question, SelectWorst) or question.levels:
+                check_groupings(self.schema, question.columns, question.groupings)
+            elif not set(question.columns) <= names:
+                raise ParameterError(
+                    "a selection names a column that is no modelled column of the schema", code="LW643"
+                )
 
 
 def save_release(saved: SavedRelease, path: Path) -> None:
@@ -89,7 +88,7 @@ def documents_of(saved: SavedRelease) -> dict[str, Any]:
         "schema.json": saved.schema.to_dict(),
         "certificate.json": saved.certificate.to_dict(),
         "model.json": _model_to_tree(saved.model),
-        "answers.json": _answers_to_tree(saved.answers),
+        "answers.json": [_answer_to_tree(answer) for answer in saved.answers],
     }
     _check_listed([answer["question"] for answer in documents["answers.json"]])
     return documents
@@ -141,11 +140,13 @@ def read_documents(
 
 def saved_of(trees: Mapping[str, Any]) -> SavedRelease:
     """Read back what `documents_of` made."""
+    entries = read_list(trees, "answers.json", dict)
+    _check_listed([read_key(entry, "question", dict) for entry in entries])
     return SavedRelease(
         Schema.from_dict(trees["schema.json"]),
         _model_from_tree(trees["model.json"]),
         Certificate.from_dict(trees["certificate.json"]),
-        _answers_from_tree(trees["answers.json"]),
+        tuple(_answer_from_tree(entry) for entry in entries),
     )
 
 
@@ -210,11 +211,6 @@ def _log_linear_to_tree(part: LogLinear) -> dict[str, object]:
     base = [{"name": name, "laws": _laws_to_tree(laws)} for name, laws in part.base.items()]
     _check_tables(part.thetas, len(base))
     return {"tables": tables, "base": base}
-
-
-def _answers_to_tree(answers: tuple[Answer, ...]) -> list[object]:
-    """Return answers as JSON values and arrays."""
-    return [_answer_to_tree(answer) for answer in answers]
 
 
 def _answer_to_tree(answer: Answer) -> dict[str, object]:
@@ -286,13 +282,6 @@ def _check_tables(thetas: Sequence[np.ndarray], columns: int) -> None:
         raise CapacityError(
             f"the log-linear part has more than {most} tables, or {MOST_CELLS} cells; coarsen them", code="LW510"
         )
-
-
-def _answers_from_tree(tree: object) -> tuple[Answer, ...]:
-    """Read back answers."""
-    entries = read_list({"answers": tree}, "answers", dict)
-    _check_listed([read_key(entry, "question", dict) for entry in entries])
-    return tuple(_answer_from_tree(entry) for entry in entries)
 
 
 def _answer_from_tree(entry: object) -> Answer:

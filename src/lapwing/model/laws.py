@@ -6,12 +6,15 @@ uniform interval, a histogram. Laws are kept in a table, so that many atoms can 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.maths.arrays import floats, integers
 from lapwing.schema.groupings.domains import Domain
+
+_refused = partial(ParameterError, code="LW640")
 
 SUM_TOLERANCE = 1e-9
 """How far the probabilities of a law may be from summing to 1: rounding, and nothing else."""
@@ -39,36 +42,27 @@ class Laws:
 
     def __post_init__(self) -> None:
         for name in ("offsets", "starts", "stops"):
-            _set(self, name, integers(f"{name} of laws", getattr(self, name)))
-        _set(self, "probabilities", floats("probabilities of laws", self.probabilities))
+            object.__setattr__(self, name, integers(f"{name} of laws", getattr(self, name)))
+        object.__setattr__(self, "probabilities", floats("probabilities of laws", self.probabilities))
         pieces = self.starts.size
         if pieces == 0 or self.stops.size != pieces or self.probabilities.size != pieces or self.offsets.size < 2:
-            raise ParameterError(
+            raise _refused(
                 f"a table of laws needs offsets and equally many starts, stops and probabilities, got "
-                f"{self.offsets.size}, {pieces}, {self.stops.size} and {self.probabilities.size}",
-                code="LW640",
+                f"{self.offsets.size}, {pieces}, {self.stops.size} and {self.probabilities.size}"
             )
         if self.offsets[0] != 0 or self.offsets[-1] != pieces or (self.offsets[1:] <= self.offsets[:-1]).any():
-            raise ParameterError(
-                f"offsets of laws must increase from 0 to the number of pieces, {pieces}; check them", code="LW640"
-            )
+            raise _refused(f"offsets of laws must increase from 0 to the number of pieces, {pieces}; check them")
         if self.starts.min() < 0 or (self.stops <= self.starts).any():
-            raise ParameterError(
-                "a piece of a law must be a run of codes with 0 <= start < stop; check its ends", code="LW640"
-            )
+            raise _refused("a piece of a law must be a run of codes with 0 <= start < stop; check its ends")
         self._check_probabilities()
 
     def _check_probabilities(self) -> None:
         """Refuse probabilities that are not positive or do not sum to 1."""
         if not ((self.probabilities > 0) & (self.probabilities <= 1 + SUM_TOLERANCE)).all():  # catches NaN as well
-            raise ParameterError(
-                "probabilities of laws must lie above 0 and up to 1; leave pieces without mass out", code="LW640"
-            )
+            raise _refused("probabilities of laws must lie above 0 and up to 1; leave pieces without mass out")
         sums = np.add.reduceat(self.probabilities, self.offsets[:-1])
         if not (np.abs(sums - 1.0) <= SUM_TOLERANCE).all():
-            raise ParameterError(
-                "the probabilities of each law must sum to 1; use laws_from_probabilities", code="LW640"
-            )
+            raise _refused("the probabilities of each law must sum to 1; use laws_from_probabilities")
 
     @property
     def count(self) -> int:
@@ -92,20 +86,15 @@ def laws_from_probabilities(starts: np.ndarray, stops: np.ndarray, probabilities
     """
     masses = np.atleast_2d(np.asarray(probabilities, dtype=np.float64))
     if masses.ndim != 2 or masses.shape[1] != np.size(starts) or np.size(starts) != np.size(stops):
-        raise ParameterError(
+        raise _refused(
             f"laws need one mass per run of codes, got {np.size(starts)} starts, {np.size(stops)} stops and masses of "
-            f"shape {masses.shape}",
-            code="LW640",
+            f"shape {masses.shape}"
         )
     if not np.isfinite(masses).all() or masses.min(initial=0.0) < 0:
-        raise ParameterError(
-            "masses of laws must be finite and at least 0; project noisy counts on the simplex first", code="LW640"
-        )
+        raise _refused("masses of laws must be finite and at least 0; project noisy counts on the simplex first")
     peaks = masses.max(axis=1, keepdims=True, initial=0.0)
     if masses.size == 0 or not (peaks > 0).all():
-        raise ParameterError(
-            "a law needs mass somewhere; use uniform_law for a law that nothing is known about", code="LW640"
-        )
+        raise _refused("a law needs mass somewhere; use uniform_law for a law that nothing is known about")
     relative = masses / peaks  # so that sums cannot overflow
     scaled = relative / relative.sum(axis=1, keepdims=True)  # a mass that underflows to 0 is dropped too
     law, piece = np.nonzero(scaled)
@@ -131,8 +120,3 @@ def uniform_law(domain: Domain) -> Laws:
     Returns one law of one piece; no special value, nothing missing.
     """
     return Laws(np.array([0, 1]), np.array([0]), np.array([domain.values]), np.ones(1))
-
-
-def _set(instance: object, name: str, value: object) -> None:
-    """Set a field of a frozen instance while it is being made."""
-    object.__setattr__(instance, name, value)

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -11,11 +12,12 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least, rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.model.certificate.certificate import Certificate, LedgerEntry
-from lapwing.model.certificate.domain_cost import pairs_to_dict, told_pairs
-from lapwing.model.certificate.stated_pairs import check_pairs
+from lapwing.model.certificate.promise import check_pairs, pairs_from, pairs_to_dict, told_pairs
 from lapwing.model.files import SavedRelease, documents_of, read_documents, saved_of, write_documents
 from lapwing.schema.linked import LinkedSchema
 from lapwing.schema.scalars import visible
+
+_refused = partial(ParameterError, code="LW621")
 
 CERTIFICATE_FORMAT = 1
 ONE_OF_TWO = (
@@ -49,13 +51,9 @@ class LinkedCertificate:
     def __post_init__(self) -> None:
         for part, rows in ((self.parent, 1), (self.child, self.max_children)):
             if (part.privacy_unit, part.relation) != (f"{self.key}:{rows}", "add-remove"):
-                raise ParameterError(
-                    f"a part of linked tables must protect {self.key}:{rows}, got {part.privacy_unit}", code="LW621"
-                )
+                raise _refused(f"a part of linked tables must protect {self.key}:{rows}, got {part.privacy_unit}")
         if (self.requested_epsilon is None) == (self.requested_rho is None):
-            raise ParameterError(
-                "a certificate needs the requested epsilon or the requested rho, not both", code="LW621"
-            )
+            raise _refused("a certificate needs the requested epsilon or the requested rho, not both")
         is_pure = self.requested_epsilon is not None and self.requested_delta is None
         limit = self.requested_epsilon if is_pure else self.requested_rho
         stated = dict(self.epsilons).get(self.requested_delta) if self.requested_delta is not None else None
@@ -63,9 +61,7 @@ class LinkedCertificate:
         if self.requested_epsilon is not None and self.requested_delta is not None:
             is_more = stated is None or stated > self.requested_epsilon
         if is_pure != (self.total.notion == "pure") or is_more:
-            raise ParameterError(
-                "the parts of a linked release cost more than, or in other terms than, was requested", code="LW621"
-            )
+            raise _refused("the parts of a linked release cost more than, or in other terms than, was requested")
         check_pairs(self.epsilons, self.total, Fraction(0), (self.requested_epsilon, self.requested_delta))
 
     @property
@@ -139,7 +135,10 @@ class LinkedCertificate:
 
     def text(self) -> str:
         """Return a short plain summary: what is protected, at which cost, and what is kept and what is not."""
-        parent, child = (_own_lines(part) for part in (self.parent, self.child))
+        parent, child = (
+            [line for line in part.text().splitlines() if not line.startswith(_SAID)]
+            for part in (self.parent, self.child)
+        )
         both = [line for line in parent if line in child]
         lines = [
             f"Protected: {self.protected}",
@@ -170,7 +169,7 @@ class LinkedCertificate:
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as plain JSON values, always in the same order."""
         asked = {"epsilon": self.requested_epsilon, "delta": self.requested_delta, "rho": self.requested_rho}
-        ledger = self.ledger and {"dataset": self.ledger.dataset, "release_id": self.ledger.release_id}
+        ledger = self.ledger and asdict(self.ledger)
         return {
             "format": CERTIFICATE_FORMAT,
             "key": self.key,
@@ -200,32 +199,25 @@ class LinkedCertificate:
         """Read back what `to_dict` wrote; a ParameterError where it is something else."""
         if read_key(values, "format", int) != CERTIFICATE_FORMAT:
             raise ParameterError(
-                f"the certificate must be of format {FORMAT}; update lapwing to read newer ones", code="LW604"
+                f"the certificate must be of format {CERTIFICATE_FORMAT}; update lapwing to read newer ones",
+                code="LW604",
             )
         asked = read_key(values, "requested", dict)
         amounts = {key: read_optional(asked, key, dict) for key in ("epsilon", "delta", "rho")}
         exact = {f"requested_{key}": None if each is None else read_rational(each) for key, each in amounts.items()}
         rows = None if read_optional(values, "written_rows", list) is None else read_list(values, "written_rows", int)
         if rows is not None and len(rows) != 2:
-            raise ParameterError("written_rows of linked tables must be two numbers", code="LW621")
+            raise _refused("written_rows of linked tables must be two numbers")
         return cls(
             key=read_key(values, "key", str),
             max_children=read_key(values, "max_children", int),
             count=read_key(values, "count", str),
             parent=Certificate.from_dict(read_key(values, "parent", dict)),
             child=Certificate.from_dict(read_key(values, "child", dict)),
-            epsilons=tuple(
-                (read_rational(read_key(pair, "delta", dict)), read_rational(read_key(pair, "epsilon", dict)))
-                for pair in read_list(values, "epsilons", dict)
-            ),
+            epsilons=pairs_from(values),
             written_rows=None if rows is None else (rows[0], rows[1]),
             **exact,
         )
-
-
-def _own_lines(part: Certificate) -> list[str]:
-    """Return the lines of a part that the whole does not say for both."""
-    return [line for line in part.text().splitlines() if not line.startswith(_SAID)]
 
 
 _SAID = ("Protected:", "Rows without", "Rows out are drawn", "Cost:", "Recorded in", f"Warning: {ONE_OF_TWO}")
@@ -264,12 +256,10 @@ class SavedLinked:
         )
         for part, schema, certificate in parts:
             if part.schema != schema or part.certificate.to_dict() != certificate.to_dict():
-                raise ParameterError(
-                    "a part of the linked tables does not belong to their schema or certificate", code="LW621"
-                )
+                raise _refused("a part of the linked tables does not belong to their schema or certificate")
         linked = (self.schema.key, self.schema.max_children, self.schema.count)
         if linked != (told.key, told.max_children, told.count):
-            raise ParameterError("the certificate is of other linked tables than the schema", code="LW621")
+            raise _refused("the certificate is of other linked tables than the schema")
 
 
 def save_linked(saved: SavedLinked, path: Path) -> None:

@@ -2,11 +2,12 @@
 
 Weighted atoms; each atom is a product over columns of a simple law. Per column the laws of all atoms are kept as
 indices into a table of laws, as one interval per atom, or as one probability per atom. Verbs on models (rows,
-marginals, conditions) are functions in the package `sample`.
+marginals, conditions) are functions in the package `sampling`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -17,6 +18,8 @@ from lapwing.model.laws import Laws
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.schemas import Schema
+
+_refused = partial(ParameterError, code="LW640")
 
 _INDEX_TYPES = (np.dtype(np.uint8), np.dtype(np.uint16), np.dtype(np.uint32))
 _CODE_TYPES = (*_INDEX_TYPES, np.dtype(np.int64))
@@ -30,10 +33,6 @@ class Indexed:
     """Give each atom a law out of a table.
 
     index: uint8, uint16 or uint32, shape (k,), the law of each atom; `narrow` picks the smallest dtype.
-
-    >>> from lapwing.model.laws import point_laws
-    >>> Indexed(narrow(np.array([0, 1, 1])), point_laws([5, 7])).atoms
-    3
     """
 
     index: np.ndarray
@@ -42,9 +41,7 @@ class Indexed:
     def __post_init__(self) -> None:
         object.__setattr__(self, "index", _vector("the index of laws", self.index, _INDEX_TYPES))
         if int(self.index.max()) >= self.laws.count:
-            raise ParameterError(
-                f"an atom points at law {self.index.max()} of a table of only {self.laws.count}", code="LW640"
-            )
+            raise _refused(f"an atom points at law {self.index.max()} of a table of only {self.laws.count}")
 
     @property
     def atoms(self) -> int:
@@ -66,15 +63,12 @@ class Spans:
         for name in ("starts", "stops"):
             object.__setattr__(self, name, _vector(f"{name} of spans", getattr(self, name), _CODE_TYPES))
         if self.starts.dtype != self.stops.dtype or self.starts.size != self.stops.size:
-            raise ParameterError(
+            raise _refused(
                 f"spans need starts and stops of one dtype and length, got {self.starts.dtype} x {self.starts.size} "
-                f"and {self.stops.dtype} x {self.stops.size}",
-                code="LW640",
+                f"and {self.stops.dtype} x {self.stops.size}"
             )
         if self.starts.min() < 0 or (self.stops <= self.starts).any():
-            raise ParameterError(
-                "a span must be a run of codes with 0 <= start < stop; check starts and stops", code="LW640"
-            )
+            raise _refused("a span must be a run of codes with 0 <= start < stop; check starts and stops")
 
     @property
     def atoms(self) -> int:
@@ -94,7 +88,7 @@ class Bernoulli:
     def __post_init__(self) -> None:
         object.__setattr__(self, "p", _vector("probabilities of code 1", self.p, _PROBABILITY_TYPES))
         if not ((self.p >= 0) & (self.p <= 1)).all():  # catches NaN as well
-            raise ParameterError("probabilities of code 1 must lie from 0 to 1; clip them", code="LW640")
+            raise _refused("probabilities of code 1 must lie from 0 to 1; clip them")
 
     @property
     def atoms(self) -> int:
@@ -120,23 +114,21 @@ class LogLinear:
 
     def __post_init__(self) -> None:
         if not len(self.tables) == len(self.groupings) == len(self.thetas):
-            raise ParameterError(
+            raise _refused(
                 f"a log-linear part needs groupings and theta for each table, got {len(self.tables)} tables, "
-                f"{len(self.groupings)} lists of groupings and {len(self.thetas)} thetas",
-                code="LW640",
+                f"{len(self.groupings)} lists of groupings and {len(self.thetas)} thetas"
             )
         for columns, groupings, theta in zip(self.tables, self.groupings, self.thetas, strict=True):
             shape = tuple(grouping.groups for grouping in groupings)
             if len(columns) != len(groupings) or len(set(columns)) != len(columns) or np.shape(theta) != shape:
-                raise ParameterError(
-                    f"theta over {columns} must have an axis per distinct column, shape {shape}, not {np.shape(theta)}",
-                    code="LW640",
+                raise _refused(
+                    f"theta over {columns} must have an axis per distinct column, shape {shape}, not {np.shape(theta)}"
                 )
         thetas = tuple(read_only(theta, np.dtype(np.float64)) for theta in self.thetas)
         if not all(np.isfinite(theta).all() for theta in thetas):
-            raise ParameterError("theta of a log-linear part must be finite; clip it", code="LW640")
+            raise _refused("theta of a log-linear part must be finite; clip it")
         if any(laws.count != 1 for laws in self.base.values()):
-            raise ParameterError("each base law of a log-linear part must be a table of one law", code="LW640")
+            raise _refused("each base law of a log-linear part must be a table of one law")
         object.__setattr__(self, "thetas", thetas)
         object.__setattr__(self, "base", MappingProxyType(dict(self.base)))
 
@@ -182,20 +174,14 @@ class ReleasedModel:
         object.__setattr__(self, "weights", floats("the weights of atoms", self.weights))
         object.__setattr__(self, "laws", MappingProxyType(dict(self.laws)))
         if self.weights.size == 0 or not ((self.weights >= 0) & (self.weights <= _MAX_WEIGHT)).all():
-            raise ParameterError("the weights of atoms must lie from 0 to 1e100; scale them", code="LW640")
+            raise _refused("the weights of atoms must lie from 0 to 1e100; scale them")
         if self.weights.max() < 1 / _MAX_WEIGHT:
-            raise ParameterError(
-                "the largest of the weights of atoms must be at least 1e-100; scale them", code="LW640"
-            )
+            raise _refused("the largest of the weights of atoms must be at least 1e-100; scale them")
         if isinstance(self.rows, bool) or not isinstance(self.rows, int) or not 0 <= self.rows <= _MAX_ROWS:
-            raise ParameterError(
-                f"rows of a model must be a whole number from 0 to 2**53, got {self.rows!r}; round it", code="LW640"
-            )
+            raise _refused(f"rows of a model must be a whole number from 0 to 2**53, got {self.rows!r}; round it")
         for name, law in self.laws.items():
             if law.atoms != self.atoms:
-                raise ParameterError(
-                    f"column {name!r} has laws for {law.atoms} of {self.atoms} atoms; give one each", code="LW640"
-                )
+                raise _refused(f"column {name!r} has laws for {law.atoms} of {self.atoms} atoms; give one each")
 
     @property
     def atoms(self) -> int:
@@ -217,9 +203,7 @@ class ReleasedModel:
         """
         names = tuple(field.name for field in schema.columns)
         if tuple(self.laws) != names:
-            raise ParameterError(
-                f"a model of columns {tuple(self.laws)} does not fit a schema of columns {names}", code="LW640"
-            )
+            raise _refused(f"a model of columns {tuple(self.laws)} does not fit a schema of columns {names}")
         for field in schema.columns:
             _check_codes(f"column {field.name!r}", field.domain, _stop_of(self.laws[field.name]))
         if self.log_linear is not None:
@@ -234,7 +218,7 @@ def narrow(index: np.ndarray) -> np.ndarray:
     largest = int(index.max(initial=0))
     fitting = [dtype for dtype in _INDEX_TYPES if largest <= np.iinfo(dtype).max]
     if not fitting or index.min(initial=0) < 0:
-        raise ParameterError(f"an index of laws must lie from 0 to 2**32 - 1, got one up to {largest}", code="LW640")
+        raise _refused(f"an index of laws must lie from 0 to 2**32 - 1, got one up to {largest}")
     return index.astype(fitting[0])
 
 
@@ -242,10 +226,7 @@ def _vector(name: str, values: np.ndarray, dtypes: tuple[np.dtype, ...]) -> np.n
     """Return values as a read-only vector, or refuse them under ``name``."""
     if not isinstance(values, np.ndarray) or values.ndim != 1 or values.size == 0 or values.dtype not in dtypes:
         got = f"{values.dtype} of shape {values.shape}" if isinstance(values, np.ndarray) else type(values).__name__
-        raise ParameterError(
-            f"{name} must be a vector of {', '.join(map(str, dtypes))} with one entry or more, got {got}",
-            code="LW640",
-        )
+        raise _refused(f"{name} must be a vector of {', '.join(map(str, dtypes))} with one entry or more, got {got}")
     return read_only(values)
 
 
@@ -264,18 +245,14 @@ def _check_codes(what: str, domain: Domain, stop: int) -> None:
     """Refuse codes outside the domain; the last code may be used only where it means missing."""
     allowed = domain.size if domain.missing else domain.last
     if stop > allowed:
-        raise ParameterError(
-            f"{what} has a law that reaches code {stop - 1}, but its largest code is {allowed - 1}", code="LW640"
-        )
+        raise _refused(f"{what} has a law that reaches code {stop - 1}, but its largest code is {allowed - 1}")
 
 
 def _check_log_linear(part: LogLinear, schema: Schema) -> None:
     """Refuse a log-linear part whose columns, groupings or base laws are not of the schema."""
     domains = {field.name: field.domain for field in schema.columns}
     if set(part.base) != set(domains):
-        raise ParameterError(
-            "a log-linear part needs one base law for each column of the schema; fit it again", code="LW640"
-        )
+        raise _refused("a log-linear part needs one base law for each column of the schema; fit it again")
     for name, laws in part.base.items():
         _check_codes(f"the base law of {name!r}", domains[name], int(laws.stops.max()))
     for columns, groupings in zip(part.tables, part.groupings, strict=True):
@@ -287,11 +264,10 @@ def check_groupings(schema: Schema, columns: tuple[str, ...], groupings: tuple[G
     domains = {field.name: field.domain for field in schema.columns}
     for name, grouping in zip(columns, groupings, strict=True):
         if name not in domains:
-            raise ParameterError(f"a table names {name!r}, which is no modelled column of the schema", code="LW640")
+            raise _refused(f"a table names {name!r}, which is no modelled column of the schema")
         domain = domains[name]
         if (grouping.values, grouping.reserved) != (domain.values, domain.reserved):
-            raise ParameterError(
+            raise _refused(
                 f"a grouping of {grouping.values} values and {grouping.reserved} reserved codes does not fit column "
-                f"{name!r}, which has {domain.values} and {domain.reserved}",
-                code="LW640",
+                f"{name!r}, which has {domain.values} and {domain.reserved}"
             )

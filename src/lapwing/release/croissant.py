@@ -8,26 +8,30 @@ W3C Data Privacy Vocabularies and Controls Community Group, Data Privacy Vocabul
 differential privacy as a technical measure, and has no property for its parameters.
 """
 
+import hashlib
 import json
 import math
+import os
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from lapwing.errors import ParameterError
+from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.model.certificate.certificate import Certificate
-from lapwing.model.certificate.domain_cost import Pairs
-from lapwing.model.certificate.protection import protection_lines
-from lapwing.release.croissant_files import Beside, content_url, path_of, same_release
+from lapwing.model.certificate.promise import Pairs, protection_lines
 from lapwing.rows.out.outputs import whole_files
 from lapwing.schema.fields import Field
 from lapwing.schema.foreign.croissant import OWN_KEYS
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values.parsing import field_to_dict
+
+_refused = partial(ParameterError, code="LW359")
 
 MOST_LISTED: Final = 10_000
 """Longer lists of categories are left out of a Croissant file, which programs read into memory whole."""
@@ -51,10 +55,11 @@ _RESERVED: Final = frozenset({"conformsTo", "distribution", "recordSet", "differ
 _LEFT_TO_THE_CERTIFICATE: Final = ("format", "lapwing", "delta", "costs", "accuracy", "seed")
 
 _IN_CROISSANT: Final = (
-    *("annotation", "arrayShape", "citeAs", "column", "containedIn", "equivalentProperty", "excludes", "extract"),
-    *("field", "fileProperty", "fileObject", "fileSet", "format", "includes", "isArray", "isLiveDataset", "jsonPath"),
-    *("key", "md5", "parentField", "path", "readLines", "recordSet", "references", "regex", "repeated", "replace"),
-    *("samplingRate", "sdVersion", "separator", "source", "subField", "transform", "unArchive", "value"),
+    *("annotation", "arrayShape", "citeAs", "column", "containedIn", "equivalentProperty", "excludes"),
+    *("extract", "field", "fileProperty", "fileObject", "fileSet", "format", "includes", "isArray"),
+    *("isLiveDataset", "jsonPath", "key", "md5", "parentField", "path", "readLines", "recordSet"),
+    *("references", "regex", "repeated", "replace", "samplingRate", "sdVersion", "separator", "source"),
+    *("subField", "transform", "unArchive", "value"),
 )
 _CONTEXT: Final[dict[str, Any]] = {
     "@language": "en",
@@ -78,6 +83,74 @@ _CONTEXT: Final[dict[str, Any]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A file that the Croissant file names."""
+
+    target: Path
+    size: int
+    sha256: str
+
+    @classmethod
+    def read(cls, target: Path, place: Path | None = None) -> "Beside":
+        """Return what is in a file, which may yet stand in another place."""
+        try:
+            with open(target if place is None else place, "rb") as file:
+                digest = hashlib.file_digest(file, "sha256")
+                return cls(target, file.tell(), digest.hexdigest())
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+        raise DataError(
+            f"{target} cannot be read ({reason}); write it before the Croissant file that names it", code="LW602"
+        )
+
+    @classmethod
+    def of(cls, target: Path, content: bytes) -> "Beside":
+        """Return what a file of this content will be."""
+        return cls(target, len(content), hashlib.sha256(content).hexdigest())
+
+
+def content_url(file: Path, target: Path) -> str:
+    """Return the address of a file as a Croissant file at `target` writes it: relative to its own folder."""
+    found = os.path.relpath(os.path.abspath(file), os.path.abspath(target.parent))
+    if found.startswith(os.pardir) or os.path.isabs(found):
+        raise _refused(
+            f"{target} must be in the folder of {file}, or above it, as it names that file by its place; move one of "
+            "them"
+        )
+    return Path(found).as_posix()
+
+
+def check_beside(target: Path, files: Iterable[Path | None]) -> None:
+    """Refuse a place for a Croissant file from which it cannot name the others."""
+    for file in filter(None, files):
+        content_url(file, target)
+
+
+def path_of(what: str, value: object) -> Path:
+    """Return a path, refusing anything else."""
+    if not isinstance(value, str | Path):
+        raise ParameterError(f"{what} must be a path to a file, got {type(value).__name__}", code="LW304")
+    return Path(value)
+
+
+def same_release(certificate: Certificate, file: Path) -> Certificate:
+    """Return the certificate in a file, which also knows how many rows were written, if it is of the same release."""
+    try:
+        found = Certificate.from_dict(json.loads(file.read_bytes()))
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+    except (ValueError, RecursionError, ParameterError):
+        reason = "it is no certificate"
+    else:
+        if replace(found, written_rows=certificate.written_rows, seed=certificate.seed) == certificate:
+            return found
+        raise ParameterError(
+            f"{file} is the certificate of another release; give the one that lies beside the rows", code="LW620"
+        )
+    raise DataError(f"{file} cannot be read ({reason}); give the certificate that lies beside the rows", code="LW602")
+
+
 def croissant_text(
     schema: Schema,
     certificate: Certificate,
@@ -87,12 +160,10 @@ def croissant_text(
     certified: Beside | None,
     about: Mapping[str, Any] | None = None,
 ) -> str:
-    """Return the text of a Croissant file; see `Release.to_croissant`.
-
-    rows, certified: the files of the rows and of the certificate, None where there is none.
-    """
+    """Return the text of a Croissant file; see `Release.to_croissant`."""
     ids = _distinct_ids(field.name for field in schema.fields)
-    listed = {field.name: f"{ids[field.name]}-values" for field in schema.columns if _is_listed(field)}
+    named = [field.name for field in schema.columns if 0 < len(field.categories or ()) <= MOST_LISTED]
+    listed = {name: f"{ids[name]}-values" for name in named}
     enumerations = [_enumeration(field, listed[field.name]) for field in schema.columns if field.name in listed]
     fields = [_field(field, ids[field.name], listed.get(field.name)) for field in schema.fields]
     found: dict[str, Any] = {
@@ -125,39 +196,29 @@ def write_croissant(
         raise ParameterError(
             f"the name of the rows' file must end in .parquet or .csv, got {data.name!r}; rename it", code="LW114"
         )
-    certified = None
-    if certificate_file is not None:
-        beside = path_of("certificate", certificate_file)
+    beside = None if certificate_file is None else path_of("certificate", certificate_file)
+    if beside is not None:
         certificate = same_release(certificate, beside)
-        certified = Beside.read(beside)
+    certified = None if beside is None else Beside.read(beside)
     text = croissant_text(schema, certificate, target, rows=Beside.read(data), certified=certified, about=about)
     with whole_files([target], [data] if certified is None else [data, certified.target]) as (place,):
         place.write_text(text, encoding="utf-8", newline="\n")
-
-
-# --------------------------------------------------------------------------------------------------- about the rows
 
 
 def _dataset(schema: Schema, certificate: Certificate, about: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return what schema.org says of a data set; the caller's own words come before ours."""
     given = {} if about is None else about
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
-        raise ParameterError(
-            "about must be a mapping of terms of schema.org to their values, such as {'license': ...}", code="LW359"
-        )
+        raise _refused("about must be a mapping of terms of schema.org to their values, such as {'license': ...}")
     for key in given:
         if key.rpartition(":")[2] in _RESERVED or key.startswith("@"):
-            raise ParameterError(
-                f"about must not hold {key!r}, which is made from the release; leave it out", code="LW359"
-            )
+            raise _refused(f"about must not hold {key!r}, which is made from the release; leave it out")
     try:
         plain = json.loads(json.dumps(dict(given), allow_nan=False))
     except (TypeError, ValueError, RecursionError):
         plain = None
     if plain is None:
-        raise ParameterError(
-            "the values of about must be plain JSON values; give texts, numbers, lists and mappings", code="LW359"
-        )
+        raise _refused("the values of about must be plain JSON values; give texts, numbers, lists and mappings")
     count = "" if certificate.written_rows is None else f"{certificate.written_rows} "
     what = f" about {schema.name}" if schema.name else ""
     return {
@@ -224,9 +285,7 @@ def _statement(certificate: Certificate, target: Path, certified: Beside | None)
     """Return the statement of differential privacy, in the words of the certificate."""
     own = _first(certificate.total, certificate.delta, certificate.epsilons)
     whole = _of_the_file(certificate, own)
-    file = None
-    if certified is not None:
-        file = {"file": content_url(certified.target, target), "sha256": certified.sha256}
+    file = certified and {"file": content_url(certified.target, target), "sha256": certified.sha256}
     return {
         "epsilon": whole and _above(whole[1]),
         "delta": whole and _above(whole[0]),
@@ -271,9 +330,6 @@ def _above(number: Fraction) -> float | None:
     return found if Fraction(repr(found)) >= number else math.nextafter(found, math.inf)
 
 
-# ------------------------------------------------------------------------------------------------ files and records
-
-
 def _file(key: str, file: Beside, target: Path, encoding: str) -> dict[str, Any]:
     """Return a file of the data set."""
     return {
@@ -308,24 +364,17 @@ def _field(field: Field, key: str, values: str | None) -> dict[str, Any]:
     return {**found, "fieldSettings": own} if own else found
 
 
-def _is_listed(field: Field) -> bool:
-    """Return whether the categories of a field are few enough to stand in the file."""
-    return field.categories is not None and len(field.categories) <= MOST_LISTED
-
-
 def _enumeration(field: Field, key: str) -> dict[str, Any]:
     """Return the categories of a field as records of their own."""
     assert field.categories is not None
-    name = f"{key}/name"
+    name, kind = f"{key}/name", _OF_VALUES[type(field.categories[0])]
     return {
         "@type": "cr:RecordSet",
         "@id": key,
         "name": f"values of {field.name}",
         "dataType": "sc:Enumeration",
         "key": {"@id": name},
-        "field": [
-            {"@type": "cr:Field", "@id": name, "name": "name", "dataType": _OF_VALUES[type(field.categories[0])]}
-        ],
+        "field": [{"@type": "cr:Field", "@id": name, "name": "name", "dataType": kind}],
         "data": [{name: value} for value in field.categories],
     }
 

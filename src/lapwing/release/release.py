@@ -11,16 +11,23 @@ from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.files import SavedRelease, save_release
 from lapwing.model.model import ReleasedModel
-from lapwing.release.accuracy.certified import certified_table
-from lapwing.release.accuracy.chosen import chosen_accuracy
-from lapwing.release.accuracy.conditions import Condition
-from lapwing.release.conditional import Support, Where, support_of, with_index_of
+from lapwing.release.accuracy import chosen_accuracy
+from lapwing.release.asked_accuracy import Condition
 from lapwing.release.croissant import write_croissant
-from lapwing.release.queries.answers import answer_table, answers_in_one_frame, table_name
-from lapwing.release.queries.queries import Groups, asked_table
+from lapwing.release.queries import Groups, query_table
 from lapwing.release.replicates import Replicates, make_replicates
-from lapwing.release.report import release_html
-from lapwing.release.rows_out import ROWS_PER_FILE, RowsOut, rows_frame, rows_out, write_release
+from lapwing.release.rows_out import (
+    ROWS_PER_FILE,
+    RowsOut,
+    Support,
+    Where,
+    rows_frame,
+    rows_out,
+    support_of,
+    with_index_of,
+    write_release,
+)
+from lapwing.release.shown import answer_table, answers_in_one_frame, certified_table, release_html, table_name
 from lapwing.rows.files.readers import Kind
 from lapwing.rows.out.outputs import write_whole
 from lapwing.rows.out.writers import to_frame_kind
@@ -212,15 +219,9 @@ class Release:
         made from the earliest answer that covers the cell, so that it holds for mechanisms that choose later questions
         by earlier answers. Rows beyond ``maxRows`` per unit are not counted.
         """
-        table = asked_table(weighted)(
-            self.model,
-            self.schema,
-            self.noisy,
-            columns,
-            groups=groups,
-            confidence=confidence,
-            public_rows=self.certificate.public_rows,
-        )
+        settings: Any = {"groups": groups, "confidence": confidence, "weighted": weighted}
+        public = self.certificate.public_rows
+        table = query_table(self.model, self.schema, self.noisy, columns, public_rows=public, **settings)
         return to_frame_kind(table, self.kind)
 
     def certified_errors(self, confidence: float = 0.95) -> Any:  # noqa: ANN401
@@ -294,16 +295,8 @@ class Release:
         Costs no budget and simulates nothing: the same release gives the same figures each time. A table or count
         stands on the earliest answer that covers all of it, as the intervals of `query` do.
         """
-        return chosen_accuracy(
-            self.model,
-            self.schema,
-            self.certificate,
-            self.noisy,
-            columns=columns,
-            confidence=confidence,
-            where=where,
-            groups=groups,
-        )
+        settings: Any = {"columns": columns, "confidence": confidence, "where": where, "groups": groups}
+        return chosen_accuracy(self.model, self.schema, self.certificate, self.noisy, **settings)
 
     def replicates(self, m: int, rows: int | None = None, seed: int | None = None) -> Replicates:
         """Simulate the release again and again, to learn what estimates from it are off by.

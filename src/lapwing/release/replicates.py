@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -17,8 +18,7 @@ from lapwing.mechanisms.registry import check_mechanism, make_mechanism
 from lapwing.mechanisms.shared.vectors.reduced_space import Mu
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.model import ReleasedModel
-from lapwing.model.population import population_codes
-from lapwing.model.rows import sample_codes
+from lapwing.model.rows import population_codes, sample_codes
 from lapwing.model.statistics.expressions import Stat, compiled, stat
 from lapwing.rows.files.readers import Kind
 from lapwing.rows.out.decode import decode
@@ -33,6 +33,8 @@ from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
     import polars as pl
+
+_refused = partial(ParameterError, code="LW363")
 
 
 Codes = Mapping[str, np.ndarray]
@@ -111,9 +113,8 @@ class Replicates:
         """
         asked = compiled(stat(condition) if isinstance(condition, str) else condition, self.schema)
         if not isinstance(asked, Statistic) or asked.bits:
-            raise ParameterError(
-                f"a proportion needs a condition that is true or false, got {condition!r}; compare it with a constant",
-                code="LW363",
+            raise _refused(
+                f"a proportion needs a condition that is true or false, got {condition!r}; compare it with a constant"
             )
         found = self._one(lambda _, codes: float(asked.values(codes).mean()), confidence)
         return replace(found, **{end: min(max(getattr(found, end), 0.0), 1.0) for end in ("lower", "upper")})
@@ -139,9 +140,7 @@ class Replicates:
         """
         names = [regressors] if isinstance(regressors, str) else list(regressors)
         if not names or len({outcome, *names, "intercept"}) != len(names) + 2:
-            raise ParameterError(
-                f"regressors must be distinct columns beside the outcome, got {names}; name each once", code="LW363"
-            )
+            raise _refused(f"regressors must be distinct columns beside the outcome, got {names}; name each once")
         self._check_numbers([outcome, *names])
 
         def coefficients(frame: "pl.DataFrame") -> dict[str, float]:
@@ -171,19 +170,15 @@ class Replicates:
         PopulationEstimate or dict of str to PopulationEstimate
         """
         if not callable(function):
-            raise ParameterError(
-                f"estimate takes a function of a frame, got {function!r}; use mean for a column's mean",
-                code="LW363",
-            )
+            raise _refused(f"estimate takes a function of a frame, got {function!r}; use mean for a column's mean")
 
         def called(frame: "pl.DataFrame", _: Codes) -> dict[str, float]:
             value = function(to_frame_kind(frame, self.kind))
             found = dict(value) if isinstance(value, Mapping) else {_ONE: value}
             if not all(isinstance(each, int | float | np.number) for each in found.values()):
-                raise ParameterError(
+                raise _refused(
                     "the function of an estimate must return a number or a mapping of names to numbers, got "
-                    f"{type(value).__name__}; take one number out of it",
-                    code="LW363",
+                    f"{type(value).__name__}; take one number out of it"
                 )
             return {name: float(each) for name, each in found.items()}
 
@@ -204,9 +199,7 @@ class Replicates:
         )
         names = tuple(at_model[0])
         if any(tuple(found) != names for found in (*at_model, *simulated)):
-            raise ParameterError(
-                "an estimate must give the same names for every frame; give 0 where nothing is found", code="LW363"
-            )
+            raise _refused("an estimate must give the same names for every frame; give 0 where nothing is found")
         return {
             name: combined(
                 np.array([found[name] for found in at_model], dtype=np.float64),
@@ -226,9 +219,8 @@ class Replicates:
         for name in columns:
             field = self.schema.field(name)
             if field.identifier or field.type not in ("integer", "number", "boolean"):
-                raise ParameterError(
-                    f"column {name!r} holds no numbers; use proportion with a condition, or estimate with a function",
-                    code="LW363",
+                raise _refused(
+                    f"column {name!r} holds no numbers; use proportion with a condition, or estimate with a function"
                 )
 
 
@@ -263,9 +255,7 @@ def make_replicates(
             code="LW302",
         )
     if model.rows < 1:
-        raise ParameterError(
-            "the release stands for 0 rows, and no sample of it can be simulated; spend more budget", code="LW363"
-        )
+        raise _refused("the release stands for 0 rows, and no sample of it can be simulated; spend more budget")
     count = model.rows if rows is None else rows
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise ParameterError(f"the number of rows must be a whole number of at least 1, got {rows!r}", code="LW325")

@@ -1,14 +1,19 @@
 """Rows of a release on their way out: how they are prepared, and how they are written to a file or a folder."""
 
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from lapwing.errors import ParameterError
+import numpy as np
+
+from lapwing.errors import LapwingWarning, ParameterError
 from lapwing.model.model import ReleasedModel
-from lapwing.model.rows import CHUNK, RowChunks
-from lapwing.release.conditional import Where, conditional_chunks, conditional_frames
+from lapwing.model.rows import CHUNK, RowChunks, row_chunks, sample_codes
+from lapwing.model.sampling.atom_matches import chosen_atoms
+from lapwing.model.sampling.conditions import FEW_ATOMS, Conditioned, conditioned, support
+from lapwing.model.sampling.given_rows import refused_rows, rows_given
 from lapwing.rows.out.outputs import whole_files
 from lapwing.rows.out.row_files import is_folder_name, rows_format
 from lapwing.rows.threads import in_order, workers
@@ -20,6 +25,167 @@ if TYPE_CHECKING:
     import polars as pl
 
     from lapwing.rows.files.readers import Kind
+    from lapwing.rows.given import GivenRows
+
+    Conditions = list[tuple[np.ndarray, GivenRows | None]]
+
+
+Where = Any
+"""A mapping of column to value, list of values or `lw.between`; or a table or list of mappings, one row out of each."""
+
+Drawn = Literal["atoms", "sweeps", "nearest", "nothing"]
+
+_MANY: Final = 0.1
+"""Of the condition rows: where more of them have little support, a warning says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """How well a released model knows the rows that meet a condition.
+
+    effective_atoms: effective number of the model's atoms (patterns) that match, ``(sum of w)**2 / (sum of w**2)``;
+    drawn: how rows are drawn: from the atoms that match; with fewer than 50 of them by Gibbs sweeps of the log-linear
+    part, where the model has one; from atoms that match in some of the columns; or not at all.
+    """
+
+    effective_atoms: float
+    share: float
+    drawn: Drawn
+
+    @property
+    def text(self) -> str:
+        """The support on one line."""
+        how = {
+            "atoms": "rows are drawn from these",
+            "sweeps": "rows are drawn by Gibbs sweeps of the log-linear part",
+            "nearest": "rows are drawn from those that match in some columns",
+            "nothing": "no row can be drawn",
+        }
+        return f"{self.effective_atoms:.1f} effective atoms, {self.share:.3%} of the rows; {how[self.drawn]}"
+
+
+def with_index_of(where: Where, frame: Any) -> Any:  # noqa: ANN401 - a frame of any kind
+    """Return rows out with the index of the conditions that they stand for, where both are pandas frames.
+
+    Returns as it is where one of the two has no index.
+    """
+    if isinstance(where, Mapping | list | tuple) or not (hasattr(where, "iloc") and hasattr(frame, "iloc")):
+        return frame
+    return frame.set_axis(where.index, axis=0)
+
+
+def support_of(model: ReleasedModel, schema: Schema, where: Where) -> "Support | pl.DataFrame":
+    """Return the support of a condition, or of each row of a table of them; see `Release.support`."""
+    has_part = model.log_linear is not None
+    if isinstance(where, Mapping | str):
+        atoms, share = support(model, schema, cast("Mapping[str, object]", where))
+        is_few = has_part and atoms < FEW_ATOMS
+        if not atoms and has_part and not _has_rows(model, schema, cast("Mapping[str, object]", where)):
+            return Support(atoms, share, "nothing")
+        return Support(atoms, share, "sweeps" if is_few else "atoms" if atoms else "nothing")
+    import polars as pl  # noqa: PLC0415 - it takes a quarter of a second to import
+
+    conditions = _read(where, schema)
+    shares = np.ones(_count_of(conditions))
+    effective = np.full(shares.size, support(model, schema, {})[0])
+    is_refused = np.zeros(shares.size, dtype=bool)
+    for numbers, given in conditions:
+        if given is not None and numbers.size:
+            # Support is no matter of chance: any stream gives the same.
+            rng = generator(0, "rows")
+            choice = chosen_atoms(model, given.codes, rng)
+            effective[numbers], shares[numbers] = choice.effective, choice.shares
+            is_refused[numbers] = refused_rows(model, schema, given.codes, choice, rng)
+    few, none = ("sweeps", "sweeps") if has_part else ("atoms", "nearest")
+    drawn = np.where(effective == 0, none, np.where(effective < FEW_ATOMS, few, "atoms"))
+    drawn = np.where(is_refused, "nothing", drawn)
+    return pl.DataFrame({"effective_atoms": effective, "share": shares, "drawn": drawn.tolist()})
+
+
+def _has_rows(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> bool:
+    """Return whether a condition that no atom meets leaves rows all the same: rules may forbid them."""
+    try:
+        conditioned(model, schema, where)
+    except ParameterError:
+        return False
+    return True
+
+
+def _read(where: Where, schema: Schema) -> "Conditions":
+    """Return condition rows, those with the same columns together, and their places."""
+    from lapwing.rows.given import given_rows, listed_rows  # noqa: PLC0415 - they import polars
+
+    if isinstance(where, list | tuple):
+        return listed_rows(cast("Sequence[Mapping[str, object]]", where), schema)
+    given = given_rows(where, schema)
+    return [(np.arange(given.values.height), given)]
+
+
+def _count_of(conditions: "Conditions") -> int:
+    return sum(numbers.size for numbers, _ in conditions)
+
+
+def _given_frames(
+    model: ReleasedModel, schema: Schema, conditions: "Conditions", rng: np.random.Generator
+) -> Iterator["pl.DataFrame"]:
+    """Draw one row for each condition row, and give it the values as they were given."""
+    from lapwing.rows.out.decode import decode  # noqa: PLC0415 - it imports polars
+
+    rows = _count_of(conditions)
+    codes = _codes(model, schema, conditions, rng)
+    for start in range(0, max(rows, 1), CHUNK):
+        stop = min(start + CHUNK, rows)
+        frame = decode({name: values[start:stop] for name, values in codes.items()}, schema, start)
+        for numbers, given in conditions:
+            here = np.flatnonzero((numbers >= start) & (numbers < stop))
+            if given is not None and here.size:
+                values, places = given.values[here], numbers[here] - start
+                frame = frame.with_columns(frame[name].scatter(places, values[name]) for name in values.columns)
+        yield frame
+
+
+def _codes(
+    model: ReleasedModel, schema: Schema, conditions: "Conditions", rng: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """Return the codes of one row for each condition row; warn where the model knows little of them."""
+    rows = _count_of(conditions)
+    codes = {field.name: np.empty(rows, dtype=field.domain.dtype) for field in schema.columns}
+    effective = np.full(rows, np.inf)
+    for numbers, given in conditions:
+        for start in range(0, numbers.size, CHUNK):
+            places = numbers[start : start + CHUNK]
+            if given is None:
+                (drawn,) = sample_codes(model, schema, places.size, rng, chunk=CHUNK)
+            else:
+                part = {name: each[start : start + CHUNK] for name, each in given.codes.items()}
+                found = rows_given(model, schema, part, rng, called=places + 1)
+                drawn, effective[places] = found.codes, found.support
+            for name, values in drawn.items():
+                codes[name][places] = values
+    if model.log_linear is None and model.atoms > 1:
+        _warn(effective)
+    return codes
+
+
+def _warn(effective: np.ndarray) -> None:
+    """Say how many condition rows a model without a log-linear part knows little of."""
+    none, few = int((effective == 0).sum()), int((effective < FEW_ATOMS).sum())
+    if none:
+        text = (
+            f"no atom of the model matches {none} of {effective.size} condition rows: what they do not give was drawn "
+            "from atoms that match in some of their columns only; give fewer columns"
+        )
+    elif few > _MANY * effective.size:
+        text = (
+            f"fewer than {FEW_ATOMS} effective atoms of the model match each of {few} of {effective.size} condition "
+            "rows, which will repeat few patterns; give fewer columns"
+        )
+    else:
+        return
+    warnings.warn(text, LapwingWarning, stacklevel=4)
+
+
+# -- Rows on their way out.
 
 
 Written = Callable[[int], None]
@@ -56,10 +222,22 @@ def rows_out(
     asked, own = checked_seed(seeds[0]), seeds[1]
     seed = own if asked is None else asked
     chosen = fresh_seed() if seed is None else seed
-    chunks = conditional_chunks(model, schema, n, where, generator(chosen, "rows"))
-    if chunks is not None:
+    rng = generator(chosen, "rows")
+    if where is None or isinstance(where, Mapping | str):
+        given = Conditioned(model, is_matched=True) if where is None else conditioned(model, schema, cast("Any", where))
+        count = given.model.rows if n is None else n
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            text = f"the number of rows must be a whole number of at least 0, got {told(n)}"
+            raise ParameterError(text, code="LW325")
+        chunks = row_chunks(given.model, schema, count, rng, is_matched=given.is_matched)
         return RowsOut(chunks, chunks.frames)
-    frames = conditional_frames(model, schema, n, where, generator(chosen, "rows"))
+    conditions = _read(where, schema)
+    rows = _count_of(conditions)
+    if n is not None and n != rows:
+        raise ParameterError(
+            f"where has {rows} condition rows and gives a row for each, but n is {n!r}; leave n out", code="LW325"
+        )
+    frames = _given_frames(model, schema, conditions, rng)
     return RowsOut(None, lambda: frames)
 
 

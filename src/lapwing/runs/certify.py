@@ -22,13 +22,18 @@ from lapwing.mechanisms.registry import (
     name_in_files,
     settings_of,
 )
+from lapwing.model.bounds import rows_statements
 from lapwing.model.certificate.certificate import CERTIFIED, Certificate, CostLine, LedgerEntry, Statement
 from lapwing.model.certificate.declared import FALSE_WARNING, broken_at_least, sum_reach
-from lapwing.model.certificate.domain_cost import other_terms_warnings, pairs_at, untold_warnings
-from lapwing.model.certificate.protection import fields_of_origin, uncovered_warnings
-from lapwing.model.conditions.conditions import FEW_ATOMS
+from lapwing.model.certificate.promise import (
+    fields_of_origin,
+    other_terms_warnings,
+    pairs_at,
+    uncovered_warnings,
+    untold_warnings,
+)
 from lapwing.model.model import ReleasedModel
-from lapwing.model.queries.row_numbers import rows_statements
+from lapwing.model.sampling.conditions import FEW_ATOMS
 from lapwing.runs.finishing import Finished
 from lapwing.runs.generators import generator
 from lapwing.runs.records import Records

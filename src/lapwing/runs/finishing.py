@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from lapwing.model.certificate.certificate import Certificate, Statement
 from lapwing.model.certificate.declared import CHANGED, MOVED, OFF, KeptRule, KeptTable
 from lapwing.model.model import ReleasedModel
-from lapwing.model.public_tables.margins import HELD, Raked, raked_to_public
-from lapwing.model.rules.ruled import Ruled, ruled
-from lapwing.model.sampling.public_maps import public_pairs
+from lapwing.model.sampling.keeping import public_pairs
+from lapwing.model.sampling.public_margins import HELD, Raked, raked_to_public
+from lapwing.model.sampling.ruled import Ruled, ruled
 from lapwing.runs.generators import generator
 from lapwing.schema.rules.rules import Determines
 from lapwing.schema.schemas import Schema

@@ -12,7 +12,7 @@ from lapwing.judge.report.page import Section
 from lapwing.kernel.budget.budget import Number
 from lapwing.release.loading import load
 from lapwing.release.release import Release
-from lapwing.release.report import release_sections
+from lapwing.release.shown import release_sections
 from lapwing.rows.guard import private_boundary
 from lapwing.runs.bought.running import BoughtEvaluation, bought_evaluation
 from lapwing.runs.generators import checked_seed, fresh_seed, generator

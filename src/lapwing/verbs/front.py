@@ -11,7 +11,7 @@ from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.private_sampling.mechanism import PrivateSampling
 from lapwing.mechanisms.psmm.mechanism import PSMM
 from lapwing.mechanisms.registry import Trusted
-from lapwing.model.conditions.conditions import Between as between  # noqa: N813
+from lapwing.model.sampling.conditions import Between as between  # noqa: N813
 from lapwing.model.statistics.expressions import row_function, stat
 from lapwing.release.loading import load
 from lapwing.release.release import Release

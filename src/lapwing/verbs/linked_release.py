@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from lapwing.errors import ParameterError
-from lapwing.model.conditions.atom_matches import chosen_atoms
-from lapwing.model.conditions.rows import refused_rows, rows_given
 from lapwing.model.files import SavedRelease
 from lapwing.model.linked_files import LinkedCertificate, SavedLinked, save_linked
 from lapwing.model.linked_files import load_linked as read_linked
-from lapwing.model.population import stand_ins
-from lapwing.model.rows import sample_codes
-from lapwing.model.rules.keeping import kept_components
+from lapwing.model.rows import sample_codes, stand_ins
+from lapwing.model.sampling.atom_matches import chosen_atoms
 from lapwing.model.sampling.fixed import points
+from lapwing.model.sampling.given_rows import refused_rows, rows_given
+from lapwing.model.sampling.keeping import kept_components
 from lapwing.release.release import Release
 from lapwing.rows.files.readers import Kind, check_kind
 from lapwing.rows.out.writers import to_frame_kind

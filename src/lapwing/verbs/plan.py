@@ -14,7 +14,7 @@ from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.registry import settings_of, why_default
 from lapwing.model.certificate.certificate import CostLine, Statement
 from lapwing.model.certificate.cost_lines import CHOSEN, budget_to_dict, counted_lines
-from lapwing.model.certificate.protection import fields_of_origin, origin_lines
+from lapwing.model.certificate.promise import fields_of_origin, origin_lines
 from lapwing.model.planned import Planned
 from lapwing.rows.guard import private_boundary
 from lapwing.runs.plan.effort import MACHINE, Effort, MaxRowsEffect, effort_of, max_rows_effects

@@ -94,7 +94,7 @@ def _condition(field: "Field", text: str) -> object:
         return _value(field, text)
     if not (low and high):
         raise ParameterError(f"where: a range needs both ends, got {field.name}={text}; write A..B", code="LW320")
-    from lapwing.model.conditions.conditions import Between  # noqa: PLC0415
+    from lapwing.model.sampling.conditions import Between  # noqa: PLC0415
 
     return Between(_value(field, low), _value(field, high))
 

@@ -92,7 +92,7 @@ def init(
         privacy_unit=privacy_unit,
     )
 
-    from lapwing.model.certificate.protection import protection_lines  # noqa: PLC0415
+    from lapwing.model.certificate.promise import protection_lines  # noqa: PLC0415
 
     say = speaker(context, quiet)
     say(f"{_may_spend(balance)}; ledger: {ledger}")

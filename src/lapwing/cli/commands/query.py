@@ -47,7 +47,7 @@ def query(
     """Print a table of a saved model over some columns, with intervals for the true counts."""
     wanted = number_or_measured(groups)
 
-    from lapwing.model.queries.intervals import measured_groupings  # noqa: PLC0415
+    from lapwing.model.intervals import measured_groupings  # noqa: PLC0415
     from lapwing.release.loading import load  # noqa: PLC0415
 
     release = load(model)

@@ -5,7 +5,7 @@ It is written beside the rows of every release. It holds public settings and rel
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
@@ -15,7 +15,15 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least, rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.kernel.terms import Relation, Terms
-from lapwing.model.certificate.cost_lines import CostLine, budget_from_dict, budget_to_dict, counted_lines
+from lapwing.model.certificate.cost_lines import (
+    CERTIFIED,
+    ROWS_WITHIN,
+    CostLine,
+    Statement,
+    budget_from_dict,
+    budget_to_dict,
+    counted_lines,
+)
 from lapwing.model.certificate.declared import (
     KeptRule,
     KeptTable,
@@ -23,22 +31,26 @@ from lapwing.model.certificate.declared import (
     kept_tables_from,
     rule_lines,
     table_lines,
-    weight_lines,
 )
-from lapwing.model.certificate.domain_cost import (
+from lapwing.model.certificate.promise import (
+    ROW,
     Together,
+    check_pairs,
+    origin_lines,
+    pairs_from,
     pairs_to_dict,
+    protection_lines,
     purchase_lines,
     together,
     told_pairs,
     told_purchases,
+    unit_field,
 )
-from lapwing.model.certificate.protection import ROW, origin_lines, protection_lines, unit_field
-from lapwing.model.certificate.stated_pairs import check_pairs
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.scalars import visible
 
-__all__ = ["DOMAIN", "EVALUATION", "FORMAT", "Certificate", "CostLine", "LedgerEntry", "Statement"]
+__all__ = ["CERTIFIED", "DOMAIN", "EVALUATION", "FORMAT", "ROWS_WITHIN", "Certificate", "CostLine", "LedgerEntry"]
+__all__ += ["Statement"]
 
 FORMAT = 1
 EVALUATION = "evaluation"
@@ -47,46 +59,8 @@ EVALUATION = "evaluation"
 DOMAIN = "domain"
 """In the place of a mechanism, where bounds and lists of a schema were learned."""
 
-CERTIFIED = "certified error"
-"""Kind of the statement that bounds all errors of a release together."""
-ROWS_WITHIN = "number of rows"
-"""Kind of the statement that says how far a noisy number of rows may be off."""
-_MAX_VALUE = 1e300
 _refused = partial(ParameterError, code="LW621")
 _ENTRY = ("dataset", "release_id")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
-    """State one thing that is proved about the accuracy of a release.
-
-    Parameters
-    ----------
-    kind : str
-        Short name, such as ``expected error``.
-    text : str
-        One plain sentence.
-    value : float or None
-        Its number, finite.
-    """
-
-    kind: str
-    text: str
-    value: float | None = None
-
-    def __post_init__(self) -> None:
-        is_number = isinstance(self.value, float | int) and not isinstance(self.value, bool)
-        if self.value is not None and not (is_number and abs(self.value) <= _MAX_VALUE):
-            raise _refused(f"the value of the statement {self.kind!r} must be a finite number; leave it out")
-
-    @property
-    def is_headline(self) -> bool:
-        """Whether the certificate's text shows it: the bound on all errors together."""
-        return self.kind == CERTIFIED and self.value is not None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the statement as plain JSON values."""
-        return {"kind": self.kind, "text": self.text, "value": self.value}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,7 +238,8 @@ class Certificate:
         if self.mechanism != DOMAIN:
             lines.append(f"{counted} {self.released_rows} rows, {self._source_of_rows()}.")
         lines += [f"Certified error: {each.value:.3g}; {each.text}." for each in self.accuracy if each.is_headline]
-        lines += [*rule_lines(self.rules), *table_lines(self.public_tables), *weight_lines(self.weight)]
+        lines += [*rule_lines(self.rules), *table_lines(self.public_tables)]
+        lines += [f"Survey weight: {self.weight}."] * (self.weight is not None)
         if self.ledger is None:
             lines.append("Recorded in no ledger.")
         else:
@@ -307,7 +282,7 @@ class Certificate:
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as plain JSON values, always in the same order."""
         asked = {"epsilon": self.requested_epsilon, "delta": self.requested_delta, "rho": self.requested_rho}
-        ledger = self.ledger and {"dataset": self.ledger.dataset, "release_id": self.ledger.release_id}
+        ledger = self.ledger and asdict(self.ledger)
         return {
             "format": FORMAT,
             "lapwing": self.lapwing,
@@ -352,10 +327,6 @@ class Certificate:
         if read_key(values, "format", int) != FORMAT:
             raise ParameterError(f"the certificate is of another format than {FORMAT}; update lapwing", code="LW604")
         asked = read_key(values, "requested", dict)
-        epsilons = tuple(
-            (read_rational(read_key(pair, "delta", dict)), read_rational(read_key(pair, "epsilon", dict)))
-            for pair in read_list(values, "epsilons", dict)
-        )
         ledger = read_optional(values, "ledger", dict)
         assumed = () if read_optional(values, "assumed", list) is None else read_list(values, "assumed", str)
         older = {"code": None, "delta": None, "weight": None, **cast("Mapping[str, Any]", values)}  # files of before
@@ -372,7 +343,7 @@ class Certificate:
             requested_epsilon=_rational_or_none(asked, "epsilon"),
             requested_delta=_rational_or_none(asked, "delta"),
             requested_rho=_rational_or_none(asked, "rho"),
-            epsilons=epsilons,
+            epsilons=pairs_from(values),
             delta=Fraction(0) if older["delta"] is None else read_rational(older["delta"]),
             purchases=told_purchases(values),
             rules=kept_rules_from(values),
@@ -381,7 +352,7 @@ class Certificate:
             weight=read_optional(older, "weight", str),
             ledger=None if ledger is None else LedgerEntry(**{key: read_key(ledger, key, str) for key in _ENTRY}),
             assumed=assumed,
-            accuracy=tuple(_statement_from_dict(entry) for entry in read_list(values, "accuracy", dict)),
+            accuracy=tuple(map(Statement.from_dict, read_list(values, "accuracy", dict))),
             **cast("Any", texts | counts | perhaps | lists),
         )
 
@@ -401,9 +372,3 @@ def _rational_or_none(values: Mapping[str, Any], key: str) -> Fraction | None:
     """Return the exact number under a key, or None."""
     found = read_optional(values, key, dict)
     return None if found is None else read_rational(found)
-
-
-def _statement_from_dict(values: object) -> Statement:
-    """Read back one statement."""
-    number = cast("float | None", read_key(values, "value", object))
-    return Statement(kind=read_key(values, "kind", str), text=read_key(values, "text", str), value=number)

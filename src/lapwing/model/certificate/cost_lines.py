@@ -1,8 +1,10 @@
-"""One line of a certificate: what a question cost, and why."""
+"""What a certificate lists: what each question cost, and why; and what is proved about accuracy."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Self, cast
 
 from lapwing.errors import ParameterError
@@ -10,19 +12,16 @@ from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.noise_law import NoiseLaw, Sensitivity, calibrated, row_sensitivity
 from lapwing.kernel.plain import rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.kernel.questions.category_selection.question import CategorySelection
-from lapwing.kernel.questions.cell_sums.question import CellSums
-from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.private_draw.question import DrawnRows, PrivateDraw
 from lapwing.kernel.questions.questions import Answer, KnownQuestion, Question
-from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
-from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.questions.split_decisions.question import SplitDecisions, Splits
 from lapwing.kernel.questions.table_distances.question import TableDistances
+from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.kernel.terms import Relation, Terms
 
-# -- A table that a plan knows the cost of, and not the columns.
+_refused = partial(ParameterError, code="LW621")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +31,55 @@ class ChosenTable:
     cost: Budget
 
 
+CERTIFIED = "certified error"
+"""Kind of the statement that bounds all errors of a release together."""
+
+ROWS_WITHIN = "number of rows"
+"""Kind of the statement that says how far a noisy number of rows may be off."""
+
+_MAX_VALUE = 1e300
+
 CHOSEN = f"{MarginalCounts.kind} (chosen)"
 """Kind of a planned table whose columns a selection chooses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """State one thing that is proved about the accuracy of a release.
+
+    Parameters
+    ----------
+    kind : str
+        Short name, such as ``expected error``.
+    text : str
+        One plain sentence.
+    value : float or None
+        Its number, finite.
+    """
+
+    kind: str
+    text: str
+    value: float | None = None
+
+    def __post_init__(self) -> None:
+        is_number = isinstance(self.value, float | int) and not isinstance(self.value, bool)
+        if self.value is not None and not (is_number and abs(self.value) <= _MAX_VALUE):
+            raise _refused(f"the value of the statement {self.kind!r} must be a finite number; leave it out")
+
+    @property
+    def is_headline(self) -> bool:
+        """Whether the certificate's text shows it: the bound on all errors together."""
+        return self.kind == CERTIFIED and self.value is not None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the statement as plain JSON values."""
+        return {"kind": self.kind, "text": self.text, "value": self.value}
+
+    @classmethod
+    def from_dict(cls, values: object) -> Self:
+        """Read back what `to_dict` wrote."""
+        number = cast("float | None", read_key(values, "value", object))
+        return cls(kind=read_key(values, "kind", str), text=read_key(values, "text", str), value=number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,16 +108,13 @@ class CostLine:
     def __post_init__(self) -> None:
         Terms(relation=self.relation, max_rows=self.max_rows)
         if self.candidates is not None and (self.candidates < 1 or self.noise is not None or self.level is not None):
-            raise ParameterError(
-                "the cost line of a selection needs at least one candidate, no noise and no level", code="LW621"
-            )
+            raise _refused("the cost line of a selection needs at least one candidate, no noise and no level")
         if self.delta is not None and not (0 < self.delta < 1 and self.noise is not None):
-            raise ParameterError("the delta of a cost line must be above 0 and below 1, and beside noise", code="LW621")
+            raise _refused("the delta of a cost line must be above 0 and below 1, and beside noise")
         if self.noise is not None and _loss(self.sensitivity, self.noise, self.cost.notion) > self.cost.amount:
-            raise ParameterError(
+            raise _refused(
                 f"a {self.question} over {', '.join(self.columns)} loses more privacy than the {self.cost} it is "
-                "charged; add noise or charge more",
-                code="LW621",
+                "charged; add noise or charge more"
             )
 
     @classmethod
@@ -85,32 +128,18 @@ class CostLine:
         return tuple(cls._line(question, terms, table.noise, table.cost, level=table.level) for table in answer.tables)
 
     @classmethod
-    def planned(
-        cls,
-        question: KnownQuestion | ChosenTable,
-        terms: Terms,
-    ) -> tuple[Self, ...]:
+    def planned(cls, question: KnownQuestion | ChosenTable, terms: Terms) -> tuple[Self, ...]:
         """Return the lines that the answer to a question would have under these terms."""
         if isinstance(question, ChosenTable):
             return (cls._chosen(question.cost, terms),)
-        if isinstance(
-            question,
-            MarginalCounts
-            | SplitDecisions
-            | SparseCounts
-            | SecondMoment
-            | CellSums
-            | LinearStatistics
-            | TableDistances
-            | CategorySelection,
-        ):
-            noise = question.noise(terms.relation, terms.max_rows)
-            return (cls._line(question, terms, noise, question.cost),)
         if isinstance(question, PrivateDraw):
             return (cls._line(question, terms, None, question.cost),)
         if isinstance(question, SelectWorst):
             line = cls._line(question, terms, None, question.cost, candidates=question.candidate_count)
             return (replace(line, columns=()),)
+        if not isinstance(question, TreeCounts):
+            noise = question.noise(terms.relation, terms.max_rows)
+            return (cls._line(question, terms, noise, question.cost),)
         laws = question.noises(terms.relation, terms.max_rows)
         return tuple(
             cls._line(question, terms, law, cost, level=level)
@@ -168,7 +197,7 @@ class CostLine:
             "relation": self.relation,
             "max_rows": self.max_rows,
             "sensitivity": {"l1": self.sensitivity.l1, "l2_squared": self.sensitivity.l2_squared},
-            "noise": None if self.noise is None else _noise_to_dict(self.noise),
+            "noise": self.noise and _noise_to_dict(self.noise),
             "cost": budget_to_dict(self.cost),
             **failure,
         }
@@ -196,20 +225,16 @@ class CostLine:
 
 def counted_lines(lines: Sequence[CostLine]) -> str:
     """Say how many noisy tables and selections cost lines stand for, such as ``3 noisy tables and 1 selection``."""
-    selections = sum(line.candidates is not None for line in lines)
-    decided = sum(line.question == SplitDecisions.kind for line in lines)
-    drawn = sum(line.question == PrivateDraw.kind for line in lines)
-    distances = sum(line.question == TableDistances.kind for line in lines)
-    categories = sum(line.question == CategorySelection.kind for line in lines)
-    tables = len(lines) - selections - decided - drawn - distances - categories
-    counts = [
-        (tables, "noisy table"),
-        (categories, "noisy category list"),
-        (distances, "noisy mean distance"),
-        (drawn, "private draw"),
-        (decided, "noisily split tree"),
-        (selections, "selection"),
-    ]
+    kinds = {
+        CategorySelection.kind: "noisy category list",
+        TableDistances.kind: "noisy mean distance",
+        PrivateDraw.kind: "private draw",
+        SplitDecisions.kind: "noisily split tree",
+    }
+    found = Counter(
+        "selection" if line.candidates is not None else kinds.get(line.question, "noisy table") for line in lines
+    )
+    counts = [(found[name], name) for name in ("noisy table", *kinds.values(), "selection")]
     named = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts if count]
     return " and ".join(named) or "0 noisy tables"
 
@@ -235,10 +260,10 @@ def _noise_to_dict(noise: NoiseLaw) -> dict[str, str | float]:
 def _loss(sensitivity: Sensitivity, noise: NoiseLaw, notion: Notion) -> Fraction:
     """Return the ε or ρ that noise gives at this sensitivity (pure ε is worth ε²/2 of ρ)."""
     if sensitivity.l1 < 0 or sensitivity.l2_squared < 0:
-        raise ParameterError("a sensitivity must be at least 0", code="LW621")
+        raise _refused("a sensitivity must be at least 0")
     if noise.kind == "laplace":
         epsilon = Fraction(sensitivity.l1) / noise.parameter
         return epsilon if notion == "pure" else epsilon**2 / 2
     if notion == "pure":
-        raise ParameterError("Gaussian noise has no pure epsilon; use a zcdp budget", code="LW621")
+        raise _refused("Gaussian noise has no pure epsilon; use a zcdp budget")
     return Fraction(sensitivity.l2_squared) / (2 * noise.parameter)

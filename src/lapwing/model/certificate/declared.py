@@ -6,9 +6,9 @@ is male, there are at least as many men as husbands.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -39,9 +39,6 @@ class KeptRule:
     provenance: whether the rule is public knowledge or its owner's decision; kept: whether the mechanism's model kept
     it already, or rows were changed to keep it; broke: share of the weight of the mechanism's model that broke it
     before, from 0 to 1.
-
-    >>> KeptRule(text="born <= died", provenance="public", kept="in the rows", broke=0.25).to_dict()["kept"]
-    'in the rows'
     """
 
     text: str
@@ -59,22 +56,16 @@ class KeptRule:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry as plain JSON values."""
-        return {"text": self.text, "provenance": self.provenance, "kept": self.kept, "broke": self.broke}
+        return asdict(self)
 
 
 def kept_rules_from(values: object) -> tuple[KeptRule, ...]:
     """Read back the rules of a certificate; one of before has none."""
     if not isinstance(values, Mapping) or "rules" not in values:
         return ()
-    return tuple(
-        KeptRule(
-            text=read_key(entry, "text", str),
-            provenance=cast("Any", read_key(entry, "provenance", str)),
-            kept=cast("Any", read_key(entry, "kept", str)),
-            broke=read_key(entry, "broke", float),
-        )
-        for entry in read_list(values, "rules", dict)
-    )
+    kinds: dict[str, Any] = {"text": str, "provenance": str, "kept": str, "broke": float}
+    entries = read_list(values, "rules", dict)
+    return tuple(KeptRule(**{key: read_key(entry, key, kind) for key, kind in kinds.items()}) for entry in entries)
 
 
 def rule_lines(rules: Sequence[KeptRule]) -> list[str]:
@@ -117,9 +108,6 @@ class KeptTable:
     hold: whether rows out are to reproduce it, or it only steered the mechanism; before: of an exact one: share of the
     weight of the mechanism's model that had to move between its cells, 0 to 1; missed: of an exact one that could not
     be held: the share by which the released model is off, above 0.
-
-    >>> KeptTable(columns=("sex",), source="census", cells=2, total=9, hold="exact", before=0.125).to_dict()["before"]
-    0.125
     """
 
     columns: tuple[str, ...]
@@ -141,30 +129,20 @@ class KeptTable:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry as plain JSON values."""
-        return {
-            "columns": list(self.columns),
-            "source": self.source,
-            "cells": self.cells,
-            "total": self.total,
-            "hold": self.hold,
-            "before": self.before,
-            "missed": self.missed,
-        }
+        return {**asdict(self), "columns": list(self.columns)}
 
 
 def kept_tables_from(values: object) -> tuple[KeptTable, ...]:
     """Read back the public tables of a certificate; one of before has none."""
     if not isinstance(values, Mapping) or "public_tables" not in values:
         return ()
+    kinds: dict[str, Any] = {"source": str, "cells": int, "total": int, "hold": str}
     return tuple(
         KeptTable(
             columns=read_list(entry, "columns", str),
-            source=read_key(entry, "source", str),
-            cells=read_key(entry, "cells", int),
-            total=read_key(entry, "total", int),
-            hold=cast("Any", read_key(entry, "hold", str)),
             before=read_optional(entry, "before", float),
             missed=read_optional({"missed": None, **entry}, "missed", float),
+            **{key: read_key(entry, key, kind) for key, kind in kinds.items()},
         )
         for entry in read_list(values, "public_tables", dict)
     )
@@ -177,15 +155,6 @@ def table_lines(tables: Sequence[KeptTable]) -> list[str]:
     ['Rows hold the public table of sex (2 cells, 9 rows; source: census); the model before was off by 12.5%.']
     """
     return [_line(each) for each in tables]
-
-
-def weight_lines(weight: str | None) -> list[str]:
-    """Say which column holds survey weights: a sentence, or none.
-
-    >>> weight_lines("factor"), weight_lines(None)
-    (['Survey weight: factor.'], [])
-    """
-    return [] if weight is None else [f"Survey weight: {weight}."]
 
 
 def _line(table: KeptTable) -> str:
@@ -363,15 +332,9 @@ def _combined(rule: CombinationRule, groupings: Sequence[Grouping]) -> np.ndarra
     for axis, (own, wanted) in enumerate(zip(rule.groupings, groupings, strict=True)):
         if alive.size // own.groups * max(own.groups, wanted.groups) > _MOST_CELLS:
             return None
-        meets = _meets(wanted, own).astype(np.float32)
+        _, (asked, known) = told_apart([wanted, own])
+        meets = np.zeros((wanted.groups, own.groups), dtype=np.float32)  # which groups have codes in common
+        meets[asked, known] = 1
         reached = np.tensordot(meets, np.moveaxis(alive, axis, 0).astype(np.float32), axes=1)
         alive = np.moveaxis(reached > 0, 0, axis)
     return alive
-
-
-def _meets(one: Grouping, two: Grouping) -> np.ndarray:
-    """Return which groups of two maps of one domain have codes in common: ndarray of bool, shape (one, two)."""
-    _, groups = told_apart([one, two])
-    found = np.zeros((one.groups, two.groups), dtype=bool)
-    found[groups[0], groups[1]] = True
-    return found

@@ -79,6 +79,12 @@ def covered(codes: np.ndarray, runs: np.ndarray) -> np.ndarray:
     return np.asarray(before[np.maximum(at - 1, 0)] + np.where(at > 0, inside, 0))
 
 
+def inside(codes: np.ndarray, runs: np.ndarray) -> np.ndarray:
+    """Return which codes lie in runs, as for `covered`: ndarray of bool, shape (n,)."""
+    at = np.searchsorted(runs[:, 0], codes, side="right") - 1
+    return np.asarray((at >= 0) & (codes < runs[np.maximum(at, 0), 1]))
+
+
 _BYTE_GROUPS = 2**8
 _RADIX_GROUPS = 2**16
 """Up to so many groups NumPy sorts 16-bit labels by counting, which is several times faster."""
@@ -179,9 +185,14 @@ def draw_column(law: ColumnLaw, table: Histogram | None, rows: AtomRows, rng: np
         case Indexed():
             return draw_indexed(table or Histogram.of(law.laws), law.index[rows.atoms], rng)
         case Spans():
-            return _draw_spans(law, rows, rng)
+            starts = law.starts[rows.atoms]
+            steps = _strata(rows.random_ranks(rng), rows.sizes, law.stops[rows.atoms] - starts, rng)
+            return np.asarray(starts + steps.astype(starts.dtype))
         case Bernoulli():
-            return _draw_bernoulli(law, rows, rng)
+            # Code 1 for floor or ceil of p times the rows of each atom.
+            offsets = rng.random(rows.atoms.size)[rows.firsts]
+            ones = rows.random_ranks(rng) + offsets < rows.sizes * law.p[rows.atoms].astype(np.float64)
+            return np.asarray(ones).astype(np.uint8)
 
 
 def draw_indexed(table: Histogram, index: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -206,20 +217,6 @@ def draw_indexed(table: Histogram, index: np.ndarray, rng: np.random.Generator) 
     codes = np.empty_like(drawn)
     codes[order] = drawn
     return codes
-
-
-def _draw_spans(law: Spans, rows: AtomRows, rng: np.random.Generator) -> np.ndarray:
-    """Draw one code per row from the span of its atom."""
-    starts = law.starts[rows.atoms]
-    steps = _strata(rows.random_ranks(rng), rows.sizes, law.stops[rows.atoms] - starts, rng)
-    return np.asarray(starts + steps.astype(starts.dtype))
-
-
-def _draw_bernoulli(law: Bernoulli, rows: AtomRows, rng: np.random.Generator) -> np.ndarray:
-    """Draw code 1 for floor or ceil of p times the rows of each atom."""
-    offsets = rng.random(rows.atoms.size)[rows.firsts]
-    ones = rows.random_ranks(rng) + offsets < rows.sizes * law.p[rows.atoms].astype(np.float64)
-    return np.asarray(ones).astype(np.uint8)
 
 
 def _strata(rank: np.ndarray, size: np.ndarray, lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -37,11 +37,6 @@ class KnownTuples:
             levels.append((distinct, keys))
         return cls(tuple(levels))
 
-    @property
-    def count(self) -> int:
-        """Number of tuples."""
-        return int(self.levels[-1][1].size)
-
     def find(self, columns: Sequence[np.ndarray]) -> np.ndarray:
         """Return the number of each row's tuple, -1 where it is not known: ndarray of int64, shape (n,)."""
         number = np.zeros(columns[0].size, dtype=np.int64)
@@ -58,7 +53,7 @@ class KnownTuples:
 class FixedMap:
     """What some columns determine, tuple by tuple.
 
-    known: the tuples of codes of ``of`` that have a value; values: int64 (known.count,), their codes of ``column``.
+    known: the tuples of codes of ``of`` that have a value; values: int64, their codes of ``column``.
     """
 
     of: tuple[str, ...]
@@ -178,12 +173,6 @@ def pinned(model: ReleasedModel, names: Sequence[str], rng: np.random.Generator,
     Post-processing of released numbers: costs no budget. Codes are drawn in strata as rows are (`draws`), so that
     one-way laws of the columns come out closer than by independent draws; their joint law in each atom has the
     sampling error of its copies. Time ``O(atoms * names)``.
-
-    >>> coin = Bernoulli(np.array([0.25]))
-    >>> model = ReleasedModel(weights=np.ones(1), rows=10, laws={"flag": coin})
-    >>> found = pinned(model, ["flag"], np.random.default_rng(1), least=8)
-    >>> found.atoms, int(points(found, ["flag"])["flag"].sum())
-    (8, 2)
     """
     if not names:
         return model
@@ -239,9 +228,14 @@ def with_points(model: ReleasedModel, codes: Mapping[str, np.ndarray]) -> Releas
 
 
 def point_spans(codes: np.ndarray) -> Spans:
-    """Return spans of length 1 in the smallest dtype: one code per atom."""
-    dtype = next(each for each in _CODE_TYPES if int(codes.max()) < np.iinfo(each).max)
-    return Spans(codes.astype(dtype), (codes.astype(np.int64) + 1).astype(dtype))
+    """Return spans of length 1: one code per atom."""
+    return narrow_spans(codes, codes.astype(np.int64) + 1)
+
+
+def narrow_spans(starts: np.ndarray, stops: np.ndarray) -> Spans:
+    """Return spans in the smallest dtype."""
+    dtype = next(each for each in _CODE_TYPES if int(stops.max()) <= np.iinfo(each).max)
+    return Spans(starts.astype(dtype), stops.astype(dtype))
 
 
 def is_point(law: ColumnLaw) -> np.ndarray:

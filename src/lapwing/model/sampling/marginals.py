@@ -7,14 +7,20 @@ outer products, done by matrix products where rows are spread out and by countin
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans
 from lapwing.model.sampling.draws import distinct_pairs, ranks
+from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.scalars import quote
+from lapwing.schema.weights import weights_at
+
+_MAX_CELLS = 4_000_000
+"""Most cells of a table: 32 MB."""
 
 _MAX_ENTRIES = 2**25
 """Most probabilities that the rows of one column may hold: 512 MiB."""
@@ -57,18 +63,16 @@ class _Terms:
     value: np.ndarray
 
 
-def marginal(
-    model: ReleasedModel, columns: Sequence[str], groupings: Sequence[Grouping], *, max_cells: int = 4_000_000
-) -> np.ndarray:
+def marginal(model: ReleasedModel, columns: Sequence[str], groupings: Sequence[Grouping]) -> np.ndarray:
     """Return the expected contingency table of a released model.
 
-    columns: distinct columns of the model; none gives the number of rows; max_cells: refuse tables with more cells than
-    this (8 bytes each). Returns float64 (groups of the first grouping, groups of the second, ...), expected counts
-    under the mixture; they sum to ``model.rows``. Exact up to rounding, nothing is sampled.
+    columns: distinct columns of the model; none gives the number of rows. Returns float64 (groups of the first
+    grouping, groups of the second, ...), expected counts under the mixture; they sum to ``model.rows``. Exact up to
+    rounding, nothing is sampled.
 
     Post-processing of released numbers: costs no budget. Time ``O(k d + k log k)`` where laws lie inside single groups.
     """
-    _check_request(model, columns, groupings, max_cells)
+    _check_request(model, columns, groupings)
     shape = tuple(grouping.groups for grouping in groupings)
     scale = model.rows / model.weights.sum()
     if not columns:
@@ -93,7 +97,7 @@ def marginal(
     return _multiplied(merged, masses).reshape(shape)
 
 
-def _check_request(model: ReleasedModel, columns: Sequence[str], groupings: Sequence[Grouping], max_cells: int) -> None:
+def _check_request(model: ReleasedModel, columns: Sequence[str], groupings: Sequence[Grouping]) -> None:
     """Refuse unknown or repeated columns, and tables that are too large."""
     if len(columns) != len(groupings) or len(set(columns)) != len(columns):
         raise ParameterError(
@@ -105,9 +109,9 @@ def _check_request(model: ReleasedModel, columns: Sequence[str], groupings: Sequ
             f"the model has no column {unknown[0]!r}; choose from {', '.join(model.laws)}", code="LW330"
         )
     cells = math.prod(grouping.groups for grouping in groupings)
-    if cells > max_cells:
+    if cells > _MAX_CELLS:
         raise CapacityError(
-            f"the marginal over {', '.join(columns)} has {cells} cells, more than max_cells={max_cells}; "
+            f"the marginal over {', '.join(columns)} has {cells} cells, more than max_cells={_MAX_CELLS}; "
             "use fewer columns or coarser groupings",
             code="LW507",
         )
@@ -283,3 +287,54 @@ def _times(terms: _Terms, part: _Column) -> _Terms:
         terms.cell[source] * part.cells + part.groups[at],
         terms.value[source] * part.probabilities[at],
     )
+
+
+# -- Weighted totals of a released model: model -> how much weight each cell of a table holds.
+
+
+def weighted_marginal(
+    model: ReleasedModel, weight: Field, columns: Sequence[str], groupings: Sequence[Grouping]
+) -> np.ndarray:
+    """Return the expected weighted contingency table of a released model.
+
+    columns: distinct columns of the model; none gives the total weight. Returns float64 (groups of the first grouping,
+    groups of the second, ...), expected weighted totals under the mixture, for as many rows as the model stands for.
+    Exact up to rounding: in an atom the weight is independent of the other columns, so that its mean there is all that
+    counts.
+
+    Post-processing of released numbers: costs no budget. Time ``O(k d + k log k)``.
+    """
+    if weight.name in columns:
+        raise ParameterError(
+            f"{quote(weight.name)} is the weight itself; ask for weighted totals of other columns", code="LW332"
+        )
+    means = mean_weights(model.laws[weight.name], weight)
+    shares = model.weights / model.weights.sum()
+    total = model.rows * float(shares @ means)
+    if total <= 0:
+        return np.zeros(tuple(grouping.groups for grouping in groupings))
+    tilted = shares * means
+    return marginal(replace(model, weights=tilted / tilted.max()), columns, groupings) * (total / model.rows)
+
+
+def mean_weights(law: ColumnLaw, weight: Field) -> np.ndarray:
+    """Return the mean weight of each atom: ndarray of float64, shape (k,)."""
+    match law:
+        case Indexed():
+            pieces = law.laws.probabilities * _run_means(weight, law.laws.starts, law.laws.stops)
+            return np.asarray(np.add.reduceat(pieces, law.laws.offsets[:-1])[law.index])
+        case Spans():
+            return _run_means(weight, law.starts, law.stops)
+        case Bernoulli():
+            low, high = weights_at(weight, [0, 1])
+            return np.asarray(low + (high - low) * law.p.astype(np.float64))
+
+
+def _run_means(weight: Field, starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
+    """Return the mean weight of a code drawn from each run; special and missing codes count 0."""
+    first, last = starts.astype(np.int64), stops.astype(np.int64)
+    inside = np.minimum(last, weight.domain.values)
+    regular = np.maximum(inside - first, 0)
+    # Weights are a straight line in the codes: their mean over a run is that of its middle.
+    middle = np.where(regular > 0, (first + inside - 1) / 2, first)
+    return np.asarray(weights_at(weight, middle) * regular / (last - first))

@@ -69,13 +69,6 @@ def descended(
     The best of them, 20 % at first and 1 % at the end, are paired off and change places where a pair gains. At most 50
     looks for each chosen row, and 3e8 looks at cells in all, 2 to 5 s. Memory: 20 bytes a cell, 25 kB a table, 2 d
     bytes a candidate.
-
-    >>> cells = np.array([[0, 0, 1, 1], [0, 1, 0, 1]], dtype=np.uint8)
-    >>> wanted = np.array([1, 0, 0, 1], dtype=np.float32)
-    >>> tables = PairTables(cells=cells, sizes=(2, 2), pairs=((0, 1),), targets=wanted)
-    >>> start = np.array([True, True, False, False])
-    >>> descended(tables, start, np.ones(4, dtype=bool), np.random.default_rng(0)).tolist()
-    [True, False, False, True]
     """
     inside, outside = np.flatnonzero(chosen & free), np.flatnonzero(~chosen & free)
     # Of few candidates only an eighth at a time: swaps of one step do not know of each other.
@@ -252,7 +245,8 @@ def chosen_rows(
     if ends[-1] < _LEAST_ROWS or not pairs or int(most.sum()) * len(model.laws) > _MOST_ENTRIES:
         return None
     rows = AtomRows.of(np.repeat(np.arange(model.atoms), most))
-    drawn = {name: _narrow(draw_column(law, tables.get(name), rows, rng)) for name, law in model.laws.items()}
+    drawn = {name: draw_column(law, tables.get(name), rows, rng) for name, law in model.laws.items()}
+    drawn = {name: codes.astype(np.min_scalar_type(int(codes.max()))) for name, codes in drawn.items()}
     columns = _columns(model, drawn, rows.atoms, pairs)
     rank = ranks(most)
     worth = (expected / np.maximum(most, 1))[rows.atoms]
@@ -286,24 +280,16 @@ def _columns(
     model: ReleasedModel, drawn: Mapping[str, np.ndarray], atoms: np.ndarray, pairs: Sequence[tuple[int, int]]
 ) -> list[_Column]:
     """Return the columns in cells, as fine as all tables together allow."""
-    edges = [_edges(law, codes) for law, codes in zip(model.laws.values(), drawn.values(), strict=True)]
+    # A cell may begin where a piece of the laws does, or at a code drawn from them.
+    ends = [law.laws.starts if isinstance(law, Indexed) else drawn[name] for name, law in model.laws.items()]
+    edges = [np.unique(each).astype(np.int64) for each in ends]
     finest = _FINEST
     while sum(min(edges[one].size, finest) * min(edges[two].size, finest) for one, two in pairs) > _MOST_CELLS:
         finest //= 2
     return [
-        _column(law, codes, atoms, _thinned(each, finest))
+        _column(law, codes, atoms, each if each.size <= finest else each[np.arange(finest) * each.size // finest])
         for law, codes, each in zip(model.laws.values(), drawn.values(), edges, strict=True)
     ]
-
-
-def _edges(law: ColumnLaw, codes: np.ndarray) -> np.ndarray:
-    """Return where the cells of a column may begin: the pieces of its laws, or the codes drawn from them."""
-    return np.unique(law.laws.starts if isinstance(law, Indexed) else codes).astype(np.int64)
-
-
-def _thinned(edges: np.ndarray, most: int) -> np.ndarray:
-    """Return at most so many edges, evenly, the first among them."""
-    return edges if edges.size <= most else edges[np.arange(most) * edges.size // most]
 
 
 def _column(law: ColumnLaw, codes: np.ndarray, atoms: np.ndarray, edges: np.ndarray) -> _Column:
@@ -327,8 +313,3 @@ def _target(one: _Column, two: _Column, worth: np.ndarray) -> np.ndarray:
     if two.shares is not None:
         table = table @ two.shares
     return table.reshape(-1).astype(np.float32)
-
-
-def _narrow(codes: np.ndarray) -> np.ndarray:
-    """Return codes in the smallest dtype that holds them."""
-    return codes.astype(np.min_scalar_type(int(codes.max())))

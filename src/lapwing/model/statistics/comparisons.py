@@ -4,6 +4,7 @@ import ast
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
@@ -17,6 +18,8 @@ from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import CONTINUOUS_VALUES
 from lapwing.schema.scalars import MICROSECONDS, is_finite_number, parse_date, parse_datetime, quote
 from lapwing.schema.values.values import bounds, exact_cells, step
+
+_refused = partial(ParameterError, code="LW340")
 
 Ends = tuple[int, ...]
 """Where runs of codes begin, and the code after each of them."""
@@ -59,9 +62,7 @@ def ordered_ends(field: Field, order: type[ast.cmpop], constant: object) -> Ends
     ((65, 100), (0, 66))
     """
     if field.type == "boolean":
-        raise ParameterError(
-            f"column {quote(field.name)} is true or false; write it as it is, or after not", code="LW340"
-        )
+        raise _refused(f"column {quote(field.name)} is true or false; write it as it is, or after not")
     if field.categories is not None:
         return _checked(field, _listed_ends(field, order, constant))
     cut = _cut(field, _number(field, order, constant), order in _AFTER)
@@ -102,12 +103,11 @@ def _checked(field: Field, ends: Ends) -> Ends:
     """Refuse comparisons that can never hold, which are mistakes, and very long ones."""
     if not ends:
         domain = "" if field.is_categorical else f"; its domain goes from {field.minimum} to {field.maximum}"
-        raise ParameterError(f"a comparison of column {quote(field.name)} can never be true{domain}", code="LW340")
+        raise _refused(f"a comparison of column {quote(field.name)} can never be true{domain}")
     if len(ends) > MOST_LISTED:
-        raise ParameterError(
+        raise _refused(
             f"a comparison of column {quote(field.name)} asks for more than {MOST_LISTED // 2} runs of codes; "
-            "ask for a range",
-            code="LW340",
+            "ask for a range"
         )
     return ends
 
@@ -125,10 +125,9 @@ def _number(field: Field, order: type[ast.cmpop], constant: object) -> Any:  # n
     else:
         number = Fraction(str(constant)) if is_finite_number(constant) else None
     if number is None:
-        raise ParameterError(
+        raise _refused(
             f"column {quote(field.name)} holds {field.type} values, but is compared with {quote(plain(constant))}; "
-            "use a constant of its type",
-            code="LW340",
+            "use a constant of its type"
         )
     return number
 
@@ -162,9 +161,8 @@ def _listed_ends(field: Field, order: type[ast.cmpop], constant: object) -> Ends
     categories = field.categories or ()
     if field.type == "string":
         if not field.ordered:
-            raise ParameterError(
-                f"column {quote(field.name)} has no order; list values with in (...), or declare categoriesOrdered",
-                code="LW340",
+            raise _refused(
+                f"column {quote(field.name)} has no order; list values with in (...), or declare categoriesOrdered"
             )
         numbers: list[Any] = list(range(len(categories)))
         number = int(wanted_runs(field, plain(constant))[0, 0])

@@ -66,8 +66,9 @@ class RowFunction:
         ends = tuple(self.bounds) if isinstance(self.bounds, tuple | list) else ()
         known = [each for each in ends if finite_number(each) is not None]
         if len(ends) != 2 or len(known) != 2 or not -1 <= known[0] < known[1] <= 1:
+            shown = ", ".join(quote(each) for each in ends[:3]) or "none"
             raise ParameterError(
-                f"the bounds of a row function must be two numbers -1 <= lower < upper <= 1, got {_shown(ends)}; "
+                f"the bounds of a row function must be two numbers -1 <= lower < upper <= 1, got {shown}; "
                 "divide the function's result",
                 code="LW342",
             )
@@ -177,7 +178,14 @@ def compiled(each: Stat | RowFunction | str, schema: Schema) -> Statistic | RowS
     (('age',), 0, 0, 1)
     """
     if isinstance(each, RowFunction):
-        return _row_statistic(each, schema)
+        lower, upper = (Fraction(str(end)) * ONE for end in each.bounds)
+        return RowStatistic(
+            text=each.text,
+            columns=tuple(field.name for field in schema.columns),
+            lower=math.ceil(lower),
+            upper=math.floor(upper),
+            function=each.function,
+        )
     if not isinstance(each, Stat | str):
         raise ParameterError(
             f"a statistic is a text, lw.stat(...) or lw.row_function(...), got a {type(each).__name__}; write one",
@@ -190,17 +198,6 @@ def compiled(each: Stat | RowFunction | str, schema: Schema) -> Statistic | RowS
     except (ParameterError, SchemaError) as error:
         message = str(error)
     raise _refused(text, message.replace("where asks", "it asks", 1).removeprefix("where: "))
-
-
-def _row_statistic(each: RowFunction, schema: Schema) -> RowStatistic:
-    lower, upper = (Fraction(str(end)) * ONE for end in each.bounds)
-    return RowStatistic(
-        text=each.text,
-        columns=tuple(field.name for field in schema.columns),
-        lower=math.ceil(lower),
-        upper=math.floor(upper),
-        function=each.function,
-    )
 
 
 # -------------------------------------------------------------------------------------------------------- parsing
@@ -264,7 +261,11 @@ def _problem(tree: ast.expr, names: dict[str, str]) -> str:
                 return problem
             if isinstance(node, ast.Name):
                 node.id = names.get(node.id, node.id)
-        level = [child for node in level for child in _children(node)]
+        level = [
+            child
+            for node in level
+            for child in (node.args if isinstance(node, ast.Call) else ast.iter_child_nodes(node))
+        ]
     return _too_large() if level or parts > MOST_PARTS else ""
 
 
@@ -308,20 +309,9 @@ def _problem_of_constant(value: object) -> str:
     return "" if is_number else "constants are finite numbers, texts, True, False and None"
 
 
-def _children(node: ast.AST) -> list[ast.AST]:
-    """Return the parts of a node; the name of a function is not one of them."""
-    if isinstance(node, ast.Call):
-        return list(node.args)
-    return list(ast.iter_child_nodes(node))
-
-
 def _too_large() -> str:
     return f"it has more than {MOST_PARTS} parts, or nests deeper than {MOST_DEPTH}; write it shorter, or as several"
 
 
 def _refused(text: str, problem: str) -> ParameterError:
     return ParameterError(f"stat {quote(text)}: {problem}", code="LW340")
-
-
-def _shown(ends: tuple[object, ...]) -> str:
-    return ", ".join(quote(each) for each in ends[:3]) or "none"

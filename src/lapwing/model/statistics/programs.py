@@ -4,6 +4,7 @@ import ast
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Final, cast
 
 from lapwing.errors import ParameterError, SchemaError
@@ -12,6 +13,8 @@ from lapwing.model.statistics.comparisons import equal_ends, line, missing_ends,
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
+
+_refused = partial(ParameterError, code="LW340")
 
 _MOST_BITS: Final = 4096
 """Most bits of numerator and denominator of a constant that is computed."""
@@ -78,11 +81,9 @@ def _field(node: ast.Name, schema: Schema) -> Field:
         message = str(error)
     else:
         if field.identifier:
-            raise ParameterError(
-                f"column {quote(field.name)} is an identifier, which is not modelled; name another", code="LW340"
-            )
+            raise _refused(f"column {quote(field.name)} is an identifier, which is not modelled; name another")
         return field
-    raise ParameterError(message, code="LW340")
+    raise _refused(message)
 
 
 # --------------------------------------------------------------------------------------------------------- truths
@@ -91,9 +92,7 @@ def _field(node: ast.Name, schema: Schema) -> Field:
 def _truth(node: ast.expr, schema: Schema) -> Steps:
     """Return the steps that leave a truth."""
     if not _is_truth(node, schema):
-        raise ParameterError(
-            "and, or and not take comparisons and true-or-false columns; compare its numbers", code="LW340"
-        )
+        raise _refused("and, or and not take comparisons and true-or-false columns; compare its numbers")
     if isinstance(node, ast.UnaryOp):
         return (*_truth(node.operand, schema), ("not",))
     if isinstance(node, ast.BoolOp):
@@ -114,9 +113,7 @@ def _joined(parts: list[Steps], word: str) -> Steps:
         found = (*found, *each, (word,))
         # The middle of a chained comparison is written twice: nested ones would double at every level.
         if len(found) > MOST_STEPS:
-            raise ParameterError(
-                f"it takes more than {MOST_STEPS} steps; write it shorter, or as several", code="LW340"
-            )
+            raise _refused(f"it takes more than {MOST_STEPS} steps; write it shorter, or as several")
     return found
 
 
@@ -140,19 +137,15 @@ def _comparison(left: ast.expr, order: type[ast.cmpop], right: ast.expr, schema:
 def _membership(left: ast.expr, order: type[ast.cmpop], right: ast.expr, schema: Schema) -> Steps:
     """Return the step of ``in`` and ``is``."""
     if not isinstance(left, ast.Name):
-        raise ParameterError(
-            "in and is stand after the name of a column; compare other numbers with == and <", code="LW340"
-        )
+        raise _refused("in and is stand after the name of a column; compare other numbers with == and <")
     field = _field(left, schema)
     if order in (ast.Is, ast.IsNot):
         if not (isinstance(right, ast.Constant) and right.value is None):
-            raise ParameterError("is takes None, for missing; compare values with ==", code="LW340")
+            raise _refused("is takes None, for missing; compare values with ==")
         return (("in", field.name, missing_ends(field, order is ast.IsNot)),)
     constants = [_constant(each, schema) for each in cast("ast.Tuple", right).elts]
     if not constants or any(each is None for each in constants):
-        raise ParameterError(
-            f"{quote(field.name)} in [...] takes one constant or more; ask for missing with is None", code="LW340"
-        )
+        raise _refused(f"{quote(field.name)} in [...] takes one constant or more; ask for missing with is None")
     return (("in", field.name, equal_ends(field, [plain(each) for each in constants], order is ast.NotIn)),)
 
 
@@ -182,13 +175,12 @@ def _number(node: ast.expr, schema: Schema) -> _Number:
     if isinstance(node, ast.Name):
         field = _field(node, schema)
         if field.type not in ("boolean", "integer", "number"):
-            raise ParameterError(
-                f"column {quote(field.name)} holds {field.type} values, no numbers; compare it with a constant",
-                code="LW340",
+            raise _refused(
+                f"column {quote(field.name)} holds {field.type} values, no numbers; compare it with a constant"
             )
         return _Column(field)
     if isinstance(node, _LISTS):
-        raise ParameterError("a list stands after in only; write column in ('a', 'b')", code="LW340")
+        raise _refused("a list stands after in only; write column in ('a', 'b')")
     if _is_truth(node, schema):
         return (*_truth(node, schema), ("indicator",))
     if isinstance(node, ast.UnaryOp):
@@ -202,12 +194,10 @@ def _number(node: ast.expr, schema: Schema) -> _Number:
 def _literal(node: ast.Constant) -> Fraction:
     """Return a constant as the fraction that it reads as: 0.1 is a tenth."""
     if node.value is None:
-        raise ParameterError("None means missing; ask for it with is None", code="LW340")
+        raise _refused("None means missing; ask for it with is None")
     if isinstance(node.value, bool | str):
         kind = "a text" if isinstance(node.value, str) else "a truth"
-        raise ParameterError(
-            f"{quote(node.value)} is {kind}, where a number is needed; compare it with one column", code="LW340"
-        )
+        raise _refused(f"{quote(node.value)} is {kind}, where a number is needed; compare it with one column")
     return Fraction(str(node.value))
 
 
@@ -222,9 +212,7 @@ def _combined(node: ast.BinOp, schema: Schema) -> _Number:
         return _plus(left, right)
     if isinstance(node.op, ast.Div):
         if not isinstance(right, Fraction) or right == 0:
-            raise ParameterError(
-                "numbers are divided by constants other than 0 only; use lw.row_function for others", code="LW340"
-            )
+            raise _refused("numbers are divided by constants other than 0 only; use lw.row_function for others")
         return _times(left, 1 / right)
     if isinstance(right, Fraction):
         return _times(left, right)
@@ -237,7 +225,7 @@ def _called(node: ast.Call, schema: Schema) -> _Number:
     """Return an absolute value, or the smallest or largest of numbers."""
     name = cast("ast.Name", node.func).id
     if (name == "abs") != (len(node.args) == 1) or not node.args:
-        raise ParameterError("abs takes one number, min and max two or more; write them as in min(a, b)", code="LW340")
+        raise _refused("abs takes one number, min and max two or more; write them as in min(a, b)")
     found = [_number(each, schema) for each in node.args]
     constants = [each for each in found if isinstance(each, Fraction)]
     if len(constants) == len(found):
@@ -275,7 +263,7 @@ def _small(constant: Fraction) -> Fraction:
     """Refuse constants that no column comes near, before their arithmetic takes time."""
     bits = max(constant.numerator.bit_length(), constant.denominator.bit_length())
     if bits > _MOST_BITS or abs(constant) > _LARGEST:
-        raise ParameterError("a constant in it is too large or has too many digits; write a shorter one", code="LW340")
+        raise _refused("a constant in it is too large or has too many digits; write a shorter one")
     return constant
 
 
@@ -291,12 +279,13 @@ def _steps(number: _Number) -> Steps:
     field = number.field
     if not field.is_categorical:
         return (("number", field.name, field.domain.values, *_on_codes(number)),)
-    listed = (Fraction(0), Fraction(1)) if field.categories is None else map(_fraction, field.categories)
+    listed = (
+        (Fraction(0), Fraction(1)) if field.categories is None else [Fraction(str(each)) for each in field.categories]
+    )
     numbers = tuple(_nearest((number.scale * each + number.shift) * ONE) for each in listed)
     if len(numbers) > MOST_LISTED:
-        raise ParameterError(
-            f"column {quote(field.name)} lists more than {MOST_LISTED} numbers; declare minimum and maximum instead",
-            code="LW340",
+        raise _refused(
+            f"column {quote(field.name)} lists more than {MOST_LISTED} numbers; declare minimum and maximum instead"
         )
     return (("lookup", field.name, numbers),)
 
@@ -312,9 +301,8 @@ def _on_codes(number: _Column) -> tuple[int, int, int]:
         # As exact as 62 bits allow: within four cells of a number without resolution.
         bits = int(LIMIT / (2 * reach)).bit_length() - 1
         if bits < 0:
-            raise ParameterError(
-                f"the numbers of column {quote(number.field.name)} go beyond 2**44; divide it by a constant first",
-                code="LW340",
+            raise _refused(
+                f"the numbers of column {quote(number.field.name)} go beyond 2**44; divide it by a constant first"
             )
         divisor = 1 << min(bits, 61)
     return _nearest(start * divisor), _nearest(slope * divisor), divisor
@@ -322,7 +310,3 @@ def _on_codes(number: _Column) -> tuple[int, int, int]:
 
 def _nearest(number: Fraction) -> int:
     return math.floor(number + Fraction(1, 2))
-
-
-def _fraction(category: object) -> Fraction:
-    return Fraction(str(category))

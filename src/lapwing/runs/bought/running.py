@@ -26,10 +26,14 @@ from lapwing.kernel.room.opening import open_room, public_terms
 from lapwing.kernel.room.transcript import AnswerSink
 from lapwing.kernel.terms import Terms
 from lapwing.maths.noise_tails import sum_tail
+from lapwing.model.bounds import rows_statements
 from lapwing.model.certificate.certificate import Certificate, CostLine, Statement
-from lapwing.model.certificate.domain_cost import other_terms_warnings, untold_warnings
-from lapwing.model.certificate.protection import fields_of_origin, uncovered_warnings
-from lapwing.model.queries.row_numbers import rows_statements
+from lapwing.model.certificate.promise import (
+    fields_of_origin,
+    other_terms_warnings,
+    uncovered_warnings,
+    untold_warnings,
+)
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.out.outputs import write_whole
 from lapwing.rows.source import CodedSource, coded_table

@@ -9,7 +9,7 @@ from lapwing.kernel.questions.private_draw.question import PrivateDraw
 from lapwing.kernel.terms import Relation
 from lapwing.model.certificate.certificate import CostLine, Statement
 from lapwing.model.certificate.cost_lines import CHOSEN
-from lapwing.model.certificate.protection import ROW, protection_lines
+from lapwing.model.certificate.promise import ROW, protection_lines
 from lapwing.runs.plan.effort import MACHINE, Effort, MaxRowsEffect, effect_table
 from lapwing.runs.plan.memory import MemoryNeed
 

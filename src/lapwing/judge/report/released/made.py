@@ -13,8 +13,8 @@ from lapwing.judge.overlays.bars import FREQUENT, MOST_BARS, choose_bars, number
 from lapwing.judge.overlays.coordinates import coordinate_pairs
 from lapwing.judge.report.released.columns import ReleasedCell, ReleasedColumn, ReleasedMap
 from lapwing.kernel.questions.questions import Answer
+from lapwing.model.intervals import cell_intervals, measured_groupings
 from lapwing.model.model import ReleasedModel
-from lapwing.model.queries.intervals import cell_intervals, measured_groupings
 from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity, lookup

@@ -12,7 +12,7 @@ from lapwing.judge.report.page import Part, Section, Table, Text
 from lapwing.kernel.budget.conversions import epsilon_for
 from lapwing.kernel.plain import at_least
 from lapwing.model.certificate.certificate import Certificate
-from lapwing.model.certificate.protection import protection_lines, unit_field
+from lapwing.model.certificate.promise import protection_lines, unit_field
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 

@@ -29,7 +29,7 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.model.accuracy import Accuracy
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import counted_lines
-from lapwing.model.certificate.protection import uncovered_warnings, unit_field
+from lapwing.model.certificate.promise import uncovered_warnings, unit_field
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.schemas import Schema
 

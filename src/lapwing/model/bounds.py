@@ -1,15 +1,33 @@
-"""The accuracy of one table before it is asked for, and of one count.
+"""How far released tables and counts are from the true ones, from noisy counts and the law of their noise.
 
 A table or count stands on the earliest answer of which one noisy table makes up all of it, and inside that answer on
 the noisy table whose sum has the least variance: both are fixed before the noise of that answer is drawn, see
-`lapwing.model.queries.intervals`. A number of rows that no answer makes up is bounded by those of fewer columns; each
-such set of
-columns gets the same part of the failure probability, whether it was measured or not, so that nothing depends on that.
+`lapwing.model.intervals`. A number of rows that no answer makes up is bounded by those of fewer columns; each such set
+of columns gets the same part of the failure probability, whether it was measured or not, so that nothing depends on it.
+
+Write M for the released counts, T for the true ones, N = T + Z for the noisy ones, m, n and ΣN for their sums. The
+noise enters by three numbers, each of which is passed with a chance of its own: w, its largest absolute value over the
+cells; a, the sum of its absolute values; and s = ΣZ, which is known to lie between two ends.
+
+Counts. ``N - w <= T <= N + w`` and ``T >= 0`` in all cells at once.
+
+Total variation. For any e > 0 put ``A = M e / m`` and ``B = T e / n``; the distance is ``sum of (A - B)+ / e``, and
+also ``sum of (B - A)+ / e``. As B and T are multiples of each other, ``sum of (T - B)+`` is ``(n - e)+`` and
+``sum of (B - T)+`` is ``(e - n)+``, and ``n = ΣN - s``. The positive parts of the noise add up to ``(a + s) / 2`` at
+most, the negative ones to ``(a - s) / 2``. Hence e times the distance is at most each of
+
+- ``sum over A > 0 of (A - N)+  + (a + s) / 2 + (ΣN - e - s)+``,
+- ``sum over all cells of (N - A)+  + (a - s) / 2 + (e - ΣN + s)+``,
+- ``sum over A > 0 of min(A, (A - N + w)+)  + (ΣN - e - s)+``.
+
+All are convex in s, so largest at one end of its range. The first profits where a fit has pulled the counts down to 0
+in empty cells: the noise of these is paid once, not twice. The third does not depend on the number of empty cells. All
+hold for every e at once; m and ΣN are tried.
 """
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -20,12 +38,13 @@ from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
+from lapwing.kernel.terms import Terms
 from lapwing.maths.noise_norms import absolute_noise, largest_noise
 from lapwing.maths.noise_tails import sum_tail
-from lapwing.model.queries.intervals import covering_views, measured_groupings
+from lapwing.model.certificate.certificate import ROWS_WITHIN, Statement
+from lapwing.model.intervals import covering_views, measured_groupings
 from lapwing.schema.groupings.grouping import Grouping
-
-# -- How far a released table is from the true one, from its noisy counts and the law of their noise.
+from lapwing.schema.schemas import Schema
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,12 +122,15 @@ _OF_EACH: Final = Fraction(2, 5)
 class Covering:
     """Hold the noisy sums that make up the cells of a table, or those of them that were asked for.
 
-    noisy: int64 (k,), sums of noisy counts; terms: int64 (k,), how many counts each is the sum of, at least 1.
+    noisy: int64 (k,), sums of noisy counts; terms: int64 (k,), how many counts each is the sum of, at least 1; cells,
+    threshold: of a table of which noisy counts below a threshold were left out: how many cells it has with these.
     """
 
     noisy: np.ndarray
     terms: np.ndarray
     law: NoiseLaw
+    cells: int = 0
+    threshold: int | None = None
 
     def largest(self, failure: Fraction) -> np.ndarray:
         """Return bounds of the noise of all cells at once: ndarray of float64, shape (k,)."""
@@ -116,12 +138,27 @@ class Covering:
         reach = largest_noise(self.law.kind, self.law.parameter, self._sums(), failure)
         return np.array([float(reach[each]) for each in kinds.tolist()])[places.ravel()]
 
-    def table_noise(self, failure: Fraction) -> TableNoise:
-        """Return what is known of the noise at once."""
-        law, every = self.law, int(self.terms.sum())
+    def largest_error(self, released: np.ndarray, failure: Fraction) -> float:
+        """Return a bound of the errors of all counts at once, in rows."""
+        error = float(count_errors(released, self.noisy, self.largest(failure)).max(initial=0.0))
+        if self.threshold is None or self.cells == self.noisy.size:
+            return error
+        unseen = largest_noise(self.law.kind, self.law.parameter, self._sums(), failure)[1] + self.threshold - 1
+        return max(error, float(unseen), 0.0)
+
+    def variation(self, released: np.ndarray, failure: Fraction, most_rows: Callable[[Fraction], float]) -> float:
+        """Return a bound of the total variation distance; `most_rows` gives one of the number of rows."""
+        law, largest = self.law, self.largest(failure * _OF_EACH)
+        if self.threshold is not None:
+            # Of the cells that were left out nothing is known but the number of rows.
+            rows = most_rows(failure * _OF_SUM)
+            if math.isinf(rows):
+                return 1.0
+            total = (float(self.noisy.sum()) - rows, math.inf)
+            return variation_bound(released, self.noisy, TableNoise(largest, math.inf, total))
         absolute = absolute_noise(law.kind, law.parameter, self._sums(), failure * _OF_EACH)
-        reach = float(sum_tail(law.kind, law.parameter, every, failure * _OF_SUM))
-        return TableNoise(self.largest(failure * _OF_EACH), absolute, (-reach, reach))
+        reach = float(sum_tail(law.kind, law.parameter, int(self.terms.sum()), failure * _OF_SUM))
+        return variation_bound(released, self.noisy, TableNoise(largest, absolute, (-reach, reach)))
 
     def mean_sizes(self) -> np.ndarray:
         """Return the expected size of each cell's noise: ndarray of float64, shape (k,).
@@ -140,7 +177,8 @@ class Covering:
     def _sums(self) -> dict[int, int]:
         """Return how many cells have so many terms."""
         kinds, counts = np.unique(self.terms, return_counts=True)
-        return dict(zip(kinds.tolist(), counts.tolist(), strict=True))
+        sums = dict(zip(kinds.tolist(), counts.tolist(), strict=True))
+        return sums if self.threshold is None else {1: self.cells}
 
 
 def covering(
@@ -157,6 +195,15 @@ def covering(
             best = min(views, key=lambda view: float(view.terms[asked].sum()) * view.noise.sd**2)
             return Covering(best.sums()[asked], best.terms[asked], best.noise)
     return None
+
+
+def fitting_cells(schema: Schema, columns: Sequence[str], groupings: Sequence[Grouping]) -> np.ndarray:
+    """Return the cells of rows that fit the schema in these columns: ndarray of bool. The model has no others."""
+    found = np.ones(tuple(grouping.groups for grouping in groupings), dtype=np.bool_)
+    for axis, name in enumerate(columns):
+        if not schema.field(name).domain.missing:
+            np.moveaxis(found, axis, 0)[-1] = False
+    return found
 
 
 def cell_ranges(
@@ -180,7 +227,8 @@ def cell_ranges(
         return lower, upper
     each = failure / (2 ** len(columns) - 1)
     above = np.full(asked.shape, -(len(columns) - 1) * most_rows(noisy, public_rows, each))
-    for kept in _fewer(len(columns)):
+    fewer = (itertools.combinations(range(len(columns)), size) for size in range(1, len(columns)))
+    for kept in itertools.chain.from_iterable(fewer):
         others = tuple(axis for axis in range(len(columns)) if axis not in kept)
         needed = np.asarray(asked.any(axis=others))
         found = covering(noisy, [columns[axis] for axis in kept], [groupings[axis] for axis in kept], needed)
@@ -223,12 +271,6 @@ def most_rows(noisy: Sequence[Answer], public_rows: int | None, failure: Fractio
     return math.inf
 
 
-def table_bounds(released: np.ndarray, found: Covering, failure: Fraction) -> tuple[float, float]:
-    """Return bounds of the counts' errors, in rows, and of the total variation distance, each by itself."""
-    errors = count_errors(released, found.noisy, found.largest(failure))
-    return float(errors.max()), variation_bound(released, found.noisy, found.table_noise(failure))
-
-
 def own_groupings(noisy: Sequence[Answer], columns: Sequence[str], most_cells: int) -> tuple[Grouping, ...] | None:
     """Return the groups of the first noisy table of some columns and no others, if it has few enough cells.
 
@@ -245,7 +287,34 @@ def own_groupings(noisy: Sequence[Answer], columns: Sequence[str], most_cells: i
     return None
 
 
-def _fewer(columns: int) -> Iterator[tuple[int, ...]]:
-    """Return the sets of some but not all columns."""
-    for size in range(1, columns):
-        yield from itertools.combinations(range(columns), size)
+# -- How far the number of rows that a release tells may be from the true one.
+
+
+_FAILURE: Final = Fraction(1, 20)
+
+
+def rows_statements(answers: Sequence[Answer], terms: Terms, rows: int) -> tuple[Statement, ...]:
+    """Say how far a noisy number of rows may be off.
+
+    Returns one, or none where no answer counts all rows.
+    """
+    found = None if terms.rows is not None else rows_within(answers, rows, _FAILURE)
+    if found is None:
+        return ()
+    within, which = found
+    text = f"the number of rows that is told lies this near to that of the {which}, with probability 0.95"
+    return (Statement(kind=ROWS_WITHIN, text=text, value=within),)
+
+
+def rows_within(answers: Sequence[Answer], rows: int, failure: Fraction) -> tuple[float, str] | None:
+    """Return within how many rows a number of rows lies, but with some probability, and of which rows it is the number.
+
+    answers: of one release, in the order in which they were given. Returns how far ``rows`` is from the first noisy
+    total, and the tail of its noise, together; None without a total.
+
+    A later total may have less noise, and was perhaps asked for because of how earlier noise fell.
+    """
+    for total, law, cells, is_whole in noisy_totals(answers):
+        reach = sum_tail(law.kind, law.parameter, cells, failure)
+        return float(abs(rows - total) + reach), "rows used" if is_whole else "rows used that fit the schema"
+    return None

@@ -224,9 +224,9 @@ def _joined(columns: Sequence[_Met], atoms: _Tree, rows: _Tree, block: tuple[int
         pair = np.repeat(np.arange(counts.size), counts)
         row = begin[pair] + ranks(counts)
         wanted = (row, sign[row], pairs.atoms[pair], pairs.logs[pair])
-        if _looks(column, atoms, level, wanted) > _MOST_PAIRS and not is_one:
+        found = _next_level(column, atoms, level, wanted, None if is_one else _MOST_PAIRS)
+        if found is None:
             return None
-        found = _next_level(column, atoms, level, wanted)
         is_met = np.bincount(found[0], minlength=high - low) > 0
         left = np.flatnonzero(~is_met[row])
         child, of = _children(atoms, level, pairs.atoms[pair][left])
@@ -240,21 +240,22 @@ def _joined(columns: Sequence[_Met], atoms: _Tree, rows: _Tree, block: tuple[int
     return pairs
 
 
-def _looks(column: _Met, atoms: _Tree, level: int, pairs: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]) -> int:
-    """Return how many pairs of a sign and a law `_next_level` will look at."""
-    _, sign, node, _ = pairs
-    laws = column.offsets[sign + 1] - column.offsets[sign]
-    below = atoms.children[level][node + 1] - atoms.children[level][node]
-    return int(min(laws.sum(), below.sum()))
-
-
 def _next_level(
-    column: _Met, atoms: _Tree, level: int, pairs: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return row, atom node of the next level and log chance of the pairs that match in one more column."""
+    column: _Met,
+    atoms: _Tree,
+    level: int,
+    pairs: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    most: int | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Return row, atom node of the next level and log chance of the pairs that match in one more column.
+
+    None where more pairs of a sign and a law than `most` would have to be looked at.
+    """
     row, sign, node, logs = pairs
     laws = column.offsets[sign + 1] - column.offsets[sign]
     below = atoms.children[level][node + 1] - atoms.children[level][node]
+    if most is not None and min(laws.sum(), below.sum()) > most:
+        return None
     if laws.sum() <= below.sum():
         of = np.repeat(np.arange(row.size), laws)
         met = column.offsets[sign[of]] + ranks(laws)

@@ -1,12 +1,21 @@
-"""The noisy answers as frames."""
+"""What a release shows: its noisy answers as frames, the certified error of its statistics, and its report."""
 
+import itertools
 import math
 from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from lapwing.kernel.noise_law import NoisyTable
+from lapwing.errors import ParameterError
+from lapwing.judge.metrics import Releasable
+from lapwing.judge.report.page import Page, Section, render
+from lapwing.judge.report.released.columns import MOST_COLUMNS
+from lapwing.judge.report.released.made import released_columns, released_maps
+from lapwing.judge.report.released.report import released_sections
+from lapwing.kernel.noise_law import NoiseLaw, NoisyTable
 from lapwing.kernel.questions.category_selection.question import SelectedTexts
 from lapwing.kernel.questions.cell_sums.question import CellSums, NoisySums
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
@@ -16,9 +25,20 @@ from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
-from lapwing.release.queries.queries import free_name
+from lapwing.mechanisms.linear_statistics.certified import certified_errors, noisy_rows
+from lapwing.mechanisms.linear_statistics.mechanism import LinearStatistics as Mechanism
+from lapwing.mechanisms.linear_statistics.points import points_of
+from lapwing.mechanisms.linear_statistics.workload import answered_workload, noisy_shares, workload_answers
+from lapwing.model.accuracy import Accuracy
+from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.model import ReleasedModel
+from lapwing.release.queries import free_name
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values.labels import labels, run_labels
+
+if TYPE_CHECKING:
+    pass
+
 
 LISTED_CELLS = 2**16
 """Larger tables are one line of the frame of all answers."""
@@ -42,14 +62,19 @@ def answer_table(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFr
     if isinstance(answer, NoisySums):
         return _sums_table(answer, schema)
     if isinstance(answer, SelectedTexts):
-        return _texts_table(answer)
+        return _counted({answer.question.column: pl.Series(answer.texts, dtype=pl.String)}, answer.counts, answer.noise)
     cells = np.indices(table.counts.shape).reshape(table.counts.ndim, table.counts.size)
     named = {
         name: pl.Series(texts, dtype=pl.String).gather(cell)
         for name, texts, cell in zip(answer.question.columns, _labels(answer, table, schema), cells, strict=True)
     }
-    count, sd = (free_name(name, answer.question.columns) for name in ("noisy_count", "noise_sd"))
-    return pl.DataFrame({**named, count: table.counts.ravel()}).with_columns(pl.lit(table.noise.sd).alias(sd))
+    return _counted(named, table.counts, table.noise)
+
+
+def _counted(named: dict[str, pl.Series], counts: np.ndarray, noise: NoiseLaw) -> pl.DataFrame:
+    """Return cells with their noisy counts, whose columns take names that the table does not have."""
+    count, sd = (free_name(name, list(named)) for name in ("noisy_count", "noise_sd"))
+    return pl.DataFrame({**named, count: counts.ravel()}).with_columns(pl.lit(noise.sd).alias(sd))
 
 
 def _listed_table(answer: NoisyCells, schema: Schema) -> pl.DataFrame:
@@ -64,30 +89,19 @@ def _listed_table(answer: NoisyCells, schema: Schema) -> pl.DataFrame:
             at = depths == depth
             texts[at] = np.array(run_labels(nested, depth, schema.field(name)), dtype=np.object_)[cells[at, place]]
         named[name] = pl.Series(texts.tolist(), dtype=pl.String)
-    count, sd = (free_name(name, tree.columns) for name in ("noisy_count", "noise_sd"))
-    return pl.DataFrame({**named, count: answer.counts}).with_columns(pl.lit(answer.noise.sd).alias(sd))
-
-
-def _texts_table(answer: SelectedTexts) -> pl.DataFrame:
-    """Return the texts of a column that were shown."""
-    count, sd = (free_name(name, answer.question.columns) for name in ("noisy_count", "noise_sd"))
-    texts = pl.Series(answer.texts, dtype=pl.String)
-    return pl.DataFrame({answer.question.column: texts, count: answer.counts}).with_columns(
-        pl.lit(answer.noise.sd).alias(sd)
-    )
+    return _counted(named, answer.counts, answer.noise)
 
 
 def _sums_table(answer: NoisySums, schema: Schema) -> pl.DataFrame:
     """Return sums of vectors, number by number."""
     question = answer.question
     if isinstance(question, LinearStatistics):
-        named = {
-            "statistic": pl.Series(
-                [_statistic_label(each.text, question) for each in question.statistics], dtype=pl.String
-            )
-        }
+        # Sums in fractions of a row are listed in whole numbers of these.
+        scaled = "{}" if question.scale == 1 else f"({{}}) * {question.scale}"
+        named = {"statistic": pl.Series([scaled.format(each.text) for each in question.statistics], dtype=pl.String)}
     elif isinstance(question, TableDistances):
-        named = {"distance": pl.Series([_distance_label(question)], dtype=pl.String)}
+        what = f"(sum of absolute differences, mean of {len(question.tables)} tables) * {question.scale}"
+        named = {"distance": pl.Series([what], dtype=pl.String)}
     elif isinstance(question, SecondMoment):
         names = coordinate_labels(question.coordinates, schema)
         first, second = (pl.Series([names[each] for each in axis.tolist()], dtype=pl.String) for axis in question.pairs)
@@ -99,19 +113,7 @@ def _sums_table(answer: NoisySums, schema: Schema) -> pl.DataFrame:
             "cell": pl.Series(np.repeat(np.arange(question.cells), len(widths))).cast(pl.String),
             "coordinate": pl.Series(widths * question.cells, dtype=pl.String),
         }
-    return pl.DataFrame({**named, "noisy_count": answer.values.ravel()}).with_columns(
-        pl.lit(answer.noise.sd).alias("noise_sd")
-    )
-
-
-def _statistic_label(text: str, question: LinearStatistics) -> str:
-    """Return what a sum is of: sums in fractions of a row are listed in whole numbers of these."""
-    return text if question.scale == 1 else f"({text}) * {question.scale}"
-
-
-def _distance_label(question: TableDistances) -> str:
-    """Return what a sum of distances is of, and in which units."""
-    return f"(sum of absolute differences, mean of {len(question.tables)} tables) * {question.scale}"
+    return _counted(named, answer.values, answer.noise)
 
 
 def coordinate_labels(coordinates: Coordinates, schema: Schema) -> list[str]:
@@ -198,3 +200,81 @@ _LONG = {
     "noise": pl.String,
     "noise_sd": pl.Float64,
 }
+
+
+# -- The certified error of every statistic of a release of `LinearStatistics`.
+
+
+def certified_table(
+    schema: Schema, certificate: Certificate, answers: Sequence[Answer], model: ReleasedModel, confidence: float
+) -> pl.DataFrame:
+    """Return the noisy and the released mean of every statistic, and a bound on the error of the latter.
+
+    Returns one line per statistic: ``statistic``, ``noisy``, ``released``, ``largest_error``; shares of the rows, or
+    means. Null where a row function is not at hand, as in a release that was read from a file.
+    """
+    if certificate.mechanism != Mechanism.name:
+        raise ParameterError(
+            f"certified errors are known for releases of {Mechanism.name}, this one is of "
+            f"{certificate.mechanism}; see the intervals of release.query",
+            code="LW362",
+        )
+    is_number = isinstance(confidence, float | int) and not isinstance(confidence, bool)
+    if not is_number or not 0.5 <= confidence <= 0.9999:
+        raise ParameterError(
+            f"confidence must lie from 0.5 to 0.9999, got {confidence!r}; 0.95 suits most uses", code="LW301"
+        )
+    settings: Any = certificate.settings
+    workload = answered_workload(schema, settings["degree"], settings["bins"], answers)
+    asked = workload_answers(answers, workload, certificate.public_rows)
+    rows = noisy_rows(asked, certificate.public_rows)
+    released = workload.means(points_of(model), model.weights, schema)
+    bounds = certified_errors(asked, rows, released, 1 - Fraction(str(confidence)))
+    texts = [
+        ", ".join(f"{name}={label}" for name, label in zip(columns, cell, strict=True))
+        for columns in workload.tables
+        for cell in itertools.product(*(labels(workload.groupings[name], schema.field(name)) for name in columns))
+    ]
+    return pl.DataFrame(
+        {
+            "statistic": pl.Series([*texts, *(each.text for each in workload.statistics)], dtype=pl.String),
+            "noisy": noisy_shares(asked, max(1.0, rows.value)),
+            "released": released,
+            "largest_error": bounds,
+        }
+    ).with_columns(pl.col("released", "largest_error").fill_nan(None))
+
+
+# -- The report that may be published, as one HTML file.
+
+
+def release_html(
+    schema: Schema,
+    model: ReleasedModel,
+    certificate: Certificate,
+    noisy: Sequence[Answer],
+    accuracy: Accuracy,
+) -> str:
+    """Return the releasable report of a release; see `Release.to_html`."""
+    title = f"Synthetic data: {schema.name}" if schema.name else "Synthetic data"
+    return render(Releasable(Page(title=title, sections=release_sections(schema, model, certificate, noisy, accuracy))))
+
+
+def release_sections(
+    schema: Schema,
+    model: ReleasedModel,
+    certificate: Certificate,
+    noisy: Sequence[Answer],
+    accuracy: Accuracy,
+) -> tuple[Section, ...]:
+    """Return the sections of that report, made from released numbers only."""
+    names = [field.name for field in schema.columns[:MOST_COLUMNS]]
+    return released_sections(
+        schema,
+        model,
+        certificate,
+        noisy,
+        accuracy,
+        columns=released_columns(model, schema, noisy, names, certificate.public_rows),
+        maps=released_maps(model, schema),
+    )

@@ -5,21 +5,26 @@ what matches.
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from lapwing.errors import LapwingWarning, ParameterError
-from lapwing.model.conditions.starts import lawful_starts, refuse_forbidden
 from lapwing.model.laws import Laws
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, narrow
-from lapwing.model.sampling.draws import covered, distinct_pairs, ranks
-from lapwing.model.sampling.fixed import taken
+from lapwing.model.sampling.draws import covered, distinct_pairs, inside, ranks
+from lapwing.model.sampling.fixed import KnownTuples, is_point, points, taken, with_points
+from lapwing.model.sampling.keeping import Component, kept_components, rule_components
 from lapwing.schema.conditions import Between, range_hint, wanted_runs
+from lapwing.schema.rules.rules import Rule
+from lapwing.schema.rules.search import completed, forbidding
 from lapwing.schema.schemas import Schema
 
-__all__ = ["FEW_ATOMS", "Between", "Conditioned", "condition", "conditioned", "effective_atoms", "support"]
+_refused = partial(ParameterError, code="LW322")
+
+__all__ = ["FEW_ATOMS", "Between", "Conditioned", "conditioned", "effective_atoms", "support"]
 
 FEW_ATOMS = 50
 """Below this effective number of atoms rows repeat a few patterns: they are drawn from the log-linear part, or, where
@@ -41,27 +46,14 @@ class Conditioned:
     is_matched: bool
 
 
-def condition(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> ReleasedModel:
-    """Return a released model given that some columns have some values.
+def conditioned(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> Conditioned:
+    """Return a released model given that some columns have some values, and whether atoms of it match.
 
     where: what each column must be; None (or NaN) asks for missing. All conditions hold together. Returns the exact
     conditional mixture: the atoms that can match, reweighted, their laws cut. ``rows`` is the expected number of
     matching rows, rounded. A log-linear part stays, its base laws cut. Where no atom matches but the base laws allow
-    the condition, the atoms are those that match in most columns, moved into it, and ``rows`` is 0: rows are then to be
-    drawn from the log-linear part (`conditioned` tells).
-
-    Post-processing of released numbers: costs no budget.
-
-    >>> schema = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean"}]})
-    >>> model = ReleasedModel(weights=np.ones(1), rows=100, laws={"flag": Bernoulli(np.array([0.75]))})
-    >>> condition(model, schema, {"flag": True}).rows
-    75
+    the condition, the atoms are those that match in most columns, moved into it, and ``rows`` is 0.
     """
-    return conditioned(model, schema, where).model
-
-
-def conditioned(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> Conditioned:
-    """Return a released model given that some columns have some values, and whether atoms of it match."""
     wanted = _wanted(model, schema, where)
     chances = {name: _chance(model.laws[name], runs) for name, runs in wanted.items()}
     weights = _matching(model, chances)
@@ -74,7 +66,7 @@ def conditioned(model: ReleasedModel, schema: Schema, where: Mapping[str, object
             return Conditioned(lawful_starts(starts, model, schema, wanted), is_matched=False)
         hints = "".join(range_hint(schema.field(name), where[name]) for name in wanted)
         rows = f"rows that match where on {', '.join(wanted)}"
-        raise ParameterError(f"the model gives {rows} probability 0; ask for a wider condition{hints}", code="LW322")
+        raise _refused(f"the model gives {rows} probability 0; ask for a wider condition{hints}")
     share = float(weights.sum() / model.weights.sum())
     matching = weights[atoms] / weights.max()
     effective = effective_atoms(matching)
@@ -219,9 +211,7 @@ def _conditioned_part(part: LogLinear, wanted: Mapping[str, np.ndarray]) -> LogL
     base = dict(part.base)
     for name, runs in wanted.items():
         if not _cut_pieces(_pieces(base[name]), runs)[3].any():
-            raise ParameterError(
-                f"the base law of {name!r} has no mass where asks for; ask for a wider condition", code="LW322"
-            )
+            raise _refused(f"the base law of {name!r} has no mass where asks for; ask for a wider condition")
         base[name] = _cut_laws(_pieces(base[name]), runs, np.zeros(1, dtype=np.intp))
     return LogLinear(tables=part.tables, groupings=part.groupings, thetas=part.thetas, base=base)
 
@@ -246,3 +236,98 @@ def _starts(
             laws[name] = Indexed(np.zeros(atoms.size, dtype=np.uint8), part.base[name])
     ordered = {name: laws[name] for name in model.laws}
     return ReleasedModel(weights=weights / weights.max(), rows=0, laws=ordered, log_linear=part)
+
+
+# -- Starts for Gibbs sweeps under a condition that no atom meets: rows that keep the rules from the first.
+
+
+_NAMED = 8
+_TRIED = 64
+"""So many of the tuples that a model fixed are looked at for one that a row may be completed to."""
+
+
+def lawful_starts(
+    starts: ReleasedModel, model: ReleasedModel, schema: Schema, wanted: Mapping[str, np.ndarray]
+) -> ReleasedModel:
+    """Return starts whose columns that rules tie together meet a condition and keep the rules.
+
+    starts: atoms that meet the condition; some of their columns may break rules; wanted: mapping of str to int64 (runs,
+    2), the runs of codes that columns must lie in. Returns where a wanted column is tied to others and was moved, all
+    of these are those of an atom of the model that meets the condition in them, by weight; or, where there is none, of
+    one row that keeps the rules.
+    """
+    for component in kept_components(model, schema):
+        asked = {name: wanted[name] for name in component.columns if name in wanted}
+        is_kept = all(bool(is_point(starts.laws[name]).all()) for name in component.columns)
+        if not asked or (is_kept and not component.broken(points(starts, component.columns)).any()):
+            continue
+        codes = points(model, component.columns)
+        is_met = np.logical_and.reduce([inside(codes[name], runs) for name, runs in asked.items()])
+        donors = np.flatnonzero(is_met & (model.weights > 0))
+        if donors.size:
+            # For each start the donor that lies as far along the running sum of weights.
+            spots = (np.cumsum(starts.weights) - starts.weights / 2) / starts.weights.sum()
+            reached = np.cumsum(model.weights[donors]) / model.weights[donors].sum()
+            chosen = donors[np.minimum(np.searchsorted(reached, spots), donors.size - 1)]
+            starts = with_points(starts, {name: values[chosen] for name, values in codes.items()})
+        else:
+            starts = with_points(starts, _one_row(component, asked, schema, model, starts.atoms))
+    return starts
+
+
+def refuse_forbidden(schema: Schema, wanted: Mapping[str, np.ndarray]) -> None:
+    """Refuse a condition that rules forbid, whatever the model.
+
+    wanted: mapping of str to int64 (runs, 2), the runs of codes that columns must lie in.
+    """
+    for component in rule_components(schema):
+        asked = {name: wanted[name] for name in component.columns if name in wanted}
+        rules = forbidding(schema, asked, component.columns) if asked else ()
+        if rules:
+            raise _refusal(asked, rules, is_general=True)
+
+
+def _refusal(asked: Mapping[str, np.ndarray], rules: Sequence[Rule], *, is_general: bool) -> ParameterError:
+    """Return the error that names a condition's columns and the rules that leave no row, in any model or in this."""
+    texts = list(dict.fromkeys(rule.text for rule in rules))
+    more = f"; and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
+    named = f"the rule{'s' * (len(texts) > 1)} {'; '.join(map(repr, texts[:_NAMED]))}{more}"
+    kept = "keeps" if is_general else "was found that keeps the others with what this model has fixed of"
+    return _refused(f"no row that matches where on {', '.join(asked)} {kept} {named}; ask for a wider condition")
+
+
+def _one_row(
+    component: Component, asked: Mapping[str, np.ndarray], schema: Schema, model: ReleasedModel, count: int
+) -> dict[str, np.ndarray]:
+    """Return one row that meets the condition and keeps the rules and what the model fixed, again and again."""
+    for mapped in _mapped(component, asked, model):
+        row = completed(schema, {**asked, **mapped}, component.columns)
+        if row is not None:
+            return {name: np.full(count, code, dtype=np.int64) for name, code in row.items()}
+    # The rules themselves leave rows (`refuse_forbidden`), but what the model has fixed of a dependency does not.
+    rules = [rule.rule for rule in component.dependencies or component.rules]
+    raise _refusal(asked, rules, is_general=not component.dependencies)
+
+
+def _mapped(
+    component: Component, asked: Mapping[str, np.ndarray], model: ReleasedModel
+) -> Iterator[dict[str, np.ndarray]]:
+    """Yield what the columns of the component's maps may be together: the heaviest that the model's atoms hold."""
+    names = list(dict.fromkeys(name for each in component.maps for name in (*each.of, each.column)))
+    if not names:
+        yield {}
+        return
+    codes = points(model, names)
+    is_met = model.weights > 0
+    for name in asked.keys() & set(names):
+        is_met &= inside(codes[name], asked[name])
+    rows = np.flatnonzero(is_met)
+    if not rows.size:
+        return
+    own = [codes[name][rows] for name in names]
+    known = KnownTuples.of(own)
+    number = known.find(own)
+    heaviest = np.argsort(-np.bincount(number, model.weights[rows]), kind="stable")[:_TRIED]
+    for each in heaviest.tolist():
+        row = rows[np.argmax(number == each)]
+        yield {name: np.array([[codes[name][row], codes[name][row] + 1]]) for name in names}

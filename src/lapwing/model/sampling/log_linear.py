@@ -14,9 +14,9 @@ from lapwing.engine.tables import Axis, Factor
 from lapwing.errors import CapacityError
 from lapwing.model.laws import Laws
 from lapwing.model.model import ColumnLaw, Indexed, LogLinear, ReleasedModel, narrow
-from lapwing.model.rules.keeping import Component, taken_back
 from lapwing.model.sampling.draws import AtomRows, Histogram, cut_at, draw_column, draw_indexed, row_ends
 from lapwing.model.sampling.fixed import point_spans
+from lapwing.model.sampling.keeping import Component, taken_back
 from lapwing.schema.groupings.grouping import Grouping
 
 _WARM_ATOMS = 2**13
@@ -46,6 +46,17 @@ class GroupedColumn:
     def groups_of(self, codes: np.ndarray) -> np.ndarray:
         """Return the group of each code, -1 for none: ndarray of intp, shape (n,)."""
         return np.asarray(self.groups[np.searchsorted(self.starts, codes, side="right") - 1])
+
+    def started(self, groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return groups to start a sweep at: where the base law has no mass, any group that it has."""
+        nowhere, reached = np.flatnonzero(groups < 0), np.cumsum(self.axis.base)
+        drawn = np.searchsorted(reached, rng.random(nowhere.size) * reached[-1], side="right")
+        groups[nowhere] = np.minimum(drawn, reached.size - 1)
+        return groups
+
+    def started_at(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return the groups that a sweep of rows with these codes starts at."""
+        return self.started(self.groups_of(codes), rng)
 
     def groups_of_laws(self, law: ColumnLaw) -> np.ndarray | None:
         """Return the group that each law of a table lies in, shape (laws,); None where one lies in none or several."""
@@ -79,6 +90,11 @@ class GroupedPart:
     def axes(self) -> list[Axis]:
         """The axis of each column."""
         return [column.axis for column in self.columns.values()]
+
+    @property
+    def dtype(self) -> type[np.unsignedinteger]:
+        """The smallest dtype that holds the groups of all columns."""
+        return np.uint8 if max(axis.base.size for axis in self.axes) <= 2**8 else np.uint16
 
     @property
     def fixed(self) -> list[int]:
@@ -220,7 +236,7 @@ class SweptRows:
             if name in self.known and isinstance(law, Indexed):
                 groups[name] = self.known[name][law.index[atoms]]
             else:
-                groups[name] = _started(self.part.columns[name], start[name], rng)
+                groups[name] = self.part.columns[name].started_at(start[name], rng)
         moved = _swept(self.part, groups, 1, rng, self.held)
         codes = dict(start) | {name: draw_indexed(law, moved[name], rng) for name, law in self.within.items()}
         _given_back(self.part, self.kept, codes, start, self.held)
@@ -238,7 +254,8 @@ def warmed(
     atoms = min(2 * n, _WARM_ATOMS)
     rows = AtomRows.of(np.searchsorted(row_ends(model.weights, atoms, rng), np.arange(atoms), side="right"))
     codes = {name: draw_column(law, None, rows, rng) for name, law in model.laws.items()}
-    moved = _moved(part, codes, _WARM_SWEEPS, rng)
+    started = {name: part.columns[name].started_at(each, rng) for name, each in codes.items()}
+    moved = _swept(part, started, _WARM_SWEEPS, rng)
     laws: dict[str, ColumnLaw] = {
         name: Indexed(narrow(groups), part.columns[name].within) for name, groups in moved.items()
     }
@@ -267,13 +284,6 @@ def _given_back(
             codes[name] = np.where(is_outside, start[name], codes[name])
 
 
-def _moved(
-    part: GroupedPart, codes: Mapping[str, np.ndarray], sweeps: int, rng: np.random.Generator
-) -> dict[str, np.ndarray]:
-    """Return the groups of rows after Gibbs sweeps that start at their codes."""
-    return _swept(part, {name: _started(part.columns[name], each, rng) for name, each in codes.items()}, sweeps, rng)
-
-
 def _swept(
     part: GroupedPart,
     started: Mapping[str, np.ndarray],
@@ -283,18 +293,7 @@ def _swept(
 ) -> dict[str, np.ndarray]:
     """Return the groups of rows after Gibbs sweeps; held columns stay."""
     axes, fixed = part.axes, [*part.fixed, *(place for place, name in enumerate(started) if name in held)]
-    dtype = np.uint8 if max(axis.base.size for axis in axes) <= 2**8 else np.uint16
-    groups = np.stack([each.astype(dtype) for each in started.values()])
+    groups = np.stack([each.astype(part.dtype) for each in started.values()])
     for _ in range(sweeps):
         groups = swept(axes, groups, part.factors, rng, fixed=fixed)
     return dict(zip(started, groups, strict=True))
-
-
-def _started(column: GroupedColumn, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the group of each code; where the base law has no mass there, any group that it has."""
-    groups = column.groups_of(codes)
-    nowhere = np.flatnonzero(groups < 0)
-    reached = np.cumsum(column.axis.base)
-    drawn = np.searchsorted(reached, rng.random(nowhere.size) * reached[-1], side="right")
-    groups[nowhere] = np.minimum(drawn, reached.size - 1)
-    return groups

@@ -59,7 +59,12 @@ class CellIntervals:
         """Return what each interval stands on: ndarray of str objects, of the table's shape."""
         codes = 2 * self.terms + self.misfits_out
         kinds, places = np.unique(codes, return_inverse=True)
-        texts = [_basis_text(code // 2, bool(code % 2)) for code in kinds.tolist()]
+        told = {0: NO_ANSWER, 1: "1 noisy count", PUBLIC: PUBLIC_TABLE}
+        texts = [
+            told.get(code // 2, f"{code // 2} noisy counts")
+            + ", misfits in other columns left out" * (code // 2 > 0 and code % 2)
+            for code in kinds.tolist()
+        ]
         return np.array(texts, dtype=np.object_)[places.reshape(codes.shape)]
 
 
@@ -84,7 +89,10 @@ def cell_intervals(
         is_open = terms == 0
         for cells, view in _best_views(covering_views(answer, columns, groupings), is_open):
             terms[cells], misfits_out[cells] = view.terms[cells], view.misfits_out
-            half, sums = _half_widths(view.terms[cells], view.noise, failure), view.sums()[cells]
+            counts, places = np.unique(view.terms[cells], return_inverse=True)
+            law, sums = view.noise, view.sums()[cells]
+            tails = [min(sum_tail(law.kind, law.parameter, count, failure), _WIDEST) for count in counts.tolist()]
+            half = np.array(tails, dtype=np.int64)[places]
             lower[cells], upper[cells] = sums - half, sums + half
     most = np.iinfo(np.int64).max if public_rows is None else public_rows
     return CellIntervals(np.clip(lower, 0, most), np.clip(upper, 0, most), terms, misfits_out)
@@ -283,24 +291,7 @@ def _best_views(views: Iterable[CoveringView], is_open: np.ndarray) -> Iterator[
             yield cells, view
 
 
-def _half_widths(terms: np.ndarray, noise: NoiseLaw, failure: Fraction) -> np.ndarray:
-    """Return how far sums of so many noise values go but with the failure probability: ndarray of int64."""
-    counts, places = np.unique(terms, return_inverse=True)
-    tails = [min(sum_tail(noise.kind, noise.parameter, count, failure), _WIDEST) for count in counts.tolist()]
-    return np.array(tails, dtype=np.int64)[places]
-
-
 def runs_grouping(nested: Hierarchy, depth: int) -> Grouping:
     """Return the runs of a level as a grouping in which each reserved code is alone."""
     starts = nested.starts(depth)
     return Grouping(nested.values, nested.reserved, "cuts", cuts=starts[(starts > 0) & (starts < nested.values)])
-
-
-def _basis_text(terms: int, misfits_out: bool) -> str:
-    """Say what an interval stands on."""
-    if terms == PUBLIC:
-        return PUBLIC_TABLE
-    if not terms:
-        return NO_ANSWER
-    text = "1 noisy count" if terms == 1 else f"{terms} noisy counts"
-    return f"{text}, misfits in other columns left out" if misfits_out else text

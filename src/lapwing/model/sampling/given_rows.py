@@ -7,14 +7,14 @@ import numpy as np
 
 from lapwing.engine.particles import swept
 from lapwing.errors import ParameterError
-from lapwing.model.conditions.atom_matches import AtomChoice, chosen_atoms
-from lapwing.model.conditions.conditions import FEW_ATOMS
-from lapwing.model.log_linear import GroupedPart, grouped
 from lapwing.model.model import ReleasedModel
-from lapwing.model.rules.keeping import Component, RowRule, kept_components, taken_back
-from lapwing.model.rules.repair import Pool, repaired
+from lapwing.model.sampling.atom_matches import AtomChoice, chosen_atoms
+from lapwing.model.sampling.conditions import FEW_ATOMS
 from lapwing.model.sampling.draws import AtomRows, Histogram, draw_column, draw_indexed
 from lapwing.model.sampling.fixed import FixedMap, points
+from lapwing.model.sampling.keeping import Component, RowRule, kept_components, taken_back
+from lapwing.model.sampling.log_linear import GroupedPart, grouped
+from lapwing.model.sampling.repair import Pool, repaired
 from lapwing.schema.rules.codes import OrderPair
 from lapwing.schema.rules.search import completed
 from lapwing.schema.schemas import Schema
@@ -41,7 +41,8 @@ def swept_given(
     groups = np.stack([part.columns[name].groups_of(codes[name][moved].astype(np.int64)) for name in names])
     is_held = (groups >= 0) & np.array([[name in given] for name in names])
     _, kind = np.unique(np.vstack((is_held, sweeps[moved])), axis=1, return_inverse=True)
-    groups = _started(part, groups, rng)
+    groups = np.stack([part.columns[name].started(row, rng) for name, row in zip(names, groups, strict=True)])
+    groups = groups.astype(part.dtype)
     for each in range(int(kind.max(initial=-1)) + 1):
         rows = np.flatnonzero(kind.reshape(-1) == each)
         fixed = sorted({*np.flatnonzero(is_held[:, rows[0]]).tolist(), *part.fixed})
@@ -55,85 +56,37 @@ def swept_given(
     return found
 
 
-def _started(part: GroupedPart, groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return groups to start at: where the base law has no mass, any group that it has."""
-    axes = part.axes
-    for row, axis in zip(groups, axes, strict=True):
-        nowhere = np.flatnonzero(row < 0)
-        row[nowhere] = rng.choice(axis.base.size, nowhere.size, p=axis.base / axis.base.sum())
-    return groups.astype(np.uint8 if max(axis.base.size for axis in axes) <= 2**8 else np.uint16)
-
-
 Codes = Mapping[str, np.ndarray]
 _Refused = tuple[np.ndarray, str]
 """Numbers of rows, and what is wrong with them."""
 
 
-def lawful_rows(
+def _refused(
     model: ReleasedModel,
     schema: Schema,
     kept: tuple[Component, ...],
-    codes: Codes,
-    rng: np.random.Generator,
-    *,
-    given: Codes,
-    called: np.ndarray,
-) -> dict[str, np.ndarray]:
-    """Return rows that keep the rules, changed only where they broke one and in columns that are not given.
-
-    model: ruled; its atoms are where codes are taken from; codes: mapping of str to integers (n,), all columns; given:
-    mapping of str to integers (n,), those that stay; called: integers (n,), what rows are called in an error. Returns
-    dict of str to integers (n,).
-    """
-    found = dict(codes)
-    for component in kept:
-        for rows, reason in _changed(model, schema, component, found, rng, given=given):
-            raise ParameterError(f"condition row {called[rows[0]]}{reason}", code="LW322")
-    return found
-
-
-def lawless_rows(
-    model: ReleasedModel,
-    schema: Schema,
-    kept: tuple[Component, ...],
-    codes: Codes,
-    rng: np.random.Generator,
-    *,
-    given: Codes,
-) -> np.ndarray:
-    """Return which rows `lawful_rows` refuses.
-
-    Returns bool (n,).
-    """
-    found = dict(codes)
-    is_refused = np.zeros(next(iter(codes.values())).size, dtype=bool)
-    for component in kept:
-        for rows, _ in _changed(model, schema, component, found, rng, given=given):
-            is_refused[rows] = True
-    return is_refused
-
-
-def _changed(
-    model: ReleasedModel,
-    schema: Schema,
-    component: Component,
     codes: dict[str, np.ndarray],
     rng: np.random.Generator,
     *,
     given: Codes,
 ) -> Iterator[_Refused]:
-    """Make rows keep the rules of a component, in place; yield those that are refused, and why."""
-    own = {name: np.asarray(codes[name], dtype=np.int64) for name in component.columns}
-    if not component.broken(own).any():
-        return
-    fixed = [name for name in component.columns if name in given]
+    """Make rows keep the rules, in place; yield those that are refused, and why.
+
+    Only rows that broke a rule change, in columns that are not given. model: ruled; its atoms are where codes are taken
+    from; codes: dict of str to integers (n,), all columns; given: mapping of str to integers (n,), those that stay.
+    """
     has_weight = model.weights > 0
-    atoms = {name: each[has_weight] for name, each in points(model, component.columns).items()}
-    changed, is_lost = repaired(component, own, Pool(atoms, model.weights[has_weight]), rng, fixed=fixed)
-    lost = np.flatnonzero(is_lost)
-    if lost.size:
-        yield from _completed(schema, component, changed, lost, fixed)
-    codes |= changed
+    for component in kept:
+        own = {name: np.asarray(codes[name], dtype=np.int64) for name in component.columns}
+        if not component.broken(own).any():
+            continue
+        fixed = [name for name in component.columns if name in given]
+        atoms = {name: each[has_weight] for name, each in points(model, component.columns).items()}
+        changed, is_lost = repaired(component, own, Pool(atoms, model.weights[has_weight]), rng, fixed=fixed)
+        lost = np.flatnonzero(is_lost)
+        if lost.size:
+            yield from _completed(schema, component, changed, lost, fixed)
+        codes |= changed
 
 
 def held_rows(kept: tuple[Component, ...], moved: Codes, start: Codes, given: Codes) -> dict[str, np.ndarray]:
@@ -179,10 +132,11 @@ def _completed(
     for of, values in zip(parts, distinct, strict=True):
         runs = {name: np.array([[code, code + 1]]) for name, code in zip(fixed, values, strict=True)}
         row = completed(schema, runs, component.columns)
+        rules = "; ".join(dict.fromkeys(map(_text, (*component.rules, *component.maps))))
         if row is None or component.broken({name: np.array([code]) for name, code in row.items()})[0]:
             yield (
                 of,
-                f": what it gives on {', '.join(fixed)} goes with no row that keeps the rules ({_listed(component)}); "
+                f": what it gives on {', '.join(fixed)} goes with no row that keeps the rules ({rules}); "
                 "change it or give fewer columns",
             )
             continue
@@ -207,11 +161,6 @@ def _hint(rule: RowRule | FixedMap) -> str:
     return ""
 
 
-def _listed(component: Component) -> str:
-    """Return the rules of a component in words, each once."""
-    return "; ".join(dict.fromkeys(_text(rule) for rule in (*component.rules, *component.maps)))
-
-
 # -- One row for each condition row: its given codes stay, the others follow the model's law given all of them.
 
 
@@ -225,13 +174,11 @@ class RowsGiven:
 
     codes: dict of str to integers (n,), all columns of the model in the dtypes of the schema, in the order of the
     condition rows; given ones unchanged; support: float64 (n,), effective number of the model's atoms that match each
-    condition row; 0 where none does; shares: float64 (n,), the chance of the given codes under the atoms; 0 where none
-    matches.
+    condition row; 0 where none does.
     """
 
     codes: dict[str, np.ndarray]
     support: np.ndarray
-    shares: np.ndarray
 
 
 def rows_given(
@@ -255,13 +202,6 @@ def rows_given(
     that fewer than 50 effective atoms match are moved by 16 Gibbs sweeps of the columns that are not given, and where
     an atom is drawn again by one. A code that no atom left can give is passed over: it stays in the row, and the other
     columns follow the law given the rest; sweeps know of it again.
-
-    >>> from lapwing.model.model import Bernoulli
-    >>> schema = Schema.from_dict({"fields": [{"name": n, "type": "boolean"} for n in ("a", "b")]})
-    >>> p = Bernoulli(np.array([0.0, 1.0]))
-    >>> model = ReleasedModel(weights=np.ones(2), rows=9, laws={"a": p, "b": p})
-    >>> rows_given(model, schema, {"a": np.array([1, 0, 1])}, np.random.default_rng(1)).codes["b"].tolist()
-    [1, 0, 1]
     """
     if not given or any(name not in model.laws for name in given):
         raise ParameterError(
@@ -270,18 +210,19 @@ def rows_given(
     dtypes = {field.name: field.domain.dtype for field in schema.columns}
     n = next(iter(given.values())).size
     if n == 0:
-        return RowsGiven({name: np.empty(0, dtype=dtype) for name, dtype in dtypes.items()}, np.empty(0), np.empty(0))
+        return RowsGiven({name: np.empty(0, dtype=dtype) for name, dtype in dtypes.items()}, np.empty(0))
     choice = chosen_atoms(model, given, rng)
     kept = kept_components(model, schema)
     numbers = np.arange(1, n + 1) if called is None else called
-    drawn = _drawn(model, choice.atoms, given, rng)
-    codes = lawful_rows(model, schema, kept, drawn, rng, given=given, called=numbers)
+    codes = _drawn(model, choice.atoms, given, rng)
+    for rows, reason in _refused(model, schema, kept, codes, rng, given=given):
+        raise ParameterError(f"condition row {numbers[rows[0]]}{reason}", code="LW322")
     if model.log_linear is not None:
         part = grouped(model.log_linear, tuple(model.laws))
         moved = swept_given(part, codes, frozenset(given), _sweeps(choice), rng)
         codes = held_rows(kept, moved, codes, given)
     narrowed = {name: codes[name].astype(dtype, copy=False) for name, dtype in dtypes.items()}
-    return RowsGiven(narrowed, choice.effective, choice.shares)
+    return RowsGiven(narrowed, choice.effective)
 
 
 def refused_rows(
@@ -298,7 +239,8 @@ def refused_rows(
     if kept and doubtful.size:
         own = {name: codes[doubtful] for name, codes in given.items()}
         drawn = _drawn(model, choice.atoms[doubtful], own, rng)
-        is_refused[doubtful] = lawless_rows(model, schema, kept, drawn, rng, given=own)
+        for rows, _ in _refused(model, schema, kept, drawn, rng, given=own):
+            is_refused[doubtful[rows]] = True
     return is_refused
 
 

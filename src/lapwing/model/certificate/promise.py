@@ -4,14 +4,106 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.kernel.budget.budget import Budget, Notion
-from lapwing.kernel.budget.conversions import CERTIFICATE_DELTAS, certificate_epsilons, epsilon_for
-from lapwing.kernel.plain import at_least, rational_text
+from lapwing.kernel.budget.conversions import CERTIFICATE_DELTAS, certificate_epsilons, epsilon_for, rho_for
+from lapwing.kernel.plain import at_least, rational_text, read_key, read_list, read_rational
+from lapwing.kernel.terms import Relation
 from lapwing.model.certificate.cost_lines import budget_to_dict
 from lapwing.schema.purchases import Purchase, purchases_from
+from lapwing.schema.schemas import Schema
+
+# -- What a promise covers and what it takes as given, in plain words: for certificates, plans and messages.
+
+
+ROW: Final = "row"
+"""The privacy unit where each row is protected by itself."""
+
+UNCOVERED: Final = "the promise does not cover what these say"
+"""How the warning begins that names lists and bounds which were taken from the table."""
+
+
+def unit_field(privacy_unit: str) -> str | None:
+    """Return the field of a privacy unit FIELD:MAXROWS, or None where it is a row.
+
+    >>> unit_field("patient:5")
+    'patient'
+    """
+    return None if privacy_unit == ROW else privacy_unit.rpartition(":")[0]
+
+
+def protection_lines(relation: Relation, privacy_unit: str) -> list[str]:
+    """Say what is protected, under which relation, and what this means for rows without identifier and for rows out.
+
+    Returns two sentences where a row is protected; three where a unit is.
+    """
+    field = unit_field(privacy_unit)
+    if field is None:
+        what = (
+            "whether any one row is in the table, and what it says"
+            if relation == "add-remove"
+            else "what any one row says, not how many rows there are"
+        )
+        return [
+            f"Protected: {what} ({relation} neighbours).",
+            "A person with several rows is not protected as a whole: each row is, by itself.",
+        ]
+    max_rows = privacy_unit.rpartition(":")[2]
+    used = "only 1 is used" if max_rows == "1" else f"at most {max_rows} are used"
+    what = (
+        "whether they are in the table, and what they say"
+        if relation == "add-remove"
+        else f"how many they are and what they say, but not how many different values of {field} there are"
+    )
+    return [
+        f"Protected: all rows that share one value of {field}, of which {used}: {what} ({relation} neighbours).",
+        f"Rows without {field} are protected together only, as if they shared one more value.",
+        f"Rows out are drawn one by one: how many rows share one value of {field} cannot be counted in them.",
+    ]
+
+
+def fields_of_origin(schema: Schema, origin: Literal["assumed", "dp"]) -> tuple[str, ...]:
+    """Return the modelled fields whose domain was taken from the data, or was bought with budget."""
+    return tuple(column.name for column in schema.columns if column.provenance == origin)
+
+
+def origin_lines(assumed_fields: Sequence[str], dp_fields: Sequence[str], warnings: Sequence[str] = ()) -> list[str]:
+    """Say which bounds and categories the promise takes as given, all by name, or paid for.
+
+    The first are left out where ``warnings`` name them already.
+    """
+    is_told = any(warning.startswith(UNCOVERED) for warning in warnings)
+    assumed = "" if is_told else ", ".join(assumed_fields)
+    found = (("taken as given", assumed), ("bought with budget", _named(dp_fields)))
+    return [f"Bounds and categories {origin}: {fields}." for origin, fields in found if fields]
+
+
+def uncovered_warnings(schema: Schema) -> tuple[str, ...]:
+    """Say which lists and bounds were taken from the table, all by name: what they say is outside the promise.
+
+    Returns one, or none. Lists come first, the longest of them before others: a text in it may be one person's alone.
+    """
+    assumed = [column for column in schema.columns if column.provenance == "assumed"]
+    lists = sorted(
+        (column for column in assumed if column.categories is not None),
+        key=lambda column: (column.type != "string", -len(column.categories or ())),
+    )
+    bounds = [column.name for column in assumed if column.categories is None and column.type != "boolean"]
+    told = [
+        f"{column.name} ({len(column.categories or ())} {'texts' if column.type == 'string' else 'values'})"
+        for column in lists
+    ]
+    kinds = (("lists", told), ("bounds", bounds))
+    named = "; ".join(f"the {kind} of {', '.join(names)}" for kind, names in kinds if names)
+    if not named:
+        return ()
+    return (
+        f"{UNCOVERED}, as they were taken from the table: {named}. A text or a bound may be one person's alone: buy "
+        "them with `lapwing schema learn`, or take them from a public source",
+    )
+
 
 Pairs = tuple[tuple[Fraction, Fraction], ...]
 """(δ, ε) that hold at once."""
@@ -117,7 +209,10 @@ def together(
     rho = _summed(amount.rho for amount in amounts if amount.notion == "zcdp")
     whole = _summed(_rounded_up(amount.amount) ** 2 / 2 for amount in amounts if amount.notion == "pure")
     added = Budget("zcdp", _summed([rho, whole]))
-    stated = _stated(selected, None if requested is None else _summed([requested, bought]))
+    # A run that is asked for epsilon and delta keeps half of delta for its selections.
+    first = 2 * selected if requested is None else _summed([requested, bought])
+    usual = (_summed([delta, selected]) for delta in CERTIFICATE_DELTAS)
+    stated = dict.fromkeys(delta for delta in (first, *usual) if selected < delta < 1)
     pairs, plain = [], []
     for each in stated:
         by_rho, by_addition = _converted(added.rho, each - selected), _converted(rho, each - selected, pure)
@@ -126,14 +221,6 @@ def together(
             pairs.append((each, least))
             plain += [each] if by_rho is None or least < by_rho else []
     return Together(total=added, delta=selected, epsilons=tuple(pairs), plain=tuple(plain))
-
-
-def _stated(selected: Fraction, requested: Fraction | None) -> tuple[Fraction, ...]:
-    """Return the δ to state, the most telling first: each below 1 and above what selections take of it."""
-    # A run that is asked for epsilon and delta keeps half of delta for its selections.
-    first = 2 * selected if requested is None else requested
-    usual = (_summed([delta, selected]) for delta in CERTIFICATE_DELTAS)
-    return tuple(dict.fromkeys(delta for delta in (first, *usual) if selected < delta < 1))
 
 
 def _converted(rho: Fraction, delta: Fraction, pure: Fraction = Fraction(0)) -> Fraction | None:
@@ -230,6 +317,14 @@ def pairs_to_dict(pairs: Pairs) -> list[dict[str, dict[str, str]]]:
     return [{"delta": rational_text(delta), "epsilon": rational_text(eps)} for delta, eps in pairs]
 
 
+def pairs_from(values: object) -> Pairs:
+    """Read back what `pairs_to_dict` made, under the key ``epsilons``."""
+    return tuple(
+        (read_rational(read_key(pair, "delta", dict)), read_rational(read_key(pair, "epsilon", dict)))
+        for pair in read_list(values, "epsilons", dict)
+    )
+
+
 def _sentence(purchase: Purchase, is_alike: bool) -> str:
     """Say what one purchase was."""
     apart = (
@@ -259,3 +354,35 @@ def _budget_text(budget: Budget) -> str:
     exact = str(short)
     name, _, number = exact.partition(" ")
     return exact if len(number) <= 12 and "/" not in number else f"{name} {at_least(short.amount, 4)}"
+
+
+# -- What a certificate may state as (δ, ε): never less than its total is worth.
+
+
+def check_pairs(
+    pairs: tuple[tuple[Fraction, Fraction], ...],
+    total: Budget,
+    delta: Fraction,
+    request: tuple[Fraction | None, Fraction | None],
+) -> None:
+    """Refuse (δ, ε) that do not follow from a total and the δ of selections, whoever worked them out.
+
+    delta: the sum of the deltas of selections, part of each δ; request: a pair that was asked for holds where it grants
+    the total.
+    """
+    fault = None
+    if not all(0 < at < 1 and epsilon >= 0 for at, epsilon in pairs):
+        fault = "epsilons of a certificate need delta in (0, 1) and epsilon of at least 0"
+    elif not 0 <= delta < 1 or any(at <= delta for at, _ in pairs):
+        fault = "the delta of a certificate must be part of the delta of each of its epsilons"
+    elif pairs and total.notion == "pure":
+        fault = "a pure release has one epsilon at every delta; leave the list of epsilons out"
+    elif not all(_is_worth(at - delta, epsilon, total, (epsilon, at) == request) for at, epsilon in pairs):
+        fault = "an epsilon of a certificate must not be below what its total is worth at its delta"
+    if fault is not None:
+        raise ParameterError(fault, code="LW621")
+
+
+def _is_worth(delta: Fraction, epsilon: Fraction, total: Budget, is_asked: bool) -> bool:
+    """Tell whether a total implies (ε, δ): by its own conversion, or because a request for it grants as much."""
+    return epsilon >= epsilon_for(total.rho, delta) or (is_asked and total.rho <= rho_for(epsilon, delta))

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lapwing.model.rules.keeping import Codes, Component, RowRule
 from lapwing.model.sampling.fixed import FixedMap, KnownTuples
+from lapwing.model.sampling.keeping import Codes, Component, RowRule
 from lapwing.schema.fields import Field
 from lapwing.schema.rules.codes import CombinationRule
 

@@ -1,1 +1,0 @@
-"""Rows under conditions."""

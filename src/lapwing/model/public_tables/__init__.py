@@ -1,1 +1,0 @@
-"""Rows that agree with public tables."""

@@ -1,1 +1,0 @@
-"""Counts of a released model with their intervals."""

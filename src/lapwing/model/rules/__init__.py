@@ -1,1 +1,0 @@
-"""Rows that keep the schema's rules."""

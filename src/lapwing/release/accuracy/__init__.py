@@ -1,1 +1,0 @@
-"""What may be said in public about the accuracy of a release."""

@@ -1,0 +1,244 @@
+"""How accurate a table or a count will be, told before it is asked for."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from lapwing.errors import ParameterError
+from lapwing.kernel.questions.linear_statistics.statistics import Statistic
+from lapwing.kernel.questions.questions import Answer
+from lapwing.maths.noise_tails import sum_tail
+from lapwing.model.accuracy import CountAccuracy, TableAccuracy
+from lapwing.model.bounds import cell_ranges, covering, fitting_cells, own_groupings
+from lapwing.model.sampling.marginals import marginal
+from lapwing.model.statistics.expressions import Stat, compiled
+from lapwing.release.queries import Groups, listed_columns, query_groupings
+from lapwing.schema.conditions import wanted_runs
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.grouping import Grouping, cut, identity
+from lapwing.schema.schemas import Schema
+
+if TYPE_CHECKING:
+    from lapwing.model.model import ReleasedModel
+
+
+Condition = Mapping[str, object] | Stat | str
+
+_GROUPS: Final = 20
+"""About how many groups of a column are asked for where it was not counted, as in a query."""
+
+_MOST_CELLS: Final = 2**20
+"""Most cells that a condition may divide its columns in, and of a table that is looked at as it was counted."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AskedCells:
+    """Hold the cells of a table that a condition is true in.
+
+    groupings: one per column; no group is cut by the condition; asked: bool, of the table's shape, never cells of
+    misfits, which the model does not have.
+    """
+
+    columns: tuple[str, ...]
+    groupings: tuple[Grouping, ...]
+    asked: np.ndarray
+
+
+def asked_cells(where: Condition, schema: Schema) -> AskedCells:
+    """Return the cells that a condition is true in."""
+    found = _of_mapping(where, schema) if isinstance(where, Mapping) else _of_expression(where, schema)
+    found = replace(found, asked=found.asked & fitting_cells(schema, found.columns, found.groupings))
+    if not found.asked.any():
+        raise ParameterError("where is true for no row that fits the schema; ask for a wider condition", code="LW322")
+    return found
+
+
+def _of_mapping(where: Mapping[str, object], schema: Schema) -> AskedCells:
+    """Return the cells where each column is in its runs of codes."""
+    modelled = {field.name: field for field in schema.columns}
+    unknown = [name for name in where if name not in modelled]
+    if unknown or not where:
+        raise ParameterError(
+            f"where must name one or more modelled columns, got {unknown or 'none'}; choose from {', '.join(modelled)}",
+            code="LW330",
+        )
+    runs = {name: wanted_runs(modelled[name], value) for name, value in where.items()}
+    groupings = tuple(_at_edges(modelled[name].domain, each.ravel()) for name, each in runs.items())
+    _check_cells(groupings)
+    asked = np.ones((), dtype=np.bool_)
+    for grouping, each in zip(groupings, runs.values(), strict=True):
+        inside = np.searchsorted(each.ravel(), _first_codes(grouping), side="right") % 2 == 1
+        asked = np.logical_and.outer(asked, inside)
+    return AskedCells(tuple(where), groupings, asked)
+
+
+def _of_expression(where: Stat | str, schema: Schema) -> AskedCells:
+    """Return the cells where a compiled condition is true."""
+    statistic = compiled(where, schema)
+    if not isinstance(statistic, Statistic) or statistic.bits:
+        raise ParameterError(
+            f"where must be a condition that is true or false, got {where!r}; compare it with a constant",
+            code="LW320",
+        )
+    groupings = tuple(_uncut(name, schema.field(name).domain, statistic) for name in statistic.columns)
+    _check_cells(groupings)
+    axes = np.meshgrid(*(_first_codes(grouping) for grouping in groupings), indexing="ij")
+    codes = {name: axis.ravel() for name, axis in zip(statistic.columns, axes, strict=True)}
+    return AskedCells(statistic.columns, groupings, (statistic.values(codes) > 0).reshape(axes[0].shape))
+
+
+def _uncut(name: str, domain: Domain, statistic: Statistic) -> Grouping:
+    """Return groups of a column's codes that the steps of a program do not tell apart."""
+    steps = [step for step in statistic.program if step[0] in ("in", "number", "lookup") and step[1] == name]
+    if all(step[0] == "in" for step in steps):
+        return _at_edges(domain, np.array([end for step in steps for end in step[2]], dtype=np.int64))
+    if domain.values > _MOST_CELLS:
+        raise ParameterError(
+            f"where computes with column {name!r}, which has {domain.values} values; compare it with constants instead",
+            code="LW507",
+        )
+    return identity(domain)
+
+
+def _at_edges(domain: Domain, edges: np.ndarray) -> Grouping:
+    """Return the grouping of regular codes with groups that begin at the edges."""
+    return cut(domain, np.unique(edges[(edges > 0) & (edges < domain.values)]))
+
+
+def _first_codes(grouping: Grouping) -> np.ndarray:
+    """Return a code of each group: ndarray of int64."""
+    starts, _, group = grouping.pieces()
+    _, first = np.unique(group, return_index=True)
+    return np.asarray(starts[first], dtype=np.int64)
+
+
+def _check_cells(groupings: tuple[Grouping, ...]) -> None:
+    """Refuse conditions on too many cells."""
+    cells = math.prod(grouping.groups for grouping in groupings)
+    if cells > _MOST_CELLS:
+        raise ParameterError(
+            f"where divides its columns in {cells} cells, more than {_MOST_CELLS}; name fewer columns", code="LW507"
+        )
+
+
+# -- How accurate a table or a count is.
+
+
+def table_accuracy(
+    model: "ReleasedModel",
+    schema: Schema,
+    noisy: Sequence[Answer],
+    columns: str | Sequence[str],
+    *,
+    groups: Groups | None,
+    failure: Fraction,
+    public_rows: int | None,
+) -> TableAccuracy:
+    """Return how accurate the table of some columns is."""
+    names = listed_columns(columns)
+    groupings = None if groups is not None else own_groupings(noisy, names, _MOST_CELLS)
+    if groupings is None:
+        groupings = query_groupings(schema, noisy, names, _GROUPS if groups is None else groups)
+    released = marginal(model, names, groupings)
+    asked = fitting_cells(schema, names, groupings)
+    counts, found = released[asked], covering(noisy, names, groupings, asked)
+    of, said = ", ".join(names), _percent(failure)
+    common: Any = {"columns": tuple(names), "cells": counts.size, "confidence": float(1 - failure)}
+    if found is None:
+        ranges = cell_ranges(noisy, names, groupings, asked, failure=failure, public_rows=public_rows)
+        lower, upper = (each[asked] for each in ranges)
+        largest = float(np.maximum(counts - lower, upper - counts).max())
+        error = None if math.isinf(largest) else largest
+        unknown: Any = dict.fromkeys(("noise", "expected_error", "expected_variation", "variation"))
+        text = _guessed(f"table of {of}", error, failure)
+        return TableAccuracy(is_measured=False, largest_error=error, text=text, **unknown, **common)
+    sizes, rows = found.mean_sizes(), float(counts.sum())
+    largest, variation = found.largest_error(counts, failure), found.variation(counts, failure, lambda _: math.inf)
+    return TableAccuracy(
+        is_measured=True,
+        noise=found.law.sd * math.sqrt(float(found.terms.mean())),
+        expected_error=float(sizes.mean()),
+        expected_variation=min(1.0, float(sizes.sum()) / (2 * rows)) if rows > 0 else 1.0,
+        largest_error=largest,
+        variation=variation,
+        text=f"The table of {of} was measured: its noisy counts are off by {_rows(float(sizes.mean()))} "
+        f"rows on average. With {said} % probability none of its {counts.size} released counts is further than "
+        f"{_rows(largest)} rows from the true one, and with {said} % probability the total variation distance is "
+        f"at most {variation:.3g}.",
+        **common,
+    )
+
+
+def count_accuracy(
+    model: "ReleasedModel",
+    schema: Schema,
+    noisy: Sequence[Answer],
+    where: Condition,
+    *,
+    failure: Fraction,
+    public_rows: int | None,
+) -> CountAccuracy:
+    """Return how accurate the number of rows that meet a condition is."""
+    cells = asked_cells(where, schema)
+    count = float(marginal(model, cells.columns, cells.groupings)[cells.asked].sum())
+    # The cells are told apart by the condition only: one sum is wanted.
+    found = covering(noisy, cells.columns, cells.groupings, cells.asked)
+    limit = math.inf if public_rows is None else float(public_rows)
+    noise: float | None = None
+    if found is not None:
+        terms, total = int(found.terms.sum()), int(found.noisy.sum())
+        reach = sum_tail(found.law.kind, found.law.parameter, terms, failure)
+        lower, upper = (min(max(float(end), 0.0), limit) for end in (total - reach, total + reach))
+        noise = found.law.sd * math.sqrt(terms)
+    else:
+        ranges = cell_ranges(
+            noisy, cells.columns, cells.groupings, cells.asked, failure=failure, public_rows=public_rows
+        )
+        terms, lower, upper = 0, *(min(limit, float(each[cells.asked].sum())) for each in ranges)
+    is_known = not math.isinf(upper)
+    error = max(count - lower, upper - count) if is_known else None
+    said = f"number of rows with the condition on {', '.join(cells.columns)}"
+    text = (
+        f"The {said} is about {count:.0f}; with {_percent(failure)} % probability the true one lies from {lower:.0f} "
+        f"to {upper:.0f}, by {terms} noisy count{'s' * (terms > 1)}."
+    )
+    return CountAccuracy(
+        columns=cells.columns,
+        count=count,
+        is_measured=found is not None,
+        terms=terms,
+        noise=noise,
+        lower=lower if is_known else None,
+        upper=upper if is_known else None,
+        largest_error=error,
+        confidence=float(1 - failure),
+        text=_guessed(said, error, failure) if found is None else text,
+    )
+
+
+def _guessed(what: str, error: float | None, failure: Fraction) -> str:
+    """Say that something was not measured."""
+    if error is None:
+        bound = "no bound is proved for it"
+    else:
+        bound = (
+            f"with {_percent(failure)} % probability no count is off by more than {_rows(error)} rows, as the counts "
+            "of fewer columns allow"
+        )
+    return (
+        f"No noisy counts make up the {what}, which is the model's guess; {bound}. `release.replicates` estimates it."
+    )
+
+
+def _percent(failure: Fraction) -> str:
+    """Return a confidence as text."""
+    return f"{100 * float(1 - failure):.10g}"
+
+
+def _rows(number: float) -> str:
+    """Return a number of rows with at least three digits."""
+    return f"{number:.0f}" if number >= 100 else f"{number:.3g}"

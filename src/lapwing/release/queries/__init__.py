@@ -1,1 +1,0 @@
-"""Queries of a release, with intervals."""
