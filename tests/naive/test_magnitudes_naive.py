@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.naive_codes import naive_magnitude
-from lapwing.schema.ranges import MAGNITUDE_VALUES, cell_ends, magnitude_codes
+from lapwing.schema.groupings.domains import MAGNITUDE_VALUES, cell_ends, magnitude_codes
 
 decimals = st.builds(
     lambda digits, exponent: float(f"{digits}e{exponent}"), st.integers(-9999, 9999), st.integers(-18, 20)

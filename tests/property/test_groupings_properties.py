@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.groupings.grouping import Grouping, cut, evenly, lookup, shifted
-from lapwing.schema.groupings.work import apply_by_cuts
+from lapwing.schema.groupings.grouping import Grouping, apply_by_cuts, cut, evenly, lookup, shifted
 
 CODES = st.integers(1, 2**53)
 

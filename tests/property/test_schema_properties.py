@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from lapwing.errors import SchemaError
 from lapwing.schema.files import parse_json
-from lapwing.schema.scalars import date_text, datetime_text
+from lapwing.schema.scalars import category_key, date_text, datetime_text
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values.values import bounds, category_key, category_positions, special_codes, step
+from lapwing.schema.values import bounds, category_positions, special_codes, step
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 NUMBERS = st.one_of(st.integers(-(10**9), 10**9), st.floats(-1e9, 1e9))

@@ -7,8 +7,7 @@ import pytest
 import lapwing as lw
 from helpers.foreign_files import FOREIGN, SAMPLE
 from lapwing.errors import SchemaError
-from lapwing.schema.foreign.mbi import is_mbi, read_mbi
-from lapwing.schema.foreign.reading import read_foreign
+from lapwing.schema.foreign.reading import is_mbi, read_foreign, read_mbi
 
 # The sizes of data/adult-domain.json of ryan112358/private-pgm, some of them.
 ADULT = {"age": 85, "workclass": 9, "fnlwgt": 100, "sex": 2, "income>50K": 2}

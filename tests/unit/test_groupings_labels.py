@@ -7,7 +7,7 @@ import pytest
 from lapwing.errors import ParameterError
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity, lookup, shifted
-from lapwing.schema.values.labels import label, labels
+from lapwing.schema.values import label, labels
 
 
 def field(**settings: Any) -> Field:

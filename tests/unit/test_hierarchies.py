@@ -12,7 +12,7 @@ from lapwing.errors import ParameterError
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.hierarchies import Hierarchy, diameters, hierarchy
-from lapwing.schema.values.labels import run_labels
+from lapwing.schema.values import run_labels
 
 
 @st.composite

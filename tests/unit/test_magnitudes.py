@@ -8,7 +8,7 @@ import pytest
 
 from helpers.naive_codes import naive_magnitude
 from lapwing.errors import ParameterError
-from lapwing.schema.ranges import MAGNITUDE_VALUES, cell_ends, decade_starts, magnitude_codes
+from lapwing.schema.groupings.domains import MAGNITUDE_VALUES, cell_ends, decade_starts, magnitude_codes
 
 ZERO = MAGNITUDE_VALUES // 2
 CELLS = range(MAGNITUDE_VALUES)

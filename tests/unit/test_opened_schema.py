@@ -11,7 +11,7 @@ from lapwing.rows.source import code_table
 from lapwing.runs.learned.opened import opened_field, opened_schema
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.category_trees import Prefixes
-from lapwing.schema.ranges import MAGNITUDE_VALUES
+from lapwing.schema.groupings.domains import MAGNITUDE_VALUES
 from lapwing.schema.schemas import PrivacyUnit, Schema
 
 FIELDS = (

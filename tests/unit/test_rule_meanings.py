@@ -12,7 +12,7 @@ from lapwing.schema.fields import Field
 from lapwing.schema.rules.codes import OrderPair, coded_rules, components
 from lapwing.schema.rules.search import completed
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values.shown import shown
+from lapwing.schema.values import shown
 
 
 def broken(rule: dict[str, Any], **codes: list[int]) -> list[bool]:

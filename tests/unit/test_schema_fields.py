@@ -7,7 +7,7 @@ import pytest
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
-from lapwing.schema.values.parsing import field_from
+from lapwing.schema.files import field_from
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120}}
 

@@ -9,7 +9,7 @@ import pytest
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import date_text, datetime_text, parse_date, parse_datetime
-from lapwing.schema.values.values import (
+from lapwing.schema.values import (
     bounds,
     category_key,
     category_positions,

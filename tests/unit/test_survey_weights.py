@@ -21,10 +21,9 @@ from lapwing.model.queries.intervals import CoveringView
 from lapwing.model.sampling.marginals import marginal
 from lapwing.model.sampling.weighted import mean_weights, weighted_marginal
 from lapwing.release.queries.weighted import _terms_of_cells, weighted_intervals, weighted_sum_tail
-from lapwing.schema.fields import Field
+from lapwing.schema.fields import Field, weights_at
 from lapwing.schema.groupings.grouping import cut, identity
 from lapwing.schema.schemas import Schema
-from lapwing.schema.weights import weights_at
 
 SEX = {"name": "sex", "type": "string", "categories": ["f", "m"], "constraints": {"required": True}}
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}}

@@ -25,9 +25,9 @@ from lapwing.model.certificate.protection import protection_lines
 from lapwing.release.croissant_files import Beside, content_url, path_of, same_release
 from lapwing.rows.out.outputs import whole_files
 from lapwing.schema.fields import Field
+from lapwing.schema.files import field_to_dict
 from lapwing.schema.foreign.croissant import OWN_KEYS
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values.parsing import field_to_dict
 
 MOST_LISTED: Final = 10_000
 """Longer lists of categories are left out of a Croissant file, which programs read into memory whole."""

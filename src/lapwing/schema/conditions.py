@@ -11,8 +11,7 @@ import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.schema.fields import Field
-from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.ranges import Range
+from lapwing.schema.groupings.domains import Domain, Range
 from lapwing.schema.scalars import (
     MICROSECONDS,
     category_key,
@@ -22,7 +21,7 @@ from lapwing.schema.scalars import (
     parse_datetime,
     quote,
 )
-from lapwing.schema.values.values import category_positions, exact_cells, special_codes, stand_in
+from lapwing.schema.values import category_positions, exact_cells, special_codes, stand_in
 
 _CELLS = 2**32
 _FORMS = {

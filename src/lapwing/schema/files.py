@@ -1,5 +1,6 @@
-"""JSON text that somebody else wrote → plain Python values, with every way it can be broken named."""
+"""JSON text that somebody else wrote → plain Python values → fields, with every way it can be broken named."""
 
+import difflib
 import json
 import math
 import os
@@ -7,11 +8,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from types import MappingProxyType
+from typing import Any, Final, NoReturn, cast
 
 from lapwing.errors import SchemaError
-from lapwing.schema.checks import repeated
-from lapwing.schema.scalars import quote
+from lapwing.schema.checks import RANGED_TYPES, check_list, check_name, is_encodable, repeated
+from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.groupings.category_trees import tree_to_dict
+from lapwing.schema.scalars import category_key, quote
 
 MAX_BYTES: Final = 64 * 2**20
 """Largest schema file that is read."""
@@ -126,3 +130,302 @@ def write_whole(path: Path, text: str) -> None:
         raise SchemaError(
             f"schema file {quote(str(path))} cannot be written: {reason}; choose another place", code="LW112"
         ) from None
+
+
+# -- Plain Python values in the file format: fields and privacy unit.
+
+
+_TABLE_KEYS: Final = frozenset(
+    {
+        *("fields", "name", "draft", "privacyUnit", "missingValues", "questions", "purchases", "weight", "rules"),
+        "publicTables",
+    }
+)
+_FIELD_KEYS: Final = frozenset(
+    {
+        *("name", "type", "constraints", "categories", "categoriesOrdered", "provenance", "role", "special"),
+        *("resolution", "scale", "hierarchy", "description", "missingValues", "format", "trueValues", "falseValues"),
+        *("decimalChar", "groupChar", "bareNumber", "unlisted"),
+    }
+)
+_CONSTRAINT_KEYS: Final = frozenset({"minimum", "maximum", "enum", "required"})
+_TREE_KEYS: Final = frozenset({"prefixes", "parents", "fold"})
+_INNER_KEYS: Final = {"constraints": _CONSTRAINT_KEYS, "hierarchy": _TREE_KEYS}
+_UNIT_KEYS: Final = frozenset({"field", "maxRows"})
+
+# Keys of Table Schema that are read past, listed so that none is taken for a misspelling of one of ours.
+_KNOWN_ELSEWHERE: Final = frozenset(
+    {
+        *("title", "example", "examples", "rdfType", "unique", "pattern", "minLength", "maxLength", "jsonSchema"),
+        *("exclusiveMinimum", "exclusiveMaximum", "primaryKey", "uniqueKeys", "foreignKeys", "fieldsMatch"),
+        *("$schema", "profile", "version", "label", "value"),
+    }
+)
+_SIMILAR: Final = 0.8
+
+# Words that people use for our keys; read past, they would change in silence what cells mean or who is protected.
+_OTHER_WORDS: Final = {
+    **dict.fromkeys(("specialvalues", "specials", "sentinel", "sentinels", "sentinelvalues"), "special"),
+    **dict.fromkeys(("nullvalues", "navalues", "nulls", "missing"), "missingValues"),
+    **dict.fromkeys(("step", "precision", "granularity"), "resolution"),
+    **dict.fromkeys(("ordered", "isordered"), "categoriesOrdered"),
+    **dict.fromkeys(("category", "levels", "choices"), "categories"),
+    **dict.fromkeys(("catchall", "othercategory"), "unlisted"),
+    **dict.fromkeys(("max", "upper", "high"), "maximum"),
+    **dict.fromkeys(("min", "lower", "low"), "minimum"),
+    **dict.fromkeys(("surveyweight", "sampleweight", "weightcolumn"), "weight"),
+    **dict.fromkeys(("publictable", "publictotals", "totals", "margins", "marginals"), "publicTables"),
+    **dict.fromkeys(("rule", "constraints", "dependencies", "edits"), "rules"),
+    **dict.fromkeys(("maxrows", "unit", "units", "group", "userid"), "privacyUnit"),
+}
+_MAX_UNKNOWN_KEYS: Final = 1000
+
+# Reading rules of Table Schema that Lapwing's codec does not follow, with the values that change nothing.
+_ONLY_DEFAULT: Final[dict[str, tuple[object, ...]]] = {
+    "decimalChar": (".",),
+    "groupChar": ("",),
+    "bareNumber": (True,),
+}
+_TRUE_TEXTS: Final = frozenset({"true", "True", "TRUE", "1"})
+_FALSE_TEXTS: Final = frozenset({"false", "False", "FALSE", "0"})
+
+
+def check_object(value: object, what: str) -> Mapping[str, Any]:
+    """Return a value that must be a JSON object with text keys."""
+    if not isinstance(value, Mapping):
+        raise SchemaError(f"{what} must be an object with keys, got {quote(value)}", code="LW206")
+    for key in value:
+        if not isinstance(key, str):
+            raise SchemaError(f"{what} has the key {quote(key)}, which is not a text; put it in quotes", code="LW206")
+    return value
+
+
+def table_from(value: object) -> Mapping[str, Any]:
+    """Return the whole schema as an object, refusing misspelt keys at its top level."""
+    table = check_object(value, "the schema")
+    _check_keys(table, _TABLE_KEYS, "the schema")
+    return table
+
+
+def fields_from(table: Mapping[str, Any]) -> tuple[Field, ...]:
+    """Return the fields of a schema in the file format."""
+    listed = table.get("fields")
+    if listed is None and "parent" in table and "child" in table:
+        raise SchemaError(
+            "the schema describes two linked tables, not one; `lapwing link`, lapwing.synthesize_linked and "
+            "`lapwing schema check` take it",
+            code="LW252",
+        )
+    if not isinstance(listed, list | tuple):
+        raise SchemaError('the schema needs a list "fields" with one object per column', code="LW206")
+    missing_values = table.get("missingValues")
+    return tuple(field_from(value, missing_values) for value in listed)
+
+
+def field_from(value: object, table_missing_values: object = None) -> Field:
+    """Return one field in the file format.
+
+    table_missing_values: the table's ``missingValues``, used where the field has none of its own.
+    """
+    source = check_object(value, "a field")
+    name = check_name(source.get("name"))
+    where = f"field {quote(name)}"
+    _check_keys(source, _FIELD_KEYS, where, inner=_INNER_KEYS)
+    _check_reading_rules(name, source)
+    constraints = check_object(_or_empty(source.get("constraints"), {}), f"{where}: constraints")
+    _check_keys(constraints, _CONSTRAINT_KEYS, f"{where}: constraints")
+    categories = _categories(name, source, constraints)
+    settings: dict[str, Any] = {
+        "minimum": constraints.get("minimum"),
+        "maximum": constraints.get("maximum"),
+        "categories": categories,
+        "ordered": source.get("categoriesOrdered"),
+        "required": constraints.get("required"),
+        "provenance": source.get("provenance"),
+        "identifier": _is_identifier(name, source) or None,
+        "special": source.get("special"),
+        "resolution": source.get("resolution"),
+        "scale": source.get("scale"),
+        "hierarchy": source.get("hierarchy"),
+        "description": source.get("description"),
+        "missing_values": _missing_values(source, table_missing_values, categories),
+        "unlisted": source.get("unlisted"),
+    }
+    given = {key: setting for key, setting in settings.items() if setting is not None}
+    return Field(name=name, type=cast(FieldType, source.get("type")), **given)
+
+
+def field_to_dict(field: Field, table_missing_values: tuple[str, ...]) -> dict[str, Any]:
+    """Return a field in the file format, in normal form; what a draft leaves open is written as null."""
+    categories = None if field.categories is None else list(field.categories)
+    is_open = categories is None and not field.identifier
+    own_missing_values = field.missing_values != table_missing_values
+    found: dict[str, Any] = {
+        "name": field.name,
+        "type": field.type,
+        "role": "identifier" if field.identifier else None,
+        "categories": categories,
+        "categoriesOrdered": field.ordered or None,
+        "constraints": _constraints(field, is_open and field.type in RANGED_TYPES) or None,
+        "special": list(field.special) or None,
+        "resolution": field.resolution,
+        "scale": "log" if field.scale == "log" else None,
+        "hierarchy": None if field.hierarchy is None else tree_to_dict(field.hierarchy),
+        "unlisted": field.unlisted,
+        "missingValues": list(field.missing_values) if own_missing_values else None,
+        "description": field.description or None,
+        "provenance": field.provenance,
+    }
+    blank = ("categories",) if is_open and field.type == "string" else ()
+    return {key: value for key, value in found.items() if value is not None or key in blank}
+
+
+def _constraints(field: Field, is_bounded: bool) -> dict[str, Any]:
+    """Return the constraints of a field, with both bounds, also blank ones, where its domain depends on them."""
+    bounds = {"minimum": field.minimum, "maximum": field.maximum}
+    found: dict[str, Any] = {key: value for key, value in bounds.items() if is_bounded or value is not None}
+    return {**found, "required": True} if field.required else found
+
+
+def unit_from(value: object) -> tuple[str, int] | None:
+    """Return the field and the rows of ``privacyUnit``, or None where the schema has none."""
+    if value is None:
+        return None
+    source = check_object(value, "privacyUnit")
+    _check_keys(source, _UNIT_KEYS, "privacyUnit")
+    for key in ("field", "maxRows"):
+        if source.get(key) is None:
+            raise SchemaError(
+                f'privacyUnit needs {key}; write it as {{"field": "person_id", "maxRows": 5}}', code="LW217"
+            )
+    return source["field"], source["maxRows"]
+
+
+def text_from(table: Mapping[str, Any], key: str) -> str:
+    """Return a text at the top level, empty where it is absent or null."""
+    value = table.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str) or not is_encodable(value):
+        raise SchemaError(f"the schema's {key} must be a text, got {quote(value)}", code="LW206")
+    return value
+
+
+def flag_from(table: Mapping[str, Any], key: str) -> bool:
+    """Return a yes/no setting at the top level, false where it is absent or null."""
+    value = table.get(key)
+    if value is not None and not isinstance(value, bool):
+        raise SchemaError(f"the schema's {key} must be true or false, got {quote(value)}", code="LW206")
+    return bool(value)
+
+
+def _or_empty(value: object, empty: object) -> object:
+    """Return a value, or an empty one where it is absent or null."""
+    return empty if value is None else value
+
+
+def _is_identifier(name: str, source: Mapping[str, Any]) -> bool:
+    """Return whether the field's role is identifier."""
+    role = source.get("role")
+    if role not in (None, "identifier"):
+        raise SchemaError(
+            f'field {quote(name)}: role {quote(role)} is not known; write "identifier" or remove it', code="LW207"
+        )
+    return role == "identifier"
+
+
+def _categories(name: str, source: Mapping[str, Any], constraints: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """Return the values of ``categories`` or ``constraints.enum``; given both, they must hold the same values."""
+    found = [
+        _category_values(name, check_list(name, key, given))
+        for key, given in (("categories", source.get("categories")), ("enum", constraints.get("enum")))
+        if given is not None
+    ]
+    if len(found) == 2 and set(map(category_key, found[0])) != set(map(category_key, found[1])):
+        raise SchemaError(
+            f"field {quote(name)}: categories and enum list different values; remove one of the lists", code="LW213"
+        )
+    return found[0] if found else None
+
+
+def _category_values(name: str, listed: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the categories as scalars, taking ``value`` of Table Schema 2's {"value":.., "label":..}."""
+    values = tuple(value.get("value") if isinstance(value, Mapping) else value for value in listed)
+    if set(map(type, values)) <= {str, int, bool}:
+        return values  # a list may hold 10**6 values: no second look at the usual ones
+    for value in values:
+        if not isinstance(value, str | int | float):
+            raise SchemaError(
+                f"field {quote(name)}: category {quote(value)} must be a text, a number, true or false", code="LW213"
+            )
+        if isinstance(value, float) and not math.isfinite(value):
+            raise SchemaError(
+                f"field {quote(name)}: category {quote(value)} is not a finite number; remove it", code="LW213"
+            )
+    return values
+
+
+def _missing_values(source: Mapping[str, Any], of_table: object, categories: tuple[Any, ...] | None) -> object:
+    """Return the field's missing values, or the table's; by default the empty text, unless that is a category."""
+    given = source.get("missingValues")
+    if given is None:
+        given = of_table
+    return () if given is None and categories is not None and "" in categories else given
+
+
+def _check_reading_rules(name: str, source: Mapping[str, Any]) -> None:
+    """Refuse Table Schema's rules of reading cells that would change what a cell means."""
+    form = source.get("format")
+    if source.get("type") in ("date", "datetime") and form not in (None, "default", "any"):
+        raise SchemaError(
+            f"field {quote(name)}: format {quote(form)} is not supported; write the dates in the data as "
+            "2010-12-31 or 2010-12-31T23:00:00 and remove format",
+            code="LW207",
+        )
+    for key, harmless in _ONLY_DEFAULT.items():
+        if source.get(key) is not None and source[key] not in harmless:
+            raise SchemaError(
+                f"field {quote(name)}: {key} {quote(source[key])} is not supported; "
+                f"write numbers such as 1234.5 in the data and remove {key}",
+                code="LW207",
+            )
+    for key, known in (("trueValues", _TRUE_TEXTS), ("falseValues", _FALSE_TEXTS)):
+        for value in check_list(name, key, _or_empty(source.get(key), ())):
+            if not isinstance(value, str) or value not in known:
+                raise SchemaError(
+                    f"field {quote(name)}: {key} {quote(value)} is not supported; use type string with categories",
+                    code="LW207",
+                )
+
+
+def _check_keys(
+    source: Mapping[str, Any],
+    known: frozenset[str],
+    where: str,
+    inner: Mapping[str, frozenset[str]] = MappingProxyType({}),
+) -> None:
+    """Refuse keys that look like a misspelling of a known one, or that belong one level deeper."""
+    unknown = [key for key in source if key not in known and key not in _KNOWN_ELSEWHERE]
+    if len(unknown) > _MAX_UNKNOWN_KEYS:
+        raise SchemaError(f"{where}: there are more than {_MAX_UNKNOWN_KEYS} unknown keys; remove them", code="LW205")
+    for key in unknown:
+        for place, inside in inner.items():
+            if key in inside or key.casefold() in inside or _OTHER_WORDS.get(key.casefold()) in inside:
+                raise SchemaError(f'{where}: {quote(key)} belongs inside "{place}"; move it there', code="LW205")
+        close = similar_key(key, known)
+        if close is not None:
+            raise SchemaError(f"{where}: unknown key {quote(key)}; did you mean {quote(close)}?", code="LW205")
+
+
+def similar_key(key: str, known: frozenset[str]) -> str | None:
+    """Return the known key that a key is a near miss of, or another word for, or None."""
+    if len(key) > 2 * max(map(len, known)):
+        return None
+    by_folded = {other.casefold(): other for other in sorted(known)}
+    folded = key.casefold().replace("_", "").replace("-", "").replace(" ", "")
+    if _OTHER_WORDS.get(folded) in known:
+        return _OTHER_WORDS[folded]
+    for text in (folded, key.casefold()):
+        for other in difflib.get_close_matches(text, by_folded, n=1, cutoff=_SIMILAR):
+            return by_folded[other]
+    return None

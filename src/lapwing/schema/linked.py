@@ -9,12 +9,11 @@ from typing import Any, Final, TypeVar
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
-from lapwing.schema.files import read_json
+from lapwing.schema.files import check_object, read_json
 from lapwing.schema.rules.reading import rules_from
 from lapwing.schema.rules.rules import Determines, Rule
 from lapwing.schema.scalars import quote, whole_number
 from lapwing.schema.schemas import PrivacyUnit, Schema
-from lapwing.schema.values.parsing import check_object
 
 __all__ = ["LinkedSchema", "is_linked"]
 

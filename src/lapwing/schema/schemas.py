@@ -12,8 +12,18 @@ from typing import Any, ClassVar, Final, Self
 
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import check_questions, repeated
-from lapwing.schema.fields import Field
-from lapwing.schema.files import file_text, read_json, write_whole
+from lapwing.schema.fields import Field, check_weight
+from lapwing.schema.files import (
+    field_to_dict,
+    fields_from,
+    file_text,
+    flag_from,
+    read_json,
+    table_from,
+    text_from,
+    unit_from,
+    write_whole,
+)
 from lapwing.schema.public_tables.cells import check_public_tables
 from lapwing.schema.public_tables.rules import check_public_rules
 from lapwing.schema.public_tables.tables import PublicTable, public_tables_from
@@ -23,8 +33,6 @@ from lapwing.schema.rules.reading import rules_from
 from lapwing.schema.rules.rules import Rule
 from lapwing.schema.rules.search import checked_rules, named_columns
 from lapwing.schema.scalars import path_text, quote, visible, whole_number
-from lapwing.schema.values import parsing
-from lapwing.schema.weights import check_weight
 
 _MAX_FIELDS: Final = 100_000
 _MAX_ROWS: Final = 2**31 - 1
@@ -297,15 +305,14 @@ class Schema:
     @classmethod
     def _read(cls, source: object, *, may_be_open: bool = False) -> Self:
         """Return the schema that a value in the file format describes, however open a draft is."""
-        table = parsing.table_from(source)
-        unit = parsing.unit_from(table.get("privacyUnit"))
-        fields, questions = parsing.fields_from(table), table.get("questions")
+        table = table_from(source)
+        unit = unit_from(table.get("privacyUnit"))
+        fields, questions = fields_from(table), table.get("questions")
         return cls(
             fields=fields,
             privacy_unit=None if unit is None else PrivacyUnit(*unit),
-            is_draft=parsing.flag_from(table, "draft")
-            or (may_be_open and (bool(questions) or any(map(_open_keys, fields)))),
-            name=parsing.text_from(table, "name"),
+            is_draft=flag_from(table, "draft") or (may_be_open and (bool(questions) or any(map(_open_keys, fields)))),
+            name=text_from(table, "name"),
             questions=() if questions is None else questions,
             purchases=purchases_from(table.get("purchases")),
             rules=rules_from(table.get("rules")),
@@ -335,7 +342,7 @@ class Schema:
             "rules": [rule.to_dict() for rule in self.rules],
         }
         told = {key: value for key, value in found.items() if value or (key == "missingValues" and value is not None)}
-        return {**told, "fields": [parsing.field_to_dict(field, missing_values) for field in self.fields]}
+        return {**told, "fields": [field_to_dict(field, missing_values) for field in self.fields]}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the schema as a JSON file, the same bytes for equal schemas.

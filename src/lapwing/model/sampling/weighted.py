@@ -8,10 +8,9 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans
 from lapwing.model.sampling.marginals import marginal
-from lapwing.schema.fields import Field
+from lapwing.schema.fields import Field, weights_at
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.scalars import quote
-from lapwing.schema.weights import weights_at
 
 
 def weighted_marginal(

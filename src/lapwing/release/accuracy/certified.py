@@ -14,7 +14,7 @@ from lapwing.mechanisms.linear_statistics.workload import answered_workload, noi
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values.labels import labels
+from lapwing.schema.values import labels
 
 if TYPE_CHECKING:
     import polars as pl

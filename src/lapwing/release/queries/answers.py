@@ -18,7 +18,7 @@ from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
 from lapwing.release.queries.queries import free_name
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values.labels import labels, run_labels
+from lapwing.schema.values import labels, run_labels
 
 LISTED_CELLS = 2**16
 """Larger tables are one line of the frame of all answers."""

@@ -17,7 +17,7 @@ from lapwing.release.queries.weighted import weighted_intervals
 from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity
 from lapwing.schema.scalars import is_among, told
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values.labels import labels
+from lapwing.schema.values import labels
 
 if TYPE_CHECKING:
     import polars as pl

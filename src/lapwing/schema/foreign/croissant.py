@@ -14,7 +14,7 @@ from typing import Any, Final
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import RANGED_TYPES, is_encodable
 from lapwing.schema.fields import Field, FieldType
-from lapwing.schema.files import parse_json
+from lapwing.schema.files import check_object, field_from, parse_json
 from lapwing.schema.foreign.converted import (
     Converted,
     Lack,
@@ -28,7 +28,6 @@ from lapwing.schema.foreign.converted import (
 )
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import PrivacyUnit
-from lapwing.schema.values.parsing import check_object, field_from
 
 FORMAT: Final = "Croissant"
 OWN_KEYS: Final = (

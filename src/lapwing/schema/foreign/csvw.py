@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.files import check_object
 from lapwing.schema.foreign.converted import (
     Converted,
     Remarks,
@@ -25,7 +26,6 @@ from lapwing.schema.foreign.converted import (
     text_or_empty,
 )
 from lapwing.schema.scalars import quote
-from lapwing.schema.values.parsing import check_object
 
 FORMAT: Final = "CSVW metadata"
 _CONTEXT: Final = "http://www.w3.org/ns/csvw"

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.files import check_object
 from lapwing.schema.foreign.converted import (
     Converted,
     Remarks,
@@ -26,7 +27,6 @@ from lapwing.schema.foreign.converted import (
     text_or_empty,
 )
 from lapwing.schema.scalars import category_key, quote, whole_number
-from lapwing.schema.values.parsing import check_object
 
 FORMAT: Final = "NIST data dictionary"
 _ABOUT: Final = frozenset({"description", "details", "link", "values"})

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.files import check_object
 from lapwing.schema.foreign.converted import Converted, Lack, chosen_table, converted, flag, names_in_short, unit_lack
 from lapwing.schema.scalars import finite_number, parse_date, parse_datetime, quote, whole_number
-from lapwing.schema.values.parsing import check_object
 
 _LISTS: Final = ("categorical", "ordinal")
 _RANGE_KEYS: Final = ("range_min", "range_max", "range_values", "range_is_nullable")

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.files import check_object
 from lapwing.schema.foreign.converted import Converted, Lack, chosen_table, converted, flag, names_in_short, unit_lack
 from lapwing.schema.scalars import finite_number, quote
 from lapwing.schema.schemas import PrivacyUnit
-from lapwing.schema.values.parsing import check_object
 
 FORMAT: Final = "SmartNoise SQL metadata"
 

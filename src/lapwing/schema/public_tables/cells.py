@@ -14,7 +14,7 @@ from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import MAX_ENTRIES, Grouping, cut, lookup
 from lapwing.schema.public_tables.tables import Condition, PublicTable
 from lapwing.schema.scalars import quote
-from lapwing.schema.values.labels import label
+from lapwing.schema.values import label
 
 MOST_COMBINATIONS: Final = 2**22
 """Combinations of groups of one public table: 32 MB."""

@@ -14,7 +14,7 @@ from lapwing.schema.public_tables.cells import CodedTable, HasPublicTables, code
 from lapwing.schema.rules.codes import DependencyRule, RuledSchema, components
 from lapwing.schema.rules.search import is_impossible
 from lapwing.schema.scalars import quote
-from lapwing.schema.values.labels import label
+from lapwing.schema.values import label
 
 _MOST_CHECKED: Final = 2_000
 """Cells of one table that are looked at when a schema is read: each is a search."""

@@ -11,8 +11,7 @@ from lapwing.errors import ParameterError, SchemaError
 from lapwing.schema.conditions import Between, wanted_reader
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import MAX_ENTRIES, Grouping, cut, lookup
-from lapwing.schema.rules.codes import CodedRule, CombinationRule, DependencyRule
-from lapwing.schema.rules.comparisons import exact_sum, order_pairs
+from lapwing.schema.rules.codes import CodedRule, CombinationRule, DependencyRule, exact_sum, order_pairs
 from lapwing.schema.rules.rules import (
     Allowed,
     Condition,
@@ -27,7 +26,7 @@ from lapwing.schema.rules.rules import (
     Within,
 )
 from lapwing.schema.scalars import is_finite_number, quote
-from lapwing.schema.values.shown import shown
+from lapwing.schema.values import shown
 
 MOST_CELLS: Final = 2**24
 """Most combinations of groups that one rule tells apart."""

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lapwing.schema.rules.codes import CodedRule, CombinationRule, ExactSum, OrderPair
-from lapwing.schema.values.shown import Numbers, Shown
+from lapwing.schema.values import Numbers, Shown
 
 Runs = npt.NDArray[np.int64]
 """Codes from start to stop - 1 in each row: disjoint, increasing, none empty; shape (k, 2)."""

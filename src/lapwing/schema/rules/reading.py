@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import is_encodable, repeated
+from lapwing.schema.files import check_object, similar_key
 from lapwing.schema.rules.rules import (
     Allowed,
     Condition,
@@ -20,7 +21,6 @@ from lapwing.schema.rules.rules import (
     Within,
 )
 from lapwing.schema.scalars import finite_number, quote, whole_number
-from lapwing.schema.values.parsing import check_object, similar_key
 
 MOST_RULES: Final = 1_000
 """Of one schema."""

@@ -3,19 +3,22 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.rules.codes import CodedRule, CombinationRule, DependencyRule, RuledSchema, components
 from lapwing.schema.rules.coding import coded
 from lapwing.schema.rules.narrowing import Domains, Runs, below, codes_in, from_on, meet, narrowed
 from lapwing.schema.rules.rules import Rule
+from lapwing.schema.values import labels
 
-__all__ = ["checked_rules", "completed", "forbidding", "is_impossible", "named_columns"]
+if TYPE_CHECKING:
+    from lapwing.schema.schemas import Schema
 
 _NAMED: Final = 8
 _MOST_NODES: Final = 400
@@ -244,3 +247,55 @@ def _keeps_all(rules: Sequence[CodedRule], row: Mapping[str, int]) -> bool:
     """Return whether one row keeps all rules."""
     codes = {name: np.array([code], dtype=np.int64) for name, code in row.items()}
     return not any(rule.broken(codes)[0] for rule in rules)
+
+
+# -- Categories that no row can have.
+
+
+MOST_LOOKED_AT: Final = 1_000
+"""Categories of a column that is looked at."""
+
+
+def dead_values(schema: "Schema") -> dict[str, list[str]]:
+    """Return the categories that certainly no row can have, by column.
+
+    Returns labels of categories, and ``missing``; columns without any are left out, and so are numbers, dates and
+    columns with more than 1,000 categories.
+
+    >>> from lapwing.schema.schemas import Schema
+    >>> fields = [{"name": "a", "type": "boolean"}, {"name": "b", "type": "boolean"}]
+    >>> dead_values(Schema.from_dict({"fields": fields, "rules": [{"never": {"a": True}}]}))
+    {'a': ['true']}
+    """
+    found: dict[str, list[str]] = {}
+    for component in components(schema.coded_rules):
+        for name in component:
+            field = schema.field(name)
+            if not field.is_categorical or field.domain.values > MOST_LOOKED_AT:
+                continue
+            dead = [
+                code
+                for alike in _alike(schema, name)
+                if is_impossible(schema, {name: np.array([[alike[0], alike[0] + 1]])}, component)
+                for code in alike
+            ]
+            if dead:
+                named = labels(identity(field.domain), field)
+                found[name] = [named[code] for code in sorted(dead)]
+    return found
+
+
+def _alike(schema: "Schema", name: str) -> Iterator[list[int]]:
+    """Yield the codes of a column that rows may hold, those together that no rule tells apart."""
+    domain = schema.field(name).domain
+    # The last code is missing, where that is allowed, else the misfit: rows out never show one.
+    codes = np.arange(domain.size if domain.missing else domain.last)
+    kinds = []
+    for rule in schema.coded_rules:
+        if name in rule.columns and isinstance(rule, CombinationRule):
+            kinds.append(rule.groupings[rule.columns.index(name)].apply(codes))
+        elif name in rule.columns and not isinstance(rule, DependencyRule):
+            kinds.append(codes)
+    if kinds:
+        _, kind = np.unique(np.stack(kinds), axis=1, return_inverse=True)
+        yield from (np.flatnonzero(kind.reshape(-1) == each).tolist() for each in range(kind.max() + 1))
