@@ -60,10 +60,6 @@ def wanted_runs(field: Field, wanted: object, asker: str = "where") -> np.ndarra
     number in it. With a resolution, a number means the nearest step, a date or moment its week, month, hour or the
     like, and a range those that begin in it. A moment at midnight is a date. Returns int64 (runs, 2), codes from start
     to stop - 1; disjoint and increasing.
-
-    >>> age = Field(name="age", type="integer", minimum=0, maximum=120, special=(-1,))
-    >>> wanted_runs(age, [Between(30, 40), 41, -1, None]).tolist()
-    [[30, 42], [121, 123]]
     """
     return wanted_reader(field, asker)(wanted)
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final, NoReturn, cast
 
 from lapwing.errors import SchemaError
-from lapwing.schema.checks import RANGED_TYPES, check_list, check_name, is_encodable, repeated
+from lapwing.schema.checks import RANGED_TYPES, check_list, check_name, field_error, is_encodable, repeated
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.groupings.category_trees import tree_to_dict
 from lapwing.schema.scalars import category_key, quote
@@ -99,11 +99,7 @@ _ON_LINES: Final = ("publicTables", "rules", "fields")
 
 
 def file_text(found: Mapping[str, Any]) -> str:
-    r"""Return a schema in the file format as the text of its file, the same for equal schemas.
-
-    >>> file_text({"name": "t", "fields": [{"name": "a"}]})
-    '{"name": "t",\n "fields": [\n  {"name": "a"}\n ]}\n'
-    """
+    r"""Return a schema in the file format as the text of its file, the same for equal schemas."""
     parts = []
     for key, value in found.items():
         text = json.dumps(value, ensure_ascii=False)
@@ -328,9 +324,7 @@ def _is_identifier(name: str, source: Mapping[str, Any]) -> bool:
     """Return whether the field's role is identifier."""
     role = source.get("role")
     if role not in (None, "identifier"):
-        raise SchemaError(
-            f'field {quote(name)}: role {quote(role)} is not known; write "identifier" or remove it', code="LW207"
-        )
+        raise field_error(name, f'role {quote(role)} is not known; write "identifier" or remove it', "LW207")
     return role == "identifier"
 
 
@@ -342,9 +336,7 @@ def _categories(name: str, source: Mapping[str, Any], constraints: Mapping[str, 
         if given is not None
     ]
     if len(found) == 2 and set(map(category_key, found[0])) != set(map(category_key, found[1])):
-        raise SchemaError(
-            f"field {quote(name)}: categories and enum list different values; remove one of the lists", code="LW213"
-        )
+        raise field_error(name, "categories and enum list different values; remove one of the lists", "LW213")
     return found[0] if found else None
 
 
@@ -355,13 +347,9 @@ def _category_values(name: str, listed: tuple[Any, ...]) -> tuple[Any, ...]:
         return values  # a list may hold 10**6 values: no second look at the usual ones
     for value in values:
         if not isinstance(value, str | int | float):
-            raise SchemaError(
-                f"field {quote(name)}: category {quote(value)} must be a text, a number, true or false", code="LW213"
-            )
+            raise field_error(name, f"category {quote(value)} must be a text, a number, true or false", "LW213")
         if isinstance(value, float) and not math.isfinite(value):
-            raise SchemaError(
-                f"field {quote(name)}: category {quote(value)} is not a finite number; remove it", code="LW213"
-            )
+            raise field_error(name, f"category {quote(value)} is not a finite number; remove it", "LW213")
     return values
 
 
@@ -377,24 +365,25 @@ def _check_reading_rules(name: str, source: Mapping[str, Any]) -> None:
     """Refuse Table Schema's rules of reading cells that would change what a cell means."""
     form = source.get("format")
     if source.get("type") in ("date", "datetime") and form not in (None, "default", "any"):
-        raise SchemaError(
-            f"field {quote(name)}: format {quote(form)} is not supported; write the dates in the data as "
+        raise field_error(
+            name,
+            f"format {quote(form)} is not supported; write the dates in the data as "
             "2010-12-31 or 2010-12-31T23:00:00 and remove format",
-            code="LW207",
+            "LW207",
         )
     for key, harmless in _ONLY_DEFAULT.items():
         if source.get(key) is not None and source[key] not in harmless:
-            raise SchemaError(
-                f"field {quote(name)}: {key} {quote(source[key])} is not supported; "
+            raise field_error(
+                name,
+                f"{key} {quote(source[key])} is not supported; "
                 f"write numbers such as 1234.5 in the data and remove {key}",
-                code="LW207",
+                "LW207",
             )
     for key, known in (("trueValues", _TRUE_TEXTS), ("falseValues", _FALSE_TEXTS)):
         for value in check_list(name, key, _or_empty(source.get(key), ())):
             if not isinstance(value, str) or value not in known:
-                raise SchemaError(
-                    f"field {quote(name)}: {key} {quote(value)} is not supported; use type string with categories",
-                    code="LW207",
+                raise field_error(
+                    name, f"{key} {quote(value)} is not supported; use type string with categories", "LW207"
                 )
 
 

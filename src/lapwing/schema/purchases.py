@@ -23,6 +23,11 @@ _EXACT: Final = re.compile(r"(0|[1-9]\d{0,499})(/[1-9]\d{0,499})?", re.ASCII)
 _KEYS: Final = frozenset({"fields", "notion", "amount", "delta", "relation", "privacyUnit", "release", "lapwing"})
 
 
+def _refusal(said: str) -> SchemaError:
+    """Return the error that a purchase is not as it was written."""
+    return SchemaError(f"a purchase's {said}", code="LW270")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purchase:
     """Say what one run of `lapwing schema learn` cost, and which fields it filled in.
@@ -49,27 +54,18 @@ class Purchase:
             )
         for key, value, known in (("notion", self.notion, NOTIONS), ("relation", self.relation, RELATIONS)):
             if value not in known:
-                raise SchemaError(
-                    f"a purchase's {key} must be one of {', '.join(known)}, got {quote(value)}", code="LW270"
-                )
+                raise _refusal(f"{key} must be one of {', '.join(known)}, got {quote(value)}")
         if not 0 < self.amount <= _LARGEST or not 0 <= self.delta < 1:
-            raise SchemaError(
-                "a purchase's amount must be above 0 and at most 10^9, and its delta at least 0 and below 1; leave "
-                "purchases as they were written",
-                code="LW270",
+            raise _refusal(
+                "amount must be above 0 and at most 10^9, and its delta at least 0 and below 1; leave "
+                "purchases as they were written"
             )
         # It holds the name of a field, which may be any text.
         if not _is_name(self.privacy_unit):
-            raise SchemaError(
-                f"a purchase's privacyUnit must be a text of at least one character, got {quote(self.privacy_unit)}",
-                code="LW270",
-            )
+            raise _refusal(f"privacyUnit must be a text of at least one character, got {quote(self.privacy_unit)}")
         for key, text in (("release", self.release), ("lapwing", self.lapwing)):
             if not _is_name(text) or len(text) > _LONGEST or not text.isprintable():
-                raise SchemaError(
-                    f"a purchase's {key} must be a printable text of 1 to {_LONGEST} characters, got {quote(text)}",
-                    code="LW270",
-                )
+                raise _refusal(f"{key} must be a printable text of 1 to {_LONGEST} characters, got {quote(text)}")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the purchase in the file format."""

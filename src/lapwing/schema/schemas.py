@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
 from lapwing.errors import SchemaError
-from lapwing.schema.checks import check_questions, repeated
+from lapwing.schema.checks import check_questions, field_error, repeated
 from lapwing.schema.fields import Field, check_weight
 from lapwing.schema.files import (
     field_to_dict,
@@ -143,7 +143,7 @@ class Schema:
         if len(self.fields) > _MAX_FIELDS:
             raise SchemaError(f"the schema has more than {_MAX_FIELDS} fields; remove columns", code="LW209")
         for name in repeated([field.name for field in self.fields]):
-            raise SchemaError(f"field {quote(name)}: the name stands twice; rename one of the columns", code="LW208")
+            raise field_error(name, "the name stands twice; rename one of the columns", "LW208")
         if all(field.identifier for field in self.fields):
             raise SchemaError(
                 "the schema has no field to model; list at least one that is not an identifier", code="LW209"
@@ -227,10 +227,11 @@ class Schema:
         self.check_answered(what)
         for field in self.columns:
             if field.provenance == "drafted":
-                raise SchemaError(
-                    f"field {quote(field.name)}: its provenance is still drafted; check its type and values, and say "
+                raise field_error(
+                    field.name,
+                    "its provenance is still drafted; check its type and values, and say "
                     "where they are known from: public, assumed, or dp",
-                    code="LW203",
+                    "LW203",
                 )
             _ = field.domain
         if self._coded_rules is None:

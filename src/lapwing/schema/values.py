@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from lapwing.errors import ParameterError, SchemaError
-from lapwing.schema.checks import code_number
+from lapwing.errors import ParameterError
+from lapwing.schema.checks import code_number, field_error
 from lapwing.schema.fields import Field, Scalar
 from lapwing.schema.groupings.domains import Calendar, Range
 from lapwing.schema.groupings.grouping import Grouping
@@ -29,9 +29,6 @@ def bounds(field: Field) -> tuple[int | float, int | float]:
 
     Returns lo, hi: both ints (integer; date in days; datetime in microseconds) or both floats (number). Of ints, `hi`
     is the last value that rows out show: where the last step, month or year begins.
-
-    >>> bounds(Field(name="day", type="date", minimum="1970-01-02", maximum="1970-01-31"))
-    (1, 30)
     """
     found = field.range
     return found.lo, found.hi
@@ -43,9 +40,6 @@ def step(field: Field) -> int | Fraction | None:
     Returns whole numbers for integers, days for dates, microseconds for datetimes; the resolution of a number as an
     exact fraction. None for a number without resolution, whose codes are 2**32 cells of its range, and for months and
     years, whose lengths differ.
-
-    >>> step(Field(name="t", type="datetime", minimum="2010-01-01", maximum="2010-12-31", resolution="hour"))
-    3600000000
     """
     return field.range.step
 
@@ -54,23 +48,14 @@ def category_positions(field: Field) -> dict[str, int]:
     """Return the code of each category of a field with categories, by `category_key`.
 
     Built anew by each call (about a third of a second for 10**6 categories): callers keep it.
-
-    >>> category_positions(Field(name="grade", type="string", categories=(1.0, 2.5)))
-    {'1': 0, '2.5': 1}
     """
     if field.categories is None:
-        raise SchemaError(f"field {quote(field.name)}: has no categories", code="LW210")
+        raise field_error(field.name, "has no categories", "LW210")
     return {category_key(value): code for code, value in enumerate(field.categories)}
 
 
 def stand_in(field: Field, text: str) -> str | None:
-    """Return the category under which a text that is not listed is counted, to the letter; None where it fits nothing.
-
-    >>> from lapwing.schema.groupings.category_trees import Prefixes
-    >>> field = Field(name="dx", type="string", categories=("250", "401"), hierarchy=Prefixes((1, 3), fold=True))
-    >>> stand_in(field, "250.13"), stand_in(field, "V70")
-    ('250', None)
-    """
+    """Return the category under which a text that is not listed is counted, to the letter; None where it fits nothing."""
     if not text or text in field.missing_values:
         return None
     for length in reversed(field.folds):
@@ -85,11 +70,7 @@ def special_numbers(field: Field) -> tuple[int | float, ...]:
 
 
 def special_codes(field: Field) -> dict[int | float, int]:
-    """Return the code of each special value, by its number in code space.
-
-    >>> special_codes(Field(name="x", type="integer", minimum=0, maximum=9, special=(-1, 99)))
-    {-1: 10, 99: 11}
-    """
+    """Return the code of each special value, by its number in code space."""
     first = field.domain.values if field.special else 0
     return {number: first + position for position, number in enumerate(special_numbers(field))}
 
@@ -99,9 +80,6 @@ def exact_cells(field: Field) -> dict[int, float]:
 
     Returns the codes that hold the minimum, the maximum and zero, as far as these are in bounds and no special values:
     tables hold many copies of them. Where zero shares a cell with a bound, the cell is zero's.
-
-    >>> exact_cells(Field(name="x", type="number", minimum=-1, maximum=3))
-    {0: -1.0, 4294967295: 3.0, 1073741824: 0.0}
     """
     found = field.range
     special = special_numbers(field)
@@ -129,10 +107,6 @@ class Shown:
     grid: where they lie, if the field is no list; listed: ndarray or None, the number of each code, where the field is
     a list; of texts and booleans their place in it; exact: int64 (cells,), cells of a number without resolution that
     show one number, in increasing order; numbers: float64 (cells,), those numbers.
-
-    >>> age = shown(Field(name="age", type="integer", minimum=10, maximum=19, resolution=5))
-    >>> [part.tolist() for part in age.ends(np.array([0, 1]))]
-    [[10, 15], [10, 15]]
     """
 
     field: Field
@@ -214,11 +188,7 @@ def in_moments(field: Field, numbers: Numbers) -> Numbers:
 
 
 def multiples(codes: np.ndarray, first: Fraction, grid: Fraction, last: int) -> np.ndarray:
-    """Return ``first + codes * grid`` as the floats that the decimal numbers read as; `last` is the largest code.
-
-    >>> multiples(np.array([0, 3]), Fraction(0), Fraction(1, 10), 9).tolist()
-    [0.0, 0.3]
-    """
+    """Return ``first + codes * grid`` as the floats that the decimal numbers read as; `last` is the largest code."""
     below = math.lcm(first.denominator, grid.denominator)
     start, stride = int(first * below), int(grid * below)
     largest = max(abs(start), abs(start + last * stride))
@@ -239,11 +209,6 @@ def label(grouping: Grouping, field: Field, group: int) -> str:
     """Return the human label of one group.
 
     Returns a category, ``30-39``, ``[0.5, 1)``, a date, a special value, ``missing`` or ``misfit``.
-
-    >>> from lapwing.schema.groupings.grouping import evenly
-    >>> age = Field(name="age", type="integer", minimum=0, maximum=99)
-    >>> label(evenly(age.domain, 10), age, 3), label(evenly(age.domain, 10), age, 10)
-    ('30-39', 'missing')
     """
     _check_fit(grouping, field)
     if not 0 <= group < grouping.groups:
@@ -263,13 +228,7 @@ def label(grouping: Grouping, field: Field, group: int) -> str:
 
 
 def labels(grouping: Grouping, field: Field) -> list[str]:
-    """Return the human labels of all groups, in their order.
-
-    >>> from lapwing.schema.groupings.grouping import identity
-    >>> sex = Field(name="sex", type="string", categories=("f", "m"), required=True)
-    >>> labels(identity(sex.domain), sex)
-    ['f', 'm', 'misfit']
-    """
+    """Return the human labels of all groups, in their order."""
     _check_fit(grouping, field)
     starts, stops, groups = grouping.pieces()
     runs: list[list[tuple[int, int]]] = [[] for _ in range(grouping.regular)]
@@ -281,13 +240,7 @@ def labels(grouping: Grouping, field: Field) -> list[str]:
 
 
 def run_labels(nested: Hierarchy, level: int, field: Field) -> list[str]:
-    """Return the human labels of the runs of one level of a hierarchy, in their order.
-
-    >>> from lapwing.schema.groupings.hierarchies import hierarchy
-    >>> age = Field(name="age", type="integer", minimum=0, maximum=99)
-    >>> run_labels(hierarchy(age.domain, 2), 0, age), run_labels(hierarchy(age.domain, 2), 2, age)
-    (['0-99, missing'], ['0-49', '50-99', 'missing'])
-    """
+    """Return the human labels of the runs of one level of a hierarchy, in their order."""
     starts = nested.starts(level)
     cuts = starts[(starts > 0) & (starts < nested.values)]
     texts = labels(Grouping(nested.values, nested.reserved, "cuts", cuts=cuts), field)

@@ -14,6 +14,11 @@ from lapwing.schema.schemas import PrivacyUnit, Schema
 UNIT_LACK: Final = "whose rows are protected together"
 
 
+def refusal(said: str) -> SchemaError:
+    """Return the error that a foreign file is not as its format has it."""
+    return SchemaError(said, code="LW261")
+
+
 @dataclass(frozen=True, slots=True)
 class Lack:
     """One thing that a schema needs and a foreign file does not say.
@@ -69,10 +74,6 @@ def converted(
 
     fields: in the order of the file; blank where it says nothing; lacks: what is missing beside blank bounds and
     categories: questions to the owner.
-
-    >>> found = converted([Field(name="age", type="integer")], "SDV metadata")
-    >>> found.schema.is_draft, found.lacks[0].what
-    (True, 'minimum and maximum')
     """
     listed = tuple(fields)
     missing = (*lacks, *(blank_lack(field) for field in listed if field.blank))
@@ -150,14 +151,7 @@ _NAMED: Final = 8
 
 
 class Remarks:
-    """Collect what has no counterpart, one sentence for each kind of thing, however many fields it concerns.
-
-    >>> remarks = Remarks()
-    >>> remarks.add("units are left out", "age")
-    >>> remarks.add("units are left out", "height")
-    >>> remarks.texts()
-    ('units are left out: "age", "height"',)
-    """
+    """Collect what has no counterpart, one sentence for each kind of thing, however many fields it concerns."""
 
     def __init__(self) -> None:
         self._fields: dict[str, list[str]] = {}
@@ -180,11 +174,7 @@ def _named(fields: list[str]) -> str:
 
 
 def number_of(value: object) -> int | float | None:
-    """Return a number, also one written as text; None for anything else.
-
-    >>> number_of("501"), number_of(" 16.30 "), number_of("N"), number_of(True)
-    (501, 16.3, None, None)
-    """
+    """Return a number, also one written as text; None for anything else."""
     if isinstance(value, str):
         text = value[: _LONGEST + 1].strip()
         if len(text) > _LONGEST or not _NUMBER.fullmatch(text):
@@ -194,11 +184,7 @@ def number_of(value: object) -> int | float | None:
 
 
 def bound_of(value: object, kind: FieldType) -> int | float | str | None:
-    """Return a bound of numbers or dates as a schema writes it, or None where it is not written so.
-
-    >>> bound_of("12", "integer"), bound_of("2010-12-31", "date"), bound_of("31.12.2010", "date")
-    (12, '2010-12-31', None)
-    """
+    """Return a bound of numbers or dates as a schema writes it, or None where it is not written so."""
     if kind in ("integer", "number"):
         return number_of(value)
     parse = parse_date if kind == "date" else parse_datetime
@@ -213,11 +199,7 @@ def is_written_whole(value: object) -> bool:
 
 
 def missing_texts(categories: Iterable[object] | None, texts: Iterable[str] = ("",)) -> tuple[str, ...]:
-    """Return the texts that are read as missing: those given, less the ones that are categories.
-
-    >>> missing_texts(["a", ""], ["", "NA"])
-    ('NA',)
-    """
+    """Return the texts that are read as missing: those given, less the ones that are categories."""
     taken = {category_key(value) for value in categories or () if isinstance(value, str | int | float)}
     return tuple(text for text in dict.fromkeys(texts) if text not in taken)
 
@@ -227,9 +209,7 @@ def scalars(values: Iterable[object], where: str) -> list[str | int | float]:
     found = []
     for value in values:
         if not isinstance(value, str) and (isinstance(value, bool) or finite_number(value) is None):
-            raise SchemaError(
-                f"{where}: the value {quote(value)} must be a text or a finite number; correct it", code="LW261"
-            )
+            raise refusal(f"{where}: the value {quote(value)} must be a text or a finite number; correct it")
         assert isinstance(value, str | int | float)
         found.append(value)
     return found

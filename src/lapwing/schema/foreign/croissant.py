@@ -22,6 +22,7 @@ from lapwing.schema.foreign.converted import (
     bound_of,
     chosen_table,
     converted,
+    refusal,
     scalars,
     text_or_empty,
     unit_lack,
@@ -72,10 +73,6 @@ def read_croissant(value: object, name: str, table: str | None = None) -> Conver
     the column that they are extracted from, or else by their name. Enumerations whose data stand in the file are the
     categories of the fields that refer to them. A key of one field makes it an identifier. Figures about the data, such
     as annotations of the largest value, are no bounds.
-
-    >>> field = {"@id": "rows/age", "dataType": "sc:Integer", "source": {"extract": {"column": "Age"}}}
-    >>> read_croissant({"recordSet": {"@id": "rows", "field": field}}, "the file").schema.fields[0].name
-    'Age'
     """
     top = _plain(check_object(value, name))
     sets = [_RecordSet.read(each, name, place) for place, each in enumerate(_many(top.get("recordSet")), 1)]
@@ -90,9 +87,7 @@ def read_croissant(value: object, name: str, table: str | None = None) -> Conver
     reading = _Reading(name, holders, Remarks())
     fields = reading.fields(chosen)
     if not fields:
-        raise SchemaError(
-            f"{name}: record set {quote(chosen.called)} has no field that a table can hold; give another", code="LW261"
-        )
+        raise refusal(f"{name}: record set {quote(chosen.called)} has no field that a table can hold; give another")
     title = _text(top.get("name")) or chosen.called
     statement = _json(top.get("differentialPrivacy"), f"{name}: differentialPrivacy")
     unit, lacks = _unit(statement.get("privacy_unit"), {field.name for field in fields})
@@ -205,11 +200,9 @@ class _RecordSet:
                 continue
             key = text_or_empty(field.get("@id")) or _text(field.get("name"))
             if not key:
-                raise SchemaError(
-                    f"{where}: field {len(fields) + 1} has neither @id nor name; give it one", code="LW261"
-                )
+                raise refusal(f"{where}: field {len(fields) + 1} has neither @id nor name; give it one")
             if key in fields:
-                raise SchemaError(f"{where}: field {quote(key)} stands twice; remove one", code="LW261")
+                raise refusal(f"{where}: field {quote(key)} stands twice; remove one")
             fields[key] = field
         data = found.get("data")
         is_list = data is not None or bool(_ENUMERATIONS.intersection(_names(_many(found.get("dataType")))))
@@ -347,4 +340,4 @@ def _record_value(record: object, keys: tuple[str, ...], where: str) -> object:
     for key in keys:
         if key in found:
             return found[key]
-    raise SchemaError(f"{where}: a record has no value for {quote(keys[0])}; give each record one", code="LW261")
+    raise refusal(f"{where}: a record has no value for {quote(keys[0])}; give each record one")

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.files import check_object
 from lapwing.schema.foreign.converted import (
@@ -23,6 +22,7 @@ from lapwing.schema.foreign.converted import (
     converted,
     flag,
     missing_texts,
+    refusal,
     text_or_empty,
 )
 from lapwing.schema.scalars import quote
@@ -81,26 +81,18 @@ def read_csvw(value: object, name: str, table: str | None = None) -> Converted:
     table: the url of a table, or the last part of it, where the file describes several. Returns columns go by their
     title, which is what a CSV file has above them, or else by their name. Virtual columns are left out. A primary key
     of one column makes it an identifier.
-
-    >>> column = {"name": "age", "datatype": {"base": "integer", "minimum": "0", "maxExclusive": "121"}}
-    >>> found = read_csvw({"url": "a.csv", "tableSchema": {"columns": [column]}}, "the file")
-    >>> found.schema.field("age").maximum
-    120
     """
     group = check_object(value, name)
     chosen, title = _table(group, name, table)
     inner = chosen.get("tableSchema", group.get("tableSchema"))
     if isinstance(inner, str):
-        raise SchemaError(
-            f"{name}: tableSchema is the address {quote(inner)}, which is not fetched; write it into the file",
-            code="LW261",
+        raise refusal(
+            f"{name}: tableSchema is the address {quote(inner)}, which is not fetched; write it into the file"
         )
     schema = check_object(inner, f"{name}: tableSchema")
     columns = schema.get("columns")
     if not isinstance(columns, list):
-        raise SchemaError(
-            f"{name}: tableSchema needs a list columns with one object per column; write one", code="LW261"
-        )
+        raise refusal(f"{name}: tableSchema needs a list columns with one object per column; write one")
     remarks = Remarks()
     outer = [schema, chosen, group]
     keys = _key_columns(schema, name)
@@ -119,7 +111,7 @@ def _table(group: Mapping[str, Any], name: str, wanted: str | None) -> tuple[Map
     if tables is None:
         return group, _last_part(text_or_empty(group.get("url")))
     if not isinstance(tables, list):
-        raise SchemaError(f"{name}: tables must be a list, got {quote(tables)}; correct it", code="LW261")
+        raise refusal(f"{name}: tables must be a list, got {quote(tables)}; correct it")
     objects = [check_object(each, f"{name}: table {place}") for place, each in enumerate(tables, 1)]
     urls = [text_or_empty(each.get("url")) or f"table {place}" for place, each in enumerate(objects, 1)]
     short = [_last_part(url) for url in urls]
@@ -139,9 +131,7 @@ def _key_columns(schema: Mapping[str, Any], name: str) -> tuple[str, ...]:
     key = schema.get("primaryKey")
     listed = [key] if isinstance(key, str) else ([] if key is None else key)
     if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
-        raise SchemaError(
-            f"{name}: primaryKey must be the name of a column or a list of names, got {quote(key)}", code="LW261"
-        )
+        raise refusal(f"{name}: primaryKey must be the name of a column or a list of names, got {quote(key)}")
     return tuple(listed)
 
 
@@ -196,10 +186,10 @@ def _names(column: Mapping[str, Any], where: str, remarks: Remarks) -> tuple[str
     listed = [each for each in (titles if isinstance(titles, list) else [titles]) if isinstance(each, str) and each]
     key = column.get("name")
     if key is not None and not isinstance(key, str):
-        raise SchemaError(f"{where}: name must be a text, got {quote(key)}; correct it", code="LW261")
+        raise refusal(f"{where}: name must be a text, got {quote(key)}; correct it")
     if not listed:
         if not key:
-            raise SchemaError(f"{where} has neither name nor titles; give it the name that the data use", code="LW261")
+            raise refusal(f"{where} has neither name nor titles; give it the name that the data use")
         return key, key
     if key and key not in listed:
         remarks.add("columns with a title and another name go by the title, which is what stands above them", listed[0])
@@ -212,9 +202,7 @@ def _nulls(null: object, where: str) -> list[str]:
     """Return the texts that stand for missing."""
     listed = [""] if null is None else ([null] if isinstance(null, str) else null)
     if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
-        raise SchemaError(
-            f"{where}: null must be a text or a list of texts, got {quote(null)}; correct it", code="LW261"
-        )
+        raise refusal(f"{where}: null must be a text or a list of texts, got {quote(null)}; correct it")
     return listed
 
 
@@ -245,9 +233,7 @@ def _datatype(value: object, where: str) -> _Datatype:
         about = check_object(value, f"{where}: datatype")
     base = "string" if about.get("base") is None else about["base"]
     if not isinstance(base, str):
-        raise SchemaError(
-            f"{where}: the base of a datatype must be a text, got {quote(base)}; correct it", code="LW261"
-        )
+        raise refusal(f"{where}: the base of a datatype must be a text, got {quote(base)}; correct it")
     base = re.split("[:#]", base)[-1]
     kind = "integer" if base in _WHOLE else _TYPES.get(base, "string")
     form = about.get("format")

@@ -13,7 +13,6 @@ https://github.com/usnistgov/SDNist (files ``data_dictionary.json`` and ``parame
 from collections.abc import Mapping
 from typing import Any, Final
 
-from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.files import check_object
 from lapwing.schema.foreign.converted import (
@@ -23,6 +22,7 @@ from lapwing.schema.foreign.converted import (
     is_written_whole,
     missing_texts,
     number_of,
+    refusal,
     scalars,
     text_or_empty,
 )
@@ -54,11 +54,6 @@ def read_nist(value: object, name: str) -> Converted:
 
     Returns codes are categories, of strings; min and max are bounds, and number codes beside them special values. Codes
     that are no numbers, beside min and max, are read as missing.
-
-    >>> found = read_nist({"POVPIP": {"values": {"N": "N/A", "min": 0, "max": 500, "501": "above"}}}, "the file")
-    >>> field = found.schema.field("POVPIP")
-    >>> field.minimum, field.maximum, field.special, field.missing_values
-    (0, 500, (501,), ('', 'N'))
     """
     source = check_object(value, name)
     remarks = Remarks()
@@ -162,7 +157,7 @@ def _typed(feature: str, about: Mapping[str, Any], where: str, remarks: Remarks)
     kind = _kind(about.get("dtype"), where)
     has_null = about.get("has_null")
     if has_null is not None and not isinstance(has_null, bool):
-        raise SchemaError(f"{where}: has_null must be true or false, got {quote(has_null)}; correct it", code="LW261")
+        raise refusal(f"{where}: has_null must be true or false, got {quote(has_null)}; correct it")
     null = about.get("null_value")
     nulls = [] if null is None else [category_key(each) for each in scalars([null], where)]
     description = text_or_empty(about.get("description"))
@@ -172,7 +167,7 @@ def _typed(feature: str, about: Mapping[str, Any], where: str, remarks: Remarks)
     required = has_null is False
     if values is not None and kind != "boolean":
         if not isinstance(values, list):
-            raise SchemaError(f"{where}: values must be a list, got {quote(values)}; correct it", code="LW261")
+            raise refusal(f"{where}: values must be a list, got {quote(values)}; correct it")
         kept = [each for each in scalars(values, where) if category_key(each) not in nulls]
         sort, kept = _of_one_sort(kind, kept)
         return _listed(feature, sort, kept, ("", *nulls), required=required, description=description)
@@ -196,7 +191,7 @@ def _typed(feature: str, about: Mapping[str, Any], where: str, remarks: Remarks)
 def _kind(dtype: object, where: str) -> FieldType:
     """Return the type that a dtype of pandas stands for."""
     if dtype is not None and not isinstance(dtype, str):
-        raise SchemaError(f"{where}: dtype must be a text such as int64, got {quote(dtype)}; correct it", code="LW261")
+        raise refusal(f"{where}: dtype must be a text such as int64, got {quote(dtype)}; correct it")
     folded = (dtype or "").casefold()
     if folded.startswith(("int", "uint")):
         return "integer"

@@ -11,7 +11,7 @@ from lapwing.errors import SchemaError
 from lapwing.schema.checks import repeated
 from lapwing.schema.fields import Field
 from lapwing.schema.files import check_object, parse_json, read_content
-from lapwing.schema.foreign.converted import Converted, converted, number_of
+from lapwing.schema.foreign.converted import Converted, converted, number_of, refusal
 from lapwing.schema.foreign.croissant import is_croissant, read_croissant
 from lapwing.schema.foreign.csvw import is_csvw, read_csvw
 from lapwing.schema.foreign.nist import is_nist, read_nist
@@ -34,11 +34,7 @@ def is_mbi(value: object) -> bool:
 
 
 def mbi_misfit(value: object) -> str:
-    """Return why an object that looks like a domain is none: its first size that is no whole number; or nothing.
-
-    >>> mbi_misfit({"age": 85, "sex": "2"})
-    'column "sex" has the size "2"; a size is a whole number, without quotes or point'
-    """
+    """Return why an object that looks like a domain is none: its first size that is no whole number; or nothing."""
     if not isinstance(value, dict) or any(isinstance(size, Mapping | list) for size in value.values()):
         return ""
     if not any(number_of(size) is not None for size in value.values()):
@@ -51,17 +47,11 @@ def mbi_misfit(value: object) -> str:
 
 
 def read_mbi(value: object, name: str) -> Converted:
-    """Return the schema of an mbi domain: integers from 0 to size - 1, never missing.
-
-    >>> read_mbi({"age": 85}, "the domain").schema.field("age").maximum
-    84
-    """
+    """Return the schema of an mbi domain: integers from 0 to size - 1, never missing."""
     sizes = check_object(value, name)
     for column, size in sizes.items():
         if size < 1:
-            raise SchemaError(
-                f"{name}: column {quote(column)} has size {quote(size)}; a domain has at least one code", code="LW261"
-            )
+            raise refusal(f"{name}: column {quote(column)} has size {quote(size)}; a domain has at least one code")
     # A column of k codes has none for missing cells: with one it would have k + 1.
     fields = [
         Field(name=column, type="integer", minimum=0, maximum=size - 1, required=True) for column, size in sizes.items()
@@ -207,9 +197,6 @@ def read_foreign(source: str | os.PathLike[str] | Mapping[str, Any], *, table: s
 
     source: a JSON file of at most 64 MiB, or a YAML file of at most 8; or what such a file holds. Its content says
     which format it is, not its name.
-
-    >>> read_foreign({"age": 85, "sex": 2}).format
-    'mbi domain'
     """
     if isinstance(source, Mapping):
         name = "the metadata"

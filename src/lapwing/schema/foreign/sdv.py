@@ -9,7 +9,16 @@ from typing import Any, Final
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.files import check_object
-from lapwing.schema.foreign.converted import Converted, Lack, chosen_table, converted, flag, names_in_short, unit_lack
+from lapwing.schema.foreign.converted import (
+    Converted,
+    Lack,
+    chosen_table,
+    converted,
+    flag,
+    names_in_short,
+    refusal,
+    unit_lack,
+)
 from lapwing.schema.scalars import finite_number, parse_date, parse_datetime, quote, whole_number
 
 _LISTS: Final = ("categorical", "ordinal")
@@ -44,9 +53,7 @@ class Columns:
         for key in keys:
             for column in key:
                 if column not in self.source:
-                    raise SchemaError(
-                        f"{self.where}: {which} names {quote(column)}, which is no column; correct it", code="LW261"
-                    )
+                    raise refusal(f"{self.where}: {which} names {quote(column)}, which is no column; correct it")
             if len(key) == 1:
                 self.keys.add(key[0])
             else:
@@ -58,7 +65,7 @@ class Columns:
         source = check_object(self.source[column], where)
         sdtype = source.get("sdtype")
         if not isinstance(sdtype, str):
-            raise SchemaError(f"{where}: sdtype must be a text such as numerical, got {quote(sdtype)}", code="LW261")
+            raise refusal(f"{where}: sdtype must be a text such as numerical, got {quote(sdtype)}")
         if not _KEYS.issuperset(source):
             self._note("unknown settings were read past", column)
         if self._is_identifier(column, sdtype, source, where):
@@ -111,20 +118,16 @@ class Columns:
         bounds = {key: source.get(theirs) for key, theirs in (("minimum", "range_min"), ("maximum", "range_max"))}
         for key, bound in bounds.items():
             if bound is not None and finite_number(bound) is None:
-                raise SchemaError(
-                    f"{where}: range for the {key} must be a finite number, got {quote(bound)}", code="LW261"
-                )
+                raise refusal(f"{where}: range for the {key} must be a finite number, got {quote(bound)}")
         stored, places = source.get("computer_representation"), source.get("decimal_places")
         if stored is None and places is None:
             self.lacks.append(Lack(column, "whether the numbers are whole", 'choose type "integer" or "number"'))
             return {"type": "number", **bounds}
         if stored is not None and not isinstance(stored, str):
-            raise SchemaError(f"{where}: computer_representation must be a text, got {quote(stored)}", code="LW261")
+            raise refusal(f"{where}: computer_representation must be a text, got {quote(stored)}")
         whole_places = None if places is None else whole_number(places)
         if places is not None and (whole_places is None or whole_places < 0):
-            raise SchemaError(
-                f"{where}: decimal_places must be a whole number of at least 0, got {quote(places)}", code="LW261"
-            )
+            raise refusal(f"{where}: decimal_places must be a whole number of at least 0, got {quote(places)}")
         if whole_places == 0 or (stored or "").lower().startswith(("int", "uint")):
             return {"type": "integer", **bounds}
         return {"type": "number", "resolution": _step(whole_places, bounds), **bounds}
@@ -133,9 +136,7 @@ class Columns:
         """Return type and bounds of a datetime column."""
         form = source.get("datetime_format")
         if form is not None and (not isinstance(form, str) or len(form) > _LONGEST_FORMAT):
-            raise SchemaError(
-                f"{where}: datetime_format must be a text of at most {_LONGEST_FORMAT} characters", code="LW261"
-            )
+            raise refusal(f"{where}: datetime_format must be a text of at most {_LONGEST_FORMAT} characters")
         kind: FieldType = "date" if form is not None and not _TIME_OF_DAY.search(form) else "datetime"
         if form not in _ISO_FORMATS:
             wanted = "2010-12-31" if kind == "date" else "2010-12-31T23:00:00"
@@ -154,12 +155,10 @@ class Columns:
         if listed is None:
             return {"type": "string"}
         if not isinstance(listed, list) or not listed:
-            raise SchemaError(f"{where}: range_values and order must be lists of at least one value", code="LW261")
+            raise refusal(f"{where}: range_values and order must be lists of at least one value")
         sorts = set(map(type, listed))
         if not sorts <= {str, int, float, bool}:
-            raise SchemaError(
-                f"{where}: range_values and order must hold texts, numbers, true or false, nothing else", code="LW261"
-            )
+            raise refusal(f"{where}: range_values and order must hold texts, numbers, true or false, nothing else")
         kind: FieldType = "string"
         if sorts <= {int, float}:
             kind = "integer" if sorts == {int} else "number"
@@ -197,7 +196,7 @@ def _iso(value: object, form: str | None, kind: str, where: str) -> str:
             found = None
         if found is not None and found.tzinfo is None:
             return found.date().isoformat() if kind == "date" else found.isoformat()
-    raise SchemaError(f"{where} {quote(value)} is not of the form {quote(form)}; correct one of them", code="LW261")
+    raise refusal(f"{where} {quote(value)} is not of the form {quote(form)}; correct one of them")
 
 
 # -- Metadata of SDV: one table or several, versions 1 and 2, in JSON.
@@ -227,11 +226,6 @@ def read_sdv(value: object, name: str, table: str | None) -> Converted:
     """Return the schema of one table in an SDV metadata file.
 
     table: which table; may be None where there is one.
-
-    >>> columns = {"id": {"sdtype": "id"}, "paid": {"sdtype": "boolean"}}
-    >>> found = read_sdv({"METADATA_SPEC_VERSION": "SINGLE_TABLE_V1", "columns": columns}, "the file", None)
-    >>> [field.identifier for field in found.schema.fields]
-    [True, False]
     """
     whole = check_object(value, name)
     chosen, described, where = _table(whole, name, table)
@@ -248,10 +242,9 @@ def _table(whole: Mapping[str, Any], name: str, wanted: str | None) -> tuple[str
     version = whole.get(_VERSION)
     known = (*_SEVERAL, *_SINGLE)
     if version is not None and version not in known:
-        raise SchemaError(
+        raise refusal(
             f"{name}: {_VERSION} {quote(version)} is not known; known are {', '.join(known)}. "
-            "SDV's Metadata.upgrade_metadata makes new files of old ones",
-            code="LW261",
+            "SDV's Metadata.upgrade_metadata makes new files of old ones"
         )
     if version in _SINGLE or (version is None and "tables" not in whole):
         if wanted is not None:
@@ -272,7 +265,7 @@ def _names(value: object, where: str) -> list[list[str]]:
     for key in keys:
         for column in key:
             if not isinstance(column, str):
-                raise SchemaError(f"{where} must hold names of columns, got {quote(column)}", code="LW261")
+                raise refusal(f"{where} must hold names of columns, got {quote(column)}")
     is_composite = where.endswith("primary_key") and isinstance(value, list)
     return [[column for key in keys for column in key]] if is_composite else keys
 
@@ -283,7 +276,7 @@ def _unit_lacks(whole: Mapping[str, Any], chosen: str, described: Mapping[str, A
     parents = [f"sequence_key {quote(column)}" for column in sequence]
     relations = whole.get("relationships") if chosen else None
     if not isinstance(relations, list | None):
-        raise SchemaError(f"{where}: relationships must be a list, got {quote(relations)}", code="LW261")
+        raise refusal(f"{where}: relationships must be a list, got {quote(relations)}")
     for relation in relations or ():
         link = check_object(relation, f"{where}: a relationship")
         if link.get("child_table_name") == chosen:

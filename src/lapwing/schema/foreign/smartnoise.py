@@ -7,7 +7,16 @@ from typing import Any, Final
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.files import check_object
-from lapwing.schema.foreign.converted import Converted, Lack, chosen_table, converted, flag, names_in_short, unit_lack
+from lapwing.schema.foreign.converted import (
+    Converted,
+    Lack,
+    chosen_table,
+    converted,
+    flag,
+    names_in_short,
+    refusal,
+    unit_lack,
+)
 from lapwing.schema.scalars import finite_number, quote
 from lapwing.schema.schemas import PrivacyUnit
 
@@ -48,11 +57,7 @@ def is_smartnoise(value: object) -> bool:
 
 
 def smartnoise_misfit(value: object) -> str:
-    """Return why an object that looks like metadata of SmartNoise is none: levels or a type; nothing for others.
-
-    >>> smartnoise_misfit({"people": {"age": {"type": "int"}}})
-    'its columns stand 1 level below the top and not 3; write database, schema and table above them'
-    """
+    """Return why an object that looks like metadata of SmartNoise is none: levels or a type; nothing for others."""
     level = [value]
     for depth in range(_DEEPEST):
         level = list(_below(level))
@@ -75,10 +80,6 @@ def read_smartnoise(value: object, name: str, table: str | None) -> Converted:
     """Return the schema of one table in a SmartNoise SQL metadata file.
 
     table: ``TABLE`` or ``SCHEMA.TABLE``; may be None where there is one.
-
-    >>> table = {"row_privacy": True, "age": {"type": "int", "lower": 0, "upper": 100}}
-    >>> read_smartnoise({"Database": {"public": {"people": table}}}, "the file", None).schema.field("age").maximum
-    100
     """
     tables = _tables(check_object(value, name), name)
     chosen = chosen_table(list(tables), _full_name(tables, table), name)
@@ -108,9 +109,7 @@ class _Table:
         source = check_object(self.source[column], where)
         kind = source.get("type")
         if not isinstance(kind, str) or kind not in (*_TYPES, _UNKNOWN):
-            raise SchemaError(
-                f"{where}: type {quote(kind)} is not known; SmartNoise has {', '.join(_TYPES)}, unknown", code="LW261"
-            )
+            raise refusal(f"{where}: type {quote(kind)} is not known; SmartNoise has {', '.join(_TYPES)}, unknown")
         self._note_column(column, source)
         if flag(source, "private_id", where, default=False):
             self.ids.append(column)
@@ -210,5 +209,5 @@ def _bound(value: object, where: str) -> int | float | None:
         except ValueError:
             number = None
     if number is None:
-        raise SchemaError(f"{where} must be a finite number, got {quote(value)}", code="LW261")
+        raise refusal(f"{where} must be a finite number, got {quote(value)}")
     return number

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lapwing.errors import SchemaError
-from lapwing.schema.checks import check_flag, check_list, is_encodable
+from lapwing.schema.checks import check_flag, check_list, field_error, is_encodable
 from lapwing.schema.scalars import quote, whole_number
 
 MAX_TIERS: Final = 8
@@ -26,9 +26,6 @@ class Prefixes:
 
     lengths: characters of the prefixes, increasing: those of the coarsest branches first; at most 8; fold: whether a
     text that is not listed goes to the longest of its prefixes of these lengths that is a category.
-
-    >>> Prefixes((1, 3)).lengths
-    (1, 3)
     """
 
     lengths: tuple[int, ...]
@@ -40,9 +37,6 @@ class Parents:
     """Put categories and branches under the parent that is listed for each.
 
     pairs: categories (by their text) and branches, each with its parent, sorted; what has no parent is a top.
-
-    >>> Parents((("250", "endocrine"), ("250.01", "250"))).pairs[0]
-    ('250', 'endocrine')
     """
 
     pairs: tuple[tuple[str, str], ...]
@@ -52,23 +46,18 @@ CategoryTree = Prefixes | Parents
 
 
 def check_tree(name: str, value: object) -> CategoryTree | None:
-    """Return a hierarchy in normal form: given in the file format, or as it is.
-
-    >>> check_tree("dx", {"prefixes": [1, 3]})
-    Prefixes(lengths=(1, 3), fold=False)
-    """
+    """Return a hierarchy in normal form: given in the file format, or as it is."""
     if value is None:
         return None
     source = tree_to_dict(value) if isinstance(value, Prefixes | Parents) else value
     if isinstance(source, Mapping) and set(source) == {"parents", "fold"}:
-        raise SchemaError(
-            f"field {quote(name)}: hierarchy fold goes with prefixes only, not with parents; remove fold", code="LW215"
-        )
+        raise field_error(name, "hierarchy fold goes with prefixes only, not with parents; remove fold", "LW215")
     if not isinstance(source, Mapping) or set(source) not in _TREE_KEYS:
-        raise SchemaError(
-            f"field {quote(name)}: hierarchy must be an object with one key, prefixes or parents, got {quote(value)}; "
+        raise field_error(
+            name,
+            f"hierarchy must be an object with one key, prefixes or parents, got {quote(value)}; "
             'write it as {"prefixes": [1, 3]}, to which "fold": true may be added, or {"parents": {"250.01": "250"}}',
-            code="LW215",
+            "LW215",
         )
     if "prefixes" in source:
         fold = source.get("fold")
@@ -78,11 +67,7 @@ def check_tree(name: str, value: object) -> CategoryTree | None:
 
 
 def tree_to_dict(tree: CategoryTree) -> dict[str, Any]:
-    """Return a hierarchy in the file format.
-
-    >>> tree_to_dict(Parents((("250.01", "250"),)))
-    {'parents': {'250.01': '250'}}
-    """
+    """Return a hierarchy in the file format."""
     if isinstance(tree, Parents):
         return {"parents": dict(tree.pairs)}
     return {"prefixes": list(tree.lengths), **({"fold": True} if tree.fold else {})}
@@ -93,9 +78,6 @@ def branches(name: str, tree: CategoryTree, keys: Sequence[str]) -> _IntArray:
 
     Returns int64 (categories, tiers), the number of the branch at each depth, coarse to fine, -1 below the last; equal
     exactly where categories share the branch. A category of a parent list is the last branch on its own way down.
-
-    >>> branches("dx", Prefixes((1, 2)), ["a1", "a2", "b1", "a1x"]).tolist()
-    [[0, 0], [0, 1], [1, 2], [0, 0]]
     """
     if isinstance(tree, Parents):
         return _parent_branches(name, tree, keys)
@@ -115,9 +97,6 @@ def depth_first(found: _IntArray) -> _IntArray:
 
     found: int64 (categories, tiers), as `branches` returns it. Returns int64 (categories,), positions of the
     categories. One that is a branch itself comes first in it.
-
-    >>> depth_first(np.array([[0], [1], [0]])).tolist()
-    [0, 2, 1]
     """
     ranks = [_first_places(found[:, tier]) for tier in range(found.shape[1])]
     return np.lexsort(ranks[::-1]).astype(np.int64)
@@ -129,9 +108,6 @@ def tree_cuts(found: _IntArray) -> tuple[tuple[int, ...], ...]:
     found: int64 (categories, tiers), as `branches` returns it, in the order of `depth_first`. Returns each boundary of
     branches once, at the first depth at which it is one. Neighbours that hold one category each are not cut from each
     other: nothing lies below them, and a tree halves what is left.
-
-    >>> tree_cuts(np.array([[0, 0], [0, 0], [0, 1], [1, 2], [2, 3]]))
-    ((3,), (2,))
     """
     is_together = np.ones(max(len(found) - 1, 0), dtype=bool)
     tiers = []
@@ -244,8 +220,9 @@ def _check_reached(name: str, texts: list[str], above: _IntArray, ways: list[_In
         is_lost[way[way != _NONE]] = False
     if is_lost.any():
         lost = texts[int(np.argmax(is_lost))]
-        raise SchemaError(
-            f"field {quote(name)}: hierarchy gives {quote(lost)} a parent, but it is no category and leads to none; "
+        raise field_error(
+            name,
+            f"hierarchy gives {quote(lost)} a parent, but it is no category and leads to none; "
             "add it to the categories or remove it",
-            code="LW215",
+            "LW215",
         )

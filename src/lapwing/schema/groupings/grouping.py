@@ -20,6 +20,11 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
 }
 
 
+def _refusal(said: str) -> ParameterError:
+    """Return the error that a grouping breaks a rule."""
+    return ParameterError(f"a grouping's {said}", code="LW280")
+
+
 def _no_cuts() -> npt.NDArray[np.int64]:
     return np.zeros(0, dtype=np.int64)
 
@@ -39,10 +44,6 @@ class Grouping:
     group of each code is listed; cuts: int64 (regular - 1,), first codes of all groups but the first, increasing,
     within 1 to ``values - 1`` (kind cuts); table: int32 (values,), group of each regular code; every group up to the
     highest occurs (kind table).
-
-    >>> ages = Grouping(values=121, reserved=1, kind="cuts", cuts=np.array([18, 65]))
-    >>> ages.groups, ages.apply(np.array([17, 18, 120, 121])).tolist()
-    (4, [0, 1, 2, 3])
     """
 
     values: int
@@ -59,7 +60,7 @@ class Grouping:
         _check_whole("values", self.values, 1, MAX_VALUES)
         _check_whole("reserved", self.reserved, 1, MAX_ENTRIES)
         if self.kind not in _KEYS:
-            raise ParameterError(f"a grouping's kind must be shift, cuts or table, got {self.kind!r}", code="LW280")
+            raise _refusal(f"kind must be shift, cuts or table, got {self.kind!r}")
         _check_whole("shift", self.shift, 0, 53 if self.kind == "shift" else 0)
         cuts = _checked_cuts(self.cuts, self.values, self.kind == "cuts")
         whole = _checked_table(self.table, self.values, self.reserved, self.kind == "table")
@@ -117,9 +118,6 @@ class Grouping:
 
         Returns starts, stops, group: ndarrays of int64, shape (pieces,), run i is the codes ``starts[i] <= code <
         stops[i]``.
-
-        >>> [part.tolist() for part in Grouping(values=4, reserved=1, kind="shift", shift=1).pieces()]
-        [[0, 2, 4], [2, 4, 5], [0, 1, 2]]
         """
         if self.regular > MAX_ENTRIES:
             raise CapacityError(
@@ -137,11 +135,7 @@ class Grouping:
         return starts, stops, group
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the grouping as JSON values; equal groupings give equal dicts.
-
-        >>> Grouping(values=4, reserved=1, kind="shift", shift=1).to_dict()
-        {'kind': 'shift', 'values': 4, 'reserved': 1, 'shift': 1}
-        """
+        """Return the grouping as JSON values; equal groupings give equal dicts."""
         entries = {"shift": self.shift, "cuts": self.cuts, "table": self.table}[self.kind]
         plain = entries.tolist() if isinstance(entries, np.ndarray) else entries
         return {"kind": self.kind, "values": self.values, "reserved": self.reserved, self.kind: plain}
@@ -156,7 +150,7 @@ class Grouping:
         kind = cast(Kind, d["kind"])
         for name in ("values", "reserved", *(["shift"] if kind == "shift" else [])):
             if type(d[name]) is not int:
-                raise ParameterError(f"a grouping's {name} must be a whole number", code="LW280")
+                raise _refusal(f"{name} must be a whole number")
         if kind == "shift":
             return cls(d["values"], d["reserved"], kind, d["shift"])
         if kind == "cuts":
@@ -177,20 +171,12 @@ class Grouping:
 
 
 def identity(domain: Domain) -> Grouping:
-    """Return the grouping in which every code is a group.
-
-    >>> identity(Domain(3, 0, True, False, False)).groups
-    4
-    """
+    """Return the grouping in which every code is a group."""
     return Grouping(domain.values, domain.reserved, "shift", 0)
 
 
 def shifted(domain: Domain, bits: int) -> Grouping:
-    """Return the grouping of regular codes by all but their lowest bits.
-
-    >>> shifted(Domain(2**32, 0, True, True, True), 30).regular
-    4
-    """
+    """Return the grouping of regular codes by all but their lowest bits."""
     return Grouping(domain.values, domain.reserved, "shift", bits)
 
 
@@ -198,9 +184,6 @@ def cut(domain: Domain, cuts: Sequence[int] | npt.NDArray[np.integer]) -> Groupi
     """Return the grouping of regular codes into intervals.
 
     cuts: first code of each group but the first, increasing, within 1 to ``domain.values - 1``.
-
-    >>> cut(Domain(121, 0, True, True, False), [18, 65]).regular
-    3
     """
     return Grouping(domain.values, domain.reserved, "cuts", cuts=cast(npt.NDArray[np.int64], cuts))
 
@@ -209,9 +192,6 @@ def lookup(domain: Domain, table: Sequence[int] | npt.NDArray[np.integer]) -> Gr
     """Return the grouping that lists the group of every regular code.
 
     table: groups 0 to some highest one, each of which occurs.
-
-    >>> lookup(Domain(4, 0, True, False, False), [0, 1, 1, 0]).regular
-    2
     """
     return Grouping(domain.values, domain.reserved, "table", table=cast(npt.NDArray[np.int32], table))
 
@@ -220,11 +200,6 @@ def evenly(domain: Domain, groups: int) -> Grouping:
     """Return the grouping of regular codes into at most `groups` nearly equal runs.
 
     groups: 1 to 2**24. A continuous domain gets the largest power of two that is not above it.
-
-    >>> evenly(Domain(2**32, 0, True, True, True), 10).regular
-    8
-    >>> evenly(Domain(10, 0, True, True, False), 4).cuts.tolist()
-    [2, 5, 7]
     """
     _check_whole("number of groups", groups, 1, MAX_ENTRIES)
     if groups >= domain.values:
@@ -240,19 +215,17 @@ def evenly(domain: Domain, groups: int) -> Grouping:
 def _check_whole(name: str, value: object, least: int, most: int) -> None:
     """Refuse what is not a whole number in a range."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ParameterError(
-            f"a grouping's {name} must be a whole number from {least} to {most}, got {value!r:.80}", code="LW280"
-        )
+        raise _refusal(f"{name} must be a whole number from {least} to {most}, got {value!r:.80}")
 
 
 def _from_list(name: str, listed: object, dtype: type[np.int64] | type[np.int32]) -> npt.NDArray[Any]:
     """Return a list of ints as an array, looking at every entry before any array is made."""
     if not isinstance(listed, list) or not len(listed) <= MAX_ENTRIES:
-        raise ParameterError(f"a grouping's {name} must be a list of at most {MAX_ENTRIES} numbers", code="LW280")
+        raise _refusal(f"{name} must be a list of at most {MAX_ENTRIES} numbers")
     if not set(map(type, listed)) <= {int}:
-        raise ParameterError(f"a grouping's {name} must hold whole numbers only", code="LW280")
+        raise _refusal(f"{name} must hold whole numbers only")
     if listed and not 0 <= min(listed) <= max(listed) <= np.iinfo(dtype).max:
-        raise ParameterError(f"a grouping's {name} holds a number out of range", code="LW280")
+        raise _refusal(f"{name} holds a number out of range")
     return np.array(listed, dtype=dtype)
 
 
@@ -262,11 +235,9 @@ def _integers(name: str, entries: object, wanted: bool) -> npt.NDArray[np.int64]
     if not wanted and given.size:
         raise ParameterError(f"a grouping of another kind has no {name}; leave them out", code="LW280")
     if given.ndim != 1 or given.size > MAX_ENTRIES:
-        raise ParameterError(f"a grouping's {name} must be a flat list of at most {MAX_ENTRIES} numbers", code="LW280")
+        raise _refusal(f"{name} must be a flat list of at most {MAX_ENTRIES} numbers")
     if given.size and (given.dtype.kind not in "iu" or int(given.max()) > MAX_VALUES):
-        raise ParameterError(
-            f"a grouping's {name} must be whole numbers up to 2**53, got dtype {given.dtype}", code="LW280"
-        )
+        raise _refusal(f"{name} must be whole numbers up to 2**53, got dtype {given.dtype}")
     return given.astype(np.int64)
 
 
@@ -274,9 +245,7 @@ def _checked_cuts(entries: object, values: int, wanted: bool) -> npt.NDArray[np.
     """Return cuts, read-only, increasing and inside the domain."""
     cuts = _integers("cuts", entries, wanted)
     if len(cuts) and (cuts[0] < 1 or cuts[-1] > values - 1 or not (cuts[1:] > cuts[:-1]).all()):
-        raise ParameterError(
-            f"a grouping's cuts must increase within 1 to {values - 1}; sort them and drop repeats", code="LW280"
-        )
+        raise _refusal(f"cuts must increase within 1 to {values - 1}; sort them and drop repeats")
     cuts.flags.writeable = False
     return cuts
 
@@ -288,12 +257,10 @@ def _checked_table(entries: object, values: int, reserved: int, wanted: bool) ->
         whole = table.astype(np.int32)
     else:
         if len(table) != values:
-            raise ParameterError(f"a grouping's table must list {values} codes, got {len(table)}", code="LW280")
+            raise _refusal(f"table must list {values} codes, got {len(table)}")
         highest = int(table.max())
         if table.min() < 0 or highest >= values or not np.bincount(table, minlength=highest + 1).all():
-            raise ParameterError(
-                "a grouping's table must use groups 0 to some highest one, each at least once", code="LW280"
-            )
+            raise _refusal("table must use groups 0 to some highest one, each at least once")
         whole = np.concatenate((table, np.arange(highest + 1, highest + 1 + reserved))).astype(np.int32)
     whole.flags.writeable = False
     return whole

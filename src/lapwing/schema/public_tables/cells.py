@@ -57,13 +57,7 @@ class CodedTable:
 
 
 def coded_table(table: PublicTable, fields: Sequence[Field]) -> CodedTable:
-    """Return a public table on codes.
-
-    >>> sex = Field(name="sex", type="string", categories=("f", "m"), required=True)
-    >>> told = PublicTable(columns=("sex",), cells=(("m", 3), ("f", 4)), source="register", provenance="public")
-    >>> coded_table(told, [sex]).cell.tolist()
-    [1, 0, -1]
-    """
+    """Return a public table on codes."""
     known = {field.name: field for field in fields}
     for name in table.columns:
         if name not in known:

@@ -32,13 +32,6 @@ class OrderPair:
     apart, or show one number each. A date compared with a moment is its midnight.
 
     sides: what rows out show, of the lower and the upper column.
-
-    >>> hours = Field(name="from", type="integer", minimum=0, maximum=23), Field(
-    ...     name="to", type="integer", minimum=0, maximum=23
-    ... )
-    >>> pair = order_pairs(Order(columns=("from", "to")), hours, "rule 1")[0]
-    >>> pair.broken({"from": np.array([3, 9, 24]), "to": np.array([3, 8, 8])}).tolist()
-    [False, True, False]
     """
 
     rule: Order
@@ -150,11 +143,6 @@ class ExactSum:
     columns: the columns of the terms, then the one that they add up to; strides: what one code more adds to the
     difference, per column, in ``1 / unit``; 0 where the column is a list; listed: tuple of ndarray or None, per column
     that is a list what each code adds.
-
-    >>> fields = [Field(name=name, type="integer", minimum=0, maximum=9) for name in ("a", "b", "c")]
-    >>> rule = exact_sum(Sum(terms=(("a", 1), ("b", 1)), equals="c"), fields, "rule 1")
-    >>> rule.broken({"a": np.array([1, 1]), "b": np.array([2, 2]), "c": np.array([3, 4])}).tolist()
-    [False, True]
     """
 
     rule: Sum

@@ -50,10 +50,6 @@ def coded(fields: Sequence[Field], rules: Sequence[Rule]) -> tuple[CodedRule, ..
 
     fields: the modelled fields of a table, with domains; every column of the rules is among them. Returns in the order
     of the rules; several for some.
-
-    >>> fields = [Field(name="a", type="boolean"), Field(name="b", type="boolean")]
-    >>> coded(fields, [Never(conditions=(("a", (True,)), ("b", (True,))))])[0].alive.shape
-    (3, 3)
     """
     by_name = {field.name: field for field in fields}
     found: list[CodedRule] = []

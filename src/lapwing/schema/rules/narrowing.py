@@ -61,11 +61,7 @@ def codes_in(runs: Runs) -> int:
 
 
 def meet(first: Runs, other: Runs) -> Runs:
-    """Return the codes that are in both of two lists of runs.
-
-    >>> meet(np.array([[0, 5], [8, 9]]), np.array([[3, 10]])).tolist()
-    [[3, 5], [8, 9]]
-    """
+    """Return the codes that are in both of two lists of runs."""
     low = np.searchsorted(other[:, 1], first[:, 0], side="right")
     high = np.searchsorted(other[:, 0], first[:, 1], side="left")
     counts = np.maximum(high - low, 0)

@@ -38,16 +38,17 @@ _OF_ANY: Final = ("description", "provenance")
 _RANGE_KEYS: Final = ("minimum", "maximum")
 
 
-def rules_from(value: object) -> tuple[Rule, ...]:
-    """Return the rules of a schema in the file format; none where the key is absent or null.
+def _refusal(said: str) -> SchemaError:
+    """Return the error that a rule is not written as the format has it."""
+    return SchemaError(said, code="LW230")
 
-    >>> [rule.text for rule in rules_from([{"order": ["first", "last"], "strict": True}])]
-    ['first < last']
-    """
+
+def rules_from(value: object) -> tuple[Rule, ...]:
+    """Return the rules of a schema in the file format; none where the key is absent or null."""
     if value is None:
         return ()
     if not isinstance(value, list | tuple) or len(value) > MOST_RULES:
-        raise SchemaError(f'"rules" must be a list of at most {MOST_RULES} objects, got {quote(value)}', code="LW230")
+        raise _refusal(f'"rules" must be a list of at most {MOST_RULES} objects, got {quote(value)}')
     return tuple(
         item if isinstance(item, Rule) else _rule_from(item, f"rule {number}") for number, item in enumerate(value, 1)
     )
@@ -60,14 +61,12 @@ def _rule_from(value: object, where: str) -> Rule:
     _check_keys(source, (*(kinds or _KINDS), *(key for kind in kinds or _KINDS for key in _BESIDE[kind])), where)
     if len(kinds) != 1:
         had = f"has {' and '.join(kinds)}" if kinds else "says nothing"
-        raise SchemaError(f"{where} {had}; write exactly one of the keys {', '.join(_KINDS)}", code="LW230")
+        raise _refusal(f"{where} {had}; write exactly one of the keys {', '.join(_KINDS)}")
     description, provenance = source.get("description"), source.get("provenance")
     if description is not None and not (isinstance(description, str) and is_encodable(description)):
-        raise SchemaError(f"{where}: the description must be a text", code="LW230")
+        raise _refusal(f"{where}: the description must be a text")
     if provenance not in (None, "public", "assumed"):
-        raise SchemaError(
-            f"{where}: provenance {quote(provenance)} is not known; choose one of public, assumed", code="LW230"
-        )
+        raise _refusal(f"{where}: provenance {quote(provenance)} is not known; choose one of public, assumed")
     rule = _READERS[kinds[0]](source, where)
     return rule(description=description or "", provenance=provenance or "public")
 
@@ -89,7 +88,7 @@ def _order_from(source: Mapping[str, Any], where: str) -> _Maker:
     columns = _names(source["order"], f"{where}: order", least=2)
     strict = source.get("strict")
     if strict is not None and not isinstance(strict, bool):
-        raise SchemaError(f"{where}: strict must be true or false, got {quote(strict)}", code="LW230")
+        raise _refusal(f"{where}: strict must be true or false, got {quote(strict)}")
     return lambda **beside: Order(columns=columns, strict=bool(strict), **beside)
 
 
@@ -104,10 +103,9 @@ def _sum_from(source: Mapping[str, Any], where: str) -> _Maker:
     for name in names:
         factor = whole_number(given[name])
         if not factor or abs(factor) >= 2**53:
-            raise SchemaError(
+            raise _refusal(
                 f"{where}: the coefficient of {quote(name)} must be a whole number other than 0, got "
-                f"{quote(given[name])}",
-                code="LW230",
+                f"{quote(given[name])}"
             )
         times.append(factor)
     equals = _name(source.get("equals"), f"{where}: equals")
@@ -123,10 +121,9 @@ def _determines_from(source: Mapping[str, Any], where: str) -> _Maker:
     values: list[tuple[tuple[Scalar | None, ...], Scalar | None]] = []
     for row in () if given is None else _list(given, f"{where}: values"):
         if not isinstance(row, list | tuple) or len(row) != len(of) + 1:
-            raise SchemaError(
+            raise _refusal(
                 f"{where}: each of its values must be a list of {len(of) + 1}: a value of each of "
-                f"{', '.join(map(quote, of))}, then that of {quote(column)}",
-                code="LW230",
+                f"{', '.join(map(quote, of))}, then that of {quote(column)}"
             )
         *left, right = [_value(item, f"{where}: values") for item in row]
         values.append((tuple(left), right))
@@ -149,9 +146,7 @@ def _allowed_from(source: Mapping[str, Any], where: str) -> _Maker:
     rows = []
     for row in _list(source.get("rows"), f"{where}: rows"):
         if not isinstance(row, list | tuple) or len(row) != len(columns):
-            raise SchemaError(
-                f"{where}: each of its rows must be a list of {len(columns)}, one entry per column", code="LW230"
-            )
+            raise _refusal(f"{where}: each of its rows must be a list of {len(columns)}, one entry per column")
         rows.append(tuple(_condition(item, f"{where}: rows") for item in row))
     return lambda **beside: Allowed(columns=columns, rows=tuple(rows), **beside)
 
@@ -172,7 +167,7 @@ _READERS: Final[dict[str, Callable[[Mapping[str, Any], str], _Maker]]] = {
 def _list(value: object, where: str) -> Sequence[Any]:
     """Return a list that is not empty."""
     if not isinstance(value, list | tuple) or not value:
-        raise SchemaError(f"{where} must be a list of at least one entry, got {_got(value)}", code="LW230")
+        raise _refusal(f"{where} must be a list of at least one entry, got {_got(value)}")
     return value
 
 
@@ -186,7 +181,7 @@ def _got(value: object) -> str:
 def _name(value: object, where: str) -> str:
     """Return the name of a column."""
     if not isinstance(value, str) or not value:
-        raise SchemaError(f"{where} must be the name of a column, got {quote(value)}", code="LW230")
+        raise _refusal(f"{where} must be the name of a column, got {quote(value)}")
     return value
 
 
@@ -194,9 +189,7 @@ def _names(value: object, where: str, least: int = 1) -> tuple[str, ...]:
     """Return distinct names of columns."""
     listed = [value] if isinstance(value, str) and least == 1 else value
     if not isinstance(listed, list | tuple) or len(listed) < least:
-        raise SchemaError(
-            f"{where} must be a list of at least {least} column{'s' * (least > 1)}, got {_got(value)}", code="LW230"
-        )
+        raise _refusal(f"{where} must be a list of at least {least} column{'s' * (least > 1)}, got {_got(value)}")
     names = tuple(_name(name, where) for name in listed)
     _check_distinct(names, where)
     return names
@@ -205,14 +198,14 @@ def _names(value: object, where: str, least: int = 1) -> tuple[str, ...]:
 def _check_distinct(names: Sequence[str], where: str) -> None:
     """Refuse a column that stands twice in one rule."""
     for name in repeated(names):
-        raise SchemaError(f"{where}: column {quote(name)} stands twice; name each column of a rule once", code="LW230")
+        raise _refusal(f"{where}: column {quote(name)} stands twice; name each column of a rule once")
 
 
 def _conditions(value: object, where: str) -> Conditions:
     """Return columns and what each must be."""
     source = check_object(value, where)
     if not source:
-        raise SchemaError(f"{where} names no column; name at least one and what it must be", code="LW230")
+        raise _refusal(f"{where} names no column; name at least one and what it must be")
     return tuple((name, _condition(wanted, f"{where}: {quote(name)}")) for name, wanted in source.items())
 
 
@@ -228,7 +221,7 @@ def _item(value: object, where: str) -> Item:
     _check_keys(value, _RANGE_KEYS, where, ())
     ends = {key: value.get(key) for key in _RANGE_KEYS}
     if all(end is None for end in ends.values()):
-        raise SchemaError(f'{where}: a range needs "minimum" or "maximum"; write null itself for missing', code="LW230")
+        raise _refusal(f'{where}: a range needs "minimum" or "maximum"; write null itself for missing')
     low, high = (None if end is None else _value(end, where) for end in ends.values())
     return Within(low, high)
 
@@ -239,7 +232,5 @@ def _value(value: object, where: str) -> Scalar | None:
         return value
     number = finite_number(value)
     if number is None:
-        raise SchemaError(
-            f"{where} must hold texts, finite numbers, true, false or null, got {quote(value)}", code="LW230"
-        )
+        raise _refusal(f"{where} must hold texts, finite numbers, true, false or null, got {quote(value)}")
     return number

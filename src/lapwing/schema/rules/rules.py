@@ -46,9 +46,6 @@ class Order:
     """Each column is at most the next: numbers, dates and moments, or ordered categories of equal lists.
 
     provenance: whether the rule is public knowledge or its owner's decision.
-
-    >>> Order(columns=("born", "died")).text
-    'born <= died'
     """
 
     columns: tuple[str, ...]
@@ -71,9 +68,6 @@ class Sum:
     """A sum of whole multiples of columns is a column: integers, or numbers with a resolution.
 
     terms: columns, distinct, and their coefficients, none of them 0.
-
-    >>> Sum(terms=(("hour", 100), ("minute", 1)), equals="time").text
-    '100 hour + minute = time'
     """
 
     terms: tuple[tuple[str, int], ...]
@@ -106,9 +100,6 @@ class Determines:
 
     values: where the map is public: a value of each column of ``of``, and the one of ``column`` that goes with them.
     Rows whose values of ``of`` are not listed keep the rule.
-
-    >>> Determines(of=("town",), column="county").text
-    'town determines county'
     """
 
     of: tuple[str, ...]
@@ -138,11 +129,7 @@ class Determines:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Implies:
-    """Rows that meet some conditions meet others.
-
-    >>> Implies(when=(("age", (Within(None, 14),)),), then=(("job", (None,)),)).text
-    'when age is at most 14, job is missing'
-    """
+    """Rows that meet some conditions meet others."""
 
     when: Conditions
     then: Conditions
@@ -166,11 +153,7 @@ class Implies:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Never:
-    """No row meets all of some conditions.
-
-    >>> Never(conditions=(("owner", ("no",)), ("home", ("own",)))).text
-    'never owner is no and home is own'
-    """
+    """No row meets all of some conditions."""
 
     conditions: Conditions
     description: str = ""
@@ -196,9 +179,6 @@ class Allowed:
     """Some columns hold listed combinations only.
 
     rows: the combinations, at least one: what each column may be.
-
-    >>> Allowed(columns=("a", "b"), rows=((("x",), ("1",)), (("y",), (None,)))).text
-    'a and b are one of 2 combinations'
     """
 
     columns: tuple[str, ...]

@@ -75,15 +75,7 @@ def completed(
 
 
 def is_impossible(schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]) -> bool:
-    """Return whether certainly no row keeps all rules; False where the bounds of the search were met.
-
-    >>> from lapwing.schema.schemas import Schema
-    >>> fields = [{"name": name, "type": "boolean"} for name in ("a", "b")]
-    >>> rules = [{"when": {"a": True}, "then": {"b": value}} for value in (True, False)]
-    >>> schema = Schema.from_dict({"fields": fields, "rules": rules})
-    >>> is_impossible(schema, {"a": np.array([[1, 2]])}, ("a", "b"))
-    True
-    """
+    """Return whether certainly no row keeps all rules; False where the bounds of the search were met."""
     return _outcome(schema, fixed, component).is_hopeless
 
 
@@ -261,11 +253,6 @@ def dead_values(schema: "Schema") -> dict[str, list[str]]:
 
     Returns labels of categories, and ``missing``; columns without any are left out, and so are numbers, dates and
     columns with more than 1,000 categories.
-
-    >>> from lapwing.schema.schemas import Schema
-    >>> fields = [{"name": "a", "type": "boolean"}, {"name": "b", "type": "boolean"}]
-    >>> dead_values(Schema.from_dict({"fields": fields, "rules": [{"never": {"a": True}}]}))
-    {'a': ['true']}
     """
     found: dict[str, list[str]] = {}
     for component in components(schema.coded_rules):
