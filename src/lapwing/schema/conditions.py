@@ -77,7 +77,7 @@ def wanted_reader(field: Field, asker: str = "where") -> Callable[[object], np.n
                 f"{asker} asks column {quote(field.name)} for no value at all; list at least one", code="LW320"
             )
         try:
-            return _merged(_run(codes, domain, item) for item in items)
+            return merged_runs(_run(codes, domain, item) for item in items)
         except ParameterError as error:
             message, code = str(error).removeprefix("where"), error.code
         raise ParameterError(asker + message + range_hint(field, wanted), code=code)
@@ -92,7 +92,7 @@ def range_hint(field: Field, wanted: object) -> str:
     return f"; for a range write lw.between({wanted[0]}, {wanted[1]})" if field.domain.ordered else ""
 
 
-def _merged(runs: Iterable[tuple[int, int]]) -> np.ndarray:
+def merged_runs(runs: Iterable[tuple[int, int]]) -> np.ndarray:
     """Sort runs and join those that touch."""
     joined: list[list[int]] = []
     for start, stop in sorted(runs):

@@ -24,8 +24,7 @@ from lapwing.schema.files import (
     unit_from,
     write_whole,
 )
-from lapwing.schema.public_tables.cells import check_public_tables
-from lapwing.schema.public_tables.rules import check_public_rules
+from lapwing.schema.public_tables.cells import check_public_rules, check_public_tables
 from lapwing.schema.public_tables.tables import PublicTable, public_tables_from
 from lapwing.schema.purchases import Purchase, purchases_from
 from lapwing.schema.rules.codes import CodedRule

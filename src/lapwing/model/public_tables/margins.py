@@ -15,8 +15,7 @@ from lapwing.model.model import ReleasedModel
 from lapwing.model.public_tables.atoms import open_boxes, with_atoms_in
 from lapwing.model.public_tables.strata import MIXED, atom_cells, atom_groups, strata_of, stratum_rows
 from lapwing.model.sampling.fixed import pinned, taken
-from lapwing.schema.public_tables.cells import CodedTable, coded_tables
-from lapwing.schema.public_tables.rules import cell_runs
+from lapwing.schema.public_tables.cells import CodedTable, cell_runs, coded_tables
 from lapwing.schema.public_tables.tables import PublicTable
 from lapwing.schema.schemas import Schema
 

@@ -12,8 +12,7 @@ import numpy as np
 
 from lapwing.model.sampling.fixed import KnownTuples
 from lapwing.schema.groupings.grouping import Grouping
-from lapwing.schema.public_tables.cells import CodedTable, coded_tables
-from lapwing.schema.public_tables.rules import values_left
+from lapwing.schema.public_tables.cells import CodedTable, coded_tables, values_left
 from lapwing.schema.rules.codes import DependencyRule, coded_rules
 from lapwing.schema.rules.rules import Determines
 from lapwing.schema.schemas import Schema

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.schema.conditions import Between, wanted_reader
+from lapwing.schema.conditions import Between, merged_runs, wanted_reader
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import MAX_ENTRIES, Grouping, cut, lookup
 from lapwing.schema.rules.codes import CodedRule, CombinationRule, DependencyRule, exact_sum, order_pairs
@@ -37,7 +37,7 @@ _Reader = Callable[[Condition], _Runs]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Parts:
+class Parts:
     """The groups of one column's codes that some conditions tell apart, and those that each asks for, increasing."""
 
     field: Field
@@ -145,7 +145,7 @@ def _imply(alive: npt.NDArray[np.bool_], causes: Sequence[_Groups], effect: _Gro
     alive[np.ix_(*causes, effect)] = True
 
 
-def _cells(parts: Sequence[_Parts], where: str) -> npt.NDArray[np.bool_]:
+def _cells(parts: Sequence[Parts], where: str) -> npt.NDArray[np.bool_]:
     """Return one entry for each combination of groups, all alive."""
     shape = tuple(part.grouping.groups for part in parts)
     cells = 1
@@ -160,7 +160,7 @@ def _cells(parts: Sequence[_Parts], where: str) -> npt.NDArray[np.bool_]:
     return np.ones(shape, dtype=bool)
 
 
-def _on_codes(rule: Rule, parts: Sequence[_Parts], alive: npt.NDArray[np.bool_]) -> CombinationRule:
+def _on_codes(rule: Rule, parts: Sequence[Parts], alive: npt.NDArray[np.bool_]) -> CombinationRule:
     """Return a rule on codes; combinations with a misfit are alive, as rows out never hold one."""
     for axis, part in enumerate(parts):
         if not part.field.domain.missing:
@@ -173,37 +173,31 @@ def _on_codes(rule: Rule, parts: Sequence[_Parts], alive: npt.NDArray[np.bool_])
 # ------------------------------------------------------------------------------------------- conditions to groups
 
 
-def _parts(field: Field, asked: Sequence[_Runs]) -> _Parts:
-    """Return the groups of one column's codes that conditions on it tell apart."""
+def parts_of(field: Field, asked: Sequence[_Runs], *, joins: bool) -> Parts:
+    """Return the groups of one column's codes that conditions on it tell apart.
+
+    joins: whether runs of regular codes that the same conditions ask for are one group.
+    """
     domain = field.domain
     ends = np.concatenate([runs.reshape(-1) for runs in asked])
     starts = np.unique(np.concatenate([[0], ends[ends < domain.values]]))
     spans = [_codes_of(np.searchsorted(starts, np.minimum(runs, domain.values))) for runs in asked]
-    if domain.ordered or domain.values > MAX_ENTRIES:
-        group = np.arange(len(starts))
-    else:
-        group = _askers(len(starts), spans)
+    group = np.arange(len(starts))
+    if joins and domain.values <= MAX_ENTRIES:
+        askers: list[list[int]] = [[] for _ in range(len(starts))]
+        for number, span in enumerate(spans):
+            for piece in span.tolist():
+                askers[piece].append(number)
+        seen: dict[tuple[int, ...], int] = {}
+        group = np.array([seen.setdefault(tuple(own), len(seen)) for own in askers], dtype=np.intp)
     regular = int(group.max()) + 1
     if regular == len(starts):
         grouping = cut(domain, starts[1:])
     else:
         grouping = lookup(domain, np.repeat(group, np.diff(np.append(starts, domain.values))))
     reserved = [_codes_of(np.maximum(runs, domain.values)) - domain.values + regular for runs in asked]
-    return _Parts(
-        field,
-        grouping,
-        tuple(np.unique(np.concatenate([group[span], own])) for span, own in zip(spans, reserved, strict=True)),
-    )
-
-
-def _askers(pieces: int, spans: Sequence[_Groups]) -> _Groups:
-    """Return the group of each run of codes: those that the same conditions ask for are one."""
-    askers: list[list[int]] = [[] for _ in range(pieces)]
-    for number, span in enumerate(spans):
-        for piece in span.tolist():
-            askers[piece].append(number)
-    seen: dict[tuple[int, ...], int] = {}
-    return np.array([seen.setdefault(tuple(own), len(seen)) for own in askers], dtype=np.intp)
+    groups = (np.unique(np.concatenate([group[span], own])) for span, own in zip(spans, reserved, strict=True))
+    return Parts(field, grouping, tuple(groups))
 
 
 def _codes_of(runs: _Runs) -> _Runs:
@@ -211,17 +205,21 @@ def _codes_of(runs: _Runs) -> _Runs:
     return np.concatenate([np.arange(start, stop) for start, stop in runs.tolist()])
 
 
-def _column_parts(field: Field, conditions: Sequence[Condition], where: str) -> tuple[_Parts, list[int]]:
+def _column_parts(field: Field, conditions: Sequence[Condition], where: str) -> tuple[Parts, list[int]]:
     """Return the groups that many conditions on one column tell apart, and which of them each row asks for."""
     read = _reader(field, where, outer=False)
     place: Mapping[Condition, int] = {condition: number for number, condition in enumerate(dict.fromkeys(conditions))}
-    return _parts(field, list(map(read, place))), [place[condition] for condition in conditions]
+    parts = parts_of(field, list(map(read, place)), joins=not field.domain.ordered)
+    return parts, [place[condition] for condition in conditions]
 
 
-def _asked(conditions: Conditions, fields: Sequence[Field], where: str, *, outer: bool) -> list[_Parts]:
+def _asked(conditions: Conditions, fields: Sequence[Field], where: str, *, outer: bool) -> list[Parts]:
     """Return the groups of several columns that one condition on each tells apart."""
     pairs = zip(fields, conditions, strict=True)
-    return [_parts(field, [_reader(field, where, outer=outer)(wanted)]) for field, (_, wanted) in pairs]
+    return [
+        parts_of(field, [_reader(field, where, outer=outer)(wanted)], joins=not field.domain.ordered)
+        for field, (_, wanted) in pairs
+    ]
 
 
 def _reader(field: Field, where: str, *, outer: bool) -> _Reader:
@@ -241,7 +239,7 @@ def _reader(field: Field, where: str, *, outer: bool) -> _Reader:
             message = str(error)
         else:
             touching = [_touching(field, item) for item in items if isinstance(item, Between)] if is_cells else []
-            return _merged(np.concatenate([found, *touching])) if touching else found
+            return merged_runs(np.concatenate([found, *touching]).tolist()) if touching else found
         raise SchemaError(message, code="LW231")
 
     return runs
@@ -279,11 +277,3 @@ def _touching(field: Field, item: Between) -> _Runs:
         inside = near[(most >= cast("float", item.low)) & (least <= cast("float", item.high))]
         found.extend([[code, code + 1] for code in inside.tolist()])
     return np.array(found, dtype=np.int64).reshape(-1, 2)
-
-
-def _merged(runs: _Runs) -> _Runs:
-    """Sort runs that may overlap and join them."""
-    runs = runs[np.argsort(runs[:, 0], kind="stable")]
-    reach = np.maximum.accumulate(runs[:, 1])
-    first = np.flatnonzero(np.append(True, runs[1:, 0] > reach[:-1]))
-    return np.stack([runs[first, 0], np.append(reach[first[1:] - 1], reach[-1])], axis=1)
