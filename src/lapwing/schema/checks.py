@@ -38,9 +38,8 @@ def _whole_of_64_bits(value: object) -> int | None:
 def check_name(name: object) -> str:
     """Return a field's name: text, not empty."""
     if not isinstance(name, str) or not name:
-        raise SchemaError(
-            f"every field needs a name that is a text of at least one character, got {quote(name)}", code="LW208"
-        )
+        said = f"every field needs a name that is a text of at least one character, got {quote(name)}"
+        raise SchemaError(said, code="LW208")
     if not is_encodable(name):
         raise field_error(name, "the name is not valid Unicode; remove the half surrogate pair", "LW208")
     return name
@@ -198,9 +197,8 @@ def check_missing_values(name: str, values: object, categories: tuple[Any, ...] 
     if categories and (isinstance(categories[0], str) or distinct != ("",)):
         both = set(distinct).intersection(_keys(categories))
         for value in sorted(both):
-            raise field_error(
-                name, f"{quote(value)} is both a category and a missing value; remove it from one list", "LW213"
-            )
+            said = f"{quote(value)} is both a category and a missing value; remove it from one list"
+            raise field_error(name, said, "LW213")
     return distinct
 
 

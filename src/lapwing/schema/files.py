@@ -54,10 +54,8 @@ def parse_json(content: bytes, what: str) -> object:
     except UnicodeDecodeError:
         raise SchemaError(f"{what} is not UTF-8 text; save it in that encoding", code="LW202") from None
     except json.JSONDecodeError as error:
-        raise SchemaError(
-            f"{what} is not JSON: {error.msg.lower()} at line {error.lineno} column {error.colno}; correct it there",
-            code="LW202",
-        ) from None
+        said = f"{what} is not JSON: {error.msg.lower()} at line {error.lineno} column {error.colno}; correct it there"
+        raise SchemaError(said, code="LW202") from None
     except RecursionError:
         raise SchemaError(f"{what} is nested too deeply; a schema needs five levels", code="LW202") from None
     except ValueError:
@@ -76,18 +74,16 @@ def _distinct(what: str, pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _refuse(what: str, constant: str) -> NoReturn:
     """Refuse NaN, Infinity and -Infinity."""
-    raise SchemaError(
-        f"{what} holds {constant}, which is not a JSON number; write a finite number or null", code="LW202"
-    )
+    said = f"{what} holds {constant}, which is not a JSON number; write a finite number or null"
+    raise SchemaError(said, code="LW202")
 
 
 def _finite(what: str, text: str) -> float:
     """Return a JSON number, refusing one such as 1e999 that no float can hold."""
     number = float(text)
     if math.isinf(number):
-        raise SchemaError(
-            f"{what} holds the number {text:.40}, which is too large for a float; write a finite one", code="LW202"
-        )
+        said = f"{what} holds the number {text:.40}, which is too large for a float; write a finite one"
+        raise SchemaError(said, code="LW202")
     return number
 
 
@@ -123,9 +119,8 @@ def write_whole(path: Path, text: str) -> None:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         reason = error.strerror or "the disk refused it"
-        raise SchemaError(
-            f"schema file {quote(str(path))} cannot be written: {reason}; choose another place", code="LW112"
-        ) from None
+        said = f"schema file {quote(str(path))} cannot be written: {reason}; choose another place"
+        raise SchemaError(said, code="LW112") from None
 
 
 # -- Plain Python values in the file format: fields and privacy unit.
@@ -291,9 +286,8 @@ def unit_from(value: object) -> tuple[str, int] | None:
     _check_keys(source, _UNIT_KEYS, "privacyUnit")
     for key in ("field", "maxRows"):
         if source.get(key) is None:
-            raise SchemaError(
-                f'privacyUnit needs {key}; write it as {{"field": "person_id", "maxRows": 5}}', code="LW217"
-            )
+            said = f'privacyUnit needs {key}; write it as {{"field": "person_id", "maxRows": 5}}'
+            raise SchemaError(said, code="LW217")
     return source["field"], source["maxRows"]
 
 
@@ -382,9 +376,8 @@ def _check_reading_rules(name: str, source: Mapping[str, Any]) -> None:
     for key, known in (("trueValues", _TRUE_TEXTS), ("falseValues", _FALSE_TEXTS)):
         for value in check_list(name, key, _or_empty(source.get(key), ())):
             if not isinstance(value, str) or value not in known:
-                raise field_error(
-                    name, f"{key} {quote(value)} is not supported; use type string with categories", "LW207"
-                )
+                said = f"{key} {quote(value)} is not supported; use type string with categories"
+                raise field_error(name, said, "LW207")
 
 
 def _check_keys(

@@ -92,8 +92,19 @@ class LinkedSchema:
             raise _refusal(f"count must be the name of a column, got {quote(self.count)}; leave it out")
         for what, part in (("parent", self.parent), ("child", self.child)):
             _check_part(what, part, self.key)
-        _check_public_tables(self.child)
-        _check_same_key(self.parent.field(self.key), self.child.field(self.key))
+        # Each child is drawn for its parent, and their number follows from the parents.
+        for table in self.child.public_tables:
+            if table.hold == "exact":
+                raise _refusal(
+                    f"child: the public table of {', '.join(table.columns)} is exact, and children follow their "
+                    'parents; declare it "hold": "prior" with an "sd", which the child model starts from, or count '
+                    "parents"
+                )
+        # Cells of the key could else name one unit in one table and another in the other.
+        own, other = self.parent.field(self.key), self.child.field(self.key)
+        if (own.type, own.missing_values) != (other.type, other.missing_values):
+            said = "must have the same type and missingValues in both tables; write them alike"
+            raise _refusal(f"the key {quote(self.key)} {said}")
         taken = {field.name for part in (self.parent, self.child) for field in part.fields}
         if self.count in taken:
             raise _refusal(
@@ -232,15 +243,17 @@ class LinkedSchema:
         found = check_object(value, "the schema of linked tables")
         for key in found:
             if key not in _KEYS:
-                raise SchemaError(
-                    f"the schema of linked tables has the unknown key {quote(key)}; keys are {_LISTED}", code="LW205"
-                )
+                said = f"the schema of linked tables has the unknown key {quote(key)}; keys are {_LISTED}"
+                raise SchemaError(said, code="LW205")
         for key in _KEYS[:4]:
             if key not in found:
                 raise _refusal(f'the schema of linked tables needs "{key}"; write {_LISTED}')
+        parts = {
+            what: _told(partial(Schema.load, check_object(found[what], what)), f"{what}: {{}}".format)
+            for what in ("parent", "child")
+        }
         return cls(
-            parent=_part_of(found, "parent"),
-            child=_part_of(found, "child"),
+            **parts,
             key=found["key"],
             max_children=found["maxChildren"],
             count=found.get("count", _COUNT),
@@ -257,11 +270,6 @@ class LinkedSchema:
             "child": self.child.to_dict(),
             "rules": [rule.to_dict() for rule in self.rules],
         }
-
-
-def _part_of(found: Mapping[str, Any], what: str) -> Schema:
-    """Return the schema of one of the two tables."""
-    return _told(partial(Schema.load, check_object(found[what], what)), lambda said: f"{what}: {said}")
 
 
 def _told(make: Callable[[], T], told: Callable[[str], str]) -> T:
@@ -307,21 +315,3 @@ def _check_part(what: str, part: object, key: object) -> None:
         )
     if not _told(partial(part.field, key), lambda said: f"{what}: the key is in both tables, and {said}").identifier:
         raise _refusal(f'{what}: the key {quote(key)} must be an identifier; give it "role": "identifier"')
-
-
-def _check_public_tables(child: Schema) -> None:
-    """Refuse exact totals of children: each is drawn for its parent, and their number follows from the parents."""
-    exact = [table for table in child.public_tables if table.hold == "exact"]
-    if exact:
-        raise _refusal(
-            f"child: the public table of {', '.join(exact[0].columns)} is exact, and children follow their parents; "
-            'declare it "hold": "prior" with an "sd", which the child model starts from, or count parents'
-        )
-
-
-def _check_same_key(parent: Field, child: Field) -> None:
-    """Refuse keys whose cells could name one unit in one table and another in the other."""
-    if (parent.type, parent.missing_values) != (child.type, child.missing_values):
-        raise _refusal(
-            f"the key {quote(parent.name)} must have the same type and missingValues in both tables; write them alike"
-        )

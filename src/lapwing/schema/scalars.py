@@ -34,7 +34,7 @@ _UNSHOWN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u2
 
 
 def visible(text: str) -> str:
-    r"""Return a text in which nothing is hidden: no control characters but tab and line break, nothing turned around."""
+    r"""Return a text in which nothing is hidden or turned around: no control characters but tab and line break."""
     return _UNSHOWN.sub("�", text)
 
 

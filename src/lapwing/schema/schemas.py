@@ -64,9 +64,8 @@ class PrivacyUnit:
             raise SchemaError(f"privacyUnit: field must be the name of a field, got {quote(self.field)}", code="LW217")
         max_rows = whole_number(self.max_rows)
         if max_rows is None or not 1 <= max_rows <= _MAX_ROWS:
-            raise SchemaError(
-                f"privacyUnit: maxRows must be a whole number of at least 1, got {quote(self.max_rows)}", code="LW217"
-            )
+            said = f"privacyUnit: maxRows must be a whole number of at least 1, got {quote(self.max_rows)}"
+            raise SchemaError(said, code="LW217")
         object.__setattr__(self, "max_rows", max_rows)
 
 
@@ -144,9 +143,8 @@ class Schema:
         for name in repeated([field.name for field in self.fields]):
             raise field_error(name, "the name stands twice; rename one of the columns", "LW208")
         if all(field.identifier for field in self.fields):
-            raise SchemaError(
-                "the schema has no field to model; list at least one that is not an identifier", code="LW209"
-            )
+            said = "the schema has no field to model; list at least one that is not an identifier"
+            raise SchemaError(said, code="LW209")
         if self.privacy_unit is not None:
             _find(self.fields, self.privacy_unit.field, "privacyUnit")
         if self.weight is not None:
@@ -155,9 +153,8 @@ class Schema:
         object.__setattr__(self, "rules", rules_from(self.rules))
         for name, what in named_columns(self.rules):
             if _find(self.fields, name, what).identifier:
-                raise SchemaError(
-                    f"{what}: column {quote(name)} is an identifier, which is not modelled; leave it out", code="LW219"
-                )
+                said = f"{what}: column {quote(name)} is an identifier, which is not modelled; leave it out"
+                raise SchemaError(said, code="LW219")
         if not self.is_draft:
             self.check_complete()
 
@@ -390,6 +387,5 @@ def _find(fields: tuple[Field, ...], name: str, where: str) -> Field:
     names = [field.name for field in fields]
     close = (isinstance(name, str) and difflib.get_close_matches(name, names, n=3)) or names[:3]
     listed = ", ".join(map(quote, close))
-    raise SchemaError(
-        f"{where}: no field is called {quote(name)}; close matches or first names are {listed}", code="LW219"
-    )
+    said = f"{where}: no field is called {quote(name)}; close matches or first names are {listed}"
+    raise SchemaError(said, code="LW219")

@@ -55,7 +55,7 @@ def category_positions(field: Field) -> dict[str, int]:
 
 
 def stand_in(field: Field, text: str) -> str | None:
-    """Return the category under which a text that is not listed is counted, to the letter; None where it fits nothing."""
+    """Return the category under which a text that is not listed is counted; None where it fits nothing."""
     if not text or text in field.missing_values:
         return None
     for length in reversed(field.folds):
@@ -212,9 +212,8 @@ def label(grouping: Grouping, field: Field, group: int) -> str:
     """
     _check_fit(grouping, field)
     if not 0 <= group < grouping.groups:
-        raise ParameterError(
-            f"field {quote(field.name)}: group must be from 0 to {grouping.groups - 1}, got {group}", code="LW280"
-        )
+        said = f"field {quote(field.name)}: group must be from 0 to {grouping.groups - 1}, got {group}"
+        raise ParameterError(said, code="LW280")
     if group >= grouping.regular:
         return _reserved_labels(field)[group - grouping.regular]
     if grouping.kind == "shift":

@@ -86,9 +86,8 @@ def read_csvw(value: object, name: str, table: str | None = None) -> Converted:
     chosen, title = _table(group, name, table)
     inner = chosen.get("tableSchema", group.get("tableSchema"))
     if isinstance(inner, str):
-        raise refusal(
-            f"{name}: tableSchema is the address {quote(inner)}, which is not fetched; write it into the file"
-        )
+        said = f"{name}: tableSchema is the address {quote(inner)}, which is not fetched; write it into the file"
+        raise refusal(said)
     schema = check_object(inner, f"{name}: tableSchema")
     columns = schema.get("columns")
     if not isinstance(columns, list):

@@ -89,14 +89,12 @@ def parse_yaml(content: bytes, what: str) -> Any:  # noqa: ANN401
         _check_shape(yaml, text, what)
         return yaml.load(text, Loader=_loader(yaml, what))
     except yaml.YAMLError as error:
-        raise SchemaError(
-            f"{what} is neither JSON nor YAML: {_reason(error)}; correct it there", code="LW202"
-        ) from None
+        said = f"{what} is neither JSON nor YAML: {_reason(error)}; correct it there"
+        raise SchemaError(said, code="LW202") from None
     except (ValueError, OverflowError):
         # Scalars that look like numbers and dates and are none: 2020-02-31, an integer of thousands of digits.
-        raise SchemaError(
-            f"{what} holds a number or date that does not exist; put it in quotes", code="LW202"
-        ) from None
+        said = f"{what} holds a number or date that does not exist; put it in quotes"
+        raise SchemaError(said, code="LW202") from None
 
 
 def _library(what: str) -> Any:  # noqa: ANN401
@@ -119,10 +117,8 @@ def _check_shape(yaml: Any, text: str, what: str) -> None:  # noqa: ANN401
             raise SchemaError(f"{what} repeats parts by anchors and aliases (& and *); write them out", code="LW202")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _MAX_DEPTH:
-            raise SchemaError(
-                f"{what} is nested more than {_MAX_DEPTH} deep; a description of tables needs five levels",
-                code="LW202",
-            )
+            said = f"{what} is nested more than {_MAX_DEPTH} deep; a description of tables needs five levels"
+            raise SchemaError(said, code="LW202")
 
 
 def _loader(yaml: Any, what: str) -> Any:  # noqa: ANN401
@@ -172,9 +168,8 @@ def no_tables(read: Callable[[object, str], Converted]) -> Callable[[object, str
 
     def read_one(value: object, name: str, table: str | None) -> Converted:
         if table is not None:
-            raise SchemaError(
-                f"{name} describes one table and does not name it; leave out the table {quote(table)}", code="LW262"
-            )
+            said = f"{name} describes one table and does not name it; leave out the table {quote(table)}"
+            raise SchemaError(said, code="LW262")
         return read(value, name)
 
     return read_one
@@ -245,10 +240,8 @@ def _value_in(path: Path, name: str) -> object:
 def _refuse_table(path: Path, name: str) -> None:
     """Refuse a file that holds rows by its name, as what it holds is no metadata."""
     if path.suffix.lower() in _TABLES:
-        raise SchemaError(
-            f"{name} is no metadata, and a table by its name; `lapwing schema draft` makes a schema of a table",
-            code="LW260",
-        ) from None
+        said = f"{name} is no metadata, and a table by its name; `lapwing schema draft` makes a schema of a table"
+        raise SchemaError(said, code="LW260") from None
 
 
 def _parse(content: bytes, name: str) -> object:

@@ -248,9 +248,8 @@ def _table(whole: Mapping[str, Any], name: str, wanted: str | None) -> tuple[str
         )
     if version in _SINGLE or (version is None and "tables" not in whole):
         if wanted is not None:
-            raise SchemaError(
-                f"{name} describes one table and does not name it; leave out the table {quote(wanted)}", code="LW262"
-            )
+            said = f"{name} describes one table and does not name it; leave out the table {quote(wanted)}"
+            raise SchemaError(said, code="LW262")
         return "", whole, name
     tables = check_object(whole.get("tables"), f"{name}: tables")
     chosen = chosen_table(list(tables), wanted, name)

@@ -136,15 +136,13 @@ def _checked_prefixes(name: str, value: object) -> tuple[int, ...]:
     where = f"field {quote(name)}: hierarchy prefixes"
     listed = check_list(name, "hierarchy prefixes", value)
     if not 1 <= len(listed) <= MAX_TIERS:
-        raise SchemaError(
-            f"{where} must be 1 to {MAX_TIERS} lengths, got {len(listed)}; list fewer, or remove it", code="LW215"
-        )
+        said = f"{where} must be 1 to {MAX_TIERS} lengths, got {len(listed)}; list fewer, or remove it"
+        raise SchemaError(said, code="LW215")
     lengths = [whole_number(length) for length in listed]
     for length, given in zip(lengths, listed, strict=True):
         if length is None or length < 1:
-            raise SchemaError(
-                f"{where} must be whole numbers of at least 1, got {quote(given)}; correct it", code="LW215"
-            )
+            said = f"{where} must be whole numbers of at least 1, got {quote(given)}; correct it"
+            raise SchemaError(said, code="LW215")
     whole = [length for length in lengths if length is not None]
     for one, two in pairwise(whole):
         if one >= two:
@@ -165,9 +163,8 @@ def _checked_parents(name: str, value: object) -> Parents:
             if not isinstance(text, str):
                 raise SchemaError(f"{where} must be texts, got {quote(text)}; put it in quotes", code="LW215")
     if not is_encodable("".join(value)) or not is_encodable("".join(value.values())):
-        raise SchemaError(
-            f"{where} hold a text that is not valid Unicode; remove the half surrogate pair", code="LW215"
-        )
+        said = f"{where} hold a text that is not valid Unicode; remove the half surrogate pair"
+        raise SchemaError(said, code="LW215")
     return Parents(tuple(sorted(value.items())))
 
 

@@ -47,9 +47,8 @@ class Domain:
             raise SchemaError(f"a domain cannot have {self.specials} special values; give at least 0", code="LW280")
         for tier in self.cuts:
             if not tier or tier[0] < 1 or tier[-1] >= self.values or any(a >= b for a, b in pairwise(tier)):
-                raise SchemaError(
-                    f"the cuts of a domain must increase within 1 to {self.values - 1}; sort them", code="LW280"
-                )
+                said = f"the cuts of a domain must increase within 1 to {self.values - 1}; sort them"
+                raise SchemaError(said, code="LW280")
         if len({code for tier in self.cuts for code in tier}) < sum(map(len, self.cuts)):
             raise SchemaError("the cuts of a domain name a code twice; list each in its coarsest tier", code="LW280")
 
@@ -162,9 +161,8 @@ def cell_ends(code: int) -> tuple[Fraction, Fraction]:
     belongs to it. Into the end cells come also the numbers beyond them.
     """
     if not 0 <= code < MAGNITUDE_VALUES:
-        raise ParameterError(
-            f"a code of the grid of magnitudes is from 0 to {MAGNITUDE_VALUES - 1}, got {code}", code="LW280"
-        )
+        said = f"a code of the grid of magnitudes is from 0 to {MAGNITUDE_VALUES - 1}, got {code}"
+        raise ParameterError(said, code="LW280")
     place = abs(code - _SIDE) - 1
     if place < 0:
         least = 10 * Fraction(10) ** _LOWEST

@@ -120,9 +120,8 @@ class Grouping:
         stops[i]``.
         """
         if self.regular > MAX_ENTRIES:
-            raise CapacityError(
-                f"a grouping with {self.regular} groups is too fine to list; use at most 2**24", code="LW502"
-            )
+            said = f"a grouping with {self.regular} groups is too fine to list; use at most 2**24"
+            raise CapacityError(said, code="LW502")
         if self.kind == "table":
             starts = np.flatnonzero(np.diff(self._whole_table, prepend=-1)).astype(np.int64)
             group = self._whole_table[starts].astype(np.int64)
@@ -144,9 +143,8 @@ class Grouping:
     def from_dict(cls, d: Mapping[str, Any]) -> "Grouping":
         """Return the grouping that `to_dict` wrote; safe on a dict that somebody else wrote."""
         if not isinstance(d, Mapping) or d.get("kind") not in ("shift", "cuts", "table") or set(d) != _KEYS[d["kind"]]:
-            raise ParameterError(
-                "a grouping is an object with kind, values, reserved and one of shift, cuts or table", code="LW280"
-            )
+            said = "a grouping is an object with kind, values, reserved and one of shift, cuts or table"
+            raise ParameterError(said, code="LW280")
         kind = cast(Kind, d["kind"])
         for name in ("values", "reserved", *(["shift"] if kind == "shift" else [])):
             if type(d[name]) is not int:

@@ -105,9 +105,8 @@ class Hierarchy:
     def from_dict(cls, d: object) -> "Hierarchy":
         """Return the hierarchy that `to_dict` wrote; safe on a dict that somebody else wrote."""
         if not isinstance(d, Mapping) or set(d) != _KEYS:
-            raise ParameterError(
-                "a hierarchy is an object with values, reserved, covered, cuts and levels", code="LW280"
-            )
+            said = "a hierarchy is an object with values, reserved, covered, cuts and levels"
+            raise ParameterError(said, code="LW280")
         for name in ("values", "reserved", "covered"):
             if type(d[name]) is not int:
                 raise _refusal(f"{name} must be a whole number")
@@ -124,9 +123,8 @@ def hierarchy(domain: Domain, depth: int) -> Hierarchy:
     depth: levels, 0 to 64; the result has fewer where every code is alone before.
     """
     if isinstance(depth, bool) or not isinstance(depth, int) or not 0 <= depth <= MAX_LEVELS:
-        raise ParameterError(
-            f"the depth of a hierarchy must be a whole number from 0 to {MAX_LEVELS}, got {depth!r}", code="LW280"
-        )
+        said = f"the depth of a hierarchy must be a whole number from 0 to {MAX_LEVELS}, got {depth!r}"
+        raise ParameterError(said, code="LW280")
     covered = domain.size if domain.missing else domain.last
     starts = np.zeros(1, dtype=np.int64)
     born = np.zeros(1, dtype=np.int64)
@@ -220,9 +218,8 @@ def _checked(name: str, entries: object) -> _Array:
 def _check_cuts(cuts: _Array, levels: _Array, covered: int) -> None:
     """Refuse cuts that do not increase within the codes of the tree, or without a level each."""
     if cuts.size != levels.size:
-        raise ParameterError(
-            f"a hierarchy needs one level for each cut, got {cuts.size} cuts and {levels.size} levels", code="LW280"
-        )
+        said = f"a hierarchy needs one level for each cut, got {cuts.size} cuts and {levels.size} levels"
+        raise ParameterError(said, code="LW280")
     if cuts.size and (cuts[0] < 1 or cuts[-1] > covered - 1 or not (cuts[1:] > cuts[:-1]).all()):
         raise _refusal(f"cuts must increase within 1 to {covered - 1}; sort them and drop repeats")
     if levels.size and not 1 <= levels.min() <= levels.max() <= MAX_LEVELS:

@@ -81,9 +81,8 @@ def coded_table(table: PublicTable, fields: Sequence[Field]) -> CodedTable:
     ]
     shape = tuple(part.grouping.groups for part in parts)
     if np.prod(np.array(shape, dtype=np.float64)) > MOST_COMBINATIONS:
-        raise SchemaError(
-            f"{table.name} tells more than 2**22 combinations apart; use wider cells or fewer columns", code="LW242"
-        )
+        said = f"{table.name} tells more than 2**22 combinations apart; use wider cells or fewer columns"
+        raise SchemaError(said, code="LW242")
     found = np.full(shape, -1, dtype=np.intp)
     groups = [dict(zip(conditions, part.groups, strict=True)) for conditions, part in zip(asked, parts, strict=True)]
     for number, cell in enumerate(table.cells):

@@ -90,13 +90,11 @@ class PublicTable:
         if not isinstance(self.source, str) or not self.source.strip() or len(self.source) > _LONGEST:
             raise SchemaError(f"{self.name} has no source of 1 to {_LONGEST} characters; {_WAY_OUT}", code="LW241")
         if not is_encodable(self.source) or not self.source.isprintable():
-            raise SchemaError(
-                f"{self.name}: the source must be printable text on one line; write it anew", code="LW241"
-            )
+            said = f"{self.name}: the source must be printable text on one line; write it anew"
+            raise SchemaError(said, code="LW241")
         if not is_among(self.provenance, (_PUBLIC,)):
-            raise SchemaError(
-                f"{self.name} is not declared public, got {quote(self.provenance)}; {_WAY_OUT}", code="LW241"
-            )
+            said = f"{self.name} is not declared public, got {quote(self.provenance)}; {_WAY_OUT}"
+            raise SchemaError(said, code="LW241")
         if not is_among(self.hold, HOLDS):
             raise _refusal(f"{self.name}: hold must be one of {', '.join(HOLDS)}, got {quote(self.hold)}")
         if not isinstance(self.complete, bool):
@@ -146,9 +144,8 @@ class PublicTable:
             raise _refusal(f"a public table must be an object with keys, got {quote(value)}")
         unknown = [key for key in value if key not in _KEYS]
         if unknown:
-            raise SchemaError(
-                f"a public table has the unknown key {quote(unknown[0])}; known: {', '.join(_KEYS)}", code="LW205"
-            )
+            said = f"a public table has the unknown key {quote(unknown[0])}; known: {', '.join(_KEYS)}"
+            raise SchemaError(said, code="LW205")
         return cls(
             columns=value.get("columns", ()),
             cells=value.get("cells", ()),

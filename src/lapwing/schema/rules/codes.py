@@ -116,9 +116,8 @@ def _check_comparable(first: Field, other: Field, where: str) -> None:
     types = {first.type, other.type}
     if not (types <= numeric or types <= times):
         if first.type != other.type:
-            raise SchemaError(
-                f"{names} have types that no order compares; compare numbers, dates, or equal lists", code="LW231"
-            )
+            said = f"{names} have types that no order compares; compare numbers, dates, or equal lists"
+            raise SchemaError(said, code="LW231")
         is_ordered = first.domain.ordered and other.domain.ordered
         if not is_ordered or first.categories != other.categories:
             raise SchemaError(
@@ -131,9 +130,8 @@ def _check_comparable(first: Field, other: Field, where: str) -> None:
         numbers = shown(whole).listed
         ends = (whole.range.lo, whole.range.hi) if numbers is None else (int(numbers.min()), int(numbers.max()))
         if max(map(abs, ends)) > _EXACT:
-            raise SchemaError(
-                f"{names}: beyond 2**53 whole numbers are not compared with others; make both integers", code="LW231"
-            )
+            said = f"{names}: beyond 2**53 whole numbers are not compared with others; make both integers"
+            raise SchemaError(said, code="LW231")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,9 +205,8 @@ def exact_sum(rule: Sum, fields: Sequence[Field], where: str) -> ExactSum:
         strides.append(0 if is_list else scaled[1])
         listed.append(scaled if is_list else None)
     if reach >= _LARGEST:
-        raise SchemaError(
-            f"{where}: the numbers are too large to add up in 64 bits; narrow the bounds of its columns", code="LW231"
-        )
+        said = f"{where}: the numbers are too large to add up in 64 bits; narrow the bounds of its columns"
+        raise SchemaError(said, code="LW231")
     return ExactSum(
         rule=rule,
         columns=rule.columns,
@@ -223,9 +220,8 @@ def exact_sum(rule: Sum, fields: Sequence[Field], where: str) -> ExactSum:
 def _line(field: Field, where: str) -> list[Fraction]:
     """Return the first number of a column and the step to the next, or all numbers where it is a list."""
     if field.type not in ("integer", "number"):
-        raise SchemaError(
-            f"{where}: column {quote(field.name)} has type {field.type}; add up integers or numbers", code="LW231"
-        )
+        said = f"{where}: column {quote(field.name)} has type {field.type}; add up integers or numbers"
+        raise SchemaError(said, code="LW231")
     if field.categories is not None:
         return [Fraction(str(value)) for value in field.categories]
     found = field.range

@@ -114,9 +114,8 @@ def _determined(rule: Determines, fields: Sequence[Field], where: str) -> list[C
     for *causes, effect in zip(*(places for _, places in columns), strict=True):
         groups = [part.groups[place] for part, place in zip(parts, causes, strict=False)]
         if is_listed[np.ix_(*groups)].any():
-            raise SchemaError(
-                f"{where}: two of its values have the same codes on the left; list each once", code="LW231"
-            )
+            said = f"{where}: two of its values have the same codes on the left; list each once"
+            raise SchemaError(said, code="LW231")
         is_listed[np.ix_(*groups)] = True
         _imply(alive, groups, parts[-1].groups[effect])
     return [_on_codes(rule, parts, alive)]
@@ -127,9 +126,8 @@ def _joined(rule: Determines, where: str) -> list[tuple[Condition, ...]]:
     by_cause = dict(rule.values)
     for cause, value in rule.values:
         if by_cause[cause] != value:
-            raise SchemaError(
-                f"{where}: its values list {quote(cause[0])} twice, with different values; remove one", code="LW231"
-            )
+            said = f"{where}: its values list {quote(cause[0])} twice, with different values; remove one"
+            raise SchemaError(said, code="LW231")
     if len(rule.of) > 1:
         return [(*((item,) for item in cause), (value,)) for cause, value in by_cause.items()]
     by_value: dict[Item, list[Item]] = {}

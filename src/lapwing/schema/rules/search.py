@@ -119,9 +119,8 @@ def _refuse(own: Sequence[CodedRule], rules: Sequence[Rule], domains: Domains) -
     left = _fewest(own, domains)
     named = [f"{rules.index(rule) + 1} ({rule.text})" for rule in left]
     if len(left) == 1:
-        raise SchemaError(
-            f"rule {named[0]}: no row of the declared values keeps it; change the rule or the columns", code="LW232"
-        )
+        said = f"rule {named[0]}: no row of the declared values keeps it; change the rule or the columns"
+        raise SchemaError(said, code="LW232")
     if len(named) > _NAMED:
         named[_NAMED - 1 :] = [f"{len(named) - _NAMED + 1} more"]
     raise SchemaError(
