@@ -13,6 +13,7 @@ from helpers.ruled_schemas import FIELDS, schema_of
 from lapwing.errors import SchemaError
 from lapwing.runs.learned.opened import opened_schema
 from lapwing.schema.rules.reading import rules_from
+from lapwing.schema.rules.rules import rule_to_dict
 from lapwing.schema.schemas import Schema
 
 
@@ -105,7 +106,7 @@ def test_a_rule_in_words_stands_on_one_line(text: str) -> None:
     (rule,) = rules_from([TEXTS[text]])
 
     assert rule.text == text
-    assert rules_from([rule.to_dict()]) == (rule,)
+    assert rules_from([rule_to_dict(rule)]) == (rule,)
     assert rules_from([rule]) == (rule,)
 
 

@@ -11,7 +11,7 @@ from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
 from lapwing.schema.files import check_object, read_json
 from lapwing.schema.rules.reading import rules_from
-from lapwing.schema.rules.rules import Determines, Rule
+from lapwing.schema.rules.rules import Determines, Rule, rule_to_dict
 from lapwing.schema.scalars import quote, whole_number
 from lapwing.schema.schemas import PrivacyUnit, Schema
 
@@ -268,7 +268,7 @@ class LinkedSchema:
             "count": self.count,
             "parent": self.parent.to_dict(),
             "child": self.child.to_dict(),
-            "rules": [rule.to_dict() for rule in self.rules],
+            "rules": list(map(rule_to_dict, self.rules)),
         }
 
 

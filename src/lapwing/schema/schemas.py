@@ -29,7 +29,7 @@ from lapwing.schema.public_tables.tables import PublicTable, public_tables_from
 from lapwing.schema.purchases import Purchase, purchases_from
 from lapwing.schema.rules.codes import CodedRule
 from lapwing.schema.rules.reading import rules_from
-from lapwing.schema.rules.rules import Rule
+from lapwing.schema.rules.rules import Rule, rule_to_dict
 from lapwing.schema.rules.search import checked_rules, named_columns
 from lapwing.schema.scalars import path_text, quote, visible, whole_number
 
@@ -336,7 +336,7 @@ class Schema:
             "missingValues": None if missing_values == _PLAIN_MISSING else list(missing_values),
             "questions": list(self.questions),
             "purchases": [purchase.to_dict() for purchase in self.purchases],
-            "rules": [rule.to_dict() for rule in self.rules],
+            "rules": list(map(rule_to_dict, self.rules)),
         }
         told = {key: value for key, value in found.items() if value or (key == "missingValues" and value is not None)}
         return {**told, "fields": [field_to_dict(field, missing_values) for field in self.fields]}

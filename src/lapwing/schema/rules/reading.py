@@ -1,7 +1,7 @@
 """Rules of a table in the file format → rules."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import is_encodable, repeated
@@ -25,15 +25,6 @@ from lapwing.schema.scalars import finite_number, quote, whole_number
 MOST_RULES: Final = 1_000
 """Of one schema."""
 
-_KINDS: Final = ("order", "sum", "determines", "when", "never", "allowed")
-_BESIDE: Final[dict[str, tuple[str, ...]]] = {
-    "order": ("strict",),
-    "sum": ("equals",),
-    "determines": ("column", "values"),
-    "when": ("then",),
-    "never": (),
-    "allowed": ("rows",),
-}
 _OF_ANY: Final = ("description", "provenance")
 _RANGE_KEYS: Final = ("minimum", "maximum")
 
@@ -58,7 +49,8 @@ def _rule_from(value: object, where: str) -> Rule:
     """Return one rule in the file format."""
     source = check_object(value, where)
     kinds = [key for key in _KINDS if key in source]
-    _check_keys(source, (*(kinds or _KINDS), *(key for kind in kinds or _KINDS for key in _BESIDE[kind])), where)
+    known = kinds or _KINDS
+    _check_keys(source, (*known, *(key for kind in known for key in _KINDS[kind].beside)), where)
     if len(kinds) != 1:
         had = f"has {' and '.join(kinds)}" if kinds else "says nothing"
         raise _refusal(f"{where} {had}; write exactly one of the keys {', '.join(_KINDS)}")
@@ -67,8 +59,8 @@ def _rule_from(value: object, where: str) -> Rule:
         raise _refusal(f"{where}: the description must be a text")
     if provenance not in (None, "public", "assumed"):
         raise _refusal(f"{where}: provenance {quote(provenance)} is not known; choose one of public, assumed")
-    rule = _READERS[kinds[0]](source, where)
-    return rule(description=description or "", provenance=provenance or "public")
+    kind = _KINDS[kinds[0]]
+    return kind.rule(description=description or "", provenance=provenance or "public", **kind.read(source, where))
 
 
 def _check_keys(source: Mapping[str, Any], known: Sequence[str], where: str, of_any: Sequence[str] = _OF_ANY) -> None:
@@ -81,18 +73,15 @@ def _check_keys(source: Mapping[str, Any], known: Sequence[str], where: str, of_
             raise SchemaError(f"{where}: unknown key {quote(key)}; {way_out}", code="LW205")
 
 
-_Maker = Callable[..., Rule]
-
-
-def _order_from(source: Mapping[str, Any], where: str) -> _Maker:
+def _order_from(source: Mapping[str, Any], where: str) -> dict[str, Any]:
     columns = _names(source["order"], f"{where}: order", least=2)
     strict = source.get("strict")
     if strict is not None and not isinstance(strict, bool):
         raise _refusal(f"{where}: strict must be true or false, got {quote(strict)}")
-    return lambda **beside: Order(columns=columns, strict=bool(strict), **beside)
+    return {"columns": columns, "strict": bool(strict)}
 
 
-def _sum_from(source: Mapping[str, Any], where: str) -> _Maker:
+def _sum_from(source: Mapping[str, Any], where: str) -> dict[str, Any]:
     given = source["sum"]
     if isinstance(given, Mapping):
         names = _names(list(check_object(given, f"{where}: sum")), f"{where}: sum")
@@ -103,17 +92,15 @@ def _sum_from(source: Mapping[str, Any], where: str) -> _Maker:
     for name in names:
         factor = whole_number(given[name])
         if not factor or abs(factor) >= 2**53:
-            raise _refusal(
-                f"{where}: the coefficient of {quote(name)} must be a whole number other than 0, got "
-                f"{quote(given[name])}"
-            )
+            said = f"must be a whole number other than 0, got {quote(given[name])}"
+            raise _refusal(f"{where}: the coefficient of {quote(name)} {said}")
         times.append(factor)
     equals = _name(source.get("equals"), f"{where}: equals")
     _check_distinct((*names, equals), where)
-    return lambda **beside: Sum(terms=tuple(zip(names, times, strict=True)), equals=equals, **beside)
+    return {"terms": tuple(zip(names, times, strict=True)), "equals": equals}
 
 
-def _determines_from(source: Mapping[str, Any], where: str) -> _Maker:
+def _determines_from(source: Mapping[str, Any], where: str) -> dict[str, Any]:
     of = _names(source["determines"], f"{where}: determines")
     column = _name(source.get("column"), f"{where}: column")
     _check_distinct((*of, column), where)
@@ -121,43 +108,44 @@ def _determines_from(source: Mapping[str, Any], where: str) -> _Maker:
     values: list[tuple[tuple[Scalar | None, ...], Scalar | None]] = []
     for row in () if given is None else _list(given, f"{where}: values"):
         if not isinstance(row, list | tuple) or len(row) != len(of) + 1:
-            raise _refusal(
-                f"{where}: each of its values must be a list of {len(of) + 1}: a value of each of "
-                f"{', '.join(map(quote, of))}, then that of {quote(column)}"
-            )
+            parts = f"a value of each of {', '.join(map(quote, of))}, then that of {quote(column)}"
+            raise _refusal(f"{where}: each of its values must be a list of {len(of) + 1}: {parts}")
         *left, right = [_value(item, f"{where}: values") for item in row]
         values.append((tuple(left), right))
-    return lambda **beside: Determines(of=of, column=column, values=tuple(values), **beside)
+    return {"of": of, "column": column, "values": tuple(values)}
 
 
-def _implies_from(source: Mapping[str, Any], where: str) -> _Maker:
+def _implies_from(source: Mapping[str, Any], where: str) -> dict[str, Any]:
     when, then = (_conditions(source.get(key), f"{where}: {key}") for key in ("when", "then"))
     _check_distinct([name for name, _ in (*when, *then)], where)
-    return lambda **beside: Implies(when=when, then=then, **beside)
+    return {"when": when, "then": then}
 
 
-def _never_from(source: Mapping[str, Any], where: str) -> _Maker:
-    conditions = _conditions(source["never"], f"{where}: never")
-    return lambda **beside: Never(conditions=conditions, **beside)
-
-
-def _allowed_from(source: Mapping[str, Any], where: str) -> _Maker:
+def _allowed_from(source: Mapping[str, Any], where: str) -> dict[str, Any]:
     columns = _names(source["allowed"], f"{where}: allowed")
     rows = []
     for row in _list(source.get("rows"), f"{where}: rows"):
         if not isinstance(row, list | tuple) or len(row) != len(columns):
             raise _refusal(f"{where}: each of its rows must be a list of {len(columns)}, one entry per column")
         rows.append(tuple(_condition(item, f"{where}: rows") for item in row))
-    return lambda **beside: Allowed(columns=columns, rows=tuple(rows), **beside)
+    return {"columns": columns, "rows": tuple(rows)}
 
 
-_READERS: Final[dict[str, Callable[[Mapping[str, Any], str], _Maker]]] = {
-    "order": _order_from,
-    "sum": _sum_from,
-    "determines": _determines_from,
-    "when": _implies_from,
-    "never": _never_from,
-    "allowed": _allowed_from,
+class _Kind(NamedTuple):
+    """One kind of rule: the keys beside its own, and how its settings are read."""
+
+    rule: Callable[..., Rule]
+    beside: tuple[str, ...]
+    read: Callable[[Mapping[str, Any], str], dict[str, Any]]
+
+
+_KINDS: Final = {
+    "order": _Kind(Order, ("strict",), _order_from),
+    "sum": _Kind(Sum, ("equals",), _sum_from),
+    "determines": _Kind(Determines, ("column", "values"), _determines_from),
+    "when": _Kind(Implies, ("then",), _implies_from),
+    "never": _Kind(Never, (), lambda source, where: {"conditions": _conditions(source["never"], f"{where}: never")}),
+    "allowed": _Kind(Allowed, ("rows",), _allowed_from),
 }
 
 

@@ -58,10 +58,6 @@ class Order:
         """The rule on one line."""
         return _short((" < " if self.strict else " <= ").join(map(visible, self.columns)))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule in the file format."""
-        return {"order": list(self.columns), **({"strict": True} if self.strict else {}), **_beside(self)}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sum:
@@ -88,10 +84,6 @@ class Sum:
             sign = " - " if times < 0 else " + "
             text += sign + (visible(name) if abs(times) == 1 else f"{abs(times)} {visible(name)}")
         return _short(f"{text.removeprefix(' + ').lstrip()} = {visible(self.equals)}")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule in the file format."""
-        return {"sum": dict(self.terms), "equals": self.equals, **_beside(self)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,12 +112,6 @@ class Determines:
         verb = "determine" if len(self.of) > 1 else "determines"
         return _short(f"{_and(list(map(visible, self.of)))} {verb} {visible(self.column)}{listed}")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule in the file format."""
-        listed = [[*of, value] for of, value in self.values]
-        map_ = {"values": listed} if listed else {}
-        return {"determines": list(self.of), "column": self.column, **map_, **_beside(self)}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Implies:
@@ -146,10 +132,6 @@ class Implies:
         """The rule on one line."""
         return _short(f"when {_conditions_text(self.when)}, {_conditions_text(self.then)}")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule in the file format."""
-        return {"when": _conditions_dict(self.when), "then": _conditions_dict(self.then), **_beside(self)}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Never:
@@ -168,10 +150,6 @@ class Never:
     def text(self) -> str:
         """The rule on one line."""
         return _short(f"never {_conditions_text(self.conditions)}")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule in the file format."""
-        return {"never": _conditions_dict(self.conditions), **_beside(self)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,11 +170,6 @@ class Allowed:
         verb = "are" if len(self.columns) > 1 else "is"
         return _short(f"{_and(list(map(visible, self.columns)))} {verb} one of {len(self.rows)} combinations")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule in the file format."""
-        rows = [[_condition_value(condition) for condition in row] for row in self.rows]
-        return {"allowed": list(self.columns), "rows": rows, **_beside(self)}
-
 
 Rule = Order | Sum | Determines | Implies | Never | Allowed
 """What a table may promise of its rows, or of all rows together."""
@@ -205,12 +178,25 @@ Rule = Order | Sum | Determines | Implies | Never | Allowed
 # --------------------------------------------------------------------------------------------------- as is written
 
 
-def _beside(rule: Rule) -> dict[str, Any]:
-    """Return what any rule may say beside its own keys."""
-    return {
-        **({"description": rule.description} if rule.description else {}),
-        **({"provenance": rule.provenance} if rule.provenance != "public" else {}),
-    }
+def rule_to_dict(rule: Rule) -> dict[str, Any]:
+    """Return a rule in the file format."""
+    match rule:
+        case Order():
+            own: dict[str, Any] = {"order": list(rule.columns), "strict": rule.strict}
+        case Sum():
+            own = {"sum": dict(rule.terms), "equals": rule.equals}
+        case Determines():
+            values = [[*of, value] for of, value in rule.values]
+            own = {"determines": list(rule.of), "column": rule.column, "values": values}
+        case Implies():
+            own = {"when": _conditions_dict(rule.when), "then": _conditions_dict(rule.then)}
+        case Never():
+            own = {"never": _conditions_dict(rule.conditions)}
+        case Allowed():
+            rows = [[_condition_value(condition) for condition in row] for row in rule.rows]
+            own = {"allowed": list(rule.columns), "rows": rows}
+    beside = {"description": rule.description, "provenance": rule.provenance if rule.provenance != "public" else ""}
+    return {key: value for key, value in {**own, **beside}.items() if value}
 
 
 def _conditions_dict(conditions: Conditions) -> dict[str, Any]:
@@ -219,26 +205,25 @@ def _conditions_dict(conditions: Conditions) -> dict[str, Any]:
 
 def _condition_value(condition: Condition) -> object:
     """Return a condition in the file format: a list only where there are several items."""
-    items = [_item_value(item) for item in condition]
+    items = [
+        {key: end for key, end in (("minimum", item.minimum), ("maximum", item.maximum)) if end is not None}
+        if isinstance(item, Within)
+        else item
+        for item in condition
+    ]
     return items[0] if len(items) == 1 else items
-
-
-def _item_value(item: Item) -> object:
-    if not isinstance(item, Within):
-        return item
-    ends = {"minimum": item.minimum, "maximum": item.maximum}
-    return {key: end for key, end in ends.items() if end is not None}
 
 
 # ------------------------------------------------------------------------------------------------------- in words
 
 
 def _conditions_text(conditions: Conditions) -> str:
-    return _and([f"{visible(name)} is {_or([_item_text(item) for item in items])}" for name, items in conditions])
+    return _and([f"{visible(name)} is {_or(items)}" for name, items in conditions])
 
 
-def _item_text(item: Item) -> str:
-    return item.text if isinstance(item, Within) else _plain(item)
+def _or(items: Condition) -> str:
+    texts = [item.text if isinstance(item, Within) else _plain(item) for item in items[:_LISTED]]
+    return " or ".join([*texts, f"{len(items) - _LISTED} more"] if len(items) > _LISTED else texts)
 
 
 def _plain(value: Scalar | None) -> str:
@@ -252,11 +237,6 @@ def _plain(value: Scalar | None) -> str:
 
 def _and(parts: Sequence[str]) -> str:
     return " and ".join(parts)
-
-
-def _or(parts: Sequence[str]) -> str:
-    shown = list(parts[:_LISTED])
-    return " or ".join([*shown, f"{len(parts) - _LISTED} more"] if len(parts) > _LISTED else shown)
 
 
 def _short(text: str) -> str:
