@@ -87,21 +87,13 @@ def converted(
 
 def blank_lack(field: Field) -> Lack:
     """Return the lack of a field whose domain is blank."""
-    return Lack(
-        field.name,
-        " and ".join(field.blank),
-        "write them into the file from public knowledge, or buy them with lapwing schema learn",
-        is_blank=True,
-    )
+    way_out = "write them into the file from public knowledge, or buy them with lapwing schema learn"
+    return Lack(field.name, " and ".join(field.blank), way_out, is_blank=True)
 
 
 def unit_lack(why: str, how: str = '"privacyUnit": {"field": ..., "maxRows": ...}') -> Lack:
     """Return the lack of a privacy unit where a file leaves open, or says in vain, whose rows belong together."""
-    return Lack(
-        "",
-        UNIT_LACK,
-        f"{why}: write {how}, or remove this question if each row is another person's",
-    )
+    return Lack("", UNIT_LACK, f"{why}: write {how}, or remove this question if each row is another person's")
 
 
 def chosen_table(tables: Sequence[str], wanted: str | None, what: str) -> str:
@@ -112,17 +104,16 @@ def chosen_table(tables: Sequence[str], wanted: str | None, what: str) -> str:
         return tables[0]
     if wanted in tables:
         return str(wanted)
-    more = f" and {len(tables) - 20} more" if len(tables) > 20 else ""
-    listed = ", ".join(map(quote, tables[:20])) + more
+    listed = names_in_short(tables, 20)
     if wanted is None:
         raise SchemaError(f"{what} describes several tables; choose one with table= or --table: {listed}", code="LW262")
     raise SchemaError(f"{what} has no table {quote(wanted)}; choose one of {listed}", code="LW262")
 
 
-def names_in_short(names: Sequence[str]) -> str:
-    """Return names in quotes, the first ten of them."""
-    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
-    return ", ".join(map(quote, names[:10])) + more
+def names_in_short(names: Sequence[str], most: int = 10) -> str:
+    """Return names in quotes, the first ones of them."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(quote, names[:most])) + more
 
 
 def text_or_empty(value: object) -> str:
@@ -147,30 +138,24 @@ _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.A
 _WHOLE: Final = re.compile(r"[+-]?\d+", re.ASCII)
 # A longer text is no number that a table holds, and Python refuses whole numbers of thousands of digits.
 _LONGEST: Final = 40
-_NAMED: Final = 8
 
 
 class Remarks:
     """Collect what has no counterpart, one sentence for each kind of thing, however many fields it concerns."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = 8) -> None:
         self._fields: dict[str, list[str]] = {}
+        self._most = most
 
-    def add(self, text: str, field: str | None = None) -> None:
-        """Note something, of a field or of the whole file."""
-        fields = self._fields.setdefault(text, [])
-        if field is not None:
-            fields.append(field)
+    def add(self, text: str, *fields: str) -> None:
+        """Note something, of fields or of the whole file."""
+        self._fields.setdefault(text, []).extend(fields)
 
     def texts(self) -> tuple[str, ...]:
         """Return the sentences, in the order in which their kinds were first met."""
-        return tuple(f"{text}: {_named(fields)}" if fields else text for text, fields in self._fields.items())
-
-
-def _named(fields: list[str]) -> str:
-    """Return a few names, and how many more there are."""
-    more = len(fields) - _NAMED
-    return ", ".join(map(quote, fields[:_NAMED])) + (f" and {more} more" if more > 0 else "")
+        return tuple(
+            f"{text}: {names_in_short(fields, self._most)}" if fields else text for text, fields in self._fields.items()
+        )
 
 
 def number_of(value: object) -> int | float | None:

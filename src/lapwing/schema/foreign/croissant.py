@@ -38,14 +38,11 @@ OWN_KEYS: Final = (
 """Settings of a field that Croissant has no word for, which `Release.to_croissant` writes as a value of its own."""
 
 _TYPES: Final[dict[str, FieldType]] = {
-    "Text": "string",
-    "URL": "string",
-    "Boolean": "boolean",
-    "Bool": "boolean",
+    **dict.fromkeys(("Text", "URL"), "string"),
+    **dict.fromkeys(("Boolean", "Bool"), "boolean"),
+    **dict.fromkeys(("Number", "Float"), "number"),
     "Date": "date",
     "DateTime": "datetime",
-    "Number": "number",
-    "Float": "number",
     "Integer": "integer",
 }
 _SIZED: Final = re.compile(r"(U?Int|B?Float)\d+", re.ASCII)
@@ -272,15 +269,9 @@ class _Reading:
         """Return the types of a field: its own, or those of the field that it is taken from or refers to."""
         own = _names(_many(about.get("dataType")))
         for target in (_target(about.get("source")), _target(about.get("references"))):
-            found = self._refers_to(target)
-            if not own and found is not None:
-                own = _names(_many(found[1].get("dataType")))
+            if not own and target in self.holders:
+                own = _names(_many(self.holders[target].fields[target].get("dataType")))
         return own
-
-    def _refers_to(self, target: str) -> tuple[_RecordSet, dict[str, Any]] | None:
-        """Return the field of an id, and its record set."""
-        holder = self.holders.get(target)
-        return None if holder is None else (holder, holder.fields[target])
 
     def _domain(
         self, about: Mapping[str, Any], kind: FieldType, title: str, own: dict[str, Any], *, is_modelled: bool
@@ -301,16 +292,15 @@ class _Reading:
 
     def _categories(self, target: str, title: str) -> list[Any] | None:
         """Return the values of the enumeration that a field refers to."""
-        found = self._refers_to(target)
-        if found is None:
+        holder = self.holders.get(target)
+        if holder is None:
             if target:
                 self.remarks.add("a field that is referred to is not in the file: no categories are read", title)
             return None
-        holder, about = found
         if holder.data is None:
             self.remarks.add("what a field refers to stands in another file: its categories are left out", title)
             return None
-        keys = (target, _text(about.get("name")), target.rpartition("/")[2])
+        keys = (target, _text(holder.fields[target].get("name")), target.rpartition("/")[2])
         where = f"{self.name}: record set {quote(holder.called)}"
         values = [_record_value(record, keys, where) for record in holder.data]
         if all(isinstance(value, bool) for value in values):

@@ -36,15 +36,10 @@ _UNSIGNED: Final = {"nonNegativeInteger": 0, "positiveInteger": 1} | dict.fromke
 _BELOW_ZERO: Final = {"nonPositiveInteger": 0, "negativeInteger": -1}
 _WHOLE: Final = frozenset({"integer", "long", "int", "short", "byte", "gYear"} | _UNSIGNED.keys() | _BELOW_ZERO.keys())
 _TYPES: Final[dict[str, FieldType]] = {
-    "number": "number",
-    "decimal": "number",
-    "double": "number",
-    "float": "number",
+    **dict.fromkeys(("number", "decimal", "double", "float"), "number"),
+    **dict.fromkeys(("datetime", "dateTime", "dateTimeStamp"), "datetime"),
     "boolean": "boolean",
     "date": "date",
-    "datetime": "datetime",
-    "dateTime": "datetime",
-    "dateTimeStamp": "datetime",
 }
 _ISO: Final = frozenset(
     {"yyyy-MM-dd", "yyyy-MM-ddTHH:mm:ss", "yyyy-MM-ddTHH:mm", "yyyy-MM-dd HH:mm:ss", "yyyy-MM-dd HH:mm"}
@@ -165,6 +160,7 @@ def _column(
     kind: FieldType = "string" if is_key and datatype.kind not in ("integer", "string") else datatype.kind
     bounds = {} if kind != datatype.kind else datatype.bounds
     categories = None if is_key else datatype.categories
+    about = column.get("dc:description", column.get("dcterms:description"))  # perhaps with its language
     return Field(
         name=name,
         type=kind,
@@ -172,7 +168,7 @@ def _column(
         required=flag(stated, "required", where, default=False),
         identifier=is_key,
         missing_values=missing_texts(categories, _nulls(stated.get("null"), where)),
-        description=_language_text(column.get("dc:description", column.get("dcterms:description"))),
+        description=text_or_empty(about.get("@value") if isinstance(about, Mapping) else about),
         **cast("dict[str, Any]", bounds),
     )
 
@@ -203,13 +199,6 @@ def _nulls(null: object, where: str) -> list[str]:
     if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
         raise refusal(f"{where}: null must be a text or a list of texts, got {quote(null)}; correct it")
     return listed
-
-
-def _language_text(value: object) -> str:
-    """Return a text that may be given with its language."""
-    if isinstance(value, Mapping):
-        value = value.get("@value")
-    return text_or_empty(value)
 
 
 # ---------------------------------------------------------------------------------------------------------- datatypes
@@ -251,7 +240,7 @@ def _datatype(value: object, where: str) -> _Datatype:
 def _ranged(kind: FieldType, base: str, about: Mapping[str, Any], remarks: list[str]) -> _Datatype:
     """Return a datatype of numbers or dates, with the bounds that it states."""
     remarks = [*remarks, *_format_remarks(kind, about.get("format"))]
-    bounds = {"minimum": _low(about, kind), "maximum": _high(about, kind)}
+    bounds = {"minimum": _limit(about, kind, is_low=True), "maximum": _limit(about, kind, is_low=False)}
     if base in _UNSIGNED and bounds["minimum"] is None:
         bounds["minimum"] = _UNSIGNED[base]
     if base in _BELOW_ZERO and bounds["maximum"] is None:
@@ -264,27 +253,18 @@ def _ranged(kind: FieldType, base: str, about: Mapping[str, Any], remarks: list[
     return _Datatype(kind, {key: each for key, each in bounds.items() if each is not None}, remarks=tuple(remarks))
 
 
-def _low(about: Mapping[str, Any], kind: FieldType) -> int | float | str | None:
-    """Return the lower bound that a datatype states, included."""
-    for key in ("minInclusive", "minimum", "minExclusive"):
+def _limit(about: Mapping[str, Any], kind: FieldType, *, is_low: bool) -> int | float | str | None:
+    """Return the bound that a datatype states on one side, included."""
+    side, inwards = ("min", math.ceil) if is_low else ("max", math.floor)
+    for key in (f"{side}Inclusive", f"{side}imum", f"{side}Exclusive"):
         found = bound_of(about.get(key), kind)
         if found is None:
             continue
         if kind != "integer" or isinstance(found, str):
             return found
-        return math.floor(found) + 1 if key == "minExclusive" else math.ceil(found)
-    return None
-
-
-def _high(about: Mapping[str, Any], kind: FieldType) -> int | float | str | None:
-    """Return the upper bound that a datatype states, included."""
-    for key in ("maxInclusive", "maximum", "maxExclusive"):
-        found = bound_of(about.get(key), kind)
-        if found is None:
-            continue
-        if kind != "integer" or isinstance(found, str):
-            return found
-        return math.ceil(found) - 1 if key == "maxExclusive" else math.floor(found)
+        if key.endswith("Exclusive"):
+            return math.floor(found) + 1 if is_low else math.ceil(found) - 1
+        return inwards(found)
     return None
 
 
@@ -294,9 +274,8 @@ def _boolean(form: object, remarks: list[str]) -> _Datatype:
         return _Datatype("boolean", remarks=tuple(remarks))
     words = form.split("|") if isinstance(form, str) else []
     if len(words) != 2 or not all(words) or words[0] == words[1]:
-        return _Datatype(
-            "boolean", remarks=(*remarks, "how truth values are written is left out; write true and false")
-        )
+        said = "how truth values are written is left out; write true and false"
+        return _Datatype("boolean", remarks=(*remarks, said))
     return _Datatype("string", categories=tuple(words), remarks=(*remarks, "truth values in words are read as texts"))
 
 

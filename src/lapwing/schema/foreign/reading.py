@@ -23,14 +23,9 @@ from lapwing.schema.schemas import Schema
 # -- The domain of private-pgm (mbi): ``{"age": 85, "sex": 2}``, names of columns and their numbers of codes.
 
 
-FORMAT: Final = "mbi domain"
-
-
 def is_mbi(value: object) -> bool:
     """Return whether a value is an object of whole numbers."""
-    if not isinstance(value, dict) or not value:
-        return False
-    return all(isinstance(size, int) and not isinstance(size, bool) for size in value.values())
+    return isinstance(value, dict) and bool(value) and all(type(size) is int for size in value.values())
 
 
 def mbi_misfit(value: object) -> str:
@@ -40,7 +35,7 @@ def mbi_misfit(value: object) -> str:
     if not any(number_of(size) is not None for size in value.values()):
         return ""
     for column, size in value.items():
-        if not isinstance(size, int) or isinstance(size, bool):
+        if type(size) is not int:
             said = f"column {quote(column)} has the size {quote(size)}"
             return f"{said}; a size is a whole number, without quotes or point"
     return ""
@@ -60,7 +55,7 @@ def read_mbi(value: object, name: str) -> Converted:
         "the columns hold codes, 0 to size - 1, made by whatever cut and numbered the table for mbi; "
         "give the table in these codes, as the file does not say what they stand for"
     )
-    return converted(fields, FORMAT, notes=[note])
+    return converted(fields, "mbi domain", notes=[note])
 
 
 # -- YAML text that somebody else wrote; PyYAML is imported when first needed.
@@ -78,7 +73,10 @@ def parse_yaml(content: bytes, what: str) -> Any:  # noqa: ANN401
     content: UTF-8 text of at most 8 MiB, without anchors, nested at most 20 deep. Returns mappings, lists and scalars
     of YAML's own types: dates are dates, and a key may be a number.
     """
-    yaml = _library(what)
+    try:
+        import yaml  # noqa: PLC0415
+    except ImportError:
+        raise SchemaError(f"{what} is not JSON; to read YAML, run pip install 'lapwing[yaml]'", code="LW701") from None
     if len(content) > MAX_YAML_BYTES:
         raise SchemaError(f"{what} is larger than 8 MiB, the most that is read of YAML; write it as JSON", code="LW202")
     try:
@@ -87,7 +85,7 @@ def parse_yaml(content: bytes, what: str) -> Any:  # noqa: ANN401
         raise SchemaError(f"{what} is not UTF-8 text; save it in that encoding", code="LW202") from None
     try:
         _check_shape(yaml, text, what)
-        return yaml.load(text, Loader=_loader(yaml, what))
+        return yaml.load(text, Loader=_loader(yaml, what))  # noqa: S506 - made of a safe one
     except yaml.YAMLError as error:
         said = f"{what} is neither JSON nor YAML: {_reason(error)}; correct it there"
         raise SchemaError(said, code="LW202") from None
@@ -95,15 +93,6 @@ def parse_yaml(content: bytes, what: str) -> Any:  # noqa: ANN401
         # Scalars that look like numbers and dates and are none: 2020-02-31, an integer of thousands of digits.
         said = f"{what} holds a number or date that does not exist; put it in quotes"
         raise SchemaError(said, code="LW202") from None
-
-
-def _library(what: str) -> Any:  # noqa: ANN401
-    """Return PyYAML."""
-    try:
-        import yaml  # noqa: PLC0415
-    except ImportError:
-        raise SchemaError(f"{what} is not JSON; to read YAML, run pip install 'lapwing[yaml]'", code="LW701") from None
-    return yaml
 
 
 def _check_shape(yaml: Any, text: str, what: str) -> None:  # noqa: ANN401
@@ -230,7 +219,11 @@ def _value_in(path: Path, name: str) -> object:
     """Return the value in a file."""
     try:
         content = read_content(path, "metadata file")
-        return _parse(content, name)
+        begins = content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+        if not begins:
+            raise SchemaError(f"{name} is empty; give the file that your tool wrote", code="LW260")
+        # JSON where it begins as an object or a list does, YAML otherwise.
+        return parse_json(content, name) if begins in (b"{", b"[") else parse_yaml(content, name)
     except SchemaError:
         if path.is_file():
             _refuse_table(path, name)
@@ -242,14 +235,6 @@ def _refuse_table(path: Path, name: str) -> None:
     if path.suffix.lower() in _TABLES:
         said = f"{name} is no metadata, and a table by its name; `lapwing schema draft` makes a schema of a table"
         raise SchemaError(said, code="LW260") from None
-
-
-def _parse(content: bytes, name: str) -> object:
-    """Return the value in a file: JSON where it begins as an object or a list does, YAML otherwise."""
-    begins = content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-    if not begins:
-        raise SchemaError(f"{name} is empty; give the file that your tool wrote", code="LW260")
-    return parse_json(content, name) if begins in (b"{", b"[") else parse_yaml(content, name)
 
 
 def _plain(value: Mapping[str, Any], name: str) -> object:

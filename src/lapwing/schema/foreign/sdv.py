@@ -1,4 +1,4 @@
-"""Columns of SDV's metadata: what each sdtype becomes."""
+"""Metadata of SDV: one table or several, versions 1 and 2, in JSON; what each sdtype becomes."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,6 +12,7 @@ from lapwing.schema.files import check_object
 from lapwing.schema.foreign.converted import (
     Converted,
     Lack,
+    Remarks,
     chosen_table,
     converted,
     flag,
@@ -45,7 +46,7 @@ class Columns:
     where: str
     lacks: list[Lack] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
-    noted: dict[str, list[str]] = field(default_factory=dict)
+    remarks: Remarks = field(default_factory=lambda: Remarks(most=10))
     is_ranged: bool = False
 
     def take_keys(self, which: str, keys: Sequence[Sequence[str]]) -> None:
@@ -57,7 +58,7 @@ class Columns:
             if len(key) == 1:
                 self.keys.add(key[0])
             else:
-                self._note(f"{which} of several columns has no counterpart", *key)
+                self.remarks.add(f"{which} of several columns has no counterpart", *key)
 
     def field_of(self, column: str) -> Field:
         """Return the field of a column."""
@@ -67,42 +68,29 @@ class Columns:
         if not isinstance(sdtype, str):
             raise refusal(f"{where}: sdtype must be a text such as numerical, got {quote(sdtype)}")
         if not _KEYS.issuperset(source):
-            self._note("unknown settings were read past", column)
+            self.remarks.add("unknown settings were read past", column)
         if self._is_identifier(column, sdtype, source, where):
             return Field(name=column, type="string", identifier=True)
         self.is_ranged |= any(source.get(key) is not None for key in _RANGE_KEYS)
         required = not flag(source, "range_is_nullable", where, default=True)
         if sdtype == "boolean":
             return Field(name=column, type="boolean", required=required)
-        if sdtype == "numerical":
-            return Field(name=column, required=required, **self._number(column, source, where))
-        if sdtype == "datetime":
-            return Field(name=column, required=required, **self._moment(column, source, where))
-        return Field(name=column, required=required, **self._list(column, sdtype, source, where))
+        read = {"numerical": self._number, "datetime": self._moment}.get(sdtype, self._list)
+        return Field(name=column, required=required, **read(column, source, where))
 
     def all_lacks(self) -> list[Lack]:
         """Return what is missing beside domains."""
         if not self.is_ranged:
             return self.lacks
-        way_out = (
-            "SDV writes the smallest, largest and different values of the table itself when it detects metadata: "
-            "put public ones in their place, or leave them if they are"
-        )
+        writes = "SDV writes the smallest, largest and different values of the table itself when it detects metadata"
+        way_out = f"{writes}: put public ones in their place, or leave them if they are"
         return [Lack("", "whether the ranges and lists in the file are public", way_out), *self.lacks]
-
-    def all_notes(self) -> list[str]:
-        """Return the notes on columns, one for all columns that they hold for."""
-        return [f"{what}: {names_in_short(columns)}" for what, columns in self.noted.items()]
-
-    def _note(self, what: str, *columns: str) -> None:
-        """Note something of columns."""
-        self.noted.setdefault(what, []).extend(columns)
 
     def _is_identifier(self, column: str, sdtype: str, source: Mapping[str, Any], where: str) -> bool:
         """Return whether SDV makes up the values of a column instead of learning them; say why it does."""
         if column in self.keys or sdtype == "id":
             if source.get("regex_format") is not None:
-                self._note("regex_format has no counterpart, as identifiers become row numbers", column)
+                self.remarks.add("regex_format has no counterpart, as identifiers become row numbers", column)
             return True
         if sdtype in ("boolean", "numerical", "datetime", *_LISTS) or not flag(source, "pii", where, default=True):
             return False
@@ -110,7 +98,7 @@ class Columns:
             way_out = 'give it another type and a domain, or leave it the role "identifier" and it is not modelled'
             self.lacks.append(Lack(column, "its type, which the file calls unknown", way_out))
         else:
-            self._note("personal data, which SDV replaces by invented values, are identifiers here", column)
+            self.remarks.add("personal data, which SDV replaces by invented values, are identifiers here", column)
         return True
 
     def _number(self, column: str, source: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -140,18 +128,18 @@ class Columns:
         kind: FieldType = "date" if form is not None and not _TIME_OF_DAY.search(form) else "datetime"
         if form not in _ISO_FORMATS:
             wanted = "2010-12-31" if kind == "date" else "2010-12-31T23:00:00"
-            self._note(f"moments must be written as {wanted} in the table, whatever datetime_format is", column)
+            self.remarks.add(f"moments must be written as {wanted} in the table, whatever datetime_format is", column)
         found: dict[str, Any] = {"type": kind}
         for key, theirs in (("minimum", "range_min"), ("maximum", "range_max")):
             if source.get(theirs) is not None:
                 found[key] = _iso(source[theirs], form, kind, f"{where}: {theirs}")
         return found
 
-    def _list(self, column: str, sdtype: str, source: Mapping[str, Any], where: str) -> dict[str, Any]:
+    def _list(self, column: str, source: Mapping[str, Any], where: str) -> dict[str, Any]:
         """Return type and categories of a column of categories, or of personal data that are no secret."""
         listed = source.get("order") if source.get("range_values") is None else source.get("range_values")
         if source.get("order_by") is not None:
-            self._note("order_by says how categories are ordered and not which there are", column)
+            self.remarks.add("order_by says how categories are ordered and not which there are", column)
         if listed is None:
             return {"type": "string"}
         if not isinstance(listed, list) or not listed:
@@ -168,7 +156,7 @@ class Columns:
             kind = "boolean"
         # The empty text is a category where it is listed, and stands for a missing cell elsewhere.
         missing = () if "" in listed else ("",)
-        ordered = sdtype == "ordinal" or source.get("order") is not None
+        ordered = source["sdtype"] == "ordinal" or source.get("order") is not None
         # SDV lists what it detects in the order of the table's rows, which is private where the list is not.
         in_order = sorted(listed) if not ordered and (len(sorts) == 1 or sorts == {int, float}) else listed
         return {"type": kind, "categories": tuple(in_order), "ordered": ordered, "missing_values": missing}
@@ -176,9 +164,7 @@ class Columns:
 
 def _step(places: int | None, bounds: Mapping[str, Any]) -> float | None:
     """Return the step of so many decimal places, unless that is finer than cells of the range."""
-    if places is None or places > _MOST_PLACES:
-        return None
-    if None in bounds.values():
+    if places is None or places > _MOST_PLACES or None in bounds.values():
         return None
     step = float(f"1e-{places}")
     # As floats, whose difference may be infinite where that of whole numbers is more than a division can take.
@@ -197,9 +183,6 @@ def _iso(value: object, form: str | None, kind: str, where: str) -> str:
         if found is not None and found.tzinfo is None:
             return found.date().isoformat() if kind == "date" else found.isoformat()
     raise refusal(f"{where} {quote(value)} is not of the form {quote(form)}; correct one of them")
-
-
-# -- Metadata of SDV: one table or several, versions 1 and 2, in JSON.
 
 
 FORMAT: Final = "SDV metadata"
@@ -234,7 +217,9 @@ def read_sdv(value: object, name: str, table: str | None) -> Converted:
         columns.take_keys(key, _names(described.get(key), f"{where}: {key}"))
     fields = [columns.field_of(column) for column in columns.source]
     lacks = [*_unit_lacks(whole, chosen, described, where), *columns.all_lacks()]
-    return converted(fields, FORMAT, name=chosen, lacks=lacks, notes=[*_table_notes(described), *columns.all_notes()])
+    return converted(
+        fields, FORMAT, name=chosen, lacks=lacks, notes=[*_table_notes(described), *columns.remarks.texts()]
+    )
 
 
 def _table(whole: Mapping[str, Any], name: str, wanted: str | None) -> tuple[str, Mapping[str, Any], str]:

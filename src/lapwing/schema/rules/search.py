@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,6 @@ from lapwing.schema.rules.coding import coded
 from lapwing.schema.rules.narrowing import Domains, Runs, below, codes_in, from_on, meet, narrowed
 from lapwing.schema.rules.rules import Rule
 from lapwing.schema.values import labels
-
-if TYPE_CHECKING:
-    from lapwing.schema.schemas import Schema
 
 _NAMED: Final = 8
 _MOST_NODES: Final = 400
@@ -50,9 +47,10 @@ def checked_rules(fields: tuple[Field, ...], rules: tuple[Rule, ...]) -> tuple[C
             _refuse(own, rules, domains)
         if outcome.row is None:
             numbers = sorted({rules.index(rule.rule) + 1 for rule in own})
+            more = f" and {len(numbers) - _NAMED} more" if len(numbers) > _NAMED else ""
             raise SchemaError(
-                f"rules {_numbers(numbers)}: no row was found that keeps them all, nor that there is none; "
-                "make them simpler, or list the allowed combinations",
+                f"rules {', '.join(map(str, numbers[:_NAMED]))}{more}: no row was found that keeps them all, nor that "
+                "there is none; make them simpler, or list the allowed combinations",
                 code="LW232",
             )
     return found
@@ -70,13 +68,13 @@ def completed(
     where that is possible; no misfit. None where there is no such row, or the bounds of the search were met before one
     was found.
     """
-    row = _outcome(schema, fixed, component).row
+    row = _search(*_bounded(schema, fixed, component)).row
     return None if row is None else {name: row[name] for name in component}
 
 
 def is_impossible(schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]) -> bool:
     """Return whether certainly no row keeps all rules; False where the bounds of the search were met."""
-    return _outcome(schema, fixed, component).is_hopeless
+    return _search(*_bounded(schema, fixed, component)).is_hopeless
 
 
 def forbidding(
@@ -87,11 +85,6 @@ def forbidding(
         return ()
     own, domains = _bounded(schema, fixed, component)
     return tuple(_fewest(own, domains))
-
-
-def _outcome(schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]) -> "_Outcome":
-    """Look for a row of a component within runs of codes."""
-    return _search(*_bounded(schema, fixed, component))
 
 
 def _bounded(
@@ -128,12 +121,6 @@ def _refuse(own: Sequence[CodedRule], rules: Sequence[Rule], domains: Domains) -
         "them all; change one of them",
         code="LW232",
     )
-
-
-def _numbers(numbers: Sequence[int]) -> str:
-    """Return the numbers of rules, of many the first few."""
-    more = f" and {len(numbers) - _NAMED} more" if len(numbers) > _NAMED else ""
-    return ", ".join(map(str, numbers[:_NAMED])) + more
 
 
 def _fewest(own: Sequence[CodedRule], domains: Domains) -> list[Rule]:
@@ -198,8 +185,8 @@ def _searched(
         sizes = {name: codes_in(runs) for name, runs in found.items()}
         open_columns = [name for name, size in sizes.items() if size > 1]
         if not open_columns:
-            row = {name: int(runs[0, 0]) for name, runs in found.items()}
-            if _keeps_all(rules, row):
+            if not any(rule.broken({name: runs[0, :1] for name, runs in found.items()})[0] for rule in rules):
+                row = {name: int(runs[0, 0]) for name, runs in found.items()}
                 return _Outcome(row, is_hopeless=False, looked=looked)
             continue
         name = min(open_columns, key=sizes.__getitem__)
@@ -234,12 +221,6 @@ def _regular_codes(rules: Sequence[CodedRule]) -> dict[str, int]:
     return found
 
 
-def _keeps_all(rules: Sequence[CodedRule], row: Mapping[str, int]) -> bool:
-    """Return whether one row keeps all rules."""
-    codes = {name: np.array([code], dtype=np.int64) for name, code in row.items()}
-    return not any(rule.broken(codes)[0] for rule in rules)
-
-
 # -- Categories that no row can have.
 
 
@@ -247,7 +228,7 @@ MOST_LOOKED_AT: Final = 1_000
 """Categories of a column that is looked at."""
 
 
-def dead_values(schema: "Schema") -> dict[str, list[str]]:
+def dead_values(schema: RuledSchema) -> dict[str, list[str]]:
     """Return the categories that certainly no row can have, by column.
 
     Returns labels of categories, and ``missing``; columns without any are left out, and so are numbers, dates and
@@ -271,7 +252,7 @@ def dead_values(schema: "Schema") -> dict[str, list[str]]:
     return found
 
 
-def _alike(schema: "Schema", name: str) -> Iterator[list[int]]:
+def _alike(schema: RuledSchema, name: str) -> Iterator[list[int]]:
     """Yield the codes of a column that rows may hold, those together that no rule tells apart."""
     domain = schema.field(name).domain
     # The last code is missing, where that is allowed, else the misfit: rows out never show one.
