@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NoReturn, cast
+from typing import Any, Final, cast
 
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import RANGED_TYPES, check_list, check_name, field_error, is_encodable, repeated
@@ -48,7 +48,7 @@ def parse_json(content: bytes, what: str) -> object:
         return json.loads(
             content.decode("utf-8-sig"),
             object_pairs_hook=partial(_distinct, what),
-            parse_constant=partial(_refuse, what),
+            parse_constant=partial(_finite, what),
             parse_float=partial(_finite, what),
         )
     except UnicodeDecodeError:
@@ -72,19 +72,15 @@ def _distinct(what: str, pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-def _refuse(what: str, constant: str) -> NoReturn:
-    """Refuse NaN, Infinity and -Infinity."""
-    said = f"{what} holds {constant}, which is not a JSON number; write a finite number or null"
-    raise SchemaError(said, code="LW202")
-
-
 def _finite(what: str, text: str) -> float:
-    """Return a JSON number, refusing one such as 1e999 that no float can hold."""
+    """Return a JSON number, refusing NaN, Infinity, and one such as 1e999 that no float can hold."""
     number = float(text)
-    if math.isinf(number):
-        said = f"{what} holds the number {text:.40}, which is too large for a float; write a finite one"
-        raise SchemaError(said, code="LW202")
-    return number
+    if math.isfinite(number):
+        return number
+    said = f"{text}, which is not a JSON number; write a finite number or null"
+    if text[-1].isdigit():
+        said = f"the number {text:.40}, which is too large for a float; write a finite one"
+    raise SchemaError(f"{what} holds {said}", code="LW202")
 
 
 # -- Schemas as files.
@@ -95,7 +91,7 @@ _ON_LINES: Final = ("publicTables", "rules", "fields")
 
 
 def file_text(found: Mapping[str, Any]) -> str:
-    r"""Return a schema in the file format as the text of its file, the same for equal schemas."""
+    """Return a schema in the file format as the text of its file, the same for equal schemas."""
     parts = []
     for key, value in found.items():
         text = json.dumps(value, ensure_ascii=False)
@@ -132,11 +128,16 @@ _TABLE_KEYS: Final = frozenset(
         "publicTables",
     }
 )
+_SETTINGS: Final = {
+    "categoriesOrdered": "ordered",
+    **{key: key for key in ("provenance", "special", "resolution", "scale", "hierarchy", "description", "unlisted")},
+}
+"""Keys of a field that hold one of its settings as it is, and the setting."""
+
 _FIELD_KEYS: Final = frozenset(
     {
-        *("name", "type", "constraints", "categories", "categoriesOrdered", "provenance", "role", "special"),
-        *("resolution", "scale", "hierarchy", "description", "missingValues", "format", "trueValues", "falseValues"),
-        *("decimalChar", "groupChar", "bareNumber", "unlisted"),
+        *("name", "type", "constraints", "categories", "role", "missingValues", *_SETTINGS),
+        *("format", "trueValues", "falseValues", "decimalChar", "groupChar", "bareNumber"),
     }
 )
 _CONSTRAINT_KEYS: Final = frozenset({"minimum", "maximum", "enum", "required"})
@@ -172,11 +173,7 @@ _OTHER_WORDS: Final = {
 _MAX_UNKNOWN_KEYS: Final = 1000
 
 # Reading rules of Table Schema that Lapwing's codec does not follow, with the values that change nothing.
-_ONLY_DEFAULT: Final[dict[str, tuple[object, ...]]] = {
-    "decimalChar": (".",),
-    "groupChar": ("",),
-    "bareNumber": (True,),
-}
+_ONLY_DEFAULT: Final = {"decimalChar": (".",), "groupChar": ("",), "bareNumber": (True,)}
 _TRUE_TEXTS: Final = frozenset({"true", "True", "TRUE", "1"})
 _FALSE_TEXTS: Final = frozenset({"false", "False", "FALSE", "0"})
 
@@ -202,11 +199,8 @@ def fields_from(table: Mapping[str, Any]) -> tuple[Field, ...]:
     """Return the fields of a schema in the file format."""
     listed = table.get("fields")
     if listed is None and "parent" in table and "child" in table:
-        raise SchemaError(
-            "the schema describes two linked tables, not one; `lapwing link`, lapwing.synthesize_linked and "
-            "`lapwing schema check` take it",
-            code="LW252",
-        )
+        way_out = "`lapwing link`, lapwing.synthesize_linked and `lapwing schema check` take it"
+        raise SchemaError(f"the schema describes two linked tables, not one; {way_out}", code="LW252")
     if not isinstance(listed, list | tuple):
         raise SchemaError('the schema needs a list "fields" with one object per column', code="LW206")
     missing_values = table.get("missingValues")
@@ -223,33 +217,36 @@ def field_from(value: object, table_missing_values: object = None) -> Field:
     where = f"field {quote(name)}"
     _check_keys(source, _FIELD_KEYS, where, inner=_INNER_KEYS)
     _check_reading_rules(name, source)
-    constraints = check_object(_or_empty(source.get("constraints"), {}), f"{where}: constraints")
+    given = source.get("constraints")
+    constraints = check_object({} if given is None else given, f"{where}: constraints")
     _check_keys(constraints, _CONSTRAINT_KEYS, f"{where}: constraints")
     categories = _categories(name, source, constraints)
+    role, missing_values = source.get("role"), source.get("missingValues")
+    if role not in (None, "identifier"):
+        raise field_error(name, f'role {quote(role)} is not known; write "identifier" or remove it', "LW207")
+    missing_values = table_missing_values if missing_values is None else missing_values
+    if missing_values is None and categories is not None and "" in categories:
+        missing_values = ()  # by default the empty text is missing, unless it is a category
     settings: dict[str, Any] = {
-        "minimum": constraints.get("minimum"),
-        "maximum": constraints.get("maximum"),
+        **{setting: constraints.get(setting) for setting in ("minimum", "maximum", "required")},
+        **{setting: source.get(key) for key, setting in _SETTINGS.items()},
         "categories": categories,
-        "ordered": source.get("categoriesOrdered"),
-        "required": constraints.get("required"),
-        "provenance": source.get("provenance"),
-        "identifier": _is_identifier(name, source) or None,
-        "special": source.get("special"),
-        "resolution": source.get("resolution"),
-        "scale": source.get("scale"),
-        "hierarchy": source.get("hierarchy"),
-        "description": source.get("description"),
-        "missing_values": _missing_values(source, table_missing_values, categories),
-        "unlisted": source.get("unlisted"),
+        "identifier": role and True,
+        "missing_values": missing_values,
     }
-    given = {key: setting for key, setting in settings.items() if setting is not None}
-    return Field(name=name, type=cast(FieldType, source.get("type")), **given)
+    stated = {key: setting for key, setting in settings.items() if setting is not None}
+    return Field(name=name, type=cast(FieldType, source.get("type")), **stated)
 
 
 def field_to_dict(field: Field, table_missing_values: tuple[str, ...]) -> dict[str, Any]:
     """Return a field in the file format, in normal form; what a draft leaves open is written as null."""
     categories = None if field.categories is None else list(field.categories)
     is_open = categories is None and not field.identifier
+    is_bounded = is_open and field.type in RANGED_TYPES
+    # Both bounds, also blank ones, where the domain depends on them.
+    bounds = {"minimum": field.minimum, "maximum": field.maximum}
+    constraints: dict[str, Any] = {key: value for key, value in bounds.items() if is_bounded or value is not None}
+    constraints |= {"required": True} if field.required else {}
     own_missing_values = field.missing_values != table_missing_values
     found: dict[str, Any] = {
         "name": field.name,
@@ -257,7 +254,7 @@ def field_to_dict(field: Field, table_missing_values: tuple[str, ...]) -> dict[s
         "role": "identifier" if field.identifier else None,
         "categories": categories,
         "categoriesOrdered": field.ordered or None,
-        "constraints": _constraints(field, is_open and field.type in RANGED_TYPES) or None,
+        "constraints": constraints or None,
         "special": list(field.special) or None,
         "resolution": field.resolution,
         "scale": "log" if field.scale == "log" else None,
@@ -269,13 +266,6 @@ def field_to_dict(field: Field, table_missing_values: tuple[str, ...]) -> dict[s
     }
     blank = ("categories",) if is_open and field.type == "string" else ()
     return {key: value for key, value in found.items() if value is not None or key in blank}
-
-
-def _constraints(field: Field, is_bounded: bool) -> dict[str, Any]:
-    """Return the constraints of a field, with both bounds, also blank ones, where its domain depends on them."""
-    bounds = {"minimum": field.minimum, "maximum": field.maximum}
-    found: dict[str, Any] = {key: value for key, value in bounds.items() if is_bounded or value is not None}
-    return {**found, "required": True} if field.required else found
 
 
 def unit_from(value: object) -> tuple[str, int] | None:
@@ -309,19 +299,6 @@ def flag_from(table: Mapping[str, Any], key: str) -> bool:
     return bool(value)
 
 
-def _or_empty(value: object, empty: object) -> object:
-    """Return a value, or an empty one where it is absent or null."""
-    return empty if value is None else value
-
-
-def _is_identifier(name: str, source: Mapping[str, Any]) -> bool:
-    """Return whether the field's role is identifier."""
-    role = source.get("role")
-    if role not in (None, "identifier"):
-        raise field_error(name, f'role {quote(role)} is not known; write "identifier" or remove it', "LW207")
-    return role == "identifier"
-
-
 def _categories(name: str, source: Mapping[str, Any], constraints: Mapping[str, Any]) -> tuple[Any, ...] | None:
     """Return the values of ``categories`` or ``constraints.enum``; given both, they must hold the same values."""
     found = [
@@ -347,34 +324,18 @@ def _category_values(name: str, listed: tuple[Any, ...]) -> tuple[Any, ...]:
     return values
 
 
-def _missing_values(source: Mapping[str, Any], of_table: object, categories: tuple[Any, ...] | None) -> object:
-    """Return the field's missing values, or the table's; by default the empty text, unless that is a category."""
-    given = source.get("missingValues")
-    if given is None:
-        given = of_table
-    return () if given is None and categories is not None and "" in categories else given
-
-
 def _check_reading_rules(name: str, source: Mapping[str, Any]) -> None:
     """Refuse Table Schema's rules of reading cells that would change what a cell means."""
     form = source.get("format")
     if source.get("type") in ("date", "datetime") and form not in (None, "default", "any"):
-        raise field_error(
-            name,
-            f"format {quote(form)} is not supported; write the dates in the data as "
-            "2010-12-31 or 2010-12-31T23:00:00 and remove format",
-            "LW207",
-        )
+        way_out = "write the dates in the data as 2010-12-31 or 2010-12-31T23:00:00 and remove format"
+        raise field_error(name, f"format {quote(form)} is not supported; {way_out}", "LW207")
     for key, harmless in _ONLY_DEFAULT.items():
         if source.get(key) is not None and source[key] not in harmless:
-            raise field_error(
-                name,
-                f"{key} {quote(source[key])} is not supported; "
-                f"write numbers such as 1234.5 in the data and remove {key}",
-                "LW207",
-            )
+            way_out = f"write numbers such as 1234.5 in the data and remove {key}"
+            raise field_error(name, f"{key} {quote(source[key])} is not supported; {way_out}", "LW207")
     for key, known in (("trueValues", _TRUE_TEXTS), ("falseValues", _FALSE_TEXTS)):
-        for value in check_list(name, key, _or_empty(source.get(key), ())):
+        for value in () if source.get(key) is None else check_list(name, key, source[key]):
             if not isinstance(value, str) or value not in known:
                 said = f"{key} {quote(value)} is not supported; use type string with categories"
                 raise field_error(name, said, "LW207")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, Literal, cast
 
 import numpy as np
@@ -25,12 +26,8 @@ def _refusal(said: str) -> ParameterError:
     return ParameterError(f"a grouping's {said}", code="LW280")
 
 
-def _no_cuts() -> npt.NDArray[np.int64]:
-    return np.zeros(0, dtype=np.int64)
-
-
-def _no_table() -> npt.NDArray[np.int32]:
-    return np.zeros(0, dtype=np.int32)
+_NO_CUTS: Final = partial(np.zeros, 0, dtype=np.int64)
+_NO_TABLE: Final = partial(np.zeros, 0, dtype=np.int32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,11 +47,11 @@ class Grouping:
     reserved: int
     kind: Kind
     shift: int = 0
-    cuts: npt.NDArray[np.int64] = field(default_factory=_no_cuts)
-    table: npt.NDArray[np.int32] = field(default_factory=_no_table)
+    cuts: npt.NDArray[np.int64] = field(default_factory=_NO_CUTS)
+    table: npt.NDArray[np.int32] = field(default_factory=_NO_TABLE)
     # Derived once: the regular groups, and `table` with the groups of the reserved codes behind it.
     _regular: int = field(init=False, repr=False, default=0)
-    _whole_table: npt.NDArray[np.int32] = field(init=False, repr=False, default_factory=_no_table)
+    _whole_table: npt.NDArray[np.int32] = field(init=False, repr=False, default_factory=_NO_TABLE)
 
     def __post_init__(self) -> None:
         _check_whole("values", self.values, 1, MAX_VALUES)
@@ -71,12 +68,8 @@ class Grouping:
             "cuts": len(cuts) + 1,
             "table": int(table.max()) + 1 if len(table) else 0,
         }
-        for name, value in (
-            ("cuts", cuts),
-            ("table", table),
-            ("_whole_table", whole),
-            ("_regular", regular[self.kind]),
-        ):
+        derived = {"cuts": cuts, "table": table, "_whole_table": whole, "_regular": regular[self.kind]}
+        for name, value in derived.items():
             object.__setattr__(self, name, value)
 
     @property

@@ -93,13 +93,8 @@ class Hierarchy:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the hierarchy as JSON values; equal hierarchies give equal dicts."""
-        return {
-            "values": self.values,
-            "reserved": self.reserved,
-            "covered": self.covered,
-            "cuts": self.cuts.tolist(),
-            "levels": self.levels.tolist(),
-        }
+        whole = {"values": self.values, "reserved": self.reserved, "covered": self.covered}
+        return {**whole, "cuts": self.cuts.tolist(), "levels": self.levels.tolist()}
 
     @classmethod
     def from_dict(cls, d: object) -> "Hierarchy":
