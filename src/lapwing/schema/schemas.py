@@ -24,7 +24,7 @@ from lapwing.schema.files import (
     unit_from,
     write_whole,
 )
-from lapwing.schema.public_tables.cells import check_public_rules, check_public_tables
+from lapwing.schema.public_tables.cells import check_public_tables
 from lapwing.schema.public_tables.tables import PublicTable, public_tables_from
 from lapwing.schema.purchases import Purchase, purchases_from
 from lapwing.schema.rules.codes import CodedRule
@@ -214,36 +214,27 @@ class Schema:
         still_open = [f"{field.name} ({', '.join(_open_keys(field))})" for field in self.columns if _open_keys(field)]
         if self.is_draft and still_open:
             more = f" and {len(still_open) - _LISTED} more fields" if len(still_open) > _LISTED else ""
-            raise SchemaError(
-                f"{what} is a draft; still open: {', '.join(still_open[:_LISTED])}{more}; "
-                'fill them in from public knowledge and remove "draft": true (`lapwing schema learn` buys what you '
-                "do not know)",
-                code="LW203",
-            )
+            fill = 'fill them in from public knowledge and remove "draft": true'
+            way_out = f"{fill} (`lapwing schema learn` buys what you do not know)"
+            said = f"{what} is a draft; still open: {', '.join(still_open[:_LISTED])}{more}; {way_out}"
+            raise SchemaError(said, code="LW203")
         self.check_answered(what)
         for field in self.columns:
             if field.provenance == "drafted":
-                raise field_error(
-                    field.name,
-                    "its provenance is still drafted; check its type and values, and say "
-                    "where they are known from: public, assumed, or dp",
-                    "LW203",
-                )
+                way_out = "check its type and values, and say where they are known from: public, assumed, or dp"
+                raise field_error(field.name, f"its provenance is still drafted; {way_out}", "LW203")
             _ = field.domain
         if self._coded_rules is None:
             object.__setattr__(self, "_coded_rules", checked_rules(self.columns, self.rules) if self.rules else ())
         check_public_tables(self)
-        check_public_rules(self)
 
     def check_answered(self, what: str = "the schema") -> None:
         """Check that its owner has answered all questions; a SchemaError that names the first that is open."""
         if self.questions:
             more = f" (and {len(self.questions) - 1} more)" if len(self.questions) > 1 else ""
-            raise SchemaError(
-                f"{what} has an open question: {visible(self.questions[0])}{more}; answer it in the schema and take it "
-                'out of "questions"',
-                code="LW204",
-            )
+            asked = f"{visible(self.questions[0])}{more}"
+            way_out = 'answer it in the schema and take it out of "questions"'
+            raise SchemaError(f"{what} has an open question: {asked}; {way_out}", code="LW204")
 
     @classmethod
     def load(cls, source: "str | os.PathLike[str] | Mapping[str, Any] | Schema") -> "Schema":
@@ -325,7 +316,10 @@ class Schema:
         dict
             JSON values only; `from_dict` gives an equal schema back.
         """
-        missing_values, unit = self._table_missing_values(), self.privacy_unit
+        unit, missing_values = self.privacy_unit, self.fields[0].missing_values
+        # The table's own line holds those that all fields share.
+        if any(field.missing_values != missing_values for field in self.fields):
+            missing_values = _PLAIN_MISSING
         found = {
             "name": self.name,
             "draft": self.is_draft,
@@ -355,11 +349,6 @@ class Schema:
             Where the file cannot be written.
         """
         write_whole(Path(path_text("path", path)), file_text(self.to_dict()))
-
-    def _table_missing_values(self) -> tuple[str, ...]:
-        """Return the missing values that the table's own line holds: those that all fields share."""
-        first = self.fields[0].missing_values
-        return first if all(field.missing_values == first for field in self.fields) else _PLAIN_MISSING
 
 
 def _open_keys(field: Field) -> tuple[str, ...]:

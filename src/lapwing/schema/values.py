@@ -7,7 +7,7 @@ floats.
 import itertools
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -95,7 +95,6 @@ Numbers = npt.NDArray[Any]
 Codes = npt.NDArray[np.int64]
 
 _EXACT: Final = 2**53  # integers up to here are exact as floats
-_NO_CODES: Final = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,12 +157,13 @@ class Shown:
 def shown(field: Field) -> Shown:
     """Return the numbers that rows out show for the regular codes of a modelled field."""
     listed: Numbers | None = None
-    exact: dict[int, float] = {}
-    if field.is_categorical:
-        listed = _listed(field)
-    elif field.domain.continuous:
-        exact = exact_cells(field)
-    cells = np.array(sorted(exact), dtype=np.int64) if exact else _NO_CODES
+    if field.categories is not None and field.type not in ("string", "boolean"):
+        numbers = [code_number(field.type, value) for value in field.categories]
+        listed = np.array(numbers, dtype=np.float64 if field.type == "number" else np.int64)
+    elif field.is_categorical:
+        listed = np.arange(field.domain.values, dtype=np.int64)
+    exact = exact_cells(field) if not field.is_categorical and field.domain.continuous else {}
+    cells = np.array(sorted(exact), dtype=np.int64)
     return Shown(
         field=field,
         values=field.domain.values,
@@ -172,14 +172,6 @@ def shown(field: Field) -> Shown:
         exact=cells,
         numbers=np.array([exact[cell] for cell in cells.tolist()], dtype=np.float64),
     )
-
-
-def _listed(field: Field) -> Numbers:
-    """Return the number of each category, or its place in the list."""
-    if field.categories is None or field.type in ("string", "boolean"):
-        return np.arange(field.domain.values, dtype=np.int64)
-    numbers = [code_number(field.type, value) for value in field.categories]
-    return np.array(numbers, dtype=np.float64 if field.type == "number" else np.int64)
 
 
 def in_moments(field: Field, numbers: Numbers) -> Numbers:
@@ -223,7 +215,7 @@ def label(grouping: Grouping, field: Field, group: int) -> str:
         starts, stops, groups = grouping.pieces()
         own = groups == group
         runs = list(zip(starts[own].tolist(), stops[own].tolist(), strict=True))
-    return _runs_label(_run_labeller(field), runs)
+    return _few(itertools.starmap(_run_labeller(field), runs), len(runs))
 
 
 def labels(grouping: Grouping, field: Field) -> list[str]:
@@ -235,7 +227,7 @@ def labels(grouping: Grouping, field: Field) -> list[str]:
         if group < grouping.regular:
             runs[group].append((start, stop))
     run_label = _run_labeller(field)
-    return [_runs_label(run_label, own) for own in runs] + _reserved_labels(field)
+    return [_few(itertools.starmap(run_label, own), len(own)) for own in runs] + _reserved_labels(field)
 
 
 def run_labels(nested: Hierarchy, level: int, field: Field) -> list[str]:
@@ -244,35 +236,27 @@ def run_labels(nested: Hierarchy, level: int, field: Field) -> list[str]:
     cuts = starts[(starts > 0) & (starts < nested.values)]
     texts = labels(Grouping(nested.values, nested.reserved, "cuts", cuts=cuts), field)
     firsts, parts = nested.alone(level)
-    return [_joined(texts[first:end]) for first, end in itertools.pairwise([*firsts.tolist(), parts])]
+    return [_few(texts[first:end], end - first) for first, end in itertools.pairwise([*firsts.tolist(), parts])]
 
 
-def _joined(texts: list[str]) -> str:
+def _few(texts: Iterable[str], count: int, what: str = "parts") -> str:
     """Return a few labels, and how many there are."""
-    shown = ", ".join(texts[:_LISTED])
-    return shown if len(texts) <= _LISTED else f"{shown}, ... ({len(texts)} parts)"
+    shown = ", ".join(itertools.islice(texts, _LISTED))
+    return shown if count <= _LISTED else f"{shown}, ... ({count} {what})"
 
 
 def _check_fit(grouping: Grouping, field: Field) -> None:
     """Refuse a grouping of another domain."""
     domain = field.domain
     if (grouping.values, grouping.reserved) != (domain.values, domain.reserved):
-        raise ParameterError(
-            f"field {quote(field.name)}: the grouping is of {grouping.values}+{grouping.reserved} codes, "
-            f"the field has {domain.values}+{domain.reserved}; build the grouping from this field's domain",
-            code="LW280",
-        )
+        is_of = f"the grouping is of {grouping.values}+{grouping.reserved} codes"
+        has = f"the field has {domain.values}+{domain.reserved}; build the grouping from this field's domain"
+        raise ParameterError(f"field {quote(field.name)}: {is_of}, {has}", code="LW280")
 
 
 def _reserved_labels(field: Field) -> list[str]:
     """Return the labels of the special values and of the last code."""
     return [_scalar_text(value) for value in field.special] + ["misfit" if field.required else "missing"]
-
-
-def _runs_label(run_label: Callable[[int, int], str], runs: list[tuple[int, int]]) -> str:
-    """Return the label of a group from its runs of codes."""
-    shown = ", ".join(run_label(start, stop) for start, stop in runs[:_LISTED])
-    return shown if len(runs) <= _LISTED else f"{shown}, ... ({len(runs)} parts)"
 
 
 def _run_labeller(field: Field) -> Callable[[int, int], str]:
@@ -330,8 +314,7 @@ def _category_runs(field: Field) -> Callable[[int, int], str]:
     def run_label(start: int, stop: int) -> str:
         if field.ordered and stop > start + 2:
             return f"{_scalar_text(categories[start])} to {_scalar_text(categories[stop - 1])}"
-        shown = ", ".join(map(_scalar_text, categories[start : min(stop, start + _LISTED)]))
-        return shown if stop <= start + _LISTED else f"{shown}, ... ({stop - start} categories)"
+        return _few(map(_scalar_text, categories[start : min(stop, start + _LISTED)]), stop - start, "categories")
 
     return run_label
 

@@ -1,7 +1,9 @@
 """A declared hierarchy of categories: the branches they form, their order, and where their codes are cut."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
@@ -53,12 +55,9 @@ def check_tree(name: str, value: object) -> CategoryTree | None:
     if isinstance(source, Mapping) and set(source) == {"parents", "fold"}:
         raise field_error(name, "hierarchy fold goes with prefixes only, not with parents; remove fold", "LW215")
     if not isinstance(source, Mapping) or set(source) not in _TREE_KEYS:
-        raise field_error(
-            name,
-            f"hierarchy must be an object with one key, prefixes or parents, got {quote(value)}; "
-            'write it as {"prefixes": [1, 3]}, to which "fold": true may be added, or {"parents": {"250.01": "250"}}',
-            "LW215",
-        )
+        way_out = '{"prefixes": [1, 3]}, to which "fold": true may be added, or {"parents": {"250.01": "250"}}'
+        said = f"must be an object with one key, prefixes or parents, got {quote(value)}; write it as {way_out}"
+        raise field_error(name, f"hierarchy {said}", "LW215")
     if "prefixes" in source:
         fold = source.get("fold")
         check_flag(name, "hierarchy fold", False if fold is None else fold)
@@ -133,39 +132,36 @@ def _first_places(own: _IntArray) -> _IntArray:
 
 def _checked_prefixes(name: str, value: object) -> tuple[int, ...]:
     """Return increasing lengths of prefixes."""
-    where = f"field {quote(name)}: hierarchy prefixes"
+    bad = partial(_refusal, name, "prefixes")
     listed = check_list(name, "hierarchy prefixes", value)
     if not 1 <= len(listed) <= MAX_TIERS:
-        said = f"{where} must be 1 to {MAX_TIERS} lengths, got {len(listed)}; list fewer, or remove it"
-        raise SchemaError(said, code="LW215")
-    lengths = [whole_number(length) for length in listed]
+        raise bad(f"must be 1 to {MAX_TIERS} lengths, got {len(listed)}; list fewer, or remove it")
+    lengths = [whole_number(length) or 0 for length in listed]
     for length, given in zip(lengths, listed, strict=True):
-        if length is None or length < 1:
-            said = f"{where} must be whole numbers of at least 1, got {quote(given)}; correct it"
-            raise SchemaError(said, code="LW215")
-    whole = [length for length in lengths if length is not None]
-    for one, two in pairwise(whole):
+        if length < 1:
+            raise bad(f"must be whole numbers of at least 1, got {quote(given)}; correct it")
+    for one, two in pairwise(lengths):
         if one >= two:
-            raise SchemaError(f"{where} must increase, got {quote(one)} before {quote(two)}; sort them", code="LW215")
-    return tuple(whole)
-
-
-# ------------------------------------------------------------------------------------------------------- a parent list
+            raise bad(f"must increase, got {quote(one)} before {quote(two)}; sort them")
+    return tuple(lengths)
 
 
 def _checked_parents(name: str, value: object) -> Parents:
     """Return pairs of a category or branch and its parent, sorted."""
-    where = f"field {quote(name)}: hierarchy parents"
+    bad = partial(_refusal, name, "parents")
     if not isinstance(value, Mapping) or not value:
-        raise SchemaError(f'{where} must be an object such as {{"250.01": "250"}}, got {quote(value)}', code="LW215")
-    for child, parent in value.items():
-        for text in (child, parent):
-            if not isinstance(text, str):
-                raise SchemaError(f"{where} must be texts, got {quote(text)}; put it in quotes", code="LW215")
+        raise bad(f'must be an object such as {{"250.01": "250"}}, got {quote(value)}')
+    for text in itertools.chain.from_iterable(value.items()):
+        if not isinstance(text, str):
+            raise bad(f"must be texts, got {quote(text)}; put it in quotes")
     if not is_encodable("".join(value)) or not is_encodable("".join(value.values())):
-        said = f"{where} hold a text that is not valid Unicode; remove the half surrogate pair"
-        raise SchemaError(said, code="LW215")
+        raise bad("hold a text that is not valid Unicode; remove the half surrogate pair")
     return Parents(tuple(sorted(value.items())))
+
+
+def _refusal(name: str, which: str, said: str) -> SchemaError:
+    """Return the error that a part of a hierarchy is not written as the format has it."""
+    return field_error(name, f"hierarchy {which} {said}", "LW215")
 
 
 def _parent_branches(name: str, tree: Parents, keys: Sequence[str]) -> _IntArray:
@@ -217,9 +213,5 @@ def _check_reached(name: str, texts: list[str], above: _IntArray, ways: list[_In
         is_lost[way[way != _NONE]] = False
     if is_lost.any():
         lost = texts[int(np.argmax(is_lost))]
-        raise field_error(
-            name,
-            f"hierarchy gives {quote(lost)} a parent, but it is no category and leads to none; "
-            "add it to the categories or remove it",
-            "LW215",
-        )
+        said = f"gives {quote(lost)} a parent, but it is no category and leads to none"
+        raise field_error(name, f"hierarchy {said}; add it to the categories or remove it", "LW215")

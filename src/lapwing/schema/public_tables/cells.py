@@ -25,7 +25,7 @@ MOST_COMBINATIONS: Final = 2**22
 """Combinations of groups of one public table: 32 MB."""
 
 
-class HasPublicTables(Protocol):
+class HasPublicTables(RuledSchema, Protocol):
     """What is asked of a schema here, whose type lies above this file."""
 
     @property
@@ -127,6 +127,8 @@ def check_public_tables(schema: HasPublicTables) -> None:
     """
     for one, two in itertools.combinations(coded_tables(schema), 2):
         _check_together(one, two)
+    if schema.public_tables and schema.coded_rules:
+        _check_rules(schema)
 
 
 def _check_together(one: CodedTable, two: CodedTable) -> None:
@@ -295,10 +297,6 @@ _MOST_CHECKED: Final = 2_000
 """Cells of one table that are looked at when a schema is read: each is a search."""
 
 
-class _RuledTables(HasPublicTables, RuledSchema, Protocol):
-    """A schema with public tables and rules."""
-
-
 def cell_runs(coded: CodedTable, cell: int) -> dict[str, np.ndarray]:
     """Return the codes that one cell of a public table holds.
 
@@ -312,13 +310,8 @@ def cell_runs(coded: CodedTable, cell: int) -> dict[str, np.ndarray]:
     return found
 
 
-def check_public_rules(schema: _RuledTables) -> None:
-    """Refuse a public table that counts rows where the rules of the schema leave none.
-
-    schema: complete. Of a table with more than 2000 cells the first ones are looked at.
-    """
-    if not schema.public_tables or not schema.coded_rules:
-        return
+def _check_rules(schema: HasPublicTables) -> None:
+    """Refuse a public table that counts rows where the rules leave none; of many cells the first are looked at."""
     tied = components(schema.coded_rules)
     for coded in (*coded_tables(schema), *coded_tables(schema, "prior")):
         own = [component for component in tied if set(component) & set(coded.columns)]
@@ -374,7 +367,7 @@ def _is_alone(coded: CodedTable, rule: DependencyRule, reached: np.ndarray, valu
     return np.asarray(found & (np.bincount(pairs[0], minlength=coded.counts.size)[reached[:, 0]] == 1))
 
 
-def _check_dependency(schema: _RuledTables, coded: CodedTable, rule: DependencyRule) -> None:
+def _check_dependency(schema: HasPublicTables, coded: CodedTable, rule: DependencyRule) -> None:
     """Refuse a table that counts one determinant where it would need two values."""
     left = values_left(coded, rule)
     _, reached = _reached_pairs(coded, rule)
@@ -395,7 +388,7 @@ def _check_dependency(schema: _RuledTables, coded: CodedTable, rule: DependencyR
 
 
 def _check_cell(
-    schema: _RuledTables, coded: CodedTable, cell: int, runs: Mapping[str, np.ndarray], tied: list[tuple[str, ...]]
+    schema: HasPublicTables, coded: CodedTable, cell: int, runs: Mapping[str, np.ndarray], tied: list[tuple[str, ...]]
 ) -> None:
     """Refuse a cell with a count that no row can lie in."""
     for component in tied:
