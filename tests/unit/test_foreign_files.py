@@ -12,7 +12,7 @@ import yaml
 
 from helpers.foreign_files import FOREIGN, ROOT
 from lapwing.errors import SchemaError
-from lapwing.schema.foreign import yaml_text
+from lapwing.schema.foreign import reading
 from lapwing.schema.foreign.reading import read_foreign
 from lapwing.schema.foreign.sdv import read_sdv
 from lapwing.schema.foreign.smartnoise import is_smartnoise, read_smartnoise
@@ -211,7 +211,7 @@ def test_huge_files_are_refused_before_they_are_parsed(tmp_path, monkeypatch):
         file.truncate(65 * 2**20)
     with pytest.raises(SchemaError, match="larger than 64 MiB"):
         read_foreign(tmp_path / "huge")
-    monkeypatch.setattr(yaml_text, "MAX_YAML_BYTES", 10)
+    monkeypatch.setattr(reading, "MAX_YAML_BYTES", 10)
     with pytest.raises(SchemaError, match="larger than 8 MiB, the most that is read of YAML"):
         read_foreign(write(tmp_path, "a: 2\nb: 345"))
 

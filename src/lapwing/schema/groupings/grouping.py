@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final, Literal, cast
 
 import numpy as np
@@ -26,10 +25,6 @@ def _refusal(said: str) -> ParameterError:
     return ParameterError(f"a grouping's {said}", code="LW280")
 
 
-_NO_CUTS: Final = partial(np.zeros, 0, dtype=np.int64)
-_NO_TABLE: Final = partial(np.zeros, 0, dtype=np.int32)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Grouping:
     """A map from the codes of one domain to groups.
@@ -47,11 +42,13 @@ class Grouping:
     reserved: int
     kind: Kind
     shift: int = 0
-    cuts: npt.NDArray[np.int64] = field(default_factory=_NO_CUTS)
-    table: npt.NDArray[np.int32] = field(default_factory=_NO_TABLE)
+    cuts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    table: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     # Derived once: the regular groups, and `table` with the groups of the reserved codes behind it.
     _regular: int = field(init=False, repr=False, default=0)
-    _whole_table: npt.NDArray[np.int32] = field(init=False, repr=False, default_factory=_NO_TABLE)
+    _whole_table: npt.NDArray[np.int32] = field(
+        init=False, repr=False, default_factory=lambda: np.zeros(0, dtype=np.int32)
+    )
 
     def __post_init__(self) -> None:
         _check_whole("values", self.values, 1, MAX_VALUES)

@@ -22,7 +22,7 @@ _LONGEST: Final = 1_000
 _SHOWN: Final = 80
 _PUBLIC: Final = "public"
 _COUNT: Final = "count"
-_KEYS: Final = frozenset({"columns", "cells", "source", "provenance", "hold", "sd", "complete"})
+_KEYS: Final = ("columns", "cells", "source", "provenance", "hold", "sd", "complete")
 _RANGE_KEYS: Final = frozenset({"minimum", "maximum"})
 _WAY_OUT: Final = 'say who published it ("source") and that it is public ("provenance": "public")'
 
