@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.naive_codes import naive_magnitude
-from lapwing.schema.groupings.domains import MAGNITUDE_VALUES, cell_ends, magnitude_codes
+from lapwing.schema.groupings.domains import cell_ends, magnitude_codes
 
 decimals = st.builds(
     lambda digits, exponent: float(f"{digits}e{exponent}"), st.integers(-9999, 9999), st.integers(-18, 20)
@@ -39,12 +39,3 @@ def test_a_number_within_the_grid_lies_between_the_ends_of_its_cell(x):
         assert low <= exact <= high
         assert float(low) <= x <= float(high)
         assert exact != (high if x > 0 else low)
-
-
-@given(st.lists(reals, min_size=2))
-def test_larger_numbers_have_no_smaller_codes(numbers):
-    codes = magnitude_codes(np.sort(np.array(numbers)))
-
-    assert (np.diff(codes) >= 0).all()
-    assert codes.min() >= 0
-    assert codes.max() < MAGNITUDE_VALUES

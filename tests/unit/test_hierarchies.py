@@ -189,13 +189,6 @@ def test_what_is_no_dict_of_the_right_keys_is_refused(other):
         Hierarchy.from_dict(other)
 
 
-def test_arrays_of_another_shape_are_refused():
-    with pytest.raises(ParameterError, match="flat list"):
-        Hierarchy(8, 1, 8, np.zeros((2, 2), dtype=np.int64), np.zeros(4, dtype=np.int64))
-    with pytest.raises(ParameterError, match="whole numbers"):
-        Hierarchy(8, 1, 8, np.array([0.5]), np.array([1]))
-
-
 @pytest.mark.parametrize("depth", [-1, 65, 1.5, True])
 def test_a_depth_out_of_range_is_refused(depth):
     with pytest.raises(ParameterError, match="depth of a hierarchy"):

@@ -20,15 +20,11 @@ def log(kind="integer", **settings):
         (log(minimum=-20, maximum=0), ((20,), (5, 13, 17, 19))),
         (log(minimum=-3, maximum=20), ((3, 4), (2, 5, 7, 11, 19))),
         (log(minimum=5, maximum=20), ((3, 11),)),
-        (log(minimum=-20, maximum=-5), ((5, 13),)),
         (log(minimum=0, maximum=1), ((1,),)),
         (log(minimum=7, maximum=7), ()),
-        (log(minimum=0, maximum=0), ()),
         (log(minimum=0, maximum=2000, resolution=100), ((1,), (2, 4, 8, 16))),
         (log(minimum=-250, maximum=500, resolution=100), ((2, 3), (1, 4, 6))),
-        (log(minimum=-1050, maximum=49, resolution=100), ((10,), (3, 7, 9))),
         (log("number", minimum=-0.85, maximum=0, resolution=0.1), ((8,), (1, 5, 7))),
-        (log("number", minimum=0, maximum=1, resolution=0.1), ((1,), (2, 4, 8))),
         (log("number", minimum=-0.2, maximum=0.2, resolution=0.1), ((2, 3), (1, 4))),
     ],
 )
@@ -55,13 +51,6 @@ def test_every_run_of_real_numbers_lies_on_one_side_of_zero_and_within_an_octave
     assert len(cuts) <= 2 * 33 + 2
 
 
-def test_a_range_of_real_numbers_that_ends_at_zero_has_zero_in_its_last_cell() -> None:
-    domain = log("number", minimum=-8, maximum=0).domain
-
-    assert domain.cuts[0] == (2**32 - 1,)
-    assert domain.cuts[1][-3:] == (2**32 - 8, 2**32 - 4, 2**32 - 2)
-
-
 def test_the_scale_changes_nothing_else_and_is_written_only_where_it_is_log() -> None:
     plain = {"name": "x", "type": "integer", "constraints": {"minimum": 0, "maximum": 9}}
     schemas = [
@@ -76,7 +65,3 @@ def test_the_scale_changes_nothing_else_and_is_written_only_where_it_is_log() ->
     assert Schema.from_dict(json.loads(json.dumps(schemas[2].to_dict()))) == schemas[2]
     assert (domains[0].values, domains[0].cuts) == (domains[2].values, ())
     assert domains[2].cuts == ((1,), (2, 4, 8))
-
-
-def test_a_special_value_inside_the_bounds_leaves_the_cuts_as_they_are() -> None:
-    assert log(minimum=0, maximum=20, special=(0,)).domain.cuts == log(minimum=0, maximum=20).domain.cuts

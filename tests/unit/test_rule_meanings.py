@@ -68,16 +68,6 @@ def test_decimals_are_compared_as_rows_show_them() -> None:
     assert rule.broken({"x": np.arange(1, 11), "y": 2 * np.arange(1, 11) - 1}).all()
 
 
-def test_sums_of_decimals_are_exact() -> None:
-    fields = [
-        {"name": name, "type": "number", "constraints": {"minimum": 0, "maximum": 1}, "resolution": 0.1}
-        for name in ("x", "y", "z")
-    ]
-    rule = Schema.from_dict({"fields": fields, "rules": [{"sum": ["x", "y"], "equals": "z"}]}).coded_rules[0]
-
-    assert rule.broken({"x": np.array([1, 1]), "y": np.array([2, 2]), "z": np.array([3, 4])}).tolist() == [False, True]
-
-
 CELLS = {
     "x": {"minimum": -1, "maximum": 2},
     "y": {"minimum": 0, "maximum": 3},
@@ -219,17 +209,6 @@ def test_causes_come_before_effects() -> None:
     )
 
     assert components(coded_rules(schema)) == (("sex", "flag", "age"), ("day", "hour"))
-
-
-def test_an_implication_and_an_order_give_a_rule_for_each_effect_and_pair() -> None:
-    schema = schema_of({"when": {"sex": "f"}, "then": {"age": 3, "flag": True}}, {"order": ["day", "week", "month"]})
-
-    assert [rule.columns for rule in coded_rules(schema)] == [
-        ("sex", "age"),
-        ("sex", "flag"),
-        ("day", "week"),
-        ("week", "month"),
-    ]
 
 
 def test_codes_that_a_condition_treats_alike_are_one_group_where_they_have_no_order() -> None:

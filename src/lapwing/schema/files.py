@@ -208,10 +208,7 @@ def fields_from(table: Mapping[str, Any]) -> tuple[Field, ...]:
 
 
 def field_from(value: object, table_missing_values: object = None) -> Field:
-    """Return one field in the file format.
-
-    table_missing_values: the table's ``missingValues``, used where the field has none of its own.
-    """
+    """Return one field in the file format; the table's ``missingValues`` hold where it has none of its own."""
     source = check_object(value, "a field")
     name = check_name(source.get("name"))
     where = f"field {quote(name)}"

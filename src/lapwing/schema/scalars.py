@@ -101,10 +101,7 @@ def whole_number(value: object) -> int | None:
 
 
 def finite_number(value: object) -> int | float | None:
-    """Return an int or float that a finite float can stand for; None for anything else, booleans too.
-
-    Integral floats come back as ints, so that equal schemas are written alike.
-    """
+    """Return an int (also for an integral float) or a float that a finite float can stand for; None for all else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

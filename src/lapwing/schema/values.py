@@ -45,10 +45,7 @@ def step(field: Field) -> int | Fraction | None:
 
 
 def category_positions(field: Field) -> dict[str, int]:
-    """Return the code of each category of a field with categories, by `category_key`.
-
-    Built anew by each call (about a third of a second for 10**6 categories): callers keep it.
-    """
+    """Return the code of each category, by `category_key`; built anew by each call, so callers keep it."""
     if field.categories is None:
         raise field_error(field.name, "has no categories", "LW210")
     return {category_key(value): code for code, value in enumerate(field.categories)}
@@ -121,10 +118,7 @@ class Shown:
         return self.listed is None or bool((np.diff(self.listed) > 0).all())
 
     def ends(self, codes: Codes) -> tuple[Numbers, Numbers]:
-        """Return the least and the most that rows out may show for each regular code; equal but for cells.
-
-        codes: int64 (n,). Returns least, most: ndarrays of int64 or float64, shape (n,).
-        """
+        """Return the least and the most that rows out may show for each regular code; equal but for cells."""
         field, grid = self.field, self.grid
         if self.listed is not None:
             found = self.listed[codes]
@@ -198,10 +192,7 @@ _LISTED: Final = 3
 
 
 def label(grouping: Grouping, field: Field, group: int) -> str:
-    """Return the human label of one group.
-
-    Returns a category, ``30-39``, ``[0.5, 1)``, a date, a special value, ``missing`` or ``misfit``.
-    """
+    """Return the label of one group: a category, ``30-39``, ``[0.5, 1)``, a date, a special value, ``missing``."""
     _check_fit(grouping, field)
     if not 0 <= group < grouping.groups:
         said = f"field {quote(field.name)}: group must be from 0 to {grouping.groups - 1}, got {group}"

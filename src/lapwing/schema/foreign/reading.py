@@ -68,11 +68,7 @@ _MAX_DEPTH: Final = 20
 
 
 def parse_yaml(content: bytes, what: str) -> Any:  # noqa: ANN401
-    """Return the value that the bytes of one YAML document hold.
-
-    content: UTF-8 text of at most 8 MiB, without anchors, nested at most 20 deep. Returns mappings, lists and scalars
-    of YAML's own types: dates are dates, and a key may be a number.
-    """
+    """Return the value that the bytes of one YAML document hold, with YAML's own types: dates are dates."""
     try:
         import yaml  # noqa: PLC0415
     except ImportError:
@@ -96,10 +92,7 @@ def parse_yaml(content: bytes, what: str) -> Any:  # noqa: ANN401
 
 
 def _check_shape(yaml: Any, text: str, what: str) -> None:  # noqa: ANN401
-    """Refuse what could not be built in bounded time and stack: aliases, which multiply, and deep nesting.
-
-    The parser's events come one by one, and nothing is built of them.
-    """
+    """Refuse aliases, which multiply, and deep nesting, before anything is built: the events come one by one."""
     depth = 0
     for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
         if isinstance(event, yaml.AliasEvent):
@@ -177,11 +170,7 @@ _FORMATS: Final = (
 
 
 def read_foreign(source: str | os.PathLike[str] | Mapping[str, Any], *, table: str | None = None) -> Converted:
-    """Read a description of a table that another tool wrote.
-
-    source: a JSON file of at most 64 MiB, or a YAML file of at most 8; or what such a file holds. Its content says
-    which format it is, not its name.
-    """
+    """Read a description of a table that another tool wrote; its content says which format it is, not its name."""
     if isinstance(source, Mapping):
         name = "the metadata"
         value = _plain(source, name)

@@ -206,10 +206,7 @@ def is_sdv(value: object) -> bool:
 
 
 def read_sdv(value: object, name: str, table: str | None) -> Converted:
-    """Return the schema of one table in an SDV metadata file.
-
-    table: which table; may be None where there is one.
-    """
+    """Return the schema of one table in an SDV metadata file; `table` may be None where there is one."""
     whole = check_object(value, name)
     chosen, described, where = _table(whole, name, table)
     columns = Columns(check_object(described.get("columns"), f"{where}: columns"), where)

@@ -77,10 +77,7 @@ def _is_typed(value: object) -> bool:
 
 
 def read_smartnoise(value: object, name: str, table: str | None) -> Converted:
-    """Return the schema of one table in a SmartNoise SQL metadata file.
-
-    table: ``TABLE`` or ``SCHEMA.TABLE``; may be None where there is one.
-    """
+    """Return the schema of one table, ``TABLE`` or ``SCHEMA.TABLE`` or the only one, in a SmartNoise SQL file."""
     tables = _tables(check_object(value, name), name)
     chosen = chosen_table(list(tables), _full_name(tables, table), name)
     found = _Table(check_object(tables[chosen], f"{name}: table {quote(chosen)}"), f"{name}: table {quote(chosen)}")

@@ -36,10 +36,7 @@ class Prefixes:
 
 @dataclass(frozen=True, slots=True)
 class Parents:
-    """Put categories and branches under the parent that is listed for each.
-
-    pairs: categories (by their text) and branches, each with its parent, sorted; what has no parent is a top.
-    """
+    """Put categories (by their text) and branches under the parent that is listed for each; the pairs are sorted."""
 
     pairs: tuple[tuple[str, str], ...]
 
@@ -92,11 +89,7 @@ def branches(name: str, tree: CategoryTree, keys: Sequence[str]) -> _IntArray:
 
 
 def depth_first(found: _IntArray) -> _IntArray:
-    """Return the order of categories in which every branch is a run: branches as they occur first.
-
-    found: int64 (categories, tiers), as `branches` returns it. Returns int64 (categories,), positions of the
-    categories. One that is a branch itself comes first in it.
-    """
+    """Return the order of categories in which every branch is a run; branches stand as they occur first."""
     ranks = [_first_places(found[:, tier]) for tier in range(found.shape[1])]
     return np.lexsort(ranks[::-1]).astype(np.int64)
 

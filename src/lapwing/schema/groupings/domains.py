@@ -87,10 +87,7 @@ _IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calendar:
-    """Calendar months or years, counted from that of a field's minimum.
-
-    base: what numbers count since 1970-01-01: ``D`` (days) or ``us`` (microseconds).
-    """
+    """Calendar months or years from that of a field's minimum; `base`: whether numbers are days or microseconds."""
 
     unit: Literal["month", "year"]
     base: Literal["D", "us"]

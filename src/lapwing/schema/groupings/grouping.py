@@ -45,10 +45,8 @@ class Grouping:
     cuts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     table: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     # Derived once: the regular groups, and `table` with the groups of the reserved codes behind it.
-    _regular: int = field(init=False, repr=False, default=0)
-    _whole_table: npt.NDArray[np.int32] = field(
-        init=False, repr=False, default_factory=lambda: np.zeros(0, dtype=np.int32)
-    )
+    _regular: int = field(init=False, repr=False)
+    _whole_table: npt.NDArray[np.int32] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         _check_whole("values", self.values, 1, MAX_VALUES)
@@ -169,26 +167,17 @@ def shifted(domain: Domain, bits: int) -> Grouping:
 
 
 def cut(domain: Domain, cuts: Sequence[int] | npt.NDArray[np.integer]) -> Grouping:
-    """Return the grouping of regular codes into intervals.
-
-    cuts: first code of each group but the first, increasing, within 1 to ``domain.values - 1``.
-    """
+    """Return the grouping of regular codes into intervals; `cuts` are the first codes of all groups but the first."""
     return Grouping(domain.values, domain.reserved, "cuts", cuts=cast(npt.NDArray[np.int64], cuts))
 
 
 def lookup(domain: Domain, table: Sequence[int] | npt.NDArray[np.integer]) -> Grouping:
-    """Return the grouping that lists the group of every regular code.
-
-    table: groups 0 to some highest one, each of which occurs.
-    """
+    """Return the grouping that lists the group of every regular code: 0 to some highest one, each of which occurs."""
     return Grouping(domain.values, domain.reserved, "table", table=cast(npt.NDArray[np.int32], table))
 
 
 def evenly(domain: Domain, groups: int) -> Grouping:
-    """Return the grouping of regular codes into at most `groups` nearly equal runs.
-
-    groups: 1 to 2**24. A continuous domain gets the largest power of two that is not above it.
-    """
+    """Return at most so many nearly equal runs of regular codes; a power of two of them where these are continuous."""
     _check_whole("number of groups", groups, 1, MAX_ENTRIES)
     if groups >= domain.values:
         return identity(domain)

@@ -262,11 +262,7 @@ def group_ends(grouping: Grouping) -> tuple[npt.NDArray[np.int64], npt.NDArray[n
 
 @lru_cache(maxsize=_MERGES)
 def merged_groups(fine: Grouping, coarse: Grouping) -> npt.NDArray[np.int64] | None:
-    """Return the coarse group of each fine group.
-
-    Returns int64 (fine.groups,), found through one code of each fine group; None where the coarse grouping does not
-    merge fine groups.
-    """
+    """Return the coarse group of each fine group; None where the coarse grouping does not merge fine groups."""
     if (fine.values, fine.reserved) != (coarse.values, coarse.reserved):
         return None
     starts, _, groups = fine.pieces()

@@ -298,10 +298,7 @@ _MOST_CHECKED: Final = 2_000
 
 
 def cell_runs(coded: CodedTable, cell: int) -> dict[str, np.ndarray]:
-    """Return the codes that one cell of a public table holds.
-
-    Returns dict of str to int64 (runs, 2), per column the runs of codes from start to stop - 1, increasing.
-    """
+    """Return the runs of codes, from start to stop - 1, of each column that one cell of a public table holds."""
     found = {}
     for name, grouping, own in zip(coded.columns, coded.groupings, np.argwhere(coded.cell == cell).T, strict=True):
         starts, stops, groups = grouping.pieces()
@@ -342,10 +339,7 @@ def values_left(coded: CodedTable, rule: DependencyRule) -> np.ndarray:
 
 
 def _reached_pairs(coded: CodedTable, rule: DependencyRule) -> tuple[tuple[int, ...], np.ndarray]:
-    """Return the numbers of groups of a dependency's columns, and each cell with a count with what it reaches of them.
-
-    The second part is an ndarray of int64, shape (k, 2): a cell, and the place in an array of the first part's shape.
-    """
+    """Return the groups of a dependency's columns, and each cell with a count with the places it reaches among them."""
     shape = tuple(coded.grouping_of(name).groups for name in rule.columns)
     is_counted = (coded.cell >= 0) & (coded.counts[coded.cell] > 0)
     where = dict(zip(coded.columns, np.nonzero(is_counted), strict=True))

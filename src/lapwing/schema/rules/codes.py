@@ -45,10 +45,7 @@ class OrderPair:
         return self.sides[0].values, self.sides[1].values
 
     def broken(self, codes: Mapping[str, np.ndarray]) -> npt.NDArray[np.bool_]:
-        """Return which rows break the rule.
-
-        codes: mapping of column to integers (n,). Returns bool (n,).
-        """
+        """Return which rows, given as the codes of each column, break the rule."""
         lower, upper = (np.asarray(codes[name]).astype(np.int64) for name in self.columns)
         is_bound = (lower < self.sides[0].values) & (upper < self.sides[1].values)
         most = self.numbers(0, np.where(is_bound, lower, 0))[1]
@@ -56,11 +53,7 @@ class OrderPair:
         return is_bound & ~self.holds(most, least)
 
     def possible(self, boxes: Boxes) -> npt.NDArray[np.bool_]:
-        """Return which boxes hold codes that keep the rule, exactly.
-
-        boxes: ndarrays of int64, shape (n,): codes ``start`` to ``stop - 1``; none where ``stop <= start``. Returns
-        bool (n,).
-        """
+        """Return which boxes hold codes that keep the rule, exactly."""
         runs = [_checked(*boxes[name]) for name in self.columns]
         is_empty = (runs[0][0] >= runs[0][1]) | (runs[1][0] >= runs[1][1])
         is_free = (runs[0][1] > self.sides[0].values) | (runs[1][1] > self.sides[1].values)
@@ -70,11 +63,7 @@ class OrderPair:
         return np.asarray(~is_empty & (is_free | self.holds(lowest, highest)))
 
     def extreme(self, side: int, runs: Codes) -> Numbers:
-        """Return the number of each run of regular codes that is easiest to keep the rule with.
-
-        side: 0 for the lower column, whose number should be small; 1 for the upper one; runs: int64 (2, n), starts and
-        stops, none empty. Returns (n,).
-        """
+        """Return the number of each run of regular codes, of shape (2, n), that is easiest to keep the rule with."""
         told, ends = self.sides[side], 1 - side
         best = np.maximum if side else np.minimum
         if told.listed is not None:
@@ -188,10 +177,7 @@ class ExactSum:
 
 
 def exact_sum(rule: Sum, fields: Sequence[Field], where: str) -> ExactSum:
-    """Return a sum on codes, in exact whole numbers.
-
-    fields: its columns: those of the terms, then the one that they add up to.
-    """
+    """Return a sum on codes, in exact whole numbers; of `fields` the one that the terms add up to stands last."""
     times = [*(factor for _, factor in rule.terms), -1]
     lines = [_line(field, where) for field in fields]
     unit = math.lcm(*(number.denominator for line in lines for number in line))
@@ -257,20 +243,14 @@ class CombinationRule:
     alive: npt.NDArray[np.bool_]
 
     def broken(self, codes: Mapping[str, np.ndarray]) -> npt.NDArray[np.bool_]:
-        """Return which rows break the rule.
-
-        codes: mapping of column to integers (n,). Returns bool (n,).
-        """
+        """Return which rows, given as the codes of each column, break the rule."""
         pairs = zip(self.columns, self.groupings, strict=True)
         return ~np.asarray(self.alive[tuple(grouping.apply(codes[name]) for name, grouping in pairs)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DependencyRule:
-    """Rows that agree in some columns agree in another, in what nobody says beforehand.
-
-    misfits: the misfit code of each of ``columns``; None where missing is allowed. Rows with one keep the rule.
-    """
+    """Rows that agree in some columns agree in another, in what nobody says beforehand; misfits keep the rule."""
 
     rule: Determines
     of: tuple[str, ...]
@@ -283,11 +263,7 @@ class DependencyRule:
         return (*self.of, self.column)
 
     def broken(self, codes: Mapping[str, np.ndarray]) -> npt.NDArray[np.bool_]:
-        """Return the rows whose value is not the commonest of those that share their determinants.
-
-        codes: mapping of column to integers (n,). Returns bool (n,), of equally common values the one with the lowest
-        code is right.
-        """
+        """Return the rows whose value is not the commonest (of equals: the lowest) of those with their determinants."""
         columns = [np.asarray(codes[name]).astype(np.int64) for name in self.columns]
         is_bound = np.ones(len(columns[0]), dtype=bool)
         for own, misfit in zip(columns, self.misfits, strict=True):
@@ -328,20 +304,12 @@ class RuledSchema(Protocol):
 
 
 def coded_rules(schema: RuledSchema) -> tuple[CodedRule, ...]:
-    """Return the rules of a schema on the codes of its columns, in the order of its rules.
-
-    Returns several for some rules: an order gives one per pair of neighbours, an implication one per column of
-    ``then``.
-    """
+    """Return the rules of a schema on codes: of an order one per pair, of an implication one per column of ``then``."""
     return schema.coded_rules
 
 
 def components(rules: Sequence[CodedRule]) -> tuple[tuple[str, ...], ...]:
-    """Return the sets of columns that rules tie together.
-
-    Returns each set with causes before effects as far as that is possible: what determines, ``when`` and the terms of a
-    sum before what follows from them; else as the rules name them.
-    """
+    """Return the sets of columns that rules tie together, each with causes before effects as far as possible."""
     home: dict[str, list[str]] = {}
     for rule in rules:
         joined = list(dict.fromkeys(name for own in rule.columns for name in home.get(own, [own])))

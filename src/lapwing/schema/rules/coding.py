@@ -46,11 +46,7 @@ class Parts:
 
 
 def coded(fields: Sequence[Field], rules: Sequence[Rule]) -> tuple[CodedRule, ...]:
-    """Return rules on the codes of fields.
-
-    fields: the modelled fields of a table, with domains; every column of the rules is among them. Returns in the order
-    of the rules; several for some.
-    """
+    """Return rules on the codes of fields, among which is every column of the rules; several for some rules."""
     by_name = {field.name: field for field in fields}
     found: list[CodedRule] = []
     for number, rule in enumerate(rules, 1):
@@ -172,10 +168,7 @@ def _on_codes(rule: Rule, parts: Sequence[Parts], alive: npt.NDArray[np.bool_]) 
 
 
 def parts_of(field: Field, asked: Sequence[_Runs], *, joins: bool) -> Parts:
-    """Return the groups of one column's codes that conditions on it tell apart.
-
-    joins: whether runs of regular codes that the same conditions ask for are one group.
-    """
+    """Return the groups of codes that conditions tell apart; `joins`: whether runs that the same ask for are one."""
     domain = field.domain
     ends = np.concatenate([runs.reshape(-1) for runs in asked])
     starts = np.unique(np.concatenate([[0], ends[ends < domain.values]]))

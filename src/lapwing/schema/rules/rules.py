@@ -14,11 +14,7 @@ Scalar = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """A range that a condition asks for, both ends included; an end that is None is that of the column.
-
-    >>> Within(None, 14).text
-    'at most 14'
-    """
+    """A range that a condition asks for, both ends included; an end that is None is that of the column."""
 
     minimum: Scalar | None
     maximum: Scalar | None
@@ -43,10 +39,7 @@ Provenance = Literal["public", "assumed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """Each column is at most the next: numbers, dates and moments, or ordered categories of equal lists.
-
-    provenance: whether the rule is public knowledge or its owner's decision.
-    """
+    """Each column is at most the next: numbers, dates and moments, or ordered categories of equal lists."""
 
     columns: tuple[str, ...]
     strict: bool = False
@@ -61,10 +54,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sum:
-    """A sum of whole multiples of columns is a column: integers, or numbers with a resolution.
-
-    terms: columns, distinct, and their coefficients, none of them 0.
-    """
+    """A sum of whole multiples of columns, none 0, is a column: integers, or numbers with a resolution."""
 
     terms: tuple[tuple[str, int], ...]
     equals: str
@@ -154,10 +144,7 @@ class Never:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
-    """Some columns hold listed combinations only.
-
-    rows: the combinations, at least one: what each column may be.
-    """
+    """Some columns hold listed combinations only, at least one: per row what each column may be."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Condition, ...], ...]
