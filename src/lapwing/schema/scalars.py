@@ -6,11 +6,12 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
+from functools import partial
 from numbers import Number
 from types import FunctionType
-from typing import Final
+from typing import Final, cast
 
 from lapwing.errors import ParameterError
 
@@ -48,11 +49,15 @@ def quote(value: object) -> str:
         return f"a value of type {type(value).__name__}"
     if isinstance(value, str):
         value = value[: _QUOTED_CHARACTERS + 1].encode("utf-8", "replace").decode()
+    return _in_short(partial(json.dumps, value, ensure_ascii=False))
+
+
+def _in_short(write: Callable[[], str]) -> str:
+    """Return what is written of a value, shortened, on one line."""
     try:
-        text = json.dumps(value, ensure_ascii=False)
+        text = visible(write())
     except ValueError:
         return "a number of thousands of digits"
-    text = visible(text)
     return text if len(text) <= _QUOTED_CHARACTERS else text[:_QUOTED_CHARACTERS] + "..."
 
 
@@ -66,12 +71,7 @@ def told(value: object) -> str:
     if not (_is_single(value) or (is_short and all(map(_is_single, value)))):  # type: ignore[call-overload]
         kind = type(value).__name__
         return f"{'an' if kind[0] in 'AEIOaeio' else 'a'} {kind}"
-    try:
-        text = repr(value)
-    except ValueError:
-        return "a number of thousands of digits"
-    text = visible(text)
-    return text if len(text) <= _QUOTED_CHARACTERS else text[:_QUOTED_CHARACTERS] + "..."
+    return _in_short(partial(repr, value))
 
 
 def is_among(value: object, words: Sequence[str]) -> bool:
@@ -93,11 +93,8 @@ def _is_single(value: object) -> bool:
 
 def whole_number(value: object) -> int | None:
     """Return a whole number written as an int or as an integral float as an int; None for anything else."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return int(value)
-    return int(value) if isinstance(value, float) and value.is_integer() else None
+    is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    return int(cast("float", value)) if is_whole and not isinstance(value, bool) else None
 
 
 def finite_number(value: object) -> int | float | None:

@@ -79,7 +79,9 @@ def _is_typed(value: object) -> bool:
 def read_smartnoise(value: object, name: str, table: str | None) -> Converted:
     """Return the schema of one table, ``TABLE`` or ``SCHEMA.TABLE`` or the only one, in a SmartNoise SQL file."""
     tables = _tables(check_object(value, name), name)
-    chosen = chosen_table(list(tables), _full_name(tables, table), name)
+    # A name without its schema, where it means one table.
+    meant = [each for each in tables if table not in tables and each.rpartition(".")[2] == table]
+    chosen = chosen_table(list(tables), meant[0] if len(meant) == 1 else table, name)
     found = _Table(check_object(tables[chosen], f"{name}: table {quote(chosen)}"), f"{name}: table {quote(chosen)}")
     fields = [found.field_of(column) for column in found.source if column not in _TABLE_KEYS]
     unit = found.unit()
@@ -157,17 +159,15 @@ class _Table:
 
     def _note_column(self, column: str, source: Mapping[str, Any]) -> None:
         """Note the settings of a column that a schema has no place for."""
+        is_filled = source.get("missing_value") is not None
         said = {
             "sensitivity has no counterpart: it follows from the bounds": source.get("sensitivity") is not None,
             "cardinality counts the categories, and a schema lists them": bool(source.get("cardinality")),
-            "missing_value has no counterpart: missing cells stay missing here": (
-                source.get("missing_value") is not None
-            ),
+            "missing_value has no counterpart: missing cells stay missing here": is_filled,
             "unknown settings were read past, as SmartNoise does": not _COLUMN_KEYS.issuperset(source),
         }
-        for what, is_so in said.items():
-            if is_so:
-                self.noted.setdefault(what, []).append(column)
+        for what in (what for what, is_so in said.items() if is_so):
+            self.noted.setdefault(what, []).append(column)
 
 
 def _below(values: Any) -> Iterator[object]:  # noqa: ANN401
@@ -185,14 +185,6 @@ def _tables(value: Mapping[str, Any], name: str) -> dict[str, object]:
         for table, described in check_object(tables, f"{name}: schema {quote(schema)}").items():
             found[f"{schema}.{table}" if schema.strip() else table] = described
     return found
-
-
-def _full_name(tables: Mapping[str, object], wanted: str | None) -> str | None:
-    """Return the table that a name without its schema means, where it means one."""
-    if wanted is None or wanted in tables:
-        return wanted
-    meant = [name for name in tables if name.rpartition(".")[2] == wanted]
-    return meant[0] if len(meant) == 1 else wanted
 
 
 def _bound(value: object, where: str) -> int | float | None:

@@ -4,14 +4,14 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.schema.checks import field_error
-from lapwing.schema.scalars import MICROSECONDS, parse_date, parse_datetime, quote
+from lapwing.schema.checks import code_number, field_error
+from lapwing.schema.scalars import MICROSECONDS, parse_date, quote
 
 CONTINUOUS_VALUES: Final = 2**32
 """Cells into which a continuous number field is cut."""
@@ -76,12 +76,6 @@ class Domain:
         return np.dtype(np.int64)
 
 
-# -- The range of a numeric or date field as numbers: where its codes begin, end, and how wide each one is.
-
-
-# -- Calendar months and years as codes.
-
-
 _IntArray = npt.NDArray[np.int64]
 
 
@@ -89,8 +83,8 @@ _IntArray = npt.NDArray[np.int64]
 class Calendar:
     """Calendar months or years from that of a field's minimum; `base`: whether numbers are days or microseconds."""
 
-    unit: Literal["month", "year"]
-    base: Literal["D", "us"]
+    unit: str
+    base: str
     minimum: int
 
     def codes(self, numbers: _IntArray) -> _IntArray:
@@ -152,11 +146,7 @@ def magnitude_codes(x: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> npt.N
 
 
 def cell_ends(code: int) -> tuple[Fraction, Fraction]:
-    """Return the two ends of a cell, as exact decimals, the lower one first.
-
-    Returns low, high: the end nearer to zero belongs to the cell, the other to its neighbour; of zero's cell none
-    belongs to it. Into the end cells come also the numbers beyond them.
-    """
+    """Return the two ends of a cell as exact decimals, the lower one first; the one nearer to zero belongs to it."""
     if not 0 <= code < MAGNITUDE_VALUES:
         said = f"a code of the grid of magnitudes is from 0 to {MAGNITUDE_VALUES - 1}, got {code}"
         raise ParameterError(said, code="LW280")
@@ -171,11 +161,7 @@ def cell_ends(code: int) -> tuple[Fraction, Fraction]:
 
 
 def decade_starts() -> tuple[int, ...]:
-    """Return the cuts between the decades of the grid, for `lapwing.schema.groupings.grouping.cut`.
-
-    Returns first codes of all groups but the first, increasing: 31 decades of negative numbers, from far to near, then
-    zero alone, then 31 decades of positive numbers.
-    """
+    """Return the cuts between the decades of the grid: 31 of negative numbers, zero alone, 31 of positive ones."""
     return (*range(_STEPS, _SIDE + 1, _STEPS), *range(_SIDE + 1, MAGNITUDE_VALUES, _STEPS))
 
 
@@ -217,32 +203,22 @@ class Range:
         return min(code, self.values - 1)
 
 
-def range_of(
-    name: str,
-    kind: str,
-    *,
-    minimum: str | float | None,
-    maximum: str | float | None,
-    resolution: str | float | None,
-) -> Range:
+_Bound = str | float | None
+
+
+def range_of(name: str, kind: str, *, minimum: _Bound, maximum: _Bound, resolution: _Bound) -> Range:
     """Return the range that checked and complete bounds describe."""
     if minimum is None or maximum is None:
         missing = "minimum" if minimum is None else "maximum"
-        raise field_error(
-            name,
-            f"{missing} is missing or blank; "
-            "write one that is public knowledge into its constraints, or list categories",
-            "LW210",
-        )
+        way_out = "write one that is public knowledge into its constraints, or list categories"
+        raise field_error(name, f"{missing} is missing or blank; {way_out}", "LW210")
     where = f"field {quote(name)}: bounds {quote(minimum)} and {quote(maximum)}"
     if kind == "number":
         found = _number_range(where, minimum, maximum, resolution)
     elif kind == "integer":
         found = _stepped_range(int(minimum), int(maximum), int(resolution or 1))
-    elif kind == "date":
-        found = _date_range(minimum, maximum, str(resolution or "day"))
     else:
-        found = _datetime_range(minimum, maximum, str(resolution or "second"))
+        found = _time_range(kind, minimum, maximum, str(resolution or ("day" if kind == "date" else "second")))
     if found.values < 1:
         raise field_error(name, f"minimum {quote(minimum)} is above maximum {quote(maximum)}; swap them", "LW211")
     if found.values > MAX_VALUES:
@@ -250,7 +226,7 @@ def range_of(
     return found
 
 
-def _number_range(where: str, minimum: str | float, maximum: str | float, resolution: str | float | None) -> Range:
+def _number_range(where: str, minimum: str | float, maximum: str | float, resolution: _Bound) -> Range:
     """Return the range of a number field, counted in fractions where it has a resolution."""
     lo, hi = float(minimum), float(maximum)
     if hi - lo == float("inf"):
@@ -265,21 +241,18 @@ def _number_range(where: str, minimum: str | float, maximum: str | float, resolu
     return Range(lo=lo, hi=hi, top=hi, step=step, values=int(count))
 
 
-def _date_range(minimum: str | float, maximum: str | float, unit: str) -> Range:
-    """Return the range of a date field."""
-    lo, hi = _known(parse_date(minimum)), _known(parse_date(maximum))
-    if unit in ("month", "year"):
-        return _calendar_range(lo, hi, Calendar(unit="month" if unit == "month" else "year", base="D", minimum=lo))
-    return _stepped_range(lo, hi, 7 if unit == "week" else 1)
-
-
-def _datetime_range(minimum: str | float, maximum: str | float, unit: str) -> Range:
-    """Return the range of a datetime field; a maximum without a time of day includes that whole day."""
-    lo, hi = _known(parse_datetime(minimum)), _known(parse_datetime(maximum))
-    if parse_date(maximum) is not None:
+def _time_range(kind: str, minimum: str | float, maximum: str | float, unit: str) -> Range:
+    """Return the range of a date or datetime field; a last moment without a time of day includes that whole day."""
+    lo, hi = (int(code_number(kind, bound)) for bound in (minimum, maximum))
+    if kind == "datetime" and parse_date(maximum) is not None:
         hi += MICROSECONDS["day"] - 1
     if unit in ("month", "year"):
-        return _calendar_range(lo, hi, Calendar(unit="month" if unit == "month" else "year", base="us", minimum=lo))
+        calendar = Calendar(unit=unit, base="D" if kind == "date" else "us", minimum=lo)
+        last = calendar.codes(np.array([hi]))
+        values = int(last[0]) + 1 if lo <= hi else 0
+        return Range(lo=lo, hi=int(calendar.starts(last)[0]), top=hi, step=None, values=values, calendar=calendar)
+    if kind == "date":
+        return _stepped_range(lo, hi, 7 if unit == "week" else 1)
     found = _stepped_range(lo, hi, MICROSECONDS[unit])
     return replace(found, top=int(found.hi) + MICROSECONDS[unit] - 1)  # the last unit is inside as a whole
 
@@ -288,19 +261,6 @@ def _stepped_range(lo: int, top: int, step: int) -> Range:
     """Return the range of whole steps from `lo` that do not pass `top`."""
     values = (top - lo) // step + 1
     return Range(lo=lo, hi=lo + (values - 1) * step, top=top, step=step, values=values)
-
-
-def _calendar_range(lo: int, top: int, calendar: Calendar) -> Range:
-    """Return the range of the months or years up to that of `top`."""
-    last = calendar.codes(np.array([top]))
-    hi = int(calendar.starts(last)[0])
-    return Range(lo=lo, hi=hi, top=top, step=None, values=int(last[0]) + 1 if lo <= top else 0, calendar=calendar)
-
-
-def _known(number: int | None) -> int:
-    """Return a parsed bound, which the field's own check has already found readable."""
-    assert number is not None
-    return number
 
 
 def octave_cuts(found: Range) -> tuple[tuple[int, ...], ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, Literal, cast
 
 import numpy as np
@@ -20,9 +21,19 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
 }
 
 
-def _refusal(said: str) -> ParameterError:
-    """Return the error that a grouping breaks a rule."""
-    return ParameterError(f"a grouping's {said}", code="LW280")
+def part_error(owner: str, said: str) -> ParameterError:
+    """Return the error that a part of a grouping or hierarchy breaks a rule."""
+    return ParameterError(f"a {owner}'s {said}", code="LW280")
+
+
+def check_whole(owner: str, name: str, value: object, least: int, most: int) -> None:
+    """Refuse what is not a whole number in a range."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise part_error(owner, f"{name} must be a whole number from {least} to {most}, got {value!r:.80}")
+
+
+_refusal = partial(part_error, "grouping")
+_check_whole = partial(check_whole, "grouping")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +99,8 @@ class Grouping:
         size = self.values + self.reserved
         if self.kind == "table":
             return apply_by_table(codes, self._whole_table)
-        if fits_one_table(size, len(codes)):
+        # Listing the group of all codes is cheap beside grouping many rows.
+        if size <= _ONE_TABLE and 4 * size <= len(codes):
             every_code = np.arange(size, dtype=np.int64)
             return apply_by_table(codes, self._apply_by_rule(every_code).astype(np.int32))
         return self._apply_by_rule(codes)
@@ -137,11 +149,8 @@ class Grouping:
         for name in ("values", "reserved", *(["shift"] if kind == "shift" else [])):
             if type(d[name]) is not int:
                 raise _refusal(f"{name} must be a whole number")
-        if kind == "shift":
-            return cls(d["values"], d["reserved"], kind, d["shift"])
-        if kind == "cuts":
-            return cls(d["values"], d["reserved"], kind, cuts=_from_list(kind, d[kind], np.int64))
-        return cls(d["values"], d["reserved"], kind, table=_from_list(kind, d[kind], np.int32))
+        part = d[kind] if kind == "shift" else _from_list(kind, d[kind], np.int64 if kind == "cuts" else np.int32)
+        return cls(d["values"], d["reserved"], kind, **{kind: part})
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Grouping):
@@ -189,12 +198,6 @@ def evenly(domain: Domain, groups: int) -> Grouping:
     return cut(domain, index * whole + index * rest // groups)
 
 
-def _check_whole(name: str, value: object, least: int, most: int) -> None:
-    """Refuse what is not a whole number in a range."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise _refusal(f"{name} must be a whole number from {least} to {most}, got {value!r:.80}")
-
-
 def _from_list(name: str, listed: object, dtype: type[np.int64] | type[np.int32]) -> npt.NDArray[Any]:
     """Return a list of ints as an array, looking at every entry before any array is made."""
     if not isinstance(listed, list) or not len(listed) <= MAX_ENTRIES:
@@ -230,15 +233,14 @@ def _checked_cuts(entries: object, values: int, wanted: bool) -> npt.NDArray[np.
 def _checked_table(entries: object, values: int, reserved: int, wanted: bool) -> npt.NDArray[np.int32]:
     """Return a table with the groups of the reserved codes behind it, read-only."""
     table = _integers("table", entries, wanted)
-    if not wanted:
-        whole = table.astype(np.int32)
-    else:
+    if wanted:
         if len(table) != values:
             raise _refusal(f"table must list {values} codes, got {len(table)}")
         highest = int(table.max())
         if table.min() < 0 or highest >= values or not np.bincount(table, minlength=highest + 1).all():
             raise _refusal("table must use groups 0 to some highest one, each at least once")
-        whole = np.concatenate((table, np.arange(highest + 1, highest + 1 + reserved))).astype(np.int32)
+        table = np.concatenate((table, np.arange(highest + 1, highest + 1 + reserved)))
+    whole = table.astype(np.int32)
     whole.flags.writeable = False
     return whole
 
@@ -252,11 +254,6 @@ Groups = npt.NDArray[np.intp]
 _BLOCK: Final = 2**14
 _ONE_TABLE: Final = 2**16
 _MAX_BUCKET_BITS: Final = 16
-
-
-def fits_one_table(size: int, n: int) -> bool:
-    """Return whether listing the group of all `size` codes is cheap beside grouping `n` rows."""
-    return size <= _ONE_TABLE and 4 * size <= n
 
 
 def apply_by_table(codes: Codes, table: npt.NDArray[np.int32]) -> Groups:

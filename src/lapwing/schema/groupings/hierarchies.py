@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from lapwing.errors import ParameterError
 from lapwing.schema.groupings.domains import MAX_VALUES, Domain
-from lapwing.schema.groupings.grouping import MAX_ENTRIES, Grouping, cut, shifted
+from lapwing.schema.groupings.grouping import MAX_ENTRIES, Grouping, check_whole, cut, part_error, shifted
 
 MAX_LEVELS: Final = 64
 """Most levels below the root: more than halving 2**53 codes ever needs."""
@@ -19,9 +19,8 @@ _KEYS: Final = frozenset({"values", "reserved", "covered", "cuts", "levels"})
 _Array = npt.NDArray[np.int64]
 
 
-def _refusal(said: str) -> ParameterError:
-    """Return the error that a hierarchy breaks a rule."""
-    return ParameterError(f"a hierarchy's {said}", code="LW280")
+_refusal = partial(part_error, "hierarchy")
+_check_whole = partial(check_whole, "hierarchy")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -185,12 +184,6 @@ def _as_grouping(domain: Domain, cuts: _Array) -> Grouping:
     return cut(domain, cuts)
 
 
-def _check_whole(name: str, value: object, least: int, most: int) -> None:
-    """Refuse what is not a whole number in a range."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise _refusal(f"{name} must be a whole number from {least} to {most}, got {value!r:.80}")
-
-
 def _listed(name: str, listed: object) -> _Array:
     """Return a list of ints as an array, looking at every entry before any array is made."""
     if not isinstance(listed, list) or len(listed) > MAX_ENTRIES or not set(map(type, listed)) <= {int}:
@@ -213,8 +206,8 @@ def _checked(name: str, entries: object) -> _Array:
 def _check_cuts(cuts: _Array, levels: _Array, covered: int) -> None:
     """Refuse cuts that do not increase within the codes of the tree, or without a level each."""
     if cuts.size != levels.size:
-        said = f"a hierarchy needs one level for each cut, got {cuts.size} cuts and {levels.size} levels"
-        raise ParameterError(said, code="LW280")
+        counts = f"got {cuts.size} cuts and {levels.size} levels"
+        raise ParameterError(f"a hierarchy needs one level for each cut, {counts}", code="LW280")
     if cuts.size and (cuts[0] < 1 or cuts[-1] > covered - 1 or not (cuts[1:] > cuts[:-1]).all()):
         raise _refusal(f"cuts must increase within 1 to {covered - 1}; sort them and drop repeats")
     if levels.size and not 1 <= levels.min() <= levels.max() <= MAX_LEVELS:
@@ -238,7 +231,7 @@ def _check_nesting(levels: _Array) -> None:
 _MERGES: Final = 512
 
 
-def told_apart(groupings: Sequence[Grouping]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def told_apart(groupings: Sequence[Grouping]) -> tuple[_Array, _Array]:
     """Return the runs of codes that all of some groupings of one domain treat alike.
 
     Returns starts: int64 (runs,), the first code of each run, increasing from 0, reserved codes included; groups: int64

@@ -86,7 +86,11 @@ class PublicTable:
     """Return the public table that a frame holds; attached by the front door, as this layer never sees frames."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", _columns(self.columns))
+        names = tuple(self.columns) if isinstance(self.columns, list | tuple) else ()
+        if not names or not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
+            rule = 'a public table needs "columns", a list of distinct names of columns'
+            raise _refusal(f"{rule}, got {quote(self.columns)}")
+        object.__setattr__(self, "columns", names)
         if not isinstance(self.source, str) or not self.source.strip() or len(self.source) > _LONGEST:
             raise SchemaError(f"{self.name} has no source of 1 to {_LONGEST} characters; {_WAY_OUT}", code="LW241")
         if not is_encodable(self.source) or not self.source.isprintable():
@@ -142,19 +146,11 @@ class PublicTable:
         """
         if not isinstance(value, Mapping):
             raise _refusal(f"a public table must be an object with keys, got {quote(value)}")
-        unknown = [key for key in value if key not in _KEYS]
-        if unknown:
-            said = f"a public table has the unknown key {quote(unknown[0])}; known: {', '.join(_KEYS)}"
-            raise SchemaError(said, code="LW205")
-        return cls(
-            columns=value.get("columns", ()),
-            cells=value.get("cells", ()),
-            source=value.get("source", ""),
-            provenance=value.get("provenance", ""),
-            hold=value.get("hold", "exact"),
-            sd=value.get("sd"),
-            complete=value.get("complete", False),
-        )
+        for key in value:
+            if key not in _KEYS:
+                said = f"a public table has the unknown key {quote(key)}; known: {', '.join(_KEYS)}"
+                raise SchemaError(said, code="LW205")
+        return cls(**{"columns": (), "cells": (), "source": "", "provenance": "", **value})
 
 
 def public_tables_from(value: object) -> tuple[PublicTable, ...]:
@@ -166,14 +162,6 @@ def public_tables_from(value: object) -> tuple[PublicTable, ...]:
     return tuple(each if isinstance(each, PublicTable) else PublicTable.from_dict(each) for each in value)
 
 
-def _columns(value: object) -> tuple[str, ...]:
-    """Return the columns, or refuse them."""
-    listed = tuple(value) if isinstance(value, list | tuple) else ()
-    if not listed or not all(isinstance(name, str) and name for name in listed) or len(set(listed)) < len(listed):
-        raise _refusal(f'a public table needs "columns", a list of distinct names of columns, got {quote(value)}')
-    return listed
-
-
 def _sd(table: PublicTable) -> float | None:
     """Return the standard deviation of a prior's counts; an exact table has none."""
     if table.hold == "exact":
@@ -182,10 +170,8 @@ def _sd(table: PublicTable) -> float | None:
         return None
     sd = finite_number(table.sd)
     if sd is None or not 0 < sd <= _MOST_ROWS:
-        raise _refusal(
-            f"{table.name} is a prior and needs sd, the standard deviation of each count in rows, above 0, got "
-            f"{quote(table.sd)}"
-        )
+        rule = "needs sd, the standard deviation of each count in rows, above 0"
+        raise _refusal(f"{table.name} is a prior and {rule}, got {quote(table.sd)}")
     return float(sd)
 
 
@@ -195,25 +181,18 @@ def _cells(name: str, columns: tuple[str, ...], value: object) -> tuple[tuple[An
     if not 1 <= len(listed) <= MOST_CELLS:
         raise _refusal(f'{name} needs "cells", a list of 1 to {MOST_CELLS} cells, got {len(listed)}')
     found = []
+    # A cell may be written as an object, unless one of its columns is called as the count is.
+    keys = (*columns, _COUNT) if _COUNT not in columns else ()
     for each in listed:
-        cell = _listed_cell(each, columns)
+        cell = [each[key] for key in keys] if isinstance(each, Mapping) and set(each) == set(keys) else each
         if not isinstance(cell, list | tuple) or len(cell) != len(columns) + 1:
-            raise _refusal(
-                f"{name}: each cell has a condition for each of {len(columns)} columns and a count, got {_text(each)}"
-            )
+            rule = f"each cell has a condition for each of {len(columns)} columns and a count"
+            raise _refusal(f"{name}: {rule}, got {_text(each)}")
         count = whole_number(cell[-1])
         if count is None or count < 0:
             raise _refusal(f"{name}: the count of the cell {_text(cell[:-1])} must be a whole number from 0")
         found.append((*(_condition(name, each) for each in cell[:-1]), count))
     return tuple(found)
-
-
-def _listed_cell(cell: object, columns: tuple[str, ...]) -> object:
-    """Return a cell that is written as an object as a list."""
-    keys = (*columns, _COUNT)
-    if isinstance(cell, Mapping) and _COUNT not in columns and set(cell) == set(keys):
-        return [cell[key] for key in keys]
-    return cell
 
 
 def _condition(name: str, value: object) -> Condition:
