@@ -11,8 +11,7 @@ import pytest
 import lapwing as lw
 from helpers.ruled_schemas import FIELDS, schema_of
 from lapwing.errors import SchemaError
-from lapwing.schema.rules.reading import rules_from
-from lapwing.schema.rules.rules import rule_to_dict
+from lapwing.schema.rules.rules import rule_to_dict, rules_from
 from lapwing.schema.schemas import Schema
 
 

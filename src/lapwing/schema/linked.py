@@ -10,8 +10,7 @@ from typing import Any, Final, TypeVar
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
 from lapwing.schema.files import check_object, read_json
-from lapwing.schema.rules.reading import rules_from
-from lapwing.schema.rules.rules import Determines, Rule, rule_to_dict
+from lapwing.schema.rules.rules import Determines, Rule, rule_to_dict, rules_from
 from lapwing.schema.scalars import quote, whole_number
 from lapwing.schema.schemas import PrivacyUnit, Schema
 

@@ -28,8 +28,7 @@ from lapwing.schema.public_tables.cells import check_public_tables
 from lapwing.schema.public_tables.tables import PublicTable, public_tables_from
 from lapwing.schema.purchases import Purchase, purchases_from
 from lapwing.schema.rules.codes import CodedRule
-from lapwing.schema.rules.reading import rules_from
-from lapwing.schema.rules.rules import Rule, rule_to_dict
+from lapwing.schema.rules.rules import Rule, rule_to_dict, rules_from
 from lapwing.schema.rules.search import checked_rules, named_columns
 from lapwing.schema.scalars import path_text, quote, visible, whole_number
 
@@ -90,7 +89,7 @@ class Schema:
     purchases : tuple of Purchase
         What was paid for bounds and lists that were learned from the table.
     rules : tuple of Rule
-        What every row keeps, as `lapwing.schema.rules.reading.rules_from` reads it. A draft's are not looked at but for
+        What every row keeps, as `lapwing.schema.rules.rules.rules_from` reads it. A draft's are not looked at but for
         the columns that they name.
     public_tables : tuple of PublicTable
         Cross-tables of the population that are public, such as official totals.
