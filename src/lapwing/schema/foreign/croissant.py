@@ -111,9 +111,6 @@ def _unit(stated: object, fields: Set[str]) -> tuple[PrivacyUnit | None, list[La
     return None, [unit_lack(f"the file says {quote(stated)}, which is no field that is read and a number of rows")]
 
 
-# -------------------------------------------------------------------------------------------------- JSON-LD, plainly
-
-
 def _local(key: str) -> str:
     """Return a name without its prefix or address: ``cr:field`` and ``http://.../croissant/field`` are ``field``."""
     return key if key.startswith("@") else re.split("[:#/]", key)[-1]

@@ -129,9 +129,6 @@ def _key_columns(schema: Mapping[str, Any], name: str) -> tuple[str, ...]:
     return tuple(listed)
 
 
-# ------------------------------------------------------------------------------------------------------------ columns
-
-
 def _column(
     column: Mapping[str, Any],
     where: str,
@@ -199,9 +196,6 @@ def _nulls(null: object, where: str) -> list[str]:
     if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
         raise refusal(f"{where}: null must be a text or a list of texts, got {quote(null)}; correct it")
     return listed
-
-
-# ---------------------------------------------------------------------------------------------------------- datatypes
 
 
 @dataclass(frozen=True, slots=True)

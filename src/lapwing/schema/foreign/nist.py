@@ -10,7 +10,7 @@ National Institute of Standards and Technology, SDNist: Deidentified Data Report
 https://github.com/usnistgov/SDNist (files ``data_dictionary.json`` and ``parameters.json``, read 2026).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from lapwing.schema.fields import Field, FieldType
@@ -32,6 +32,12 @@ FORMAT: Final = "NIST data dictionary"
 _ABOUT: Final = frozenset({"description", "details", "link", "values"})
 _BOUNDS: Final = frozenset({"min", "max", "step_size"})
 _PARAMETERS: Final = frozenset({"dtype", "values", "min", "max", "has_null", "null_value", "description"})
+_DTYPES: Final[dict[tuple[str, ...], FieldType]] = {
+    ("int", "uint"): "integer",
+    ("float", "double"): "number",
+    ("bool",): "boolean",
+    ("datetime",): "datetime",
+}
 _OF_ONE_TABLE: Final = (
     "bounds and lists are taken as stated; NIST's files may state what one table holds, so check that they are public"
 )
@@ -73,9 +79,6 @@ def read_nist(value: object, name: str) -> Converted:
             "runs are left out: give the budget to lapwing synthesize, and rows per person as privacyUnit in the schema"
         )
     return converted(fields, FORMAT, notes=remarks.texts())
-
-
-# ----------------------------------------------------------------------------------------------- the data dictionary
 
 
 def _described(feature: str, about: Mapping[str, Any], where: str, remarks: Remarks) -> Field:
@@ -149,9 +152,6 @@ def _listed(
     )
 
 
-# ------------------------------------------------------------------------------------------- parameters with dtypes
-
-
 def _typed(feature: str, about: Mapping[str, Any], where: str, remarks: Remarks) -> Field:
     """Return a feature of parameters."""
     kind = _kind(about.get("dtype"), where)
@@ -193,23 +193,16 @@ def _kind(dtype: object, where: str) -> FieldType:
     if dtype is not None and not isinstance(dtype, str):
         raise refusal(f"{where}: dtype must be a text such as int64, got {quote(dtype)}; correct it")
     folded = (dtype or "").casefold()
-    if folded.startswith(("int", "uint")):
-        return "integer"
-    if folded.startswith(("float", "double")):
-        return "number"
-    if folded.startswith("bool"):
-        return "boolean"
-    return "datetime" if folded.startswith("datetime") else "string"
+    return next((kind for begins, kind in _DTYPES.items() if folded.startswith(begins)), "string")
 
 
 def _of_one_sort(kind: FieldType, values: list[Any]) -> tuple[FieldType, list[Any]]:
     """Return values of one sort, and the type that holds them: texts, where they are not all numbers of the type."""
-    if kind == "integer" and all(whole_number(value) is not None for value in values):
+    fits: dict[str, Callable[[Any], bool]] = {
+        "integer": lambda value: whole_number(value) is not None,
+        "number": lambda value: not isinstance(value, str),
+        "datetime": lambda value: isinstance(value, str),
+    }
+    if kind in fits and all(map(fits[kind], values)):
         return kind, values
-    if kind == "number" and all(not isinstance(value, str) for value in values):
-        return kind, values
-    if kind == "datetime" and all(isinstance(value, str) for value in values):
-        return kind, values
-    if len({isinstance(value, str) for value in values}) == 1:
-        return "string", values
-    return "string", [category_key(value) for value in values]
+    return "string", values if len(set(map(fits["number"], values))) == 1 else list(map(category_key, values))

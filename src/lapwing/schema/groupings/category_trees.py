@@ -120,9 +120,6 @@ def _first_places(own: _IntArray) -> _IntArray:
     return firsts[own + 1]
 
 
-# ------------------------------------------------------------------------------------------------------- prefixes
-
-
 def _checked_prefixes(name: str, value: object) -> tuple[int, ...]:
     """Return increasing lengths of prefixes."""
     bad = partial(_refusal, name, "prefixes")

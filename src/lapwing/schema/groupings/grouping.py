@@ -149,7 +149,7 @@ class Grouping:
         for name in ("values", "reserved", *(["shift"] if kind == "shift" else [])):
             if type(d[name]) is not int:
                 raise _refusal(f"{name} must be a whole number")
-        part = d[kind] if kind == "shift" else _from_list(kind, d[kind], np.int64 if kind == "cuts" else np.int32)
+        part: Any = d[kind] if kind == "shift" else _from_list(kind, d[kind], np.int64 if kind == "cuts" else np.int32)
         return cls(d["values"], d["reserved"], kind, **{kind: part})
 
     def __eq__(self, other: object) -> bool:

@@ -207,9 +207,6 @@ def _connected(links: np.ndarray, lefts: int, rights: int) -> np.ndarray:
         sets = found
 
 
-# ------------------------------------------------------------------------------------------------ one column
-
-
 def _runs(table: PublicTable, field: Field, condition: Condition) -> np.ndarray:
     """Return the runs of codes that one condition asks for."""
     listed = condition if isinstance(condition, tuple) else (condition,)

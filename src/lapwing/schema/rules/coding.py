@@ -164,9 +164,6 @@ def _on_codes(rule: Rule, parts: Sequence[Parts], alive: npt.NDArray[np.bool_]) 
     return CombinationRule(rule, columns, tuple(part.grouping for part in parts), alive)
 
 
-# ------------------------------------------------------------------------------------------- conditions to groups
-
-
 def parts_of(field: Field, asked: Sequence[_Runs], *, joins: bool) -> Parts:
     """Return the groups of codes that conditions tell apart; `joins`: whether runs that the same ask for are one."""
     domain = field.domain

@@ -109,9 +109,6 @@ def _is_bound(runs: Runs, values: int) -> bool:
     return bool(runs[-1, 1] <= values)
 
 
-# --------------------------------------------------------------------------------------------------- combinations
-
-
 def _by_combinations(rule: CombinationRule, domains: Domains) -> dict[str, Runs]:
     """Return the columns of a rule without groups that no alive combination holds."""
     pieces = [grouping.pieces() for grouping in rule.groupings]
@@ -129,9 +126,6 @@ def _by_combinations(rule: CombinationRule, domains: Domains) -> dict[str, Runs]
             is_kept = np.isin(group, present[axis][is_held])
             found[name] = meet(domains[name], np.stack([starts[is_kept], stops[is_kept]], axis=1))
     return found
-
-
-# ---------------------------------------------------------------------------------------------------- comparisons
 
 
 def _by_order(rule: OrderPair, domains: Domains) -> dict[str, Runs]:

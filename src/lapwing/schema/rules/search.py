@@ -138,9 +138,6 @@ def _fewest(own: Sequence[CodedRule], domains: Domains) -> list[Rule]:
     return left
 
 
-# -------------------------------------------------------------------------------------------------------- search
-
-
 @dataclass(frozen=True, slots=True)
 class _Outcome:
     """What a search found: a row, or that there is none, or neither within its bounds; how many nodes it looked at."""
