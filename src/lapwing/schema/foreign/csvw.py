@@ -89,7 +89,8 @@ def read_csvw(value: object, name: str, table: str | None = None) -> Converted:
         raise refusal(f"{name}: tableSchema needs a list columns with one object per column; write one")
     remarks = Remarks()
     outer = [schema, chosen, group]
-    keys = _key_columns(schema, name)
+    rule = f"{name}: primaryKey must be the name of a column or a list of names"
+    keys = tuple(_texts(schema.get("primaryKey"), [], rule))
     fields = []
     for place, column in enumerate(columns, 1):
         where = f"{name}: column {place}"
@@ -120,13 +121,12 @@ def _last_part(url: str) -> str:
     return url.split("#")[0].split("?")[0].rstrip("/").rpartition("/")[2]
 
 
-def _key_columns(schema: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """Return the names of the columns of the primary key."""
-    key = schema.get("primaryKey")
-    listed = [key] if isinstance(key, str) else ([] if key is None else key)
+def _texts(value: object, usual: list[str], rule: str, way_out: str = "") -> list[str]:
+    """Return texts that may be written as one or as a list; `usual` where nothing is stated."""
+    listed = usual if value is None else [value] if isinstance(value, str) else value
     if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
-        raise refusal(f"{name}: primaryKey must be the name of a column or a list of names, got {quote(key)}")
-    return tuple(listed)
+        raise refusal(f"{rule}, got {quote(value)}{way_out}")
+    return listed
 
 
 def _column(
@@ -157,6 +157,7 @@ def _column(
     kind: FieldType = "string" if is_key and datatype.kind not in ("integer", "string") else datatype.kind
     bounds = {} if kind != datatype.kind else datatype.bounds
     categories = None if is_key else datatype.categories
+    rule = f"{where}: null must be a text or a list of texts"
     about = column.get("dc:description", column.get("dcterms:description"))  # perhaps with its language
     return Field(
         name=name,
@@ -164,7 +165,7 @@ def _column(
         categories=categories,
         required=flag(stated, "required", where, default=False),
         identifier=is_key,
-        missing_values=missing_texts(categories, _nulls(stated.get("null"), where)),
+        missing_values=missing_texts(categories, _texts(stated.get("null"), [""], rule, "; correct it")),
         description=text_or_empty(about.get("@value") if isinstance(about, Mapping) else about),
         **cast("dict[str, Any]", bounds),
     )
@@ -188,14 +189,6 @@ def _names(column: Mapping[str, Any], where: str, remarks: Remarks) -> tuple[str
     name = key if key in listed else listed[0]
     assert name is not None
     return name, key or listed[0]
-
-
-def _nulls(null: object, where: str) -> list[str]:
-    """Return the texts that stand for missing."""
-    listed = [""] if null is None else ([null] if isinstance(null, str) else null)
-    if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
-        raise refusal(f"{where}: null must be a text or a list of texts, got {quote(null)}; correct it")
-    return listed
 
 
 @dataclass(frozen=True, slots=True)
