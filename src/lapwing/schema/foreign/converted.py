@@ -96,8 +96,10 @@ def unit_lack(why: str, how: str = '"privacyUnit": {"field": ..., "maxRows": ...
     return Lack("", UNIT_LACK, f"{why}: write {how}, or remove this question if each row is another person's")
 
 
-def chosen_table(tables: Sequence[str], wanted: str | None, what: str) -> str:
-    """Return the table to read: the only one, or the one that was asked for."""
+def chosen_table(tables: Sequence[str], wanted: str | None, what: str, also: Sequence[str | None] = ()) -> str:
+    """Return the table to read: the only one, or the one that was asked for, perhaps by its other name in `also`."""
+    if wanted not in tables and also.count(wanted) == 1:
+        wanted = tables[also.index(wanted)]
     if not tables:
         raise SchemaError(f"{what} describes no table; give a file with columns", code="LW262")
     if wanted is None and len(tables) == 1:

@@ -75,10 +75,7 @@ def read_croissant(value: object, name: str, table: str | None = None) -> Conver
     sets = [_RecordSet.read(each, name, place) for place, each in enumerate(_many(top.get("recordSet")), 1)]
     tables = [each for each in sets if not each.is_list] or sets
     called = [each.called for each in tables]
-    aliases = [each.alias for each in tables]
-    if table is not None and table not in called and aliases.count(table) == 1:
-        table = called[aliases.index(table)]
-    chosen = tables[called.index(chosen_table(called, table, name))]
+    chosen = tables[called.index(chosen_table(called, table, name, [each.alias for each in tables]))]
     # The first of two fields of one id counts, as in a JSON-LD document that is read from its start.
     holders = {key: each for each in reversed(sets) for key in each.fields}
     reading = _Reading(name, holders, Remarks())

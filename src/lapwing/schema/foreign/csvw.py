@@ -109,10 +109,7 @@ def _table(group: Mapping[str, Any], name: str, wanted: str | None) -> tuple[Map
         raise refusal(f"{name}: tables must be a list, got {quote(tables)}; correct it")
     objects = [check_object(each, f"{name}: table {place}") for place, each in enumerate(tables, 1)]
     urls = [text_or_empty(each.get("url")) or f"table {place}" for place, each in enumerate(objects, 1)]
-    short = [_last_part(url) for url in urls]
-    if wanted is not None and wanted not in urls and short.count(wanted) == 1:
-        wanted = urls[short.index(wanted)]
-    url = chosen_table(urls, wanted, name)
+    url = chosen_table(urls, wanted, name, list(map(_last_part, urls)))
     return objects[urls.index(url)], _last_part(url)
 
 

@@ -79,9 +79,7 @@ def _is_typed(value: object) -> bool:
 def read_smartnoise(value: object, name: str, table: str | None) -> Converted:
     """Return the schema of one table, ``TABLE`` or ``SCHEMA.TABLE`` or the only one, in a SmartNoise SQL file."""
     tables = _tables(check_object(value, name), name)
-    # A name without its schema, where it means one table.
-    meant = [each for each in tables if table not in tables and each.rpartition(".")[2] == table]
-    chosen = chosen_table(list(tables), meant[0] if len(meant) == 1 else table, name)
+    chosen = chosen_table(list(tables), table, name, [each.rpartition(".")[2] for each in tables])
     found = _Table(check_object(tables[chosen], f"{name}: table {quote(chosen)}"), f"{name}: table {quote(chosen)}")
     fields = [found.field_of(column) for column in found.source if column not in _TABLE_KEYS]
     unit = found.unit()
