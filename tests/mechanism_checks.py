@@ -24,7 +24,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import Mechanism, check_mechanism
 from lapwing.rows.source import code_table
 from lapwing.runs.settings import Settings
-from lapwing.schema.rules.reading import rules_from
+from lapwing.schema.rules.rules import rules_from
 from lapwing.schema.schemas import Schema
 from lapwing.verbs.running import run_release
 

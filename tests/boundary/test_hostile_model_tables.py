@@ -15,7 +15,7 @@ from lapwing.mechanisms.adaptive.costs import MOST_PAIRS_AT_ONCE, most_tables
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.model.files import MOST_TABLES, MOST_TABLES_PER_COLUMN, load_release
 from lapwing.schema.public_tables.tables import MOST_TABLES as PUBLIC_TABLES
-from lapwing.schema.rules.reading import MOST_RULES
+from lapwing.schema.rules.rules import MOST_RULES
 
 
 def _with_tables(tmp_path: Path, copies: int, theta: np.ndarray | None = None) -> bytes:

@@ -12,7 +12,7 @@ from lapwing.errors import SchemaError
 from lapwing.schema.files import parse_json
 from lapwing.schema.scalars import date_text, datetime_text
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values.values import bounds, category_key, category_positions, special_codes, step
+from lapwing.schema.values import bounds, category_positions, special_codes, step
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 NUMBERS = st.one_of(st.integers(-(10**9), 10**9), st.floats(-1e9, 1e9))
@@ -131,14 +131,6 @@ def test_bounds_steps_and_domains_agree(table: dict[str, Any]) -> None:
         assert sorted(special_codes(field).values()) == list(range(domain.values, domain.last))
 
 
-@given(number=st.one_of(st.integers(-(2**53), 2**53), st.floats(allow_nan=False, allow_infinity=False)))
-def test_a_number_and_its_text_have_one_key(number: float) -> None:
-    key = category_key(number)
-
-    assert category_key(float(number)) == key
-    assert float(key) == float(number)
-
-
 JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5)),
     lambda inner: st.one_of(
@@ -195,12 +187,3 @@ def test_any_setting_of_a_field_is_taken_or_refused_in_one_sentence(key: str, va
 
         assert "\n" not in sentence
         assert schema is None or Schema.from_dict(schema.to_dict()) == schema
-
-
-@given(content=st.binary(max_size=60))
-@settings(max_examples=200)
-def test_any_bytes_are_json_or_one_sentence(content: bytes) -> None:
-    _, sentence = taken_or_refused(parse_json, content, "the file")
-
-    assert sentence == "" or sentence.startswith("the file ")
-    assert "\n" not in sentence

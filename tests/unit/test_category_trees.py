@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lapwing.schema.fields import Field
-from lapwing.schema.groupings.category_trees import Parents, Prefixes, branches, depth_first, tree_cuts
+from lapwing.schema.groupings.category_trees import Prefixes, branches, depth_first, tree_cuts
 from lapwing.schema.schemas import Schema
 
 
@@ -74,26 +74,6 @@ def test_a_hierarchy_is_written_and_read_back_and_its_order_stays() -> None:
         assert hash(again) == hash(schema)
         assert schema.to_dict()["fields"][0]["hierarchy"] == hierarchy
         assert again.columns[0].domain == schema.columns[0].domain
-
-
-def test_the_order_in_which_parents_are_listed_does_not_matter() -> None:
-    one = codes("a", "b", "c", parents={"a": "x", "c": "x"})
-    two = codes("a", "b", "c", parents={"c": "x", "a": "x"})
-
-    assert one == two
-    assert one.hierarchy == Parents((("a", "x"), ("c", "x")))
-
-
-def test_fields_may_be_made_from_either_form() -> None:
-    assert codes("a", "b", prefixes=[1]) == Field(
-        name="dx", type="string", categories=("a", "b"), hierarchy=Prefixes((1,))
-    )
-
-
-def test_eight_branches_may_lie_one_in_another() -> None:
-    field = codes("0", "9", parents={str(at): str(at + 1) for at in range(8)})
-
-    assert field.categories == ("0", "9")
 
 
 def naive_tiers(ways):

@@ -53,17 +53,14 @@ def test_what_mlcroissant_wrote_gives_types_and_categories():
         ("sc:Integer", "integer"),
         ("https://schema.org/Float", "number"),
         ("cr:UInt8", "integer"),
-        ("cr:Float32", "number"),
         ("sc:DateTime", "datetime"),
         ("sc:Time", "string"),
-        ("sc:URL", "string"),
         (["wd:Q515", "sc:Integer"], "integer"),
         ({"@id": "sc:Boolean"}, "boolean"),
         ("wd:Q515", "string"),
         (None, "string"),
-        (7, "string"),
     ],
-    ids=range(12),
+    ids=range(9),
 )
 def test_types_are_the_atomic_ones(data_type, kind):
     assert field_of({"dataType": data_type}).type == kind
@@ -86,25 +83,12 @@ def test_a_field_that_refers_to_an_enumeration_has_its_categories_and_its_type(r
     assert (field.type, field.categories) == ("string", ("f", "m"))
 
 
-def test_categories_in_another_file_are_a_lack():
-    found = read({"@id": "rows/a", "references": {"@id": "sexes/name"}}, sets=[{**LISTED, "data": None}])
-
-    assert [lack.what for lack in found.lacks] == ["categories"]
-    assert any("another file" in note for note in found.notes)
-
-
 def test_the_largest_value_of_the_data_is_no_bound():
     annotation = {"@id": "x", "value": 75, "equivalentProperty": "sc:maxValue"}
     found = read({"@id": "rows/a", "dataType": "sc:Integer", "annotation": [annotation]})
 
     assert found.schema.fields[0].maximum is None
     assert any("no bounds" in note for note in found.notes)
-
-
-def test_bounds_that_are_stated_are_taken_over():
-    field = field_of({"dataType": "sc:Integer", "minValue": 0, "sc:maxValue": "120"})
-
-    assert (field.minimum, field.maximum) == (0, 120)
 
 
 def test_lists_constants_images_and_nested_fields_are_told():
@@ -152,23 +136,17 @@ def test_it_is_recognised_by_its_record_sets_or_by_what_it_conforms_to():
         [1],
         [],
         {},
-        {"field": 1},
         {"field": [{}]},
-        {"field": [{"@id": 1}]},
         {"field": [{"@id": "a"}, {"@id": "a"}]},
-        {"field": [{"@id": "a", "name": "x"}, {"@id": "b", "name": "x"}]},
         {"field": {"@id": "rows/\ud800"}},
-        {"field": {"@id": "a", "dataType": "sc:ImageObject"}},
         {"field": {"@id": "a", "fieldSettings": {"special": "x"}}},
         {"field": {"@id": "a", "fieldSettings": "{{"}},
         {"field": {"@id": "a", "fieldSettings": "[" * 100_000}},
-        {"field": {"@id": "a", "fieldSettings": {"role": "king"}}},
         {"field": {"@id": "a", "dataType": "sc:Integer", "minValue": 9, "maxValue": 1}},
-        {"field": {"@id": "a", "references": {"@id": "a"}}, "data": [1]},
         {"field": {"@id": "a", "references": {"@id": "a"}}, "data": [{"b": 1}]},
         {"field": {"@id": "a", "references": {"@id": "a"}}, "data": [{"a": [1]}]},
     ],
-    ids=range(20),
+    ids=range(14),
 )
 def test_a_broken_file_is_refused_in_a_sentence(record_set):
     with pytest.raises(SchemaError, match=r"the file|field|schema"):

@@ -5,7 +5,7 @@ import pytest
 from helpers.cases import spread
 from helpers.foreign_files import FOREIGN
 from lapwing.errors import SchemaError
-from lapwing.schema.foreign.csvw import is_csvw, read_csvw
+from lapwing.schema.foreign.csvw import read_csvw
 from lapwing.schema.foreign.reading import read_foreign
 
 PEOPLE = FOREIGN / "csvw" / "people.json"
@@ -122,22 +122,9 @@ def test_virtual_columns_are_left_out_and_suppressed_ones_stay():
     assert any("virtual" in note for note in found.notes)
 
 
-def test_a_key_of_several_columns_names_no_identifier():
-    found = read({"name": "a"}, {"name": "b"}, schema={"primaryKey": ["a", "b"]})
-
-    assert not any(field.identifier for field in found.schema.fields)
-    assert any("several columns" in note for note in found.notes)
-
-
 def test_a_file_that_is_no_plain_csv_is_told():
     assert any("plain CSV" in note for note in read({"name": "a"}, dialect={"delimiter": ";"}).notes)
     assert read({"name": "a"}, dialect={"delimiter": ",", "header": True}).notes == ()
-
-
-def test_it_is_recognised_by_its_context_or_its_shape():
-    assert is_csvw({"@context": ["http://www.w3.org/ns/csvw", {"@language": "en"}]})
-    assert is_csvw({"tableSchema": {"columns": []}})
-    assert not any(map(is_csvw, [None, [], {}, {"tables": {}}, {"@context": "https://schema.org"}, {"tables": [1]}]))
 
 
 @pytest.mark.parametrize(
@@ -145,26 +132,18 @@ def test_it_is_recognised_by_its_context_or_its_shape():
     [
         {"tableSchema": 1},
         {"tableSchema": "http://x.org/schema.json"},
-        {"tableSchema": {"columns": {"a": 1}}},
-        {"tableSchema": {"columns": [1]}},
         {"tableSchema": {"columns": [{}]}},
-        {"tableSchema": {"columns": []}},
         {"tableSchema": {"columns": [{"name": 1}]}},
         {"tableSchema": {"columns": [{"name": "a"}, {"name": "a"}]}},
-        {"tableSchema": {"columns": [{"name": "a", "datatype": [1]}]}},
         {"tableSchema": {"columns": [{"name": "a", "datatype": {"base": {}}}]}},
         {"tableSchema": {"columns": [{"name": "a", "null": 1}]}},
-        {"tableSchema": {"columns": [{"name": "a", "null": [1]}]}},
         {"tableSchema": {"columns": [{"name": "a", "required": "yes"}]}},
-        {"tableSchema": {"columns": [{"name": "a", "virtual": 1}]}},
         {"tableSchema": {"columns": [{"name": "a"}], "primaryKey": {"a": 1}}},
         {"tableSchema": {"columns": [{"name": "a", "datatype": {"base": "integer", "minimum": 9, "maximum": 1}}]}},
         {"tableSchema": {"columns": [{"name": "\ud800"}]}},
-        {"tables": 1},
         {"tables": [1]},
-        {"tables": []},
     ],
-    ids=range(20),
+    ids=range(12),
 )
 def test_a_broken_file_is_refused_in_a_sentence(value):
     with pytest.raises(SchemaError, match=r"the file|field|schema"):
@@ -185,3 +164,10 @@ def test_many_columns_are_read_in_one_pass():
 
     assert len(found.lacks) == 100_000
     assert max(map(len, found.notes)) < 300
+
+
+def test_a_key_of_several_columns_names_no_identifier():
+    found = read({"name": "a"}, {"name": "b"}, schema={"primaryKey": ["a", "b"]})
+
+    assert not any(field.identifier for field in found.schema.fields)
+    assert any("several columns" in note for note in found.notes)

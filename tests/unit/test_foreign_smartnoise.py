@@ -87,10 +87,6 @@ def test_settings_without_counterpart_are_noted():
         assert part in notes
 
 
-def test_the_number_of_rows_is_not_repeated():
-    assert "48842" not in "".join(read_foreign(FOREIGN / "smartnoise-adult.yaml").notes)
-
-
 def test_nullable_is_required_only_where_the_file_says_so():
     found = read(
         {
@@ -137,10 +133,6 @@ def test_an_engine_is_no_database():
     assert [field.name for field in found.schema.columns] == ["ngram"]
 
 
-def test_a_number_that_yaml_takes_for_a_text_is_a_bound():
-    assert read_text(PERSONS).schema.field("income").maximum == 500_000
-
-
 def test_settings_that_the_tool_does_not_know_are_read_past_as_it_does():
     # service/datasets/example.yaml of the same repository has min, max and is_key, of before 2020.
     found = read({"row_privacy": True, "a": {"type": "int", "min": 0, "max": 50}})
@@ -160,26 +152,17 @@ def test_unknown_types_are_not_modelled_and_lack_a_type():
     ("table", "said"),
     [
         ({"a": AGE, "b": 3}, 'column "b" must be an object'),
-        ({"a": AGE, "b": {}}, "type null is not known"),
         ({"a": AGE, "b": {"type": "text"}}, 'type "text" is not known'),
-        ({"a": AGE, "b": {"type": ["int"]}}, "type a list is not known"),
         ({"a": {**AGE, "lower": "low"}}, 'lower must be a finite number, got "low"'),
-        ({"a": {**AGE, "upper": True}}, "upper must be a finite number, got true"),
-        ({"a": {**AGE, "upper": float("inf")}}, "upper must be a finite number"),
         ({"a": {**AGE, "upper": "1e999"}}, "upper must be a finite number"),
-        ({"a": {**AGE, "upper": []}}, "upper must be a finite number, got a list"),
         ({"a": {**AGE, "lower": 0.5}}, "is not a whole number"),
-        ({"a": {**AGE, "lower": 200}}, "minimum"),
         ({"a": {**AGE, "nullable": "no"}}, "nullable must be true or false"),
-        ({"a": {**AGE, "private_id": 1}}, "private_id must be true or false"),
-        ({"a": AGE, "row_privacy": "yes"}, "row_privacy must be true or false"),
         ({"a": AGE, "row_privacy": True, "clamp_columns": {}}, "clamp_columns must be true or false"),
         ({"a": AGE, "p": {"type": "int", "private_id": True}, "max_ids": 0}, "maxRows must be a whole number"),
-        ({"a": AGE, "p": {"type": "int", "private_id": True}, "max_ids": "5"}, "maxRows must be a whole number"),
         ({"a": {**AGE, "private_id": True}}, "no field to model"),
         ({"a": AGE, True: AGE}, "which is not a text; put it in quotes"),
     ],
-    ids=range(19),
+    ids=range(10),
 )
 def test_what_is_broken_is_said(table, said):
     assert is_smartnoise({"Database": {"public": {"people": table}}})
@@ -197,14 +180,5 @@ def test_a_file_of_two_databases_is_refused():
         read_smartnoise({"x": database, "y": database}, "the file", None)
 
 
-def test_other_values_are_not_taken_for_this_format():
-    for other in (
-        None,
-        [],
-        {},
-        {"a": 1},
-        {"a": {"b": {"c": 1}}},
-        {"a": {"b": {"c": {"type": "int"}}}},
-        {"a": {"b": []}},
-    ):
-        assert not is_smartnoise(other)
+def test_a_number_that_yaml_takes_for_a_text_is_a_bound():
+    assert read_text(PERSONS).schema.field("income").maximum == 500_000

@@ -11,7 +11,7 @@ from lapwing.rows.source import code_table
 from lapwing.runs.learned.opened import opened_field, opened_schema
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.category_trees import Prefixes
-from lapwing.schema.ranges import MAGNITUDE_VALUES
+from lapwing.schema.groupings.domains import MAGNITUDE_VALUES
 from lapwing.schema.schemas import PrivacyUnit, Schema
 
 FIELDS = (
@@ -64,10 +64,6 @@ def encode_texts(field, *cells):
     return [int(code) for part in code_table(table, Schema(fields=(field,))).chunks() for code in part[field.name]]
 
 
-def test_nothing_is_blank_about_an_opened_field():
-    assert all(opened_field(named(name)).blank == () for name in ("income", "score", "town", "code", "born", "seen"))
-
-
 @pytest.mark.parametrize(("name", "what"), [("who", "identifier"), ("flag", "boolean")])
 def test_fields_without_anything_to_learn_are_refused(name, what):
     with pytest.raises(SchemaError, match=f'"{name}".*{what}.*leave it out'):
@@ -80,13 +76,11 @@ def test_fields_without_anything_to_learn_are_refused(name, what):
     "settings",
     [
         {"type": "date"},
-        {"type": "boolean"},
         {"type": "integer", "minimum": 0},
         {"type": "number", "resolution": 1},
         {"type": "number", "scale": "log"},
         {"type": "string", "categories": ("a",)},
         {"type": "string", "identifier": True},
-        {"type": "string", "open": 1},
         {"type": "string", "special": (1,)},
     ],
     ids=str,
@@ -129,13 +123,6 @@ def test_a_drafted_list_is_not_taken_for_a_public_one():
 
     with pytest.raises(SchemaError, match="drafted"):
         opened_schema(drafted, ["code"], {})
-
-
-def test_no_field_and_no_such_field_are_refused():
-    with pytest.raises(SchemaError, match="at least one"):
-        opened_schema(DRAFT, [], {})
-    with pytest.raises(SchemaError, match=r'"towns".*"town"'):
-        opened_schema(DRAFT, ["towns"], {})
 
 
 UNITS = {

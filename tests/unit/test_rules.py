@@ -11,8 +11,7 @@ import pytest
 import lapwing as lw
 from helpers.ruled_schemas import FIELDS, schema_of
 from lapwing.errors import SchemaError
-from lapwing.runs.learned.opened import opened_schema
-from lapwing.schema.rules.reading import rules_from
+from lapwing.schema.rules.rules import rule_to_dict, rules_from
 from lapwing.schema.schemas import Schema
 
 
@@ -20,14 +19,11 @@ from lapwing.schema.schemas import Schema
     ("rule", "sentence"),
     [
         ({"orders": ["age", "pay"]}, 'rule 1: unknown key "orders"; did you mean "order"?'),
-        ({"order": ["age", "pay"], "strictly": True}, 'rule 1: unknown key "strictly"; did you mean "strict"?'),
-        ({"when": {"age": 1}, "thn": {"sex": "f"}}, 'rule 1: unknown key "thn"; did you mean "then"?'),
         ({"never": {"age": 1}, "rows": []}, 'rule 1: unknown key "rows"; known are description, never, provenance'),
         ({"never": {"age": {"max": 3}}}, 'rule 1: never: "age": unknown key "max"; did you mean "maximum"?'),
         ({"description": "x"}, "rule 1 says nothing; write exactly one of the keys order, sum, determines"),
         ({"order": ["age", "pay"], "never": {"age": 1}}, "rule 1 has order and never; write exactly one"),
         ({"order": ["age"]}, "rule 1: order must be a list of at least 2 columns, got a list of 1"),
-        ({"order": []}, "rule 1: order must be a list of at least 2 columns, got an empty list"),
         (
             {"when": {"age": 1}, "then": {"sex": []}},
             'then: "sex" must be a list of at least one entry, got an empty list',
@@ -37,21 +33,15 @@ from lapwing.schema.schemas import Schema
             {"sum": {"age": 1.5}, "equals": "pay"},
             'the coefficient of "age" must be a whole number other than 0, got 1.5',
         ),
-        ({"sum": ["age"], "equals": "age"}, 'rule 1: column "age" stands twice'),
         ({"sum": ["age"]}, "rule 1: equals must be the name of a column, got null"),
         ({"determines": ["age"], "column": "sex", "values": [[1]]}, "each of its values must be a list of 2"),
         ({"never": {"age": {}}}, 'rule 1: never: "age": a range needs "minimum" or "maximum"'),
         ({"never": {"age": [[1]]}}, "must hold texts, finite numbers, true, false or null, got a list"),
         ({"never": {"age": 1}, "provenance": "dp"}, 'rule 1: provenance "dp" is not known'),
         ("age < pay", 'rule 1 must be an object with keys, got "age < pay"'),
-        (
-            {"order": ["age", "pya"]},
-            'rule 1 (age <= pya): no field is called "pya"; close matches or first names are "pay"',
-        ),
         ({"order": ["age", "id"]}, 'rule 1 (age <= id): column "id" is an identifier, which is not modelled'),
         ({"never": {"sex": "x"}}, 'rule 1 (never sex is x): column "sex" must be one of its categories, got "x"'),
         ({"never": {"sex": {"minimum": "f"}}}, 'asks column "sex" for a range, but it has no order; list values'),
-        ({"never": {"sex": "F"}}, 'column "sex" must be one of its categories, got "F"; did you mean "f"?'),
         ({"never": {"age": {"maximum": "14"}}}, 'got "14" as the upper end of a range; write a number'),
         (
             {"never": {"day": {"minimum": "2020-13-01"}}},
@@ -64,7 +54,6 @@ from lapwing.schema.schemas import Schema
             'column "age" has no value from 500 to 500; its domain goes from 0 to 120',
         ),
         ({"order": ["age", "day"]}, 'columns "age" and "day" have types that no order compares'),
-        ({"order": ["sex", "age"]}, 'columns "sex" and "age" have types that no order compares'),
         ({"sum": ["age"], "equals": "day"}, 'column "day" has type date; add up integers or numbers'),
         ({"sum": ["age"], "equals": "share"}, 'column "share" is a number without resolution'),
         (
@@ -78,11 +67,6 @@ def test_a_rule_is_refused_in_a_sentence_that_names_it(rule: Any, sentence: str)
         schema_of(rule)
 
     assert sentence in str(error.value)
-
-
-def test_a_misspelt_key_for_the_rules_themselves_is_refused() -> None:
-    with pytest.raises(SchemaError, match='unknown key "rule"; did you mean "rules"'):
-        Schema.from_dict({"fields": FIELDS, "rule": []})
 
 
 TEXTS = {
@@ -105,7 +89,7 @@ def test_a_rule_in_words_stands_on_one_line(text: str) -> None:
     (rule,) = rules_from([TEXTS[text]])
 
     assert rule.text == text
-    assert rules_from([rule.to_dict()]) == (rule,)
+    assert rules_from([rule_to_dict(rule)]) == (rule,)
     assert rules_from([rule]) == (rule,)
 
 
@@ -127,10 +111,6 @@ def test_what_a_rule_is_for_and_whether_it_is_assumed_is_kept_in_its_file(tmp_pa
     assert (loaded.description, loaded.provenance) == ("by law", "assumed")
 
 
-def test_rules_change_the_fingerprint_of_a_schema() -> None:
-    assert schema_of({"never": {"age": 1}}).fingerprint != schema_of().fingerprint
-
-
 def test_a_changed_schema_keeps_its_rules_and_looks_at_them_again() -> None:
     schema = schema_of({"never": {"sex": "m"}}, privacyUnit={"field": "id", "maxRows": 2})
 
@@ -147,12 +127,6 @@ def test_a_changed_schema_keeps_its_rules_and_looks_at_them_again() -> None:
         )
 
 
-def test_a_table_is_opened_without_rules() -> None:
-    opened = opened_schema(schema_of({"never": {"age": 1}}), ["age"], {})
-
-    assert opened.rules == ()
-
-
 def test_of_a_draft_only_the_columns_of_rules_are_looked_at() -> None:
     blank = {"name": "town", "type": "string", "categories": None}
     table = {"draft": True, "fields": [*FIELDS, blank], "rules": [{"never": {"town": "Oslo", "sex": "neither"}}]}
@@ -164,13 +138,6 @@ def test_of_a_draft_only_the_columns_of_rules_are_looked_at() -> None:
         _ = draft.coded_rules
     with pytest.raises(SchemaError, match='no field is called "tow"'):
         Schema.load_draft({**table, "rules": [{"never": {"tow": "Oslo"}}]})
-
-
-def test_a_draft_with_nothing_open_has_its_rules_looked_at_before_a_release() -> None:
-    draft = Schema.load_draft({"draft": True, "fields": FIELDS, "rules": [{"never": {"sex": "neither"}}]})
-
-    with pytest.raises(SchemaError, match="rule 1"):
-        draft.check_complete()
 
 
 def test_bounds_that_were_paid_for_are_kept_where_the_rules_do_not_go_with_them() -> None:

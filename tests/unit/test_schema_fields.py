@@ -7,7 +7,7 @@ import pytest
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
-from lapwing.schema.values.parsing import field_from
+from lapwing.schema.files import field_from
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120}}
 
@@ -30,23 +30,18 @@ def listed(kind: str, *categories: object, **more: Any) -> dict[str, Any]:
         (bounded("integer", 120, 0), "minimum 120 is above maximum 0; swap them"),
         (bounded("integer", None, 5), "minimum is missing or blank"),
         (bounded("integer", "0", 5), 'minimum "0" is not a whole number'),
-        (bounded("integer", 0.5, 5), "minimum 0.5 is not a whole number"),
         (bounded("integer", True, 5), "minimum true is not a whole number"),
         (bounded("integer", 0, 2**63), "is not a whole number of 64 bits"),
         (bounded("number", math.nan, 5), "minimum NaN is not a finite number"),
         (bounded("number", 0, math.inf), "maximum Infinity is not a finite number"),
-        (bounded("number", 0, 10**400), "is not a finite number"),
         (bounded("number", "0", 5), 'minimum "0" is not a finite number'),
-        (bounded("number", [0], 5), "minimum a list is not a finite number"),
         (bounded("date", 2010, "2010-01-01"), "minimum 2010 is not a date"),
-        (bounded("date", "2010-01-01T00:00:00", "2010-01-01"), "is not a date; write it as"),
         (bounded("datetime", "2010-01-01T00:00:00Z", "2010-01-01"), "without time zone"),
         (bounded("string", "a", "b"), "minimum does not apply to type string"),
         (bounded("boolean", None, True), "maximum does not apply to type boolean"),
         (age(type=None), "has no type; choose one of"),
         (age(type="float"), 'type "float" is not known; did you mean "number"'),
         (age(type="geopoint"), 'type "geopoint" is not known; choose one of'),
-        (age(type=["integer"]), "type a list is not known"),
         (age(constraints=[]), "constraints must be an object"),
         (age(constraints={"minimum": 0, "maximum": 1, "required": "yes"}), "required must be true or false"),
         (age(provenance="guess"), 'provenance "guess" is not known; choose one of public, assumed, dp'),
@@ -54,7 +49,6 @@ def listed(kind: str, *categories: object, **more: Any) -> dict[str, Any]:
         (age(special=-1), "special must be a list, got -1"),
         (age(special=["-1"]), 'special value "-1" is not a whole number'),
         (age(special=[-1, -1.0]), "special value -1 is listed twice"),
-        (bounded("number", 0, 1, special=[math.nan]), "special value NaN is not a finite number"),
         (
             bounded("datetime", "2010-01-01", "2010-01-02", special=["1970-01-01", "1970-01-01T00:00"]),
             "is listed twice",
@@ -64,11 +58,7 @@ def listed(kind: str, *categories: object, **more: Any) -> dict[str, Any]:
         (age(role="identifier", special=[-1]), "special applies to bounded numbers and dates only"),
         (age(resolution=0.5), "resolution 0.5 must be a whole positive step such as 100"),
         (age(resolution=0), "resolution 0 must be a whole positive step"),
-        (age(resolution=2**63), "must be a whole positive step"),
-        (age(resolution="10"), 'resolution "10" must be a whole positive step'),
-        (age(resolution=True), "resolution true must be a whole positive step"),
         (bounded("number", 0, 1, resolution=0), "resolution 0 must be a positive step"),
-        (bounded("number", 0, 1, resolution="0.1"), 'resolution "0.1" must be a positive step'),
         (bounded("datetime", "2010-01-01", "2010-01-02", resolution="week"), 'resolution "week" is not known'),
         (
             bounded("date", "2010-01-01", "2010-01-02", resolution="hour"),
@@ -76,40 +66,22 @@ def listed(kind: str, *categories: object, **more: Any) -> dict[str, Any]:
         ),
         (listed("string", "a", resolution=1), "resolution 1 does not apply to type string"),
         (age(scale="logarithmic"), 'scale "logarithmic" is not known; choose one of linear, log'),
-        (age(scale=True), "scale true is not known"),
         (listed("integer", 1, 2, scale="log"), "scale log applies to bounded integers and numbers only"),
         (listed("string", "a", scale="log"), "scale log applies to bounded integers and numbers only"),
-        (bounded("date", "2010-01-01", "2010-01-02", scale="log"), "scale log applies to bounded integers and numbers"),
-        ({"name": "age", "type": "boolean", "scale": "log"}, "scale log applies to bounded integers and numbers only"),
-        (age(role="identifier", scale="log"), "scale log applies to bounded integers and numbers only"),
         (age(hierarchy={"prefixes": [1]}), "hierarchy needs categories; list them or remove it"),
-        (age(role="identifier", hierarchy={"prefixes": [1]}), "hierarchy needs categories"),
         (listed("boolean", True, False, hierarchy={"prefixes": [1]}), "hierarchy does not apply to type boolean"),
-        (listed("date", "2010-01-01", hierarchy={"prefixes": [4]}), "hierarchy does not apply to type date"),
         (
             listed("string", "a", categoriesOrdered=True, hierarchy={"prefixes": [1]}),
             "hierarchy does not go with categoriesOrdered; remove one of them",
         ),
         (listed("string", "a", hierarchy=[1]), "hierarchy must be an object with one key, prefixes or parents"),
-        (listed("string", "a", hierarchy={}), "hierarchy must be an object with one key"),
-        (listed("string", "a", hierarchy={"prefix": [1]}), "hierarchy must be an object with one key"),
-        (
-            listed("string", "a", hierarchy={"prefixes": [1], "parents": {"a": "b"}}),
-            "hierarchy must be an object with one key",
-        ),
         (listed("string", "a", hierarchy={"prefixes": 1}), "hierarchy prefixes must be a list, got 1"),
-        (listed("string", "a", hierarchy={"prefixes": []}), "hierarchy prefixes must be 1 to 8 lengths, got 0"),
         (listed("string", "a", hierarchy={"prefixes": list(range(1, 10))}), "must be 1 to 8 lengths, got 9"),
         (listed("string", "a", hierarchy={"prefixes": [1, "3"]}), 'must be whole numbers of at least 1, got "3"'),
-        (listed("string", "a", hierarchy={"prefixes": [0]}), "must be whole numbers of at least 1, got 0"),
         (listed("string", "a", hierarchy={"prefixes": [3, 1]}), "must increase, got 3 before 1; sort them"),
-        (listed("string", "a", hierarchy={"prefixes": [2, 2]}), "must increase, got 2 before 2"),
         (listed("string", "a", hierarchy={"parents": ["a"]}), "hierarchy parents must be an object such as"),
-        (listed("string", "a", hierarchy={"parents": {}}), "hierarchy parents must be an object such as"),
         (listed("string", "a", hierarchy={"parents": {"a": 1}}), "hierarchy parents must be texts, got 1"),
-        (listed("string", "a", hierarchy={"parents": {"a": None}}), "hierarchy parents must be texts, got null"),
         (listed("string", "a", hierarchy={"parents": {"a": "\ud800"}}), "a text that is not valid Unicode"),
-        (listed("string", "a", hierarchy={"parents": {"a": "a"}}), 'leads from "a" back to itself'),
         (
             listed("string", "a", "b", hierarchy={"parents": {"a": "x", "x": "y", "y": "z", "z": "x"}}),
             'hierarchy leads from "x" back to itself; remove one of its parents',
@@ -119,31 +91,22 @@ def listed(kind: str, *categories: object, **more: Any) -> dict[str, Any]:
             'hierarchy gives "c" a parent, but it is no category and leads to none',
         ),
         (
-            listed("string", "a", hierarchy={"parents": {"a": "b", "c": "d", "d": "c"}}),
-            'hierarchy gives "c" a parent, but it is no category and leads to none',
-        ),
-        (
             listed("string", "0", hierarchy={"parents": {str(at): str(at + 1) for at in range(9)}}),
             'hierarchy has 9 branches above category "0", more than 8; leave some out',
         ),
         (listed("number", 1, 2, resolution=0.5), "resolution does not apply to categories"),
         (listed("string"), "the category list is empty"),
         (listed("string", "a", "b", "a"), 'category "a" is listed twice'),
-        (listed("number", 1, 1.0), "category 1.0 is listed twice"),
         (listed("string", "1", 2), "category 2 does not fit type string beside the others"),
-        (listed("string", True, False), "category true does not fit type string"),
         (listed("string", "a", None), "category null must be a text, a number, true or false"),
-        (listed("string", "a", ["b"]), "category a list must be"),
         (listed("string", 1.5, math.nan), "category NaN is not a finite number"),
         (listed("integer", "1", "2"), 'category "1" does not fit type integer'),
-        (listed("integer", 1, 1.5), "category 1.5 is not a whole number"),
         (listed("boolean", 0, 1), "category 0 does not fit type boolean"),
         (listed("datetime", "2010-01-01", "2010-01-01T00:00"), 'category "2010-01-01T00:00" is listed twice'),
         (age(special=[-1], missingValues=["-1"]), "-1 is both a special and a missing value"),
         (listed("date", "today"), 'category "today" is not a date'),
         (listed("string", "a", "\ud800"), "not valid Unicode"),
         (listed("string", "a", missingValues=["a"]), '"a" is both a category and a missing value'),
-        (listed("integer", 1, missingValues=["1"]), '"1" is both a category and a missing value'),
         (age(missingValues="NA"), 'missingValues must be a list, got "NA"'),
         (age(missingValues=[-9]), "missing value -9 is not a text"),
         (age(categories="a"), 'categories must be a list, got "a"'),
@@ -158,18 +121,11 @@ def listed(kind: str, *categories: object, **more: Any) -> dict[str, Any]:
         ({"name": "age", "type": "boolean", "trueValues": ["ja"]}, 'trueValues "ja" is not supported'),
         ({"name": "age", "type": "date", "role": "identifier"}, "an identifier must have type integer or string"),
         (age(minimum=0), '"minimum" belongs inside "constraints"; move it there'),
-        (age(required=True), '"required" belongs inside "constraints"'),
         (age(categorys=["a"]), 'unknown key "categorys"; did you mean "categories"'),
-        (age(specialValues=[-1]), 'unknown key "specialValues"; did you mean "special"'),
         (age(step=2), 'unknown key "step"; did you mean "resolution"'),
         (age(max=9), '"max" belongs inside "constraints"'),
         (age(fold=True), '"fold" belongs inside "hierarchy"; move it there'),
-        (age(prefixes=[1, 3]), '"prefixes" belongs inside "hierarchy"'),
-        (age(Parents={"a": "b"}), '"Parents" belongs inside "hierarchy"'),
         (listed("string", "a", hierarchy={"parents": {"a": "b"}, "fold": True}), "fold goes with prefixes only"),
-        (age(constraints={"min": 0, "maximum": 1}), 'unknown key "min"; did you mean "minimum"'),
-        (age(categories_ordered=True), 'did you mean "categoriesOrdered"'),
-        (age(Role="identifier"), 'did you mean "role"'),
         (age(constraints={"minimun": 0, "maximum": 1}), 'unknown key "minimun"; did you mean "minimum"'),
         (age(**{f"extra{number}": 0 for number in range(1001)}), "more than 1000 unknown keys"),
     ],
@@ -245,10 +201,6 @@ def test_null_means_absent() -> None:
     assert field_from(age(**dict.fromkeys(keys))) == field_from(AGE)
 
 
-def test_silence_about_provenance_means_assumed() -> None:
-    assert field_from(AGE).provenance == "assumed"
-
-
 def test_numbers_are_kept_in_one_form() -> None:
     loose = field_from(bounded("integer", 0.0, 120.0, special=[-1.0]))
     strict = field_from(bounded("integer", 0, 120, special=[-1]))
@@ -259,33 +211,8 @@ def test_numbers_are_kept_in_one_form() -> None:
     assert repr((number.minimum, number.maximum, number.resolution)) == "(0, 1, 1)"
 
 
-def test_times_are_kept_in_one_form() -> None:
-    field = field_from(bounded("datetime", "2010-01-01 05:00", "2010-01-02", resolution="hour"))
-
-    assert (field.minimum, field.maximum) == ("2010-01-01T05:00", "2010-01-02")
-
-
-def test_an_empty_text_that_is_a_category_is_not_missing() -> None:
-    assert field_from(listed("string", "", "a")).missing_values == ()
-    assert field_from(listed("string", "a")).missing_values == ("",)
-
-
 def test_lists_given_in_python_become_tuples() -> None:
     field = Field(name="x", type="integer", minimum=0, maximum=9, special=[-1])  # type: ignore[arg-type]
 
     assert field.special == (-1,)
     assert hash(field) == hash(Field(name="x", type="integer", minimum=0, maximum=9, special=(-1,)))
-
-
-def test_identifiers_need_no_domain() -> None:
-    field = field_from({"name": "id", "type": "string", "role": "identifier"})
-
-    assert field.identifier
-
-
-@pytest.mark.parametrize(
-    ("kind", "categories", "expected"),
-    [("boolean", None, True), ("integer", (1,), True), ("boolean", (True,), True), ("integer", None, False)],
-)
-def test_fields_with_a_list_of_values_are_categorical(kind: Any, categories: Any, expected: bool) -> None:
-    assert Field(name="x", type=kind, categories=categories).is_categorical is expected

@@ -42,14 +42,6 @@ def test_every_shared_schema_loads_and_survives_saving(shared_data: Path, tmp_pa
     assert len(paths) == 26
 
 
-def test_the_bundled_schema_loads(adult_schema_path: Path) -> None:
-    schema = Schema.load(adult_schema_path)
-
-    assert schema.name == "adult"
-    assert schema.field("education").domain.ordered
-    assert len(schema.columns) == 15
-
-
 def test_a_schema_is_loaded_from_a_mapping_or_as_it_is() -> None:
     schema = Schema.load(table())
 
@@ -61,19 +53,6 @@ def test_a_schema_is_loaded_from_a_mapping_or_as_it_is() -> None:
 def test_other_sources_are_refused(source: Any) -> None:
     with pytest.raises(SchemaError, match="a schema is a path, a mapping or a Schema"):
         Schema.load(source)
-
-
-def test_identifiers_are_fields_and_not_columns() -> None:
-    schema = Schema.load(table(ID, AGE))
-
-    assert [field.name for field in schema.fields] == ["id", "age"]
-    assert [field.name for field in schema.columns] == ["age"]
-
-
-def test_a_row_is_the_privacy_unit_unless_the_schema_says_more() -> None:
-    schema = Schema.load(table())
-
-    assert (schema.max_rows, schema.unit_label, schema.privacy_unit) == (1, "row", None)
 
 
 def test_the_privacy_unit_is_read() -> None:
@@ -95,28 +74,17 @@ def test_an_unknown_field_is_answered_with_close_matches() -> None:
     [
         ([], "the schema must be an object with keys, got a list"),
         ({}, 'the schema needs a list "fields"'),
-        ({"fields": {}}, 'the schema needs a list "fields"'),
         ({"fields": []}, "the schema has no field to model"),
-        (table(ID), "the schema has no field to model"),
         (table(AGE, AGE), 'field "age": the name stands twice'),
         (table(feilds=[]), 'the schema: unknown key "feilds"; did you mean "fields"'),
-        (table(privacy_unit={}), 'did you mean "privacyUnit"'),
-        (table(missing_values=[]), 'did you mean "missingValues"'),
         (table(maxRows=3), 'unknown key "maxRows"; did you mean "privacyUnit"'),
-        (table(Draft=True), 'did you mean "draft"'),
         (table(draft="yes"), "the schema's draft must be true or false"),
         (table(name=5), "the schema's name must be a text, got 5"),
         (table(privacyUnit="age"), "privacyUnit must be an object"),
         (table(privacyUnit={"field": "age"}), "privacyUnit needs maxRows"),
-        (table(privacyUnit={"maxRows": 1}), "privacyUnit needs field"),
         (table(privacyUnit={"field": "id", "maxRows": 1}), 'privacyUnit: no field is called "id"'),
         (table(privacyUnit={"field": 1, "maxRows": 1}), "privacyUnit: field must be the name of a field"),
         (table(privacyUnit={"field": "age", "maxRows": 0}), "maxRows must be a whole number of at least 1, got 0"),
-        (
-            table(privacyUnit={"field": "age", "maxRows": True}),
-            "maxRows must be a whole number of at least 1, got true",
-        ),
-        (table(privacyUnit={"field": "age", "maxRows": 1.5}), "got 1.5"),
         (table(privacyUnit={"field": "age", "max_rows": 1}), 'did you mean "maxRows"'),
         (table(missingValues=["f"]), 'field "sex": "f" is both a category and a missing value'),
     ],
@@ -135,17 +103,12 @@ def test_a_broken_rule_of_the_table_is_named(source: Any, rule: str, tmp_path: P
     ("content", "rule"),
     [
         (b"", "is not JSON: expecting value at line 1 column 1; correct it there"),
-        (b'{"fields": [,]}', "is not JSON"),
-        (b"name,type\nage,integer\n", "is not JSON"),
         (b'{"name": "\xff"}', "is not UTF-8 text"),
         (b'{"fields": [], "fields": []}', 'has the key "fields" twice in one object'),
         (b'{"fields": NaN}', "holds NaN"),
-        (b'{"fields": -Infinity}', "holds -Infinity"),
         (b'{"fields": 1e999}', "too large for a float"),
         (b'{"fields": ' + b"9" * 5000 + b"}", "thousands of digits"),
         (b"[" * 10**5, "nested too deeply"),
-        (b'{"a":' * 10**5, "nested too deeply"),
-        (b'"' + b"x" * 100, "is not JSON"),
         (b"null", "must be an object with keys, got null"),
     ],
 )
@@ -184,13 +147,6 @@ def test_a_path_that_is_no_file_is_refused(name: str, rule: str, tmp_path: Path)
         Schema.load(os.path.join(tmp_path, name))
 
 
-def test_a_draft_is_marked_and_complete() -> None:
-    schema = Schema.load(table(draft=True))
-
-    assert schema.is_draft
-    assert Schema.load(schema.to_dict()).is_draft
-
-
 def test_a_draft_may_leave_domains_open_until_it_is_a_file_again() -> None:
     draft = Schema(fields=(Field(name="age", type="integer"), Field(name="sex", type="string")), is_draft=True)
 
@@ -217,11 +173,6 @@ def test_all_that_a_draft_leaves_open_is_named_at_once(tmp_path: Path) -> None:
         'schema file "schema.json" is a draft; still open: height (maximum), ward (categories); '
         'fill them in from public knowledge and remove "draft": true (`lapwing schema learn` buys what you do not know)'
     )
-
-
-def test_only_a_draft_may_leave_domains_open() -> None:
-    with pytest.raises(SchemaError, match='field "sex": a string field needs categories'):
-        Schema(fields=(Field(name="sex", type="string"),))
 
 
 def test_missing_values_of_the_table_hold_for_fields_without_their_own() -> None:
@@ -268,24 +219,12 @@ def test_the_fingerprint_does_not_depend_on_the_order_of_keys_or_the_form_of_num
     assert len(prints.pop()) == 64
 
 
-@pytest.mark.parametrize("change", [{"name": "x"}, {"missingValues": ["NA"]}, {"draft": True}])
-def test_the_fingerprint_tells_schemas_apart(change: dict[str, Any]) -> None:
-    assert Schema.load(table(**change)).fingerprint != Schema.load(table()).fingerprint
-
-
 def test_equal_schemas_are_saved_as_the_same_bytes(tmp_path: Path) -> None:
     Schema.load(table(name="naïve", missingValues=["NA"])).save(tmp_path / "a.json")
     Schema.load({"missingValues": ["NA"], **table(), "name": "naïve"}).save(str(tmp_path / "b.json"))
 
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json", "b.json"]
-
-
-def test_a_file_that_cannot_be_written_is_one_clear_sentence(tmp_path: Path) -> None:
-    schema = Schema.load(table())
-
-    with pytest.raises(SchemaError, match=r"cannot be written: .*; choose another place"):
-        schema.save(tmp_path / "absent" / "schema.json")
 
 
 def test_a_target_that_is_a_folder_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -1,22 +1,25 @@
-"""What the codec asks of a field: bounds, steps, category keys, special codes."""
+"""Codes of a field: how many and in which order, bounds, steps, keys, special codes, cuts of a logarithmic scale."""
 
+import itertools
+import json
 from datetime import datetime
-from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
-from lapwing.schema.scalars import date_text, datetime_text, parse_date, parse_datetime
-from lapwing.schema.values.values import (
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.scalars import parse_date, parse_datetime
+from lapwing.schema.schemas import Schema
+from lapwing.schema.values import (
     bounds,
     category_key,
     category_positions,
     exact_cells,
     special_codes,
     special_numbers,
-    step,
 )
 
 
@@ -35,39 +38,10 @@ def test_integer_bounds_are_ints_however_they_were_written() -> None:
     assert [type(bound) for bound in found] == [int, int]
 
 
-def test_number_bounds_are_floats() -> None:
-    found = bounds(field(type="number", minimum=0, maximum=10))
-
-    assert [type(bound) for bound in found] == [float, float]
-
-
-def test_date_bounds_are_days() -> None:
-    assert bounds(field(type="date", minimum="1969-12-31", maximum="1970-01-03")) == (-1, 2)
-
-
 def test_datetime_bounds_are_microseconds_and_end_with_the_last_unit() -> None:
     found = bounds(field(type="datetime", minimum="2010-01-01", maximum="2010-12-31", resolution="hour"))
 
     assert found == (microseconds("2010-01-01T00:00:00"), microseconds("2010-12-31T23:00:00"))
-
-
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        ({"type": "integer", "minimum": 0, "maximum": 9}, 1),
-        ({"type": "number", "minimum": 0, "maximum": 9}, None),
-        ({"type": "number", "minimum": 0, "maximum": 9, "resolution": 0.1}, Fraction(1, 10)),
-        ({"type": "date", "minimum": "2010-01-01", "maximum": "2010-01-02"}, 1),
-        ({"type": "integer", "minimum": 0, "maximum": 9, "resolution": 5}, 5),
-        ({"type": "date", "minimum": "2010-01-01", "maximum": "2010-01-02", "resolution": "week"}, 7),
-        ({"type": "date", "minimum": "2010-01-01", "maximum": "2010-01-02", "resolution": "month"}, None),
-        ({"type": "datetime", "minimum": "2010-01-01", "maximum": "2010-01-02", "resolution": "year"}, None),
-        ({"type": "datetime", "minimum": "2010-01-01", "maximum": "2010-01-02"}, 10**6),
-        ({"type": "datetime", "minimum": "2010-01-01", "maximum": "2010-01-02", "resolution": "day"}, 86_400 * 10**6),
-    ],
-)
-def test_steps_are_exact(settings: dict[str, Any], expected: object) -> None:
-    assert step(field(**settings)) == expected
 
 
 @pytest.mark.parametrize(
@@ -92,11 +66,6 @@ def test_the_last_code_is_the_last_step_that_does_not_pass_the_maximum(
     assert (own.domain.values, bounds(own)[1]) == (values, last)
 
 
-def test_bounds_in_one_month_may_be_reversed_no_more_than_others() -> None:
-    with pytest.raises(SchemaError, match="is above maximum"):
-        field(type="date", minimum="2010-01-02", maximum="2010-01-01", resolution="month")
-
-
 def test_exact_cells_are_those_of_the_bounds_and_zero_where_these_are_regular() -> None:
     one = exact_cells(field(type="number", minimum=-1, maximum=1, special=(1,)))
     positive = exact_cells(field(type="number", minimum=2, maximum=4))
@@ -118,17 +87,14 @@ def test_lists_of_values_have_no_bounds(settings: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("value", "key"),
     [
-        (1, "1"),
         (1.0, "1"),
         (True, "1"),
         (-0.0, "0"),
-        (2.5, "2.5"),
         (0.1, "0.1"),
         (1e22, "1" + 22 * "0"),
         (2**53 + 1, "9007199254740993"),
         ("1.0", "1.0"),
         (" a ", " a "),
-        ("", ""),
     ],
 )
 def test_values_that_are_the_same_have_one_key(value: Any, key: str) -> None:
@@ -142,36 +108,11 @@ def test_categories_of_a_string_field_may_be_numbers() -> None:
     assert category_positions(answers) == {"1": 0, "2.5": 1, "3": 2}
 
 
-def test_only_lists_have_positions() -> None:
-    with pytest.raises(SchemaError, match="has no categories"):
-        category_positions(field(type="boolean"))
-
-
-def test_special_codes_are_in_the_order_of_the_schema() -> None:
-    codes = special_codes(field(type="number", minimum=0, maximum=1, special=(99, -1.5)))
-
-    assert list(codes.items()) == [(99.0, 2**32), (-1.5, 2**32 + 1)]
-
-
 def test_special_dates_are_numbers_in_code_space() -> None:
     day = field(type="date", minimum="2010-01-01", maximum="2010-01-02", special=("1970-01-02",))
     time = field(type="datetime", minimum="2010-01-01", maximum="2010-01-02", special=("1970-01-01T00:00:01",))
 
     assert (special_codes(day), special_numbers(time)) == ({1: 2}, (10**6,))
-
-
-def test_fields_without_special_values_have_no_special_codes() -> None:
-    assert special_codes(field(type="string", categories=("a",))) == {}
-
-
-@pytest.mark.parametrize("days", [-719162, -1, 0, 1, 14_000, 2932896])
-def test_dates_are_read_back_as_they_are_written(days: int) -> None:
-    assert parse_date(date_text(days)) == days
-
-
-@pytest.mark.parametrize("time", [-(10**15) - 1, -1, 0, 1, 123_456_789_012_345])
-def test_times_are_read_back_as_they_are_written(time: int) -> None:
-    assert parse_datetime(datetime_text(time)) == time
 
 
 @pytest.mark.parametrize(
@@ -193,3 +134,156 @@ def test_times_are_read_back_as_they_are_written(time: int) -> None:
 )
 def test_other_texts_are_no_times(text: object) -> None:
     assert (parse_date(text), parse_datetime(text)) == (None, None)
+
+
+def test_special_codes_are_in_the_order_of_the_schema() -> None:
+    codes = special_codes(field(type="number", minimum=0, maximum=1, special=(99, -1.5)))
+
+    assert list(codes.items()) == [(99.0, 2**32), (-1.5, 2**32 + 1)]
+
+
+def domain(**settings: Any) -> Domain:
+    return Field(name="x", **settings).domain
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        (255, np.uint8),
+        (256, np.uint16),
+        (2**16 - 1, np.uint16),
+        (2**16, np.uint32),
+        (2**32 - 1, np.uint32),
+        (2**32, np.int64),
+    ],
+)
+def test_codes_have_the_smallest_width_that_holds_the_last_one(values: int, dtype: type) -> None:
+    codes = Domain(values, 0, missing=True, ordered=True, continuous=False)
+
+    assert codes.dtype == np.dtype(dtype)
+    assert np.array([codes.last]).astype(codes.dtype)[0] == codes.last
+
+
+@pytest.mark.parametrize(("values", "specials"), [(0, 0), (2**53 + 1, 0), (3, -1)])
+def test_impossible_domains_are_refused(values: int, specials: int) -> None:
+    with pytest.raises(SchemaError, match="a domain"):
+        Domain(values, specials, missing=False, ordered=True, continuous=False)
+
+
+def test_numbers_are_continuous_without_a_resolution() -> None:
+    assert domain(type="number", minimum=0, maximum=1) == Domain(2**32, 0, True, True, True)
+
+
+def test_a_number_of_one_value_has_one_code() -> None:
+    assert domain(type="number", minimum=2.5, maximum=2.5, required=True) == Domain(1, 0, False, True, True)
+
+
+@pytest.mark.parametrize(
+    ("minimum", "maximum", "resolution", "values"),
+    [(0, 1, 0.1, 11), (0.1, 0.3, 0.1, 3), (0, 1, 0.3, 4), (0, 10**6, 0.01, 10**8 + 1), (-1, 1, 5, 1)],
+)
+def test_multiples_of_a_resolution_are_counted_exactly(
+    minimum: float, maximum: float, resolution: float, values: int
+) -> None:
+    assert domain(type="number", minimum=minimum, maximum=maximum, resolution=resolution) == Domain(
+        values, 0, True, True, False
+    )
+
+
+@pytest.mark.parametrize(
+    ("maximum", "resolution", "values"),
+    [
+        ("2010-12-31", "day", 365),
+        ("2010-12-31", "hour", 8760),
+        ("2010-12-31", None, 365 * 86_400),
+        ("2010-12-31T00:00:00", "hour", 8737),
+        ("2010-12-31T23:59", "minute", 365 * 1440),
+    ],
+)
+def test_a_datetime_maximum_without_a_time_includes_that_day(maximum: str, resolution: str | None, values: int) -> None:
+    assert domain(type="datetime", minimum="2010-01-01", maximum=maximum, resolution=resolution).values == values
+
+
+def test_special_values_are_reserved_codes() -> None:
+    assert domain(type="number", minimum=0, maximum=1, special=(-1, 99.5)) == Domain(2**32, 2, True, True, True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "rule"),
+    [
+        ({"type": "integer", "minimum": 0, "maximum": 2**53}, "more than 2\\*\\*53 values"),
+        ({"type": "number", "minimum": 0, "maximum": 1e15, "resolution": 1e-9}, "too large for resolution"),
+        ({"type": "number", "minimum": -1.7e308, "maximum": 1.7e308}, "too far apart"),
+        ({"type": "date", "minimum": "2010-01-02", "maximum": "2010-01-01"}, "above maximum .* swap them"),
+        ({"type": "number", "minimum": 1, "maximum": 0.5}, "above maximum"),
+    ],
+)
+def test_ranges_without_a_usable_domain_are_refused(settings: dict[str, Any], rule: str) -> None:
+    with pytest.raises(SchemaError, match=rule):
+        Field(name="x", **settings)
+
+
+@pytest.mark.parametrize("kind", ["integer", "number", "date", "datetime", "string"])
+def test_an_open_domain_is_an_error_only_when_it_is_asked_for(kind: Any) -> None:
+    field = Field(name="age", type=kind)
+
+    with pytest.raises(SchemaError, match='field "age": '):
+        _ = field.domain
+
+
+def log(kind="integer", **settings):
+    return Field(name="x", type=kind, scale="log", **settings)
+
+
+@pytest.mark.parametrize(
+    ("field", "cuts"),
+    [
+        (log(minimum=0, maximum=20), ((1,), (2, 4, 8, 16))),
+        (log(minimum=-20, maximum=0), ((20,), (5, 13, 17, 19))),
+        (log(minimum=-3, maximum=20), ((3, 4), (2, 5, 7, 11, 19))),
+        (log(minimum=5, maximum=20), ((3, 11),)),
+        (log(minimum=0, maximum=1), ((1,),)),
+        (log(minimum=7, maximum=7), ()),
+        (log(minimum=0, maximum=2000, resolution=100), ((1,), (2, 4, 8, 16))),
+        (log(minimum=-250, maximum=500, resolution=100), ((2, 3), (1, 4, 6))),
+        (log("number", minimum=-0.85, maximum=0, resolution=0.1), ((8,), (1, 5, 7))),
+        (log("number", minimum=-0.2, maximum=0.2, resolution=0.1), ((2, 3), (1, 4))),
+    ],
+)
+def test_codes_are_cut_around_zero_and_at_powers_of_two(field, cuts) -> None:
+    assert field.domain.cuts == cuts
+
+
+@pytest.mark.parametrize("bounds", [(0, 10**6), (-(10**6), 10**6), (-7.3, 1e5), (0.25, 8), (-9, -0.5), (-1e-3, 1e300)])
+def test_every_run_of_real_numbers_lies_on_one_side_of_zero_and_within_an_octave(bounds) -> None:
+    domain = log("number", minimum=bounds[0], maximum=bounds[1]).domain
+    low, high = map(float, bounds)
+    cell = (high - low) / 2**32
+    zero = (0 - low) / cell
+
+    cuts = sorted(code for tier in domain.cuts for code in tier)
+    edges = [0, *cuts, 2**32]
+
+    for start, stop in itertools.pairwise(edges):
+        if stop == start + 1:
+            continue
+        near, far = sorted((abs(start + 0.5 - zero), abs(stop - 0.5 - zero)))
+        assert (start + 0.5 > zero) == (stop - 0.5 > zero)
+        assert far < 2 * near + 2, (start, stop)
+    assert len(cuts) <= 2 * 33 + 2
+
+
+def test_the_scale_changes_nothing_else_and_is_written_only_where_it_is_log() -> None:
+    plain = {"name": "x", "type": "integer", "constraints": {"minimum": 0, "maximum": 9}}
+    schemas = [
+        Schema.from_dict({"fields": [{**plain, **more}]}) for more in ({}, {"scale": "linear"}, {"scale": "log"})
+    ]
+
+    written = [schema.to_dict()["fields"][0].get("scale") for schema in schemas]
+    domains = [schema.columns[0].domain for schema in schemas]
+
+    assert written == [None, None, "log"]
+    assert schemas[0] == schemas[1] != schemas[2]
+    assert Schema.from_dict(json.loads(json.dumps(schemas[2].to_dict()))) == schemas[2]
+    assert (domains[0].values, domains[0].cuts) == (domains[2].values, ())
+    assert domains[2].cuts == ((1,), (2, 4, 8))

@@ -23,7 +23,6 @@ from lapwing.release.queries import _terms_of_cells, weighted_intervals, weighte
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import cut, identity
 from lapwing.schema.schemas import Schema
-from lapwing.schema.weights import weights_at
 
 SEX = {"name": "sex", "type": "string", "categories": ["f", "m"], "constraints": {"required": True}}
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}}

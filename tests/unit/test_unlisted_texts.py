@@ -17,9 +17,9 @@ from lapwing.rows.codec.codec import encode
 from lapwing.rows.source import code_table
 from lapwing.schema.conditions import wanted_runs
 from lapwing.schema.fields import Field
+from lapwing.schema.files import field_from
 from lapwing.schema.groupings.category_trees import Prefixes
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values.parsing import field_from
 
 
 def codes_field(*categories, unlisted=None, lengths=(1, 3), **settings):

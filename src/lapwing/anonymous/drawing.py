@@ -14,7 +14,7 @@ from lapwing.anonymous.vectors import UnitRows
 from lapwing.model.sampling.draws import row_ends
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values.values import bounds, special_numbers, step
+from lapwing.schema.values import bounds, special_numbers, step
 
 # -- Which groups share a figure, so that every figure is a mean over enough privacy units.
 

@@ -27,9 +27,9 @@ from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.promise import Pairs, protection_lines
 from lapwing.rows.out.outputs import whole_files
 from lapwing.schema.fields import Field
+from lapwing.schema.files import field_to_dict
 from lapwing.schema.foreign.croissant import OWN_KEYS
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values.parsing import field_to_dict
 
 _refused = partial(ParameterError, code="LW359")
 

@@ -26,7 +26,7 @@ from lapwing.schema.groupings.hierarchies import told_apart
 from lapwing.schema.public_tables.cells import CodedTable, coded_tables
 from lapwing.schema.scalars import is_among, told
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values.labels import labels
+from lapwing.schema.values import labels
 
 if TYPE_CHECKING:
     import polars as pl

@@ -34,7 +34,7 @@ from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.model import ReleasedModel
 from lapwing.release.queries import free_name
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values.labels import labels, run_labels
+from lapwing.schema.values import labels, run_labels
 
 if TYPE_CHECKING:
     pass

@@ -23,7 +23,7 @@ from lapwing.schema.fields import Field
 from lapwing.schema.rules.rules import Determines
 from lapwing.schema.scalars import category_key, quote
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values.values import special_numbers, step
+from lapwing.schema.values import special_numbers, step
 
 _ROWS: Final = 2**20
 

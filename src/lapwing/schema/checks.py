@@ -1,7 +1,7 @@
 """The rules of one field. Each check returns the value in its one normal form, or raises a SchemaError."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.schema.scalars import category_key, finite_number, parse_date, parse_datetime, quote, whole_number
@@ -11,36 +11,37 @@ RANGED_TYPES = ("integer", "number", "date", "datetime")
 PROVENANCES = ("public", "assumed", "dp", "drafted")
 
 SCALES = ("linear", "log")
-DATE_UNITS = ("day", "week", "month", "year")
-DATETIME_UNITS = ("second", "minute", "hour", "day", "month", "year")
-
-_TYPE_HINTS = {
-    "int": "integer",
-    "year": "integer",
-    "float": "number",
-    "double": "number",
-    "decimal": "number",
-    "numeric": "number",
-    "str": "string",
-    "text": "string",
-    "category": "string",
-    "categorical": "string",
-    "bool": "boolean",
-    "timestamp": "datetime",
-    "time": "datetime",
+_UNITS: Final = {
+    "date": ("day", "week", "month", "year"),
+    "datetime": ("second", "minute", "hour", "day", "month", "year"),
 }
+
+_TYPE_HINTS: Final = {
+    **dict.fromkeys(("int", "year"), "integer"),
+    **dict.fromkeys(("float", "double", "decimal", "numeric"), "number"),
+    **dict.fromkeys(("str", "text", "category", "categorical"), "string"),
+    **dict.fromkeys(("timestamp", "time"), "datetime"),
+    "bool": "boolean",
+}
+
+
+def field_error(name: object, said: str, code: str) -> SchemaError:
+    """Return the error that a field breaks a rule."""
+    return SchemaError(f"field {quote(name)}: {said}", code=code)
+
+
+def _whole_of_64_bits(value: object) -> int | None:
+    number = whole_number(value)
+    return None if number is None or not -(2**63) <= number < 2**63 else number
 
 
 def check_name(name: object) -> str:
     """Return a field's name: text, not empty."""
     if not isinstance(name, str) or not name:
-        raise SchemaError(
-            f"every field needs a name that is a text of at least one character, got {quote(name)}", code="LW208"
-        )
+        said = f"every field needs a name that is a text of at least one character, got {quote(name)}"
+        raise SchemaError(said, code="LW208")
     if not is_encodable(name):
-        raise SchemaError(
-            f"field {quote(name)}: the name is not valid Unicode; remove the half surrogate pair", code="LW208"
-        )
+        raise field_error(name, "the name is not valid Unicode; remove the half surrogate pair", "LW208")
     return name
 
 
@@ -51,21 +52,19 @@ def check_type(name: str, kind: object) -> None:
     hint = _TYPE_HINTS.get(kind.lower()) if isinstance(kind, str) else None
     way_out = f"did you mean {quote(hint)}?" if hint else "choose one of " + ", ".join(TYPES)
     said = "has no type" if kind is None else f"type {quote(kind)} is not known"
-    raise SchemaError(f"field {quote(name)}: {said}; {way_out}", code="LW207")
+    raise field_error(name, f"{said}; {way_out}", "LW207")
 
 
 def check_one_of(name: str, key: str, value: object, allowed: tuple[str, ...]) -> None:
     """Refuse a value that is not in a short list of texts."""
     if not isinstance(value, str) or value not in allowed:
-        raise SchemaError(
-            f"field {quote(name)}: {key} {quote(value)} is not known; choose one of {', '.join(allowed)}", code="LW207"
-        )
+        raise field_error(name, f"{key} {quote(value)} is not known; choose one of {', '.join(allowed)}", "LW207")
 
 
 def check_flag(name: str, key: str, value: object) -> None:
     """Refuse a yes/no setting that is neither true nor false."""
     if not isinstance(value, bool):
-        raise SchemaError(f"field {quote(name)}: {key} must be true or false, got {quote(value)}", code="LW206")
+        raise field_error(name, f"{key} must be true or false, got {quote(value)}", "LW206")
 
 
 def check_bound(name: str, kind: str, key: str, value: object) -> int | float | str | None:
@@ -73,25 +72,33 @@ def check_bound(name: str, kind: str, key: str, value: object) -> int | float | 
     if value is None:
         return None
     if kind not in RANGED_TYPES:
-        raise SchemaError(f"field {quote(name)}: {key} does not apply to type {kind}; remove it", code="LW212")
+        raise field_error(name, f"{key} does not apply to type {kind}; remove it", "LW212")
     return check_value(name, kind, key, value)
+
+
+_RANGED: Final[dict[str, tuple[Callable[[object], int | float | None], str]]] = {
+    "integer": (_whole_of_64_bits, "a whole number of 64 bits; write one without quotes"),
+    "number": (finite_number, "a finite number; write one without quotes"),
+    "date": (parse_date, 'a date; write it as "2010-12-31"'),
+    "datetime": (
+        parse_datetime,
+        'a date and time; write it as "2010-12-31" or "2010-12-31T23:00:00", without time zone',
+    ),
+}
+"""Per type how a value is read as a number, and what it must be."""
+
+_STEPS: Final[dict[str, tuple[Callable[[object], int | float | None], str]]] = {
+    "integer": (_whole_of_64_bits, "a whole positive step such as 100"),
+    "number": (finite_number, "a positive step such as 0.01"),
+}
 
 
 def check_value(name: str, kind: str, key: str, value: object) -> int | float | str:
     """Return one value of a numeric or date field in normal form: a bound or a special value."""
-    number: int | float | None
-    if kind == "integer":
-        number, rule = whole_number(value), "a whole number of 64 bits; write one without quotes"
-        number = None if number is None or not -(2**63) <= number < 2**63 else number
-    elif kind == "number":
-        number, rule = finite_number(value), "a finite number; write one without quotes"
-    elif kind == "date":
-        number, rule = parse_date(value), 'a date; write it as "2010-12-31"'
-    else:
-        number = parse_datetime(value)
-        rule = 'a date and time; write it as "2010-12-31" or "2010-12-31T23:00:00", without time zone'
+    read, rule = _RANGED[kind]
+    number = read(value)
     if number is None:
-        raise SchemaError(f"field {quote(name)}: {key} {quote(value)} is not {rule}", code="LW211")
+        raise field_error(name, f"{key} {quote(value)} is not {rule}", "LW211")
     return number if kind in ("integer", "number") else str(value).replace(" ", "T")
 
 
@@ -99,43 +106,27 @@ def check_resolution(name: str, kind: str, value: object) -> str | int | float |
     """Return a resolution in normal form: a unit of time, or a positive step of a numeric field."""
     if value is None:
         return None
-    if kind == "number":
-        step = finite_number(value)
-        if step is None or step <= 0:
-            raise SchemaError(
-                f"field {quote(name)}: resolution {quote(value)} must be a positive step such as 0.01", code="LW211"
-            )
-        return step
-    if kind == "integer":
-        whole = whole_number(value)
-        if whole is None or not 0 < whole < 2**63:
-            raise SchemaError(
-                f"field {quote(name)}: resolution {quote(value)} must be a whole positive step such as 100",
-                code="LW211",
-            )
-        return whole
-    if kind in ("date", "datetime"):
-        check_one_of(name, "resolution", value, DATE_UNITS if kind == "date" else DATETIME_UNITS)
+    if kind in _UNITS:
+        check_one_of(name, "resolution", value, _UNITS[kind])
         return str(value)
-    raise SchemaError(
-        f"field {quote(name)}: resolution {quote(value)} does not apply to type {kind}; "
-        "remove it, or use a type of numbers or dates",
-        code="LW211",
-    )
+    if kind not in _STEPS:
+        way_out = "remove it, or use a type of numbers or dates"
+        raise field_error(name, f"resolution {quote(value)} does not apply to type {kind}; {way_out}", "LW211")
+    read, rule = _STEPS[kind]
+    step = read(value)
+    if step is None or step <= 0:
+        raise field_error(name, f"resolution {quote(value)} must be {rule}", "LW211")
+    return step
 
 
 def check_special(name: str, kind: str, values: object) -> tuple[int | float | str, ...]:
     """Return the special values in normal form: distinct values of a numeric or date field."""
     listed = check_list(name, "special", values)
     if listed and kind not in RANGED_TYPES:
-        raise SchemaError(
-            f"field {quote(name)}: special does not apply to type {kind}; put the values in categories", code="LW212"
-        )
+        raise field_error(name, f"special does not apply to type {kind}; put the values in categories", "LW212")
     special = tuple(check_value(name, kind, "special value", value) for value in listed)
     for value in repeated(special, [code_number(kind, value) for value in special]):
-        raise SchemaError(
-            f"field {quote(name)}: special value {quote(value)} is listed twice; remove one", code="LW213"
-        )
+        raise field_error(name, f"special value {quote(value)} is listed twice; remove one", "LW213")
     return special
 
 
@@ -157,13 +148,13 @@ def check_categories(name: str, kind: str, values: object) -> tuple[Any, ...] | 
         return None
     listed = check_list(name, "categories", values)
     if not listed:
-        raise SchemaError(f"field {quote(name)}: the category list is empty; list every possible value", code="LW213")
+        raise field_error(name, "the category list is empty; list every possible value", "LW213")
     categories = _of_one_sort(name, kind, listed)
     # Two ways to write one moment are one category.
     is_time = kind in ("date", "datetime")
     keys = [code_number(kind, value) for value in categories] if is_time else _keys(categories)
     for value in repeated(categories, keys):
-        raise SchemaError(f"field {quote(name)}: category {quote(value)} is listed twice; remove one", code="LW213")
+        raise field_error(name, f"category {quote(value)} is listed twice; remove one", "LW213")
     return categories
 
 
@@ -181,19 +172,17 @@ def _of_one_sort(name: str, kind: str, listed: tuple[Any, ...]) -> tuple[Any, ..
         return tuple(check_value(name, kind, "category", value) for value in listed)
     if kind == "string" and sorts == {str}:
         if not is_encodable("".join(listed)):
-            raise SchemaError(
-                f"field {quote(name)}: a category is not valid Unicode; remove the half surrogate pair", code="LW213"
-            )
+            raise field_error(name, "a category is not valid Unicode; remove the half surrogate pair", "LW213")
         return listed
     if kind != "boolean" and sorts <= {int, float}:
         whole = kind == "integer" or (kind == "string" and sorts == {int})
         numbers = tuple(check_value(name, "integer" if whole else "number", "category", value) for value in listed)
         return numbers if whole else tuple(map(float, numbers))
     odd = next(value for value in listed if kind != "string" or not isinstance(value, str))
-    raise SchemaError(
-        f"field {quote(name)}: category {quote(odd)} does not fit type {kind} beside the others; "
-        "write all categories as values of one type",
-        code="LW213",
+    raise field_error(
+        name,
+        f"category {quote(odd)} does not fit type {kind} beside the others; write all categories as values of one type",
+        "LW213",
     )
 
 
@@ -202,25 +191,21 @@ def check_missing_values(name: str, values: object, categories: tuple[Any, ...] 
     listed = check_list(name, "missingValues", values)
     for value in listed:
         if not isinstance(value, str) or not is_encodable(value):
-            raise SchemaError(
-                f"field {quote(name)}: missing value {quote(value)} is not a text; put it in quotes", code="LW206"
-            )
+            raise field_error(name, f"missing value {quote(value)} is not a text; put it in quotes", "LW206")
     distinct = tuple(dict.fromkeys(listed))
     # The empty text is no number: the usual case needs no look at 10**6 numbers.
     if categories and (isinstance(categories[0], str) or distinct != ("",)):
         both = set(distinct).intersection(_keys(categories))
         for value in sorted(both):
-            raise SchemaError(
-                f"field {quote(name)}: {quote(value)} is both a category and a missing value; remove it from one list",
-                code="LW213",
-            )
+            said = f"{quote(value)} is both a category and a missing value; remove it from one list"
+            raise field_error(name, said, "LW213")
     return distinct
 
 
 def check_list(name: str, key: str, values: object) -> tuple[Any, ...]:
     """Return a list or tuple as a tuple."""
     if not isinstance(values, list | tuple):
-        raise SchemaError(f"field {quote(name)}: {key} must be a list, got {quote(values)}", code="LW206")
+        raise field_error(name, f"{key} must be a list, got {quote(values)}", "LW206")
     return tuple(values)
 
 

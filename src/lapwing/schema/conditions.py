@@ -11,8 +11,7 @@ import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.schema.fields import Field
-from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.ranges import Range
+from lapwing.schema.groupings.domains import Domain, Range
 from lapwing.schema.scalars import (
     MICROSECONDS,
     category_key,
@@ -22,7 +21,7 @@ from lapwing.schema.scalars import (
     parse_datetime,
     quote,
 )
-from lapwing.schema.values.values import category_positions, exact_cells, special_codes, stand_in
+from lapwing.schema.values import category_positions, exact_cells, special_codes, stand_in
 
 _CELLS = 2**32
 _FORMS = {
@@ -53,6 +52,11 @@ class Between:
     high: object
 
 
+def _refusal(field: Field, said: str) -> ParameterError:
+    """Return the error that a column holds nothing like what a condition asks for."""
+    return ParameterError(f"where: column {quote(field.name)} {said}", code="LW323")
+
+
 def wanted_runs(field: Field, wanted: object, asker: str = "where") -> np.ndarray:
     """Return the codes that a condition asks for.
 
@@ -61,10 +65,6 @@ def wanted_runs(field: Field, wanted: object, asker: str = "where") -> np.ndarra
     number in it. With a resolution, a number means the nearest step, a date or moment its week, month, hour or the
     like, and a range those that begin in it. A moment at midnight is a date. Returns int64 (runs, 2), codes from start
     to stop - 1; disjoint and increasing.
-
-    >>> age = Field(name="age", type="integer", minimum=0, maximum=120, special=(-1,))
-    >>> wanted_runs(age, [Between(30, 40), 41, -1, None]).tolist()
-    [[30, 42], [121, 123]]
     """
     return wanted_reader(field, asker)(wanted)
 
@@ -72,17 +72,16 @@ def wanted_runs(field: Field, wanted: object, asker: str = "where") -> np.ndarra
 def wanted_reader(field: Field, asker: str = "where") -> Callable[[object], np.ndarray]:
     """Return what `wanted_runs` does for one column, for many conditions: a list of values is looked through once."""
     domain = field.domain
-    codes = _Listed(field, _positions(field)) if field.is_categorical else _axis(field, domain)
+    codes = _listed(field) if field.is_categorical else _axis(field, domain)
 
     def runs(wanted: object) -> np.ndarray:
         listed = wanted.tolist() if isinstance(wanted, np.ndarray) and wanted.ndim == 1 else wanted
         items = list(listed) if isinstance(listed, list | tuple | set | frozenset | range) else [listed]
         if not items:
-            raise ParameterError(
-                f"{asker} asks column {quote(field.name)} for no value at all; list at least one", code="LW320"
-            )
+            said = f"{asker} asks column {quote(field.name)} for no value at all; list at least one"
+            raise ParameterError(said, code="LW320")
         try:
-            return _merged(_run(codes, domain, item) for item in items)
+            return merged_runs(_run(codes, domain, item) for item in items)
         except ParameterError as error:
             message, code = str(error).removeprefix("where"), error.code
         raise ParameterError(asker + message + range_hint(field, wanted), code=code)
@@ -97,7 +96,7 @@ def range_hint(field: Field, wanted: object) -> str:
     return f"; for a range write lw.between({wanted[0]}, {wanted[1]})" if field.domain.ordered else ""
 
 
-def _merged(runs: Iterable[tuple[int, int]]) -> np.ndarray:
+def merged_runs(runs: Iterable[tuple[int, int]]) -> np.ndarray:
     """Sort runs and join those that touch."""
     joined: list[list[int]] = []
     for start, stop in sorted(runs):
@@ -110,40 +109,28 @@ def _merged(runs: Iterable[tuple[int, int]]) -> np.ndarray:
 
 def _run(codes: "_Listed | _Axis", domain: Domain, item: object) -> tuple[int, int]:
     """Return the run of codes of one value or range."""
-    name = quote(codes.field.name)
+    asked = f"where asks column {quote(codes.field.name)} for"
     if isinstance(item, Mapping):
         low, high = item.get("minimum", "low"), item.get("maximum", "high")
         hint = f", or for a range write lw.between({low}, {high})" if domain.ordered else ""
-        raise ParameterError(f"where asks column {name} for an object; name a value{hint}", code="LW320")
+        raise ParameterError(f"{asked} an object; name a value{hint}", code="LW320")
     if isinstance(item, Between):
         if not domain.ordered:
-            raise ParameterError(
-                f"where asks column {name} for a range, but it has no order; list values", code="LW320"
-            )
-        return _listed_range(codes, item) if isinstance(codes, _Listed) else _range(codes, item)
-    if _is_missing(item):
-        if not domain.missing:
-            raise ParameterError(
-                f"where asks column {name} for missing, but it is required; name a value", code="LW323"
-            )
-        return domain.last, domain.size
-    code = _listed(codes, item) if isinstance(codes, _Listed) else _code(codes, item)
-    return code, code + 1
-
-
-def _is_missing(value: object) -> bool:
-    """Return whether a value is one of the ways to write that there is none."""
-    plain = _plain(value)
+            raise ParameterError(f"{asked} a range, but it has no order; list values", code="LW320")
+        return codes.between(item)
+    plain = _plain(item)
     is_nan = isinstance(plain, float) and math.isnan(plain)
-    return plain is None or is_nan or type(plain).__name__ in _NAMES_OF_MISSING
+    if plain is None or is_nan or type(plain).__name__ in _NAMES_OF_MISSING:
+        if not domain.missing:
+            raise ParameterError(f"{asked} missing, but it is required; name a value", code="LW323")
+        return domain.last, domain.size
+    code = codes.code(item)
+    return code, code + 1
 
 
 def _plain(value: object) -> object:
     """Return a NumPy scalar as the Python value it stands for, and anything else as it is."""
     return value.item() if isinstance(value, np.generic) else value
-
-
-# ------------------------------------------------------------------------------------------------- listed values
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,51 +140,43 @@ class _Listed:
     field: Field
     positions: dict[Any, int]
 
+    def code(self, value: object) -> int:
+        """Return the code of one listed value."""
+        field, plain = self.field, _plain(value)
+        key: object = None
+        if field.categories is None:
+            key = plain if isinstance(plain, bool) else None
+        elif field.type in ("date", "datetime"):
+            key = _number(field, plain)
+        elif isinstance(plain, str | bool) or is_finite_number(plain):
+            key = category_key(cast("str | float", plain))
+        if key not in self.positions:
+            kind = "true or false" if field.categories is None else "one of its categories"
+            raise _refusal(field, f"must be {kind}, got {_shown(value)}; {self._way_out(key)}")
+        return self.positions[key]
 
-def _positions(field: Field) -> dict[Any, int]:
+    def _way_out(self, key: object) -> str:
+        """Return what a value that is not listed is counted under, or a question about the nearest ones."""
+        shown_as = None if key is None else stand_in(self.field, str(key))
+        if shown_as is not None:
+            return f"it is counted under {quote(shown_as)}: ask for that"
+        near = nearest(key, self.positions) if isinstance(key, str) and self.field.type == "string" else []
+        return f"did you mean {' or '.join(map(quote, near))}?" if near else "see the schema"
+
+    def between(self, item: Between) -> tuple[int, int]:
+        """Return the run of codes between two listed values."""
+        first, last = self.code(item.low), self.code(item.high)
+        _check_order(self.field, item, first, last)
+        return first, last + 1
+
+
+def _listed(field: Field) -> _Listed:
     """Return the code of each listed value."""
     if field.categories is None:
-        return {False: 0, True: 1}
+        return _Listed(field, {False: 0, True: 1})
     if field.type in ("date", "datetime"):
-        return {_number(field, value): code for code, value in enumerate(field.categories)}
-    return category_positions(field)
-
-
-def _listed(codes: _Listed, value: object) -> int:
-    """Return the code of one listed value."""
-    field = codes.field
-    plain = _plain(value)
-    key: object = None
-    if field.categories is None:
-        key = plain if isinstance(plain, bool) else None
-    elif field.type in ("date", "datetime"):
-        key = _number(field, plain)
-    elif isinstance(plain, str | bool) or is_finite_number(plain):
-        key = category_key(cast("str | float", plain))
-    if key not in codes.positions:
-        kind = "true or false" if field.categories is None else "one of its categories"
-        shown_as = None if key is None else stand_in(field, str(key))
-        way_out = _meant(codes, key) if shown_as is None else f"it is counted under {quote(shown_as)}: ask for that"
-        raise ParameterError(
-            f"where: column {quote(field.name)} must be {kind}, got {_shown(value)}; {way_out}", code="LW323"
-        )
-    return codes.positions[key]
-
-
-def _meant(codes: _Listed, key: object) -> str:
-    """Return a question about the nearest categories, or where to find them."""
-    near = nearest(key, codes.positions) if isinstance(key, str) and codes.field.type == "string" else []
-    return f"did you mean {' or '.join(map(quote, near))}?" if near else "see the schema"
-
-
-def _listed_range(codes: _Listed, item: Between) -> tuple[int, int]:
-    """Return the run of codes between two listed values."""
-    first, last = _listed(codes, item.low), _listed(codes, item.high)
-    _check_order(codes.field, item, first, last)
-    return first, last + 1
-
-
-# --------------------------------------------------------------------------------------- numbers, dates, moments
+        return _Listed(field, {_number(field, value): code for code, value in enumerate(field.categories)})
+    return _Listed(field, category_positions(field))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,19 +189,10 @@ class _Axis:
     field: Field
     found: Range
     values: int
+    is_continuous: bool
     origin: Fraction
     unit: Fraction
     specials: dict[int | float, int]
-
-    @property
-    def is_continuous(self) -> bool:
-        """Whether codes are cells of a range of real numbers."""
-        return self.field.domain.continuous
-
-    @property
-    def is_nearest(self) -> bool:
-        """Whether a number goes to the nearest step."""
-        return self.field.type in ("integer", "number") and not self.is_continuous
 
     @property
     def limit(self) -> Fraction:
@@ -241,17 +211,66 @@ class _Axis:
         exact = Fraction(str(number)) if has_resolution else Fraction(number)
         return (exact - self.origin) / self.unit
 
+    def code(self, value: object) -> int:
+        """Return the code of one number, date or moment; a number goes to the nearest step."""
+        field = self.field
+        number = _number(field, value)
+        if number is not None and number in self.specials:
+            return self.specials[number]
+        if number is None or not self._holds(number):
+            is_misspelt = number is None and field.type in ("date", "datetime")
+            way_out = f"write {_FORMS[field.type]}" if is_misspelt else "name a value in its domain"
+            said = f"holds {field.type} values from {field.minimum} to {field.maximum}, got {_shown(value)}"
+            raise _refusal(field, f"{said}; {way_out}")
+        if self.is_continuous:
+            return self.found.cell(float(number))
+        position = self.position(number)
+        return min(round(position) if field.type in ("integer", "number") else math.floor(position), self.values - 1)
+
+    def _holds(self, number: float) -> bool:
+        """Return whether a number is one that the field may hold."""
+        if self.field.type == "number":
+            return 0 <= self.position(number) <= self.limit
+        return self.found.lo <= number <= self.found.top and number == math.floor(number)
+
+    def between(self, item: Between) -> tuple[int, int]:
+        """Return the run of codes whose values lie in a range."""
+        field = self.field
+        low, high = self._end(item.low, "lower"), self._end(item.high, "upper")
+        if field.type == "datetime" and parse_date(_text(item.high)) is not None:
+            high += MICROSECONDS["day"] - 1  # a day without a time is the whole day, as in the schema
+        _check_order(field, item, low, high)
+        first, last = max(self.position(low), Fraction(0)), min(self.position(high), self.limit)
+        if self.is_continuous:
+            start, stop = _cells(self, (low, high), (first, last))
+        else:
+            start, stop = math.ceil(first), min(math.floor(last) + 1, self.values)
+        if start >= stop:
+            said = f"has no value from {_shown(item.low)} to {_shown(item.high)}"
+            raise _refusal(field, f"{said}; its domain goes from {field.minimum} to {field.maximum}")
+        return start, stop
+
+    def _end(self, end: object, which: str) -> int | float:
+        """Return one end of a range in code space."""
+        number = _number(self.field, end)
+        if number is None:
+            kind = self.field.type
+            way_out = "name both ends" if end is None else f"write {_FORMS[kind]}"
+            said = f"holds {kind} values, got {_shown(end)} as the {which} end of a range; {way_out}"
+            raise _refusal(self.field, said)
+        return number
+
 
 def _axis(field: Field, domain: Domain) -> _Axis:
     """Return where the codes of a numeric or date field lie."""
-    found = field.range
-    has_resolution = field.type == "number" and found.step is not None
-    origin = Fraction(str(field.minimum)) if has_resolution else Fraction(found.lo)
+    found, is_continuous = field.range, domain.continuous
+    origin = Fraction(str(field.minimum)) if field.type == "number" and not is_continuous else Fraction(found.lo)
     unit = ((Fraction(found.hi) - origin) / _CELLS or Fraction(1)) if found.step is None else Fraction(found.step)
     return _Axis(
         field=field,
         found=found,
         values=domain.values,
+        is_continuous=is_continuous,
         origin=origin,
         unit=unit,
         specials=special_codes(field),
@@ -266,64 +285,6 @@ def _number(field: Field, value: object) -> int | float | None:
     if field.type == "datetime":
         return parse_datetime(_text(plain))
     return cast("int | float", plain) if is_finite_number(plain) else None
-
-
-def _code(axis: _Axis, value: object) -> int:
-    """Return the code of one number, date or moment."""
-    field = axis.field
-    number = _number(field, value)
-    if number is not None and number in axis.specials:
-        return axis.specials[number]
-    if number is None or not _is_inside(axis, number):
-        is_misspelt = number is None and field.type in ("date", "datetime")
-        way_out = f"write {_FORMS[field.type]}" if is_misspelt else "name a value in its domain"
-        raise ParameterError(
-            f"where: column {quote(field.name)} holds {field.type} values from {field.minimum} to {field.maximum}, "
-            f"got {_shown(value)}; {way_out}",
-            code="LW323",
-        )
-    if axis.is_continuous:
-        return axis.found.cell(float(number))
-    position = axis.position(number)
-    return min(round(position) if axis.is_nearest else math.floor(position), axis.values - 1)
-
-
-def _is_inside(axis: _Axis, number: float) -> bool:
-    """Return whether a number is one that the field may hold."""
-    if axis.field.type == "number":
-        return 0 <= axis.position(number) <= axis.limit
-    return axis.found.lo <= number <= axis.found.top and number == math.floor(number)
-
-
-def _range(axis: _Axis, item: Between) -> tuple[int, int]:
-    """Return the run of codes whose values lie in a range."""
-    field = axis.field
-    low, high = _number(field, item.low), _number(field, item.high)
-    for number, end, which in ((low, item.low, "lower"), (high, item.high, "upper")):
-        if number is None:
-            way_out = "name both ends" if end is None else f"write {_FORMS[field.type]}"
-            raise ParameterError(
-                f"where: column {quote(field.name)} holds {field.type} values, got {_shown(end)} as the {which} end of "
-                f"a range; {way_out}",
-                code="LW323",
-            )
-    assert low is not None
-    assert high is not None
-    if field.type == "datetime" and parse_date(_text(item.high)) is not None:
-        high += MICROSECONDS["day"] - 1  # a day without a time is the whole day, as in the schema
-    _check_order(field, item, low, high)
-    first, last = max(axis.position(low), Fraction(0)), min(axis.position(high), axis.limit)
-    if axis.is_continuous:
-        start, stop = _cells(axis, (low, high), (first, last))
-    else:
-        start, stop = math.ceil(first), min(math.floor(last) + 1, axis.values)
-    if start >= stop:
-        raise ParameterError(
-            f"where: column {quote(field.name)} has no value from {_shown(item.low)} to {_shown(item.high)}; "
-            f"its domain goes from {field.minimum} to {field.maximum}",
-            code="LW323",
-        )
-    return start, stop
 
 
 def _cells(axis: _Axis, ends: tuple[float, float], positions: tuple[Fraction, Fraction]) -> tuple[int, int]:
@@ -346,11 +307,8 @@ def _cells(axis: _Axis, ends: tuple[float, float], positions: tuple[Fraction, Fr
 def _check_order(field: Field, item: Between, low: float, high: float) -> None:
     """Refuse a range whose ends stand the wrong way round."""
     if low > high:
-        raise ParameterError(
-            f"where asks column {quote(field.name)} for a range from {_shown(item.low)} to {_shown(item.high)}; "
-            "write the lower end first",
-            code="LW320",
-        )
+        said = f"a range from {_shown(item.low)} to {_shown(item.high)}; write the lower end first"
+        raise ParameterError(f"where asks column {quote(field.name)} for {said}", code="LW320")
 
 
 def _shown(value: object) -> str:

@@ -1,8 +1,13 @@
 """One column of a table, as far as it is public."""
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
 
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import (
@@ -18,11 +23,11 @@ from lapwing.schema.checks import (
     check_resolution,
     check_special,
     check_type,
+    field_error,
     is_encodable,
 )
 from lapwing.schema.groupings.category_trees import CategoryTree, Prefixes, branches, check_tree, depth_first, tree_cuts
-from lapwing.schema.groupings.domains import MAX_VALUES, Domain
-from lapwing.schema.ranges import MAGNITUDE_VALUES, Range, octave_cuts, range_of
+from lapwing.schema.groupings.domains import MAGNITUDE_VALUES, MAX_VALUES, Domain, Range, octave_cuts, range_of
 from lapwing.schema.scalars import category_key, quote
 
 FieldType = Literal["integer", "number", "string", "boolean", "date", "datetime"]
@@ -73,8 +78,8 @@ class Field:
     unlisted : str or None
         The category of a string field into which every text goes that is not in the list and not missing.
     open : bool, default False
-        Whether any value fits: numbers by `lapwing.schema.ranges`, texts by a public hash. So a table is read
-        before its bounds or categories are known; never in files.
+        Whether any value fits: numbers by `lapwing.schema.groupings.domains`, texts by a public hash. So a table is
+        read before its bounds or categories are known; never in files.
 
     Raises
     ------
@@ -112,16 +117,15 @@ class Field:
         check_type(name, kind)
         check_one_of(name, "provenance", self.provenance, PROVENANCES)
         check_one_of(name, "scale", self.scale, SCALES)
-        flags = {
-            "categoriesOrdered": self.ordered,
-            "required": self.required,
-            "role": self.identifier,
-            "open": self.open,
-        }
-        for key, flag in flags.items():
-            check_flag(name, key, flag)
+        for key, setting in (
+            ("categoriesOrdered", "ordered"),
+            ("required",) * 2,
+            ("role", "identifier"),
+            ("open",) * 2,
+        ):
+            check_flag(name, key, getattr(self, setting))
         if not isinstance(self.description, str) or not is_encodable(self.description):
-            raise SchemaError(f"field {quote(name)}: the description must be a text", code="LW206")
+            raise field_error(name, "the description must be a text", "LW206")
 
         categories = check_categories(name, kind, self.categories)
         normal = {
@@ -171,9 +175,7 @@ class Field:
             For other fields, and for bounds that a draft leaves blank.
         """
         if self.is_categorical or self.type not in RANGED_TYPES:
-            raise SchemaError(
-                f"field {quote(self.name)}: bounds apply to numbers and dates without categories", code="LW212"
-            )
+            raise field_error(self.name, "bounds apply to numbers and dates without categories", "LW212")
         return range_of(self.name, self.type, minimum=self.minimum, maximum=self.maximum, resolution=self.resolution)
 
     @property
@@ -186,15 +188,10 @@ class Field:
             For identifiers, which are not modelled, and for a domain that a draft leaves blank.
         """
         if self.identifier:
-            raise SchemaError(
-                f"field {quote(self.name)}: an identifier is not modelled and has no domain", code="LW219"
-            )
+            raise field_error(self.name, "an identifier is not modelled and has no domain", "LW219")
         if self.type == "string" and self.blank:
-            raise SchemaError(
-                f"field {quote(self.name)}: a string field needs categories; "
-                "list every possible value, or give it the role identifier",
-                code="LW210",
-            )
+            way_out = "list every possible value, or give it the role identifier"
+            raise field_error(self.name, f"a string field needs categories; {way_out}", "LW210")
         if self._domain is None:
             _ = self.range  # asked for its error about what is blank
         assert self._domain is not None
@@ -231,20 +228,15 @@ def _in_branches(field: Field) -> tuple[tuple[int, ...], ...]:
 
 def _check_together(field: Field) -> None:
     """Refuse settings that are each fine and do not go together."""
-    name = quote(field.name)
+    bad = partial(field_error, field.name)
     if field.identifier and field.type not in ("integer", "string"):
-        raise SchemaError(
-            f"field {name}: an identifier must have type integer or string, got {field.type}", code="LW212"
-        )
+        raise bad(f"an identifier must have type integer or string, got {field.type}", "LW212")
     if field.special and (field.categories is not None or field.identifier):
-        raise SchemaError(
-            f"field {name}: special applies to bounded numbers and dates only; put the values in categories",
-            code="LW212",
-        )
+        raise bad("special applies to bounded numbers and dates only; put the values in categories", "LW212")
     if field.ordered and field.categories is None:
-        raise SchemaError(f"field {name}: categoriesOrdered needs categories; list them or remove it", code="LW212")
+        raise bad("categoriesOrdered needs categories; list them or remove it", "LW212")
     if field.resolution is not None and field.categories is not None:
-        raise SchemaError(f"field {name}: resolution does not apply to categories; remove it", code="LW211")
+        raise bad("resolution does not apply to categories; remove it", "LW211")
     _check_public_cuts(field)
     _check_open(field)
     _check_unlisted(field)
@@ -253,69 +245,88 @@ def _check_together(field: Field) -> None:
         _ = field.range
     for value in field.special:
         if category_key(value) in field.missing_values:
-            raise SchemaError(
-                f"field {name}: {quote(value)} is both a special and a missing value; remove it from one list",
-                code="LW213",
-            )
+            raise bad(f"{quote(value)} is both a special and a missing value; remove it from one list", "LW213")
 
 
 def _check_public_cuts(field: Field) -> None:
     """Refuse a scale of anything but ranges of numbers, and a hierarchy of anything but unordered categories."""
-    name = quote(field.name)
+    bad = partial(field_error, field.name)
     is_bounded = field.type in ("integer", "number") and field.categories is None and not field.identifier
     if field.scale == "log" and not is_bounded:
-        raise SchemaError(
-            f"field {name}: scale log applies to bounded integers and numbers only; remove it", code="LW212"
-        )
+        raise bad("scale log applies to bounded integers and numbers only; remove it", "LW212")
     if field.hierarchy is None:
         return
     if field.type not in ("string", "integer", "number"):
-        raise SchemaError(f"field {name}: hierarchy does not apply to type {field.type}; remove it", code="LW215")
+        raise bad(f"hierarchy does not apply to type {field.type}; remove it", "LW215")
     # The prefixes of a list that a draft leaves blank are known before the list is.
     is_open_list = field.blank == ("categories",) and isinstance(field.hierarchy, Prefixes)
     if field.identifier or (field.categories is None and not is_open_list):
-        raise SchemaError(f"field {name}: hierarchy needs categories; list them or remove it", code="LW215")
+        raise bad("hierarchy needs categories; list them or remove it", "LW215")
     if field.ordered:
-        raise SchemaError(
-            f"field {name}: hierarchy does not go with categoriesOrdered; remove one of them", code="LW215"
-        )
+        raise bad("hierarchy does not go with categoriesOrdered; remove one of them", "LW215")
 
 
 def _check_unlisted(field: Field) -> None:
     """Refuse rules for texts that are not listed where there is no list of texts, and a target outside the list."""
-    name = quote(field.name)
+    bad = partial(field_error, field.name)
     has_texts = field.type == "string" and not field.identifier
     if field.categories is not None:
         has_texts = has_texts and isinstance(field.categories[0], str)
     for key, is_set in (("unlisted", field.unlisted is not None), ("hierarchy fold", bool(field.folds))):
         if is_set and not has_texts:
-            raise SchemaError(
-                f"field {name}: {key} applies to string fields whose categories are texts; remove it", code="LW216"
-            )
+            raise bad(f"{key} applies to string fields whose categories are texts; remove it", "LW216")
     if field.unlisted is None:
         return
     if not isinstance(field.unlisted, str) or not is_encodable(field.unlisted):
-        raise SchemaError(
-            f"field {name}: unlisted must be the text of a category, got {quote(field.unlisted)}", code="LW216"
-        )
+        raise bad(f"unlisted must be the text of a category, got {quote(field.unlisted)}", "LW216")
     if field.categories is not None and field.unlisted not in field.categories:
-        raise SchemaError(
-            f"field {name}: unlisted {quote(field.unlisted)} is not one of the categories; add it to them",
-            code="LW216",
-        )
+        raise bad(f"unlisted {quote(field.unlisted)} is not one of the categories; add it to them", "LW216")
 
 
 def _check_open(field: Field) -> None:
     """Refuse an opened field that says anything about its values, or of a type whose range holds any value."""
     if not field.open:
         return
-    name = quote(field.name)
+    bad = partial(field_error, field.name)
     if field.type not in ("integer", "number", "string"):
-        raise SchemaError(
-            f"field {name}: open does not apply to type {field.type}; give it bounds that hold any value", code="LW216"
-        )
+        raise bad(f"open does not apply to type {field.type}; give it bounds that hold any value", "LW216")
     told = (field.minimum, field.maximum, field.categories, field.resolution, field.hierarchy)
     if field.identifier or field.scale != "linear" or any(setting is not None for setting in told):
-        raise SchemaError(
-            f"field {name}: open goes with no bounds, list or other rule for values; remove them", code="LW216"
-        )
+        raise bad("open goes with no bounds, list or other rule for values; remove them", "LW216")
+
+
+# -- The survey weight: a bounded number that says how many people a row stands for.
+
+
+def check_weight(weight: object, fields: Sequence[Field]) -> None:
+    """Refuse a weight that is not the name of a modelled number from 0 up; a draft may leave its bounds blank."""
+    if not isinstance(weight, str):
+        said = f"weight must be the name of a field, got {quote(weight)}; name the column of weights"
+        raise SchemaError(said, code="LW218")
+    field = next((each for each in fields if each.name == weight), None)
+    if field is None:
+        raise SchemaError(f"weight: no field is called {quote(weight)}; name the column of weights", code="LW219")
+    said = ""
+    if field.identifier:
+        said = "is an identifier, which is not modelled; take its role away"
+    elif field.type not in ("integer", "number") or field.is_categorical:
+        said = "must be an integer or a number with a minimum and a maximum, without categories"
+    elif field.minimum is not None and float(field.minimum) < 0:
+        said = f"has the minimum {quote(field.minimum)}, and a weight is at least 0; raise it"
+    if said:
+        raise SchemaError(f"weight: field {quote(weight)} {said}", code="LW218")
+
+
+def weights_at(field: Field, codes: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return the weights that codes of the weight's column stand for.
+
+    codes: codes of its domain; between two codes lie the weights between. Returns float64, of that shape, 0 for codes
+    of special values and missing: what has no weight stands for nobody. The middle of a code's cell where the field is
+    a number without a resolution.
+    """
+    found, placed = field.range, np.asarray(codes, dtype=np.float64)
+    if found.step is not None:
+        values = found.lo + placed * float(found.step)
+    else:
+        values = found.lo + (placed + 0.5) / found.values * (found.hi - found.lo)
+    return np.where(placed < found.values, values, 0.0)

@@ -1,5 +1,6 @@
-"""JSON text that somebody else wrote → plain Python values, with every way it can be broken named."""
+"""JSON text that somebody else wrote → plain Python values → fields, with every way it can be broken named."""
 
+import difflib
 import json
 import math
 import os
@@ -7,11 +8,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from types import MappingProxyType
+from typing import Any, Final, cast
 
 from lapwing.errors import SchemaError
-from lapwing.schema.checks import repeated
-from lapwing.schema.scalars import quote
+from lapwing.schema.checks import RANGED_TYPES, check_list, check_name, field_error, is_encodable, repeated
+from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.groupings.category_trees import tree_to_dict
+from lapwing.schema.scalars import category_key, quote
 
 MAX_BYTES: Final = 64 * 2**20
 """Largest schema file that is read."""
@@ -44,16 +48,14 @@ def parse_json(content: bytes, what: str) -> object:
         return json.loads(
             content.decode("utf-8-sig"),
             object_pairs_hook=partial(_distinct, what),
-            parse_constant=partial(_refuse, what),
+            parse_constant=partial(_finite, what),
             parse_float=partial(_finite, what),
         )
     except UnicodeDecodeError:
         raise SchemaError(f"{what} is not UTF-8 text; save it in that encoding", code="LW202") from None
     except json.JSONDecodeError as error:
-        raise SchemaError(
-            f"{what} is not JSON: {error.msg.lower()} at line {error.lineno} column {error.colno}; correct it there",
-            code="LW202",
-        ) from None
+        said = f"{what} is not JSON: {error.msg.lower()} at line {error.lineno} column {error.colno}; correct it there"
+        raise SchemaError(said, code="LW202") from None
     except RecursionError:
         raise SchemaError(f"{what} is nested too deeply; a schema needs five levels", code="LW202") from None
     except ValueError:
@@ -70,21 +72,15 @@ def _distinct(what: str, pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-def _refuse(what: str, constant: str) -> NoReturn:
-    """Refuse NaN, Infinity and -Infinity."""
-    raise SchemaError(
-        f"{what} holds {constant}, which is not a JSON number; write a finite number or null", code="LW202"
-    )
-
-
 def _finite(what: str, text: str) -> float:
-    """Return a JSON number, refusing one such as 1e999 that no float can hold."""
+    """Return a JSON number, refusing NaN, Infinity, and one such as 1e999 that no float can hold."""
     number = float(text)
-    if math.isinf(number):
-        raise SchemaError(
-            f"{what} holds the number {text:.40}, which is too large for a float; write a finite one", code="LW202"
-        )
-    return number
+    if math.isfinite(number):
+        return number
+    said = f"{text}, which is not a JSON number; write a finite number or null"
+    if text[-1].isdigit():
+        said = f"the number {text:.40}, which is too large for a float; write a finite one"
+    raise SchemaError(f"{what} holds {said}", code="LW202")
 
 
 # -- Schemas as files.
@@ -95,11 +91,7 @@ _ON_LINES: Final = ("publicTables", "rules", "fields")
 
 
 def file_text(found: Mapping[str, Any]) -> str:
-    r"""Return a schema in the file format as the text of its file, the same for equal schemas.
-
-    >>> file_text({"name": "t", "fields": [{"name": "a"}]})
-    '{"name": "t",\n "fields": [\n  {"name": "a"}\n ]}\n'
-    """
+    """Return a schema in the file format as the text of its file, the same for equal schemas."""
     parts = []
     for key, value in found.items():
         text = json.dumps(value, ensure_ascii=False)
@@ -123,6 +115,257 @@ def write_whole(path: Path, text: str) -> None:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         reason = error.strerror or "the disk refused it"
-        raise SchemaError(
-            f"schema file {quote(str(path))} cannot be written: {reason}; choose another place", code="LW112"
-        ) from None
+        said = f"schema file {quote(str(path))} cannot be written: {reason}; choose another place"
+        raise SchemaError(said, code="LW112") from None
+
+
+# -- Plain Python values in the file format: fields and privacy unit.
+
+
+_TABLE_KEYS: Final = frozenset(
+    {
+        *("fields", "name", "draft", "privacyUnit", "missingValues", "questions", "purchases", "weight", "rules"),
+        "publicTables",
+    }
+)
+_SETTINGS: Final = {
+    "categoriesOrdered": "ordered",
+    **{key: key for key in ("provenance", "special", "resolution", "scale", "hierarchy", "description", "unlisted")},
+}
+"""Keys of a field that hold one of its settings as it is, and the setting."""
+
+_FIELD_KEYS: Final = frozenset(
+    {
+        *("name", "type", "constraints", "categories", "role", "missingValues", *_SETTINGS),
+        *("format", "trueValues", "falseValues", "decimalChar", "groupChar", "bareNumber"),
+    }
+)
+_CONSTRAINT_KEYS: Final = frozenset({"minimum", "maximum", "enum", "required"})
+_TREE_KEYS: Final = frozenset({"prefixes", "parents", "fold"})
+_INNER_KEYS: Final = {"constraints": _CONSTRAINT_KEYS, "hierarchy": _TREE_KEYS}
+_UNIT_KEYS: Final = frozenset({"field", "maxRows"})
+
+# Keys of Table Schema that are read past, listed so that none is taken for a misspelling of one of ours.
+_KNOWN_ELSEWHERE: Final = frozenset(
+    {
+        *("title", "example", "examples", "rdfType", "unique", "pattern", "minLength", "maxLength", "jsonSchema"),
+        *("exclusiveMinimum", "exclusiveMaximum", "primaryKey", "uniqueKeys", "foreignKeys", "fieldsMatch"),
+        *("$schema", "profile", "version", "label", "value"),
+    }
+)
+_SIMILAR: Final = 0.8
+
+# Words that people use for our keys; read past, they would change in silence what cells mean or who is protected.
+_OTHER_WORDS: Final = {
+    **dict.fromkeys(("specialvalues", "specials", "sentinel", "sentinels", "sentinelvalues"), "special"),
+    **dict.fromkeys(("nullvalues", "navalues", "nulls", "missing"), "missingValues"),
+    **dict.fromkeys(("step", "precision", "granularity"), "resolution"),
+    **dict.fromkeys(("ordered", "isordered"), "categoriesOrdered"),
+    **dict.fromkeys(("category", "levels", "choices"), "categories"),
+    **dict.fromkeys(("catchall", "othercategory"), "unlisted"),
+    **dict.fromkeys(("max", "upper", "high"), "maximum"),
+    **dict.fromkeys(("min", "lower", "low"), "minimum"),
+    **dict.fromkeys(("surveyweight", "sampleweight", "weightcolumn"), "weight"),
+    **dict.fromkeys(("publictable", "publictotals", "totals", "margins", "marginals"), "publicTables"),
+    **dict.fromkeys(("rule", "constraints", "dependencies", "edits"), "rules"),
+    **dict.fromkeys(("maxrows", "unit", "units", "group", "userid"), "privacyUnit"),
+}
+_MAX_UNKNOWN_KEYS: Final = 1000
+
+# Reading rules of Table Schema that Lapwing's codec does not follow, with the values that change nothing.
+_ONLY_DEFAULT: Final = {"decimalChar": (".",), "groupChar": ("",), "bareNumber": (True,)}
+_TRUE_TEXTS: Final = frozenset({"true", "True", "TRUE", "1"})
+_FALSE_TEXTS: Final = frozenset({"false", "False", "FALSE", "0"})
+
+
+def check_object(value: object, what: str) -> Mapping[str, Any]:
+    """Return a value that must be a JSON object with text keys."""
+    if not isinstance(value, Mapping):
+        raise SchemaError(f"{what} must be an object with keys, got {quote(value)}", code="LW206")
+    for key in value:
+        if not isinstance(key, str):
+            raise SchemaError(f"{what} has the key {quote(key)}, which is not a text; put it in quotes", code="LW206")
+    return value
+
+
+def table_from(value: object) -> Mapping[str, Any]:
+    """Return the whole schema as an object, refusing misspelt keys at its top level."""
+    table = check_object(value, "the schema")
+    _check_keys(table, _TABLE_KEYS, "the schema")
+    return table
+
+
+def fields_from(table: Mapping[str, Any]) -> tuple[Field, ...]:
+    """Return the fields of a schema in the file format."""
+    listed = table.get("fields")
+    if listed is None and "parent" in table and "child" in table:
+        way_out = "`lapwing link`, lapwing.synthesize_linked and `lapwing schema check` take it"
+        raise SchemaError(f"the schema describes two linked tables, not one; {way_out}", code="LW252")
+    if not isinstance(listed, list | tuple):
+        raise SchemaError('the schema needs a list "fields" with one object per column', code="LW206")
+    missing_values = table.get("missingValues")
+    return tuple(field_from(value, missing_values) for value in listed)
+
+
+def field_from(value: object, table_missing_values: object = None) -> Field:
+    """Return one field in the file format; the table's ``missingValues`` hold where it has none of its own."""
+    source = check_object(value, "a field")
+    name = check_name(source.get("name"))
+    where = f"field {quote(name)}"
+    _check_keys(source, _FIELD_KEYS, where, inner=_INNER_KEYS)
+    _check_reading_rules(name, source)
+    given = source.get("constraints")
+    constraints = check_object({} if given is None else given, f"{where}: constraints")
+    _check_keys(constraints, _CONSTRAINT_KEYS, f"{where}: constraints")
+    categories = _categories(name, source, constraints)
+    role, missing_values = source.get("role"), source.get("missingValues")
+    if role not in (None, "identifier"):
+        raise field_error(name, f'role {quote(role)} is not known; write "identifier" or remove it', "LW207")
+    missing_values = table_missing_values if missing_values is None else missing_values
+    if missing_values is None and categories is not None and "" in categories:
+        missing_values = ()  # by default the empty text is missing, unless it is a category
+    settings: dict[str, Any] = {
+        **{setting: constraints.get(setting) for setting in ("minimum", "maximum", "required")},
+        **{setting: source.get(key) for key, setting in _SETTINGS.items()},
+        "categories": categories,
+        "identifier": role and True,
+        "missing_values": missing_values,
+    }
+    stated = {key: setting for key, setting in settings.items() if setting is not None}
+    return Field(name=name, type=cast(FieldType, source.get("type")), **stated)
+
+
+def field_to_dict(field: Field, table_missing_values: tuple[str, ...]) -> dict[str, Any]:
+    """Return a field in the file format, in normal form; what a draft leaves open is written as null."""
+    categories = None if field.categories is None else list(field.categories)
+    is_open = categories is None and not field.identifier
+    is_bounded = is_open and field.type in RANGED_TYPES
+    # Both bounds, also blank ones, where the domain depends on them.
+    bounds = {"minimum": field.minimum, "maximum": field.maximum}
+    constraints: dict[str, Any] = {key: value for key, value in bounds.items() if is_bounded or value is not None}
+    constraints |= {"required": True} if field.required else {}
+    own_missing_values = field.missing_values != table_missing_values
+    found: dict[str, Any] = {
+        "name": field.name,
+        "type": field.type,
+        "role": "identifier" if field.identifier else None,
+        "categories": categories,
+        "categoriesOrdered": field.ordered or None,
+        "constraints": constraints or None,
+        "special": list(field.special) or None,
+        "resolution": field.resolution,
+        "scale": "log" if field.scale == "log" else None,
+        "hierarchy": None if field.hierarchy is None else tree_to_dict(field.hierarchy),
+        "unlisted": field.unlisted,
+        "missingValues": list(field.missing_values) if own_missing_values else None,
+        "description": field.description or None,
+        "provenance": field.provenance,
+    }
+    blank = ("categories",) if is_open and field.type == "string" else ()
+    return {key: value for key, value in found.items() if value is not None or key in blank}
+
+
+def unit_from(value: object) -> tuple[str, int] | None:
+    """Return the field and the rows of ``privacyUnit``, or None where the schema has none."""
+    if value is None:
+        return None
+    source = check_object(value, "privacyUnit")
+    _check_keys(source, _UNIT_KEYS, "privacyUnit")
+    for key in ("field", "maxRows"):
+        if source.get(key) is None:
+            said = f'privacyUnit needs {key}; write it as {{"field": "person_id", "maxRows": 5}}'
+            raise SchemaError(said, code="LW217")
+    return source["field"], source["maxRows"]
+
+
+def text_from(table: Mapping[str, Any], key: str) -> str:
+    """Return a text at the top level, empty where it is absent or null."""
+    value = table.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str) or not is_encodable(value):
+        raise SchemaError(f"the schema's {key} must be a text, got {quote(value)}", code="LW206")
+    return value
+
+
+def flag_from(table: Mapping[str, Any], key: str) -> bool:
+    """Return a yes/no setting at the top level, false where it is absent or null."""
+    value = table.get(key)
+    if value is not None and not isinstance(value, bool):
+        raise SchemaError(f"the schema's {key} must be true or false, got {quote(value)}", code="LW206")
+    return bool(value)
+
+
+def _categories(name: str, source: Mapping[str, Any], constraints: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """Return the values of ``categories`` or ``constraints.enum``; given both, they must hold the same values."""
+    found = [
+        _category_values(name, check_list(name, key, given))
+        for key, given in (("categories", source.get("categories")), ("enum", constraints.get("enum")))
+        if given is not None
+    ]
+    if len(found) == 2 and set(map(category_key, found[0])) != set(map(category_key, found[1])):
+        raise field_error(name, "categories and enum list different values; remove one of the lists", "LW213")
+    return found[0] if found else None
+
+
+def _category_values(name: str, listed: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the categories as scalars, taking ``value`` of Table Schema 2's {"value":.., "label":..}."""
+    values = tuple(value.get("value") if isinstance(value, Mapping) else value for value in listed)
+    if set(map(type, values)) <= {str, int, bool}:
+        return values  # a list may hold 10**6 values: no second look at the usual ones
+    for value in values:
+        if not isinstance(value, str | int | float):
+            raise field_error(name, f"category {quote(value)} must be a text, a number, true or false", "LW213")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise field_error(name, f"category {quote(value)} is not a finite number; remove it", "LW213")
+    return values
+
+
+def _check_reading_rules(name: str, source: Mapping[str, Any]) -> None:
+    """Refuse Table Schema's rules of reading cells that would change what a cell means."""
+    form = source.get("format")
+    if source.get("type") in ("date", "datetime") and form not in (None, "default", "any"):
+        way_out = "write the dates in the data as 2010-12-31 or 2010-12-31T23:00:00 and remove format"
+        raise field_error(name, f"format {quote(form)} is not supported; {way_out}", "LW207")
+    for key, harmless in _ONLY_DEFAULT.items():
+        if source.get(key) is not None and source[key] not in harmless:
+            way_out = f"write numbers such as 1234.5 in the data and remove {key}"
+            raise field_error(name, f"{key} {quote(source[key])} is not supported; {way_out}", "LW207")
+    for key, known in (("trueValues", _TRUE_TEXTS), ("falseValues", _FALSE_TEXTS)):
+        for value in () if source.get(key) is None else check_list(name, key, source[key]):
+            if not isinstance(value, str) or value not in known:
+                said = f"{key} {quote(value)} is not supported; use type string with categories"
+                raise field_error(name, said, "LW207")
+
+
+def _check_keys(
+    source: Mapping[str, Any],
+    known: frozenset[str],
+    where: str,
+    inner: Mapping[str, frozenset[str]] = MappingProxyType({}),
+) -> None:
+    """Refuse keys that look like a misspelling of a known one, or that belong one level deeper."""
+    unknown = [key for key in source if key not in known and key not in _KNOWN_ELSEWHERE]
+    if len(unknown) > _MAX_UNKNOWN_KEYS:
+        raise SchemaError(f"{where}: there are more than {_MAX_UNKNOWN_KEYS} unknown keys; remove them", code="LW205")
+    for key in unknown:
+        for place, inside in inner.items():
+            if key in inside or key.casefold() in inside or _OTHER_WORDS.get(key.casefold()) in inside:
+                raise SchemaError(f'{where}: {quote(key)} belongs inside "{place}"; move it there', code="LW205")
+        close = similar_key(key, known)
+        if close is not None:
+            raise SchemaError(f"{where}: unknown key {quote(key)}; did you mean {quote(close)}?", code="LW205")
+
+
+def similar_key(key: str, known: frozenset[str]) -> str | None:
+    """Return the known key that a key is a near miss of, or another word for, or None."""
+    if len(key) > 2 * max(map(len, known)):
+        return None
+    by_folded = {other.casefold(): other for other in sorted(known)}
+    folded = key.casefold().replace("_", "").replace("-", "").replace(" ", "")
+    if _OTHER_WORDS.get(folded) in known:
+        return _OTHER_WORDS[folded]
+    for text in (folded, key.casefold()):
+        for other in difflib.get_close_matches(text, by_folded, n=1, cutoff=_SIMILAR):
+            return by_folded[other]
+    return None

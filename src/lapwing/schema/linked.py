@@ -9,12 +9,10 @@ from typing import Any, Final, TypeVar
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
-from lapwing.schema.files import read_json
-from lapwing.schema.rules.reading import rules_from
-from lapwing.schema.rules.rules import Determines, Rule
+from lapwing.schema.files import check_object, read_json
+from lapwing.schema.rules.rules import Determines, Rule, rule_to_dict, rules_from
 from lapwing.schema.scalars import quote, whole_number
 from lapwing.schema.schemas import PrivacyUnit, Schema
-from lapwing.schema.values.parsing import check_object
 
 __all__ = ["LinkedSchema", "is_linked"]
 
@@ -26,6 +24,11 @@ _MOST_CHILDREN: Final = 10_000
 T = TypeVar("T")
 _Named = tuple[str, Rule]
 """A rule, and where it stands: ``2 of child``."""
+
+
+def _refusal(said: str) -> SchemaError:
+    """Return the error that two linked tables break a rule."""
+    return SchemaError(said, code="LW250")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,26 +82,33 @@ class LinkedSchema:
     def __post_init__(self) -> None:
         children = whole_number(self.max_children)
         if children is None or not 1 <= children <= _MOST_CHILDREN:
-            raise SchemaError(
+            raise _refusal(
                 f"maxChildren must be a whole number from 1 to {_MOST_CHILDREN}, got {quote(self.max_children)}; "
-                "it is the number of children of one parent that are used at most",
-                code="LW250",
+                "it is the number of children of one parent that are used at most"
             )
         object.__setattr__(self, "max_children", children)
         if not isinstance(self.count, str) or not self.count:
-            raise SchemaError(
-                f"count must be the name of a column, got {quote(self.count)}; leave it out", code="LW250"
-            )
+            raise _refusal(f"count must be the name of a column, got {quote(self.count)}; leave it out")
         for what, part in (("parent", self.parent), ("child", self.child)):
             _check_part(what, part, self.key)
-        _check_public_tables(self.child)
-        _check_same_key(self.parent.field(self.key), self.child.field(self.key))
+        # Each child is drawn for its parent, and their number follows from the parents.
+        for table in self.child.public_tables:
+            if table.hold == "exact":
+                raise _refusal(
+                    f"child: the public table of {', '.join(table.columns)} is exact, and children follow their "
+                    'parents; declare it "hold": "prior" with an "sd", which the child model starts from, or count '
+                    "parents"
+                )
+        # Cells of the key could else name one unit in one table and another in the other.
+        own, other = self.parent.field(self.key), self.child.field(self.key)
+        if (own.type, own.missing_values) != (other.type, other.missing_values):
+            said = "must have the same type and missingValues in both tables; write them alike"
+            raise _refusal(f"the key {quote(self.key)} {said}")
         taken = {field.name for part in (self.parent, self.child) for field in part.fields}
         if self.count in taken:
-            raise SchemaError(
+            raise _refusal(
                 f"{quote(self.count)} is a column already, and the number of children would be called so too; give "
-                'another name under "count"',
-                code="LW250",
+                'another name under "count"'
             )
         object.__setattr__(self, "rules", rules_from(self.rules))
         self._check_rules()
@@ -183,17 +193,15 @@ class LinkedSchema:
         own = {field.name for field in self.child.fields}
         for rule in self.rules:
             if _has_own_map(rule) and own.intersection(rule.columns[:-1]) and rule.columns[-1] not in own:
-                raise SchemaError(
+                raise _refusal(
                     f"the rule {quote(rule.text)} lets children determine a column of their parent, which is drawn "
-                    "first; list its values, or turn it round",
-                    code="LW250",
+                    "first; list its values, or turn it round"
                 )
             renamed = [name for name, called in self.joined_names.items() if name != called and called in rule.columns]
             if renamed and not self._is_of_child(rule):
-                raise SchemaError(
+                raise _refusal(
                     f"the rule {quote(rule.text)} is of parents alone and names {quote(renamed[0])}, which both tables "
-                    "have; give this column another name in one of them",
-                    code="LW250",
+                    "have; give this column another name in one of them"
                 )
 
     @property
@@ -234,15 +242,17 @@ class LinkedSchema:
         found = check_object(value, "the schema of linked tables")
         for key in found:
             if key not in _KEYS:
-                raise SchemaError(
-                    f"the schema of linked tables has the unknown key {quote(key)}; keys are {_LISTED}", code="LW205"
-                )
+                said = f"the schema of linked tables has the unknown key {quote(key)}; keys are {_LISTED}"
+                raise SchemaError(said, code="LW205")
         for key in _KEYS[:4]:
             if key not in found:
-                raise SchemaError(f'the schema of linked tables needs "{key}"; write {_LISTED}', code="LW250")
+                raise _refusal(f'the schema of linked tables needs "{key}"; write {_LISTED}')
+        parts = {
+            what: _told(partial(Schema.load, check_object(found[what], what)), f"{what}: {{}}".format)
+            for what in ("parent", "child")
+        }
         return cls(
-            parent=_part_of(found, "parent"),
-            child=_part_of(found, "child"),
+            **parts,
             key=found["key"],
             max_children=found["maxChildren"],
             count=found.get("count", _COUNT),
@@ -257,13 +267,8 @@ class LinkedSchema:
             "count": self.count,
             "parent": self.parent.to_dict(),
             "child": self.child.to_dict(),
-            "rules": [rule.to_dict() for rule in self.rules],
+            "rules": list(map(rule_to_dict, self.rules)),
         }
-
-
-def _part_of(found: Mapping[str, Any], what: str) -> Schema:
-    """Return the schema of one of the two tables."""
-    return _told(partial(Schema.load, check_object(found[what], what)), lambda said: f"{what}: {said}")
 
 
 def _told(make: Callable[[], T], told: Callable[[str], str]) -> T:
@@ -300,35 +305,12 @@ def _has_own_map(rule: Rule) -> bool:
 def _check_part(what: str, part: object, key: object) -> None:
     """Refuse a part that is no schema, that names a privacy unit of its own, or whose key is no identifier."""
     if not isinstance(part, Schema):
-        raise SchemaError(f"{what} must be a Schema, got a {type(part).__name__}", code="LW250")
+        raise _refusal(f"{what} must be a Schema, got a {type(part).__name__}")
     if not isinstance(key, str):
-        raise SchemaError(f"key must be the name of a column of both tables, got {quote(key)}", code="LW250")
+        raise _refusal(f"key must be the name of a column of both tables, got {quote(key)}")
     if part.privacy_unit is not None:
-        raise SchemaError(
-            f"{what} has a privacyUnit of its own; the key and maxChildren say whose rows are protected, so remove it",
-            code="LW250",
+        raise _refusal(
+            f"{what} has a privacyUnit of its own; the key and maxChildren say whose rows are protected, so remove it"
         )
     if not _told(partial(part.field, key), lambda said: f"{what}: the key is in both tables, and {said}").identifier:
-        raise SchemaError(
-            f'{what}: the key {quote(key)} must be an identifier; give it "role": "identifier"', code="LW250"
-        )
-
-
-def _check_public_tables(child: Schema) -> None:
-    """Refuse exact totals of children: each is drawn for its parent, and their number follows from the parents."""
-    exact = [table for table in child.public_tables if table.hold == "exact"]
-    if exact:
-        raise SchemaError(
-            f"child: the public table of {', '.join(exact[0].columns)} is exact, and children follow their parents; "
-            'declare it "hold": "prior" with an "sd", which the child model starts from, or count parents',
-            code="LW250",
-        )
-
-
-def _check_same_key(parent: Field, child: Field) -> None:
-    """Refuse keys whose cells could name one unit in one table and another in the other."""
-    if (parent.type, parent.missing_values) != (child.type, child.missing_values):
-        raise SchemaError(
-            f"the key {quote(parent.name)} must have the same type and missingValues in both tables; write them alike",
-            code="LW250",
-        )
+        raise _refusal(f'{what}: the key {quote(key)} must be an identifier; give it "role": "identifier"')

@@ -20,7 +20,15 @@ _LONGEST: Final = 200
 # Lengths are limited because Python writes no number of more than 4,300 digits, and one that cannot be written must not
 # be met after a budget is spent. What can be typed as epsilon, delta or rho has fewer than 500.
 _EXACT: Final = re.compile(r"(0|[1-9]\d{0,499})(/[1-9]\d{0,499})?", re.ASCII)
-_KEYS: Final = frozenset({"fields", "notion", "amount", "delta", "relation", "privacyUnit", "release", "lapwing"})
+_KEYS: Final = {"privacy_unit": "privacyUnit"} | {
+    key: key for key in ("fields", "notion", "amount", "delta", "relation", "release", "lapwing")
+}
+"""Settings, and what the file format calls them."""
+
+
+def _refusal(said: str) -> SchemaError:
+    """Return the error that a purchase is not as it was written."""
+    return SchemaError(f"a purchase{said}", code="LW270")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,67 +52,38 @@ class Purchase:
 
     def __post_init__(self) -> None:
         if not self.fields or not all(map(_is_name, self.fields)):
-            raise SchemaError(
-                'a purchase needs "fields", a list of the names of the fields that it paid for', code="LW270"
-            )
+            raise _refusal(' needs "fields", a list of the names of the fields that it paid for')
         for key, value, known in (("notion", self.notion, NOTIONS), ("relation", self.relation, RELATIONS)):
             if value not in known:
-                raise SchemaError(
-                    f"a purchase's {key} must be one of {', '.join(known)}, got {quote(value)}", code="LW270"
-                )
+                raise _refusal(f"'s {key} must be one of {', '.join(known)}, got {quote(value)}")
         if not 0 < self.amount <= _LARGEST or not 0 <= self.delta < 1:
-            raise SchemaError(
-                "a purchase's amount must be above 0 and at most 10^9, and its delta at least 0 and below 1; leave "
-                "purchases as they were written",
-                code="LW270",
-            )
+            ranges = "amount must be above 0 and at most 10^9, and its delta at least 0 and below 1"
+            raise _refusal(f"'s {ranges}; leave purchases as they were written")
         # It holds the name of a field, which may be any text.
         if not _is_name(self.privacy_unit):
-            raise SchemaError(
-                f"a purchase's privacyUnit must be a text of at least one character, got {quote(self.privacy_unit)}",
-                code="LW270",
-            )
+            raise _refusal(f"'s privacyUnit must be a text of at least one character, got {quote(self.privacy_unit)}")
         for key, text in (("release", self.release), ("lapwing", self.lapwing)):
             if not _is_name(text) or len(text) > _LONGEST or not text.isprintable():
-                raise SchemaError(
-                    f"a purchase's {key} must be a printable text of 1 to {_LONGEST} characters, got {quote(text)}",
-                    code="LW270",
-                )
+                raise _refusal(f"'s {key} must be a printable text of 1 to {_LONGEST} characters, got {quote(text)}")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the purchase in the file format."""
-        return {
-            "fields": list(self.fields),
-            "notion": self.notion,
-            "amount": str(self.amount),
-            **({"delta": str(self.delta)} if self.delta else {}),
-            "relation": self.relation,
-            "privacyUnit": self.privacy_unit,
-            "release": self.release,
-            "lapwing": self.lapwing,
-        }
+        found = {name: getattr(self, name) for name in self.__slots__}
+        written = {"fields": list(self.fields), "amount": str(self.amount), "delta": str(self.delta)}
+        return {_KEYS[name]: value for name, value in {**found, **written}.items() if name != "delta" or self.delta}
 
     @classmethod
     def from_dict(cls, value: object) -> "Purchase":
         """Read back what `to_dict` wrote; a SchemaError where it is something else."""
         if not isinstance(value, Mapping):
-            raise SchemaError(f"a purchase must be an object with keys, got {quote(value)}", code="LW270")
+            raise _refusal(f" must be an object with keys, got {quote(value)}")
         for key in value:
-            if key not in _KEYS:
-                raise SchemaError(
-                    f"a purchase has the unknown key {quote(key)}; leave purchases as they were written", code="LW270"
-                )
-        fields = value.get("fields")
-        return cls(
-            fields=tuple(fields) if isinstance(fields, list | tuple) else (),
-            notion=value.get("notion", ""),
-            amount=_exact("amount", value.get("amount")),
-            delta=_exact("delta", value.get("delta", "0")),
-            relation=value.get("relation", ""),
-            privacy_unit=value.get("privacyUnit", ""),
-            release=value.get("release", ""),
-            lapwing=value.get("lapwing", ""),
-        )
+            if key not in _KEYS.values():
+                raise _refusal(f" has the unknown key {quote(key)}; leave purchases as they were written")
+        found = {name: value.get(key, "") for name, key in _KEYS.items()}
+        fields = found["fields"]
+        exact = {key: _exact(key, value.get(key, usual)) for key, usual in (("amount", None), ("delta", "0"))}
+        return cls(**{**found, "fields": tuple(fields) if isinstance(fields, list | tuple) else (), **exact})
 
 
 def purchases_from(value: object) -> tuple[Purchase, ...]:
@@ -112,9 +91,8 @@ def purchases_from(value: object) -> tuple[Purchase, ...]:
     if value is None:
         return ()
     if not isinstance(value, list | tuple) or len(value) > MOST_PURCHASES:
-        raise SchemaError(
-            f'"purchases" must be a list of at most {MOST_PURCHASES} objects; leave it as it was written', code="LW270"
-        )
+        said = f'"purchases" must be a list of at most {MOST_PURCHASES} objects; leave it as it was written'
+        raise SchemaError(said, code="LW270")
     return tuple(map(Purchase.from_dict, value))
 
 
@@ -126,9 +104,6 @@ def _is_name(value: object) -> bool:
 def _exact(key: str, value: object) -> Fraction:
     """Read an exact amount."""
     if not isinstance(value, str) or not _EXACT.fullmatch(value):
-        raise SchemaError(
-            f'a purchase\'s {key} must be an exact number as text, such as "1/10", with at most 500 digits, got '
-            f"{quote(value)}",
-            code="LW270",
-        )
+        rule = 'must be an exact number as text, such as "1/10", with at most 500 digits'
+        raise _refusal(f"'s {key} {rule}, got {quote(value)}")
     return Fraction(value)

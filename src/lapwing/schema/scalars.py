@@ -6,11 +6,12 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
+from functools import partial
 from numbers import Number
 from types import FunctionType
-from typing import Final
+from typing import Final, cast
 
 from lapwing.errors import ParameterError
 
@@ -34,11 +35,7 @@ _UNSHOWN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u2
 
 
 def visible(text: str) -> str:
-    r"""Return a text in which nothing is hidden: no control characters but tab and line break, nothing turned around.
-
-    >>> visible("a\x1b[2Jb")
-    'a�[2Jb'
-    """
+    r"""Return a text in which nothing is hidden or turned around: no control characters but tab and line break."""
     return _UNSHOWN.sub("�", text)
 
 
@@ -52,11 +49,15 @@ def quote(value: object) -> str:
         return f"a value of type {type(value).__name__}"
     if isinstance(value, str):
         value = value[: _QUOTED_CHARACTERS + 1].encode("utf-8", "replace").decode()
+    return _in_short(partial(json.dumps, value, ensure_ascii=False))
+
+
+def _in_short(write: Callable[[], str]) -> str:
+    """Return what is written of a value, shortened, on one line."""
     try:
-        text = json.dumps(value, ensure_ascii=False)
+        text = visible(write())
     except ValueError:
         return "a number of thousands of digits"
-    text = visible(text)
     return text if len(text) <= _QUOTED_CHARACTERS else text[:_QUOTED_CHARACTERS] + "..."
 
 
@@ -65,39 +66,21 @@ def told(value: object) -> str:
 
     value: by mistake it may be a table, a column, or a list of rows. Returns as Python writes it: single values, types
     and functions, and lists of at most ten single values; cut after 80 characters, on one line.
-
-    >>> told(0.5), told(["a", 3]), told([{"a": 3}])
-    ('0.5', "['a', 3]", 'a list')
     """
     is_short = isinstance(value, list | tuple) and len(value) <= _SHOWN_PARTS
     if not (_is_single(value) or (is_short and all(map(_is_single, value)))):  # type: ignore[call-overload]
         kind = type(value).__name__
         return f"{'an' if kind[0] in 'AEIOaeio' else 'a'} {kind}"
-    try:
-        text = repr(value)
-    except ValueError:
-        return "a number of thousands of digits"
-    text = visible(text)
-    return text if len(text) <= _QUOTED_CHARACTERS else text[:_QUOTED_CHARACTERS] + "..."
+    return _in_short(partial(repr, value))
 
 
 def is_among(value: object, words: Sequence[str]) -> bool:
-    """Return whether a setting is one of some words; a table, which cannot be compared with a word, is not.
-
-    >>> is_among("a", ["a", "b"]), is_among(["a"], ["a", "b"])
-    (True, False)
-    """
+    """Return whether a setting is one of some words; a table, which cannot be compared with a word, is not."""
     return isinstance(value, str) and value in words
 
 
 def path_text(setting: str, value: object) -> str:
-    """Return the path that was given for a setting, as text.
-
-    >>> path_text("ledger", ["budget.db"])
-    Traceback (most recent call last):
-    lapwing.errors.ParameterError: ledger must be the path of a file, got ['budget.db']; give it as text
-    `lapwing explain LW304` says why, and what to do
-    """
+    """Return the path that was given for a setting, as text."""
     if isinstance(value, str | os.PathLike) and isinstance(text := os.fspath(value), str):
         return text
     raise ParameterError(f"{setting} must be the path of a file, got {told(value)}; give it as text", code="LW304")
@@ -110,18 +93,12 @@ def _is_single(value: object) -> bool:
 
 def whole_number(value: object) -> int | None:
     """Return a whole number written as an int or as an integral float as an int; None for anything else."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return int(value)
-    return int(value) if isinstance(value, float) and value.is_integer() else None
+    is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    return int(cast("float", value)) if is_whole and not isinstance(value, bool) else None
 
 
 def finite_number(value: object) -> int | float | None:
-    """Return an int or float that a finite float can stand for; None for anything else, booleans too.
-
-    Integral floats come back as ints, so that equal schemas are written alike.
-    """
+    """Return an int (also for an integral float) or a float that a finite float can stand for; None for all else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -144,9 +121,6 @@ def category_key(value: str | float) -> str:
     value: text is its own key, exactly as it is. Numbers go by their value, so 3, 3.0 and True's number 1 have the keys
     ``"3"``, ``"3"`` and ``"1"``; other numbers have the shortest text that reads back as the same float. NaN and
     infinities are nobody's category and must be handled before.
-
-    >>> category_key(3.0), category_key(2.5), category_key(" 3"), category_key(-0.0)
-    ('3', '2.5', ' 3', '0')
     """
     if isinstance(value, str):
         return value
@@ -179,20 +153,12 @@ def parse_datetime(text: object) -> int | None:
 
 
 def date_text(days: int) -> str:
-    """Return days since 1970-01-01 as an ISO date.
-
-    >>> date_text(0)
-    '1970-01-01'
-    """
+    """Return days since 1970-01-01 as an ISO date."""
     return (_EPOCH + timedelta(days=days)).isoformat()
 
 
 def datetime_text(microseconds: int) -> str:
-    """Return microseconds since 1970-01-01 as an ISO date and time.
-
-    >>> datetime_text(3_600_000_000)
-    '1970-01-01T01:00:00'
-    """
+    """Return microseconds since 1970-01-01 as an ISO date and time."""
     return (_EPOCH_TIME + timedelta(microseconds=microseconds)).isoformat()
 
 
@@ -203,10 +169,6 @@ _COMPARED = 10_000  # of a longer list, to answer at once
 
 
 def nearest(text: str, known: Iterable[str]) -> list[str]:
-    """Return the known texts nearest to another one, whatever their case: at most three, the nearest first.
-
-    >>> nearest("female", ["Female", "Male", "Unknown"])
-    ['Female', 'Male']
-    """
+    """Return the known texts nearest to another one, whatever their case: at most three, the nearest first."""
     folded = {name.casefold(): name for name in itertools.islice(known, _COMPARED)}
     return [folded[name] for name in difflib.get_close_matches(text.casefold(), folded)]

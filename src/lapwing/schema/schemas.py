@@ -11,20 +11,26 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
 from lapwing.errors import SchemaError
-from lapwing.schema.checks import check_questions, repeated
-from lapwing.schema.fields import Field
-from lapwing.schema.files import file_text, read_json, write_whole
+from lapwing.schema.checks import check_questions, field_error, repeated
+from lapwing.schema.fields import Field, check_weight
+from lapwing.schema.files import (
+    field_to_dict,
+    fields_from,
+    file_text,
+    flag_from,
+    read_json,
+    table_from,
+    text_from,
+    unit_from,
+    write_whole,
+)
 from lapwing.schema.public_tables.cells import check_public_tables
-from lapwing.schema.public_tables.rules import check_public_rules
 from lapwing.schema.public_tables.tables import PublicTable, public_tables_from
 from lapwing.schema.purchases import Purchase, purchases_from
 from lapwing.schema.rules.codes import CodedRule
-from lapwing.schema.rules.reading import rules_from
-from lapwing.schema.rules.rules import Rule
+from lapwing.schema.rules.rules import Rule, rule_to_dict, rules_from
 from lapwing.schema.rules.search import checked_rules, named_columns
 from lapwing.schema.scalars import path_text, quote, visible, whole_number
-from lapwing.schema.values import parsing
-from lapwing.schema.weights import check_weight
 
 _MAX_FIELDS: Final = 100_000
 _MAX_ROWS: Final = 2**31 - 1
@@ -57,9 +63,8 @@ class PrivacyUnit:
             raise SchemaError(f"privacyUnit: field must be the name of a field, got {quote(self.field)}", code="LW217")
         max_rows = whole_number(self.max_rows)
         if max_rows is None or not 1 <= max_rows <= _MAX_ROWS:
-            raise SchemaError(
-                f"privacyUnit: maxRows must be a whole number of at least 1, got {quote(self.max_rows)}", code="LW217"
-            )
+            said = f"privacyUnit: maxRows must be a whole number of at least 1, got {quote(self.max_rows)}"
+            raise SchemaError(said, code="LW217")
         object.__setattr__(self, "max_rows", max_rows)
 
 
@@ -84,7 +89,7 @@ class Schema:
     purchases : tuple of Purchase
         What was paid for bounds and lists that were learned from the table.
     rules : tuple of Rule
-        What every row keeps, as `lapwing.schema.rules.reading.rules_from` reads it. A draft's are not looked at but for
+        What every row keeps, as `lapwing.schema.rules.rules.rules_from` reads it. A draft's are not looked at but for
         the columns that they name.
     public_tables : tuple of PublicTable
         Cross-tables of the population that are public, such as official totals.
@@ -135,11 +140,10 @@ class Schema:
         if len(self.fields) > _MAX_FIELDS:
             raise SchemaError(f"the schema has more than {_MAX_FIELDS} fields; remove columns", code="LW209")
         for name in repeated([field.name for field in self.fields]):
-            raise SchemaError(f"field {quote(name)}: the name stands twice; rename one of the columns", code="LW208")
+            raise field_error(name, "the name stands twice; rename one of the columns", "LW208")
         if all(field.identifier for field in self.fields):
-            raise SchemaError(
-                "the schema has no field to model; list at least one that is not an identifier", code="LW209"
-            )
+            said = "the schema has no field to model; list at least one that is not an identifier"
+            raise SchemaError(said, code="LW209")
         if self.privacy_unit is not None:
             _find(self.fields, self.privacy_unit.field, "privacyUnit")
         if self.weight is not None:
@@ -148,9 +152,8 @@ class Schema:
         object.__setattr__(self, "rules", rules_from(self.rules))
         for name, what in named_columns(self.rules):
             if _find(self.fields, name, what).identifier:
-                raise SchemaError(
-                    f"{what}: column {quote(name)} is an identifier, which is not modelled; leave it out", code="LW219"
-                )
+                said = f"{what}: column {quote(name)} is an identifier, which is not modelled; leave it out"
+                raise SchemaError(said, code="LW219")
         if not self.is_draft:
             self.check_complete()
 
@@ -210,35 +213,27 @@ class Schema:
         still_open = [f"{field.name} ({', '.join(_open_keys(field))})" for field in self.columns if _open_keys(field)]
         if self.is_draft and still_open:
             more = f" and {len(still_open) - _LISTED} more fields" if len(still_open) > _LISTED else ""
-            raise SchemaError(
-                f"{what} is a draft; still open: {', '.join(still_open[:_LISTED])}{more}; "
-                'fill them in from public knowledge and remove "draft": true (`lapwing schema learn` buys what you '
-                "do not know)",
-                code="LW203",
-            )
+            fill = 'fill them in from public knowledge and remove "draft": true'
+            way_out = f"{fill} (`lapwing schema learn` buys what you do not know)"
+            said = f"{what} is a draft; still open: {', '.join(still_open[:_LISTED])}{more}; {way_out}"
+            raise SchemaError(said, code="LW203")
         self.check_answered(what)
         for field in self.columns:
             if field.provenance == "drafted":
-                raise SchemaError(
-                    f"field {quote(field.name)}: its provenance is still drafted; check its type and values, and say "
-                    "where they are known from: public, assumed, or dp",
-                    code="LW203",
-                )
+                way_out = "check its type and values, and say where they are known from: public, assumed, or dp"
+                raise field_error(field.name, f"its provenance is still drafted; {way_out}", "LW203")
             _ = field.domain
         if self._coded_rules is None:
             object.__setattr__(self, "_coded_rules", checked_rules(self.columns, self.rules) if self.rules else ())
         check_public_tables(self)
-        check_public_rules(self)
 
     def check_answered(self, what: str = "the schema") -> None:
         """Check that its owner has answered all questions; a SchemaError that names the first that is open."""
         if self.questions:
             more = f" (and {len(self.questions) - 1} more)" if len(self.questions) > 1 else ""
-            raise SchemaError(
-                f"{what} has an open question: {visible(self.questions[0])}{more}; answer it in the schema and take it "
-                'out of "questions"',
-                code="LW204",
-            )
+            asked = f"{visible(self.questions[0])}{more}"
+            way_out = 'answer it in the schema and take it out of "questions"'
+            raise SchemaError(f"{what} has an open question: {asked}; {way_out}", code="LW204")
 
     @classmethod
     def load(cls, source: "str | os.PathLike[str] | Mapping[str, Any] | Schema") -> "Schema":
@@ -297,15 +292,14 @@ class Schema:
     @classmethod
     def _read(cls, source: object, *, may_be_open: bool = False) -> Self:
         """Return the schema that a value in the file format describes, however open a draft is."""
-        table = parsing.table_from(source)
-        unit = parsing.unit_from(table.get("privacyUnit"))
-        fields, questions = parsing.fields_from(table), table.get("questions")
+        table = table_from(source)
+        unit = unit_from(table.get("privacyUnit"))
+        fields, questions = fields_from(table), table.get("questions")
         return cls(
             fields=fields,
             privacy_unit=None if unit is None else PrivacyUnit(*unit),
-            is_draft=parsing.flag_from(table, "draft")
-            or (may_be_open and (bool(questions) or any(map(_open_keys, fields)))),
-            name=parsing.text_from(table, "name"),
+            is_draft=flag_from(table, "draft") or (may_be_open and (bool(questions) or any(map(_open_keys, fields)))),
+            name=text_from(table, "name"),
             questions=() if questions is None else questions,
             purchases=purchases_from(table.get("purchases")),
             rules=rules_from(table.get("rules")),
@@ -321,7 +315,10 @@ class Schema:
         dict
             JSON values only; `from_dict` gives an equal schema back.
         """
-        missing_values, unit = self._table_missing_values(), self.privacy_unit
+        unit, missing_values = self.privacy_unit, self.fields[0].missing_values
+        # The table's own line holds those that all fields share.
+        if any(field.missing_values != missing_values for field in self.fields):
+            missing_values = _PLAIN_MISSING
         found = {
             "name": self.name,
             "draft": self.is_draft,
@@ -332,10 +329,10 @@ class Schema:
             "missingValues": None if missing_values == _PLAIN_MISSING else list(missing_values),
             "questions": list(self.questions),
             "purchases": [purchase.to_dict() for purchase in self.purchases],
-            "rules": [rule.to_dict() for rule in self.rules],
+            "rules": list(map(rule_to_dict, self.rules)),
         }
         told = {key: value for key, value in found.items() if value or (key == "missingValues" and value is not None)}
-        return {**told, "fields": [parsing.field_to_dict(field, missing_values) for field in self.fields]}
+        return {**told, "fields": [field_to_dict(field, missing_values) for field in self.fields]}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the schema as a JSON file, the same bytes for equal schemas.
@@ -351,11 +348,6 @@ class Schema:
             Where the file cannot be written.
         """
         write_whole(Path(path_text("path", path)), file_text(self.to_dict()))
-
-    def _table_missing_values(self) -> tuple[str, ...]:
-        """Return the missing values that the table's own line holds: those that all fields share."""
-        first = self.fields[0].missing_values
-        return first if all(field.missing_values == first for field in self.fields) else _PLAIN_MISSING
 
 
 def _open_keys(field: Field) -> tuple[str, ...]:
@@ -383,6 +375,5 @@ def _find(fields: tuple[Field, ...], name: str, where: str) -> Field:
     names = [field.name for field in fields]
     close = (isinstance(name, str) and difflib.get_close_matches(name, names, n=3)) or names[:3]
     listed = ", ".join(map(quote, close))
-    raise SchemaError(
-        f"{where}: no field is called {quote(name)}; close matches or first names are {listed}", code="LW219"
-    )
+    said = f"{where}: no field is called {quote(name)}; close matches or first names are {listed}"
+    raise SchemaError(said, code="LW219")

@@ -105,7 +105,7 @@ def _value(field: "Field", text: str) -> "Scalar":
         keys = {category_key(value): value for value in field.categories}
         if text in keys:
             return keys[text]
-        from lapwing.schema.values.values import stand_in  # noqa: PLC0415 - it needs NumPy
+        from lapwing.schema.values import stand_in  # noqa: PLC0415 - it needs NumPy
 
         shown_as = stand_in(field, text)
         way_out = _nearest(text, keys) if shown_as is None else f"it is counted under {shown_as!r}: ask for that"

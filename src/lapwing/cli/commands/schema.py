@@ -356,7 +356,7 @@ def broken_text(found: "Declared | None") -> list[str]:
 
 def _dead(schema: "Schema") -> list[str]:
     """Return the values that no row can have under the rules, one line for each column."""
-    from lapwing.schema.dead_values import dead_values  # noqa: PLC0415
+    from lapwing.schema.rules.search import dead_values  # noqa: PLC0415
 
     lines = []
     for name, labels in dead_values(schema).items():

@@ -20,8 +20,7 @@ from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import MAX_VALUES
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.scalars import MICROSECONDS, date_text, datetime_text
-from lapwing.schema.values.labels import labels
-from lapwing.schema.values.values import exact_cells
+from lapwing.schema.values import exact_cells, labels
 
 # -- Calendar units in which a histogram of a date column can be read.
 

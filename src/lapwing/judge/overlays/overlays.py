@@ -18,7 +18,7 @@ from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import cut, evenly, identity, shifted
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values.labels import label, labels
+from lapwing.schema.values import label, labels
 
 Codes = Mapping[str, npt.NDArray[np.integer]]
 Kind = Literal["number", "date", "category"]

@@ -18,7 +18,7 @@ from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping, evenly, identity
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values.labels import label
+from lapwing.schema.values import label
 
 # -- Rows that a synthetic table is read against: the real ones drawn again, and the real ones without dependence.
 

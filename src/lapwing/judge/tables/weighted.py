@@ -17,10 +17,9 @@ from lapwing.errors import ParameterError
 from lapwing.judge.metrics import Compared, Estimate, Floats, Metric
 from lapwing.judge.tables.variation import compared_cells
 from lapwing.maths.arrays import read_only
-from lapwing.schema.fields import Field
+from lapwing.schema.fields import Field, weights_at
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values.labels import labels
-from lapwing.schema.weights import weights_at
+from lapwing.schema.values import labels
 
 Codes = Mapping[str, npt.NDArray[np.integer]]
 

@@ -14,8 +14,7 @@ from lapwing.model.model import ReleasedModel
 from lapwing.model.sampling.fixed import FixedMap, KnownTuples, fixed_map, is_point, points
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping
-from lapwing.schema.public_tables.cells import coded_tables
-from lapwing.schema.public_tables.rules import values_left
+from lapwing.schema.public_tables.cells import coded_tables, values_left
 from lapwing.schema.rules.codes import CombinationRule, DependencyRule, ExactSum, OrderPair, coded_rules, components
 from lapwing.schema.rules.rules import Determines
 from lapwing.schema.schemas import Schema

@@ -14,10 +14,9 @@ import numpy as np
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans
 from lapwing.model.sampling.draws import distinct_pairs, ranks
-from lapwing.schema.fields import Field
+from lapwing.schema.fields import Field, weights_at
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.scalars import quote
-from lapwing.schema.weights import weights_at
 
 _MAX_CELLS = 4_000_000
 """Most cells of a table: 32 MB."""

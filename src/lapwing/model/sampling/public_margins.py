@@ -19,8 +19,7 @@ from lapwing.model.sampling.keeping import Component, kept_components
 from lapwing.model.sampling.public_strata import MIXED, atom_cells, atom_groups, strata_of, stratum_rows
 from lapwing.model.sampling.repair import Pool, repaired
 from lapwing.schema.groupings.grouping import Grouping
-from lapwing.schema.public_tables.cells import CodedTable, coded_tables
-from lapwing.schema.public_tables.rules import cell_runs
+from lapwing.schema.public_tables.cells import CodedTable, cell_runs, coded_tables
 from lapwing.schema.public_tables.tables import PublicTable
 from lapwing.schema.rules.search import completed
 from lapwing.schema.schemas import Schema

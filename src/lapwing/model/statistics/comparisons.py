@@ -17,7 +17,7 @@ from lapwing.schema.conditions import wanted_runs
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import CONTINUOUS_VALUES
 from lapwing.schema.scalars import MICROSECONDS, is_finite_number, parse_date, parse_datetime, quote
-from lapwing.schema.values.values import bounds, exact_cells, step
+from lapwing.schema.values import bounds, exact_cells, step
 
 _refused = partial(ParameterError, code="LW340")
 

@@ -23,7 +23,7 @@ from lapwing.rows.codec.parsing import (
     read_times,
 )
 from lapwing.schema.fields import Field
-from lapwing.schema.values.values import category_key
+from lapwing.schema.scalars import category_key
 
 _TRUE: Final = ("true", "t", "yes", "y", "1")
 _FALSE: Final = ("false", "f", "no", "n", "0")

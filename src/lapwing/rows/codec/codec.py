@@ -17,8 +17,8 @@ from lapwing.rows.codec.cells import Numbers, RawColumn, Texts, Times
 from lapwing.rows.codec.open_cells import open_reader
 from lapwing.rows.codec.parsing import DAY_MICROSECONDS, read_numbers, read_reals, read_times
 from lapwing.schema.fields import Field
-from lapwing.schema.ranges import Calendar
-from lapwing.schema.values.values import bounds, special_codes, step
+from lapwing.schema.groupings.domains import Calendar
+from lapwing.schema.values import bounds, special_codes, step
 
 Encoder = Callable[[RawColumn], np.ndarray]
 """Maps the cells of one field to its codes, in the dtype of its domain."""

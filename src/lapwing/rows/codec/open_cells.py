@@ -14,9 +14,8 @@ import polars as pl
 from lapwing.rows.codec.cells import Numbers, RawColumn, Texts, Times, is_readable
 from lapwing.rows.codec.parsing import moment_texts, number_texts, plain_texts, read_numbers, read_reals
 from lapwing.schema.fields import Field
-from lapwing.schema.groupings.domains import MAX_VALUES
-from lapwing.schema.ranges import magnitude_codes
-from lapwing.schema.values.values import special_codes
+from lapwing.schema.groupings.domains import MAX_VALUES, magnitude_codes
+from lapwing.schema.values import special_codes
 
 _INT64_SPAN: Final = 2.0**63
 _HASH_BYTES: Final = 8

@@ -11,8 +11,7 @@ import polars as pl
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import parse_date, parse_datetime
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values.shown import multiples
-from lapwing.schema.values.values import bounds, exact_cells, special_numbers, step
+from lapwing.schema.values import bounds, exact_cells, multiples, special_numbers, step
 
 _MOST_DECIMALS: Final = 22  # powers of ten up to here are exact as floats
 

@@ -14,9 +14,15 @@ import numpy as np
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.schema.fields import Field
-from lapwing.schema.groupings.domains import MAX_VALUES, Domain
+from lapwing.schema.groupings.domains import (
+    MAGNITUDE_VALUES,
+    MAX_VALUES,
+    Domain,
+    cell_ends,
+    decade_starts,
+    magnitude_codes,
+)
 from lapwing.schema.groupings.grouping import Grouping, cut
-from lapwing.schema.ranges import MAGNITUDE_VALUES, cell_ends, decade_starts, magnitude_codes
 from lapwing.schema.scalars import MICROSECONDS, parse_date, parse_datetime
 
 # -- Where noisy counts along a line begin and end: the outermost places at which noise alone does not explain them.

@@ -14,6 +14,11 @@ from lapwing.schema.schemas import PrivacyUnit, Schema
 UNIT_LACK: Final = "whose rows are protected together"
 
 
+def refusal(said: str) -> SchemaError:
+    """Return the error that a foreign file is not as its format has it."""
+    return SchemaError(said, code="LW261")
+
+
 @dataclass(frozen=True, slots=True)
 class Lack:
     """One thing that a schema needs and a foreign file does not say.
@@ -69,10 +74,6 @@ def converted(
 
     fields: in the order of the file; blank where it says nothing; lacks: what is missing beside blank bounds and
     categories: questions to the owner.
-
-    >>> found = converted([Field(name="age", type="integer")], "SDV metadata")
-    >>> found.schema.is_draft, found.lacks[0].what
-    (True, 'minimum and maximum')
     """
     listed = tuple(fields)
     missing = (*lacks, *(blank_lack(field) for field in listed if field.blank))
@@ -86,42 +87,35 @@ def converted(
 
 def blank_lack(field: Field) -> Lack:
     """Return the lack of a field whose domain is blank."""
-    return Lack(
-        field.name,
-        " and ".join(field.blank),
-        "write them into the file from public knowledge, or buy them with lapwing schema learn",
-        is_blank=True,
-    )
+    way_out = "write them into the file from public knowledge, or buy them with lapwing schema learn"
+    return Lack(field.name, " and ".join(field.blank), way_out, is_blank=True)
 
 
 def unit_lack(why: str, how: str = '"privacyUnit": {"field": ..., "maxRows": ...}') -> Lack:
     """Return the lack of a privacy unit where a file leaves open, or says in vain, whose rows belong together."""
-    return Lack(
-        "",
-        UNIT_LACK,
-        f"{why}: write {how}, or remove this question if each row is another person's",
-    )
+    return Lack("", UNIT_LACK, f"{why}: write {how}, or remove this question if each row is another person's")
 
 
-def chosen_table(tables: Sequence[str], wanted: str | None, what: str) -> str:
-    """Return the table to read: the only one, or the one that was asked for."""
+def chosen_table(tables: Sequence[str], wanted: str | None, what: str, also: Sequence[str | None] = ()) -> str:
+    """Return the table to read: the only one, or the one that was asked for, perhaps by its other name in `also`."""
+    if wanted not in tables and also.count(wanted) == 1:
+        wanted = tables[also.index(wanted)]
     if not tables:
         raise SchemaError(f"{what} describes no table; give a file with columns", code="LW262")
     if wanted is None and len(tables) == 1:
         return tables[0]
     if wanted in tables:
         return str(wanted)
-    more = f" and {len(tables) - 20} more" if len(tables) > 20 else ""
-    listed = ", ".join(map(quote, tables[:20])) + more
+    listed = names_in_short(tables, 20)
     if wanted is None:
         raise SchemaError(f"{what} describes several tables; choose one with table= or --table: {listed}", code="LW262")
     raise SchemaError(f"{what} has no table {quote(wanted)}; choose one of {listed}", code="LW262")
 
 
-def names_in_short(names: Sequence[str]) -> str:
-    """Return names in quotes, the first ten of them."""
-    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
-    return ", ".join(map(quote, names[:10])) + more
+def names_in_short(names: Sequence[str], most: int = 10) -> str:
+    """Return names in quotes, the first ones of them."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(quote, names[:most])) + more
 
 
 def text_or_empty(value: object) -> str:
@@ -146,45 +140,28 @@ _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.A
 _WHOLE: Final = re.compile(r"[+-]?\d+", re.ASCII)
 # A longer text is no number that a table holds, and Python refuses whole numbers of thousands of digits.
 _LONGEST: Final = 40
-_NAMED: Final = 8
 
 
 class Remarks:
-    """Collect what has no counterpart, one sentence for each kind of thing, however many fields it concerns.
+    """Collect what has no counterpart, one sentence for each kind of thing, however many fields it concerns."""
 
-    >>> remarks = Remarks()
-    >>> remarks.add("units are left out", "age")
-    >>> remarks.add("units are left out", "height")
-    >>> remarks.texts()
-    ('units are left out: "age", "height"',)
-    """
-
-    def __init__(self) -> None:
+    def __init__(self, most: int = 8) -> None:
         self._fields: dict[str, list[str]] = {}
+        self._most = most
 
-    def add(self, text: str, field: str | None = None) -> None:
-        """Note something, of a field or of the whole file."""
-        fields = self._fields.setdefault(text, [])
-        if field is not None:
-            fields.append(field)
+    def add(self, text: str, *fields: str) -> None:
+        """Note something, of fields or of the whole file."""
+        self._fields.setdefault(text, []).extend(fields)
 
     def texts(self) -> tuple[str, ...]:
         """Return the sentences, in the order in which their kinds were first met."""
-        return tuple(f"{text}: {_named(fields)}" if fields else text for text, fields in self._fields.items())
-
-
-def _named(fields: list[str]) -> str:
-    """Return a few names, and how many more there are."""
-    more = len(fields) - _NAMED
-    return ", ".join(map(quote, fields[:_NAMED])) + (f" and {more} more" if more > 0 else "")
+        return tuple(
+            f"{text}: {names_in_short(fields, self._most)}" if fields else text for text, fields in self._fields.items()
+        )
 
 
 def number_of(value: object) -> int | float | None:
-    """Return a number, also one written as text; None for anything else.
-
-    >>> number_of("501"), number_of(" 16.30 "), number_of("N"), number_of(True)
-    (501, 16.3, None, None)
-    """
+    """Return a number, also one written as text; None for anything else."""
     if isinstance(value, str):
         text = value[: _LONGEST + 1].strip()
         if len(text) > _LONGEST or not _NUMBER.fullmatch(text):
@@ -194,11 +171,7 @@ def number_of(value: object) -> int | float | None:
 
 
 def bound_of(value: object, kind: FieldType) -> int | float | str | None:
-    """Return a bound of numbers or dates as a schema writes it, or None where it is not written so.
-
-    >>> bound_of("12", "integer"), bound_of("2010-12-31", "date"), bound_of("31.12.2010", "date")
-    (12, '2010-12-31', None)
-    """
+    """Return a bound of numbers or dates as a schema writes it, or None where it is not written so."""
     if kind in ("integer", "number"):
         return number_of(value)
     parse = parse_date if kind == "date" else parse_datetime
@@ -213,11 +186,7 @@ def is_written_whole(value: object) -> bool:
 
 
 def missing_texts(categories: Iterable[object] | None, texts: Iterable[str] = ("",)) -> tuple[str, ...]:
-    """Return the texts that are read as missing: those given, less the ones that are categories.
-
-    >>> missing_texts(["a", ""], ["", "NA"])
-    ('NA',)
-    """
+    """Return the texts that are read as missing: those given, less the ones that are categories."""
     taken = {category_key(value) for value in categories or () if isinstance(value, str | int | float)}
     return tuple(text for text in dict.fromkeys(texts) if text not in taken)
 
@@ -227,9 +196,7 @@ def scalars(values: Iterable[object], where: str) -> list[str | int | float]:
     found = []
     for value in values:
         if not isinstance(value, str) and (isinstance(value, bool) or finite_number(value) is None):
-            raise SchemaError(
-                f"{where}: the value {quote(value)} must be a text or a finite number; correct it", code="LW261"
-            )
+            raise refusal(f"{where}: the value {quote(value)} must be a text or a finite number; correct it")
         assert isinstance(value, str | int | float)
         found.append(value)
     return found

@@ -14,7 +14,7 @@ from typing import Any, Final
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import RANGED_TYPES, is_encodable
 from lapwing.schema.fields import Field, FieldType
-from lapwing.schema.files import parse_json
+from lapwing.schema.files import check_object, field_from, parse_json
 from lapwing.schema.foreign.converted import (
     Converted,
     Lack,
@@ -22,13 +22,13 @@ from lapwing.schema.foreign.converted import (
     bound_of,
     chosen_table,
     converted,
+    refusal,
     scalars,
     text_or_empty,
     unit_lack,
 )
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import PrivacyUnit
-from lapwing.schema.values.parsing import check_object, field_from
 
 FORMAT: Final = "Croissant"
 OWN_KEYS: Final = (
@@ -38,14 +38,11 @@ OWN_KEYS: Final = (
 """Settings of a field that Croissant has no word for, which `Release.to_croissant` writes as a value of its own."""
 
 _TYPES: Final[dict[str, FieldType]] = {
-    "Text": "string",
-    "URL": "string",
-    "Boolean": "boolean",
-    "Bool": "boolean",
+    **dict.fromkeys(("Text", "URL"), "string"),
+    **dict.fromkeys(("Boolean", "Bool"), "boolean"),
+    **dict.fromkeys(("Number", "Float"), "number"),
     "Date": "date",
     "DateTime": "datetime",
-    "Number": "number",
-    "Float": "number",
     "Integer": "integer",
 }
 _SIZED: Final = re.compile(r"(U?Int|B?Float)\d+", re.ASCII)
@@ -73,27 +70,18 @@ def read_croissant(value: object, name: str, table: str | None = None) -> Conver
     the column that they are extracted from, or else by their name. Enumerations whose data stand in the file are the
     categories of the fields that refer to them. A key of one field makes it an identifier. Figures about the data, such
     as annotations of the largest value, are no bounds.
-
-    >>> field = {"@id": "rows/age", "dataType": "sc:Integer", "source": {"extract": {"column": "Age"}}}
-    >>> read_croissant({"recordSet": {"@id": "rows", "field": field}}, "the file").schema.fields[0].name
-    'Age'
     """
     top = _plain(check_object(value, name))
     sets = [_RecordSet.read(each, name, place) for place, each in enumerate(_many(top.get("recordSet")), 1)]
     tables = [each for each in sets if not each.is_list] or sets
     called = [each.called for each in tables]
-    aliases = [each.alias for each in tables]
-    if table is not None and table not in called and aliases.count(table) == 1:
-        table = called[aliases.index(table)]
-    chosen = tables[called.index(chosen_table(called, table, name))]
+    chosen = tables[called.index(chosen_table(called, table, name, [each.alias for each in tables]))]
     # The first of two fields of one id counts, as in a JSON-LD document that is read from its start.
     holders = {key: each for each in reversed(sets) for key in each.fields}
     reading = _Reading(name, holders, Remarks())
     fields = reading.fields(chosen)
     if not fields:
-        raise SchemaError(
-            f"{name}: record set {quote(chosen.called)} has no field that a table can hold; give another", code="LW261"
-        )
+        raise refusal(f"{name}: record set {quote(chosen.called)} has no field that a table can hold; give another")
     title = _text(top.get("name")) or chosen.called
     statement = _json(top.get("differentialPrivacy"), f"{name}: differentialPrivacy")
     unit, lacks = _unit(statement.get("privacy_unit"), {field.name for field in fields})
@@ -118,9 +106,6 @@ def _unit(stated: object, fields: Set[str]) -> tuple[PrivacyUnit | None, list[La
         with suppress(SchemaError):  # no such number of rows
             return PrivacyUnit(field, int(rows)), []
     return None, [unit_lack(f"the file says {quote(stated)}, which is no field that is read and a number of rows")]
-
-
-# -------------------------------------------------------------------------------------------------- JSON-LD, plainly
 
 
 def _local(key: str) -> str:
@@ -206,11 +191,9 @@ class _RecordSet:
                 continue
             key = text_or_empty(field.get("@id")) or _text(field.get("name"))
             if not key:
-                raise SchemaError(
-                    f"{where}: field {len(fields) + 1} has neither @id nor name; give it one", code="LW261"
-                )
+                raise refusal(f"{where}: field {len(fields) + 1} has neither @id nor name; give it one")
             if key in fields:
-                raise SchemaError(f"{where}: field {quote(key)} stands twice; remove one", code="LW261")
+                raise refusal(f"{where}: field {quote(key)} stands twice; remove one")
             fields[key] = field
         data = found.get("data")
         is_list = data is not None or bool(_ENUMERATIONS.intersection(_names(_many(found.get("dataType")))))
@@ -280,15 +263,9 @@ class _Reading:
         """Return the types of a field: its own, or those of the field that it is taken from or refers to."""
         own = _names(_many(about.get("dataType")))
         for target in (_target(about.get("source")), _target(about.get("references"))):
-            found = self._refers_to(target)
-            if not own and found is not None:
-                own = _names(_many(found[1].get("dataType")))
+            if not own and target in self.holders:
+                own = _names(_many(self.holders[target].fields[target].get("dataType")))
         return own
-
-    def _refers_to(self, target: str) -> tuple[_RecordSet, dict[str, Any]] | None:
-        """Return the field of an id, and its record set."""
-        holder = self.holders.get(target)
-        return None if holder is None else (holder, holder.fields[target])
 
     def _domain(
         self, about: Mapping[str, Any], kind: FieldType, title: str, own: dict[str, Any], *, is_modelled: bool
@@ -309,16 +286,15 @@ class _Reading:
 
     def _categories(self, target: str, title: str) -> list[Any] | None:
         """Return the values of the enumeration that a field refers to."""
-        found = self._refers_to(target)
-        if found is None:
+        holder = self.holders.get(target)
+        if holder is None:
             if target:
                 self.remarks.add("a field that is referred to is not in the file: no categories are read", title)
             return None
-        holder, about = found
         if holder.data is None:
             self.remarks.add("what a field refers to stands in another file: its categories are left out", title)
             return None
-        keys = (target, _text(about.get("name")), target.rpartition("/")[2])
+        keys = (target, _text(holder.fields[target].get("name")), target.rpartition("/")[2])
         where = f"{self.name}: record set {quote(holder.called)}"
         values = [_record_value(record, keys, where) for record in holder.data]
         if all(isinstance(value, bool) for value in values):
@@ -348,4 +324,4 @@ def _record_value(record: object, keys: tuple[str, ...], where: str) -> object:
     for key in keys:
         if key in found:
             return found[key]
-    raise SchemaError(f"{where}: a record has no value for {quote(keys[0])}; give each record one", code="LW261")
+    raise refusal(f"{where}: a record has no value for {quote(keys[0])}; give each record one")

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.files import check_object
 from lapwing.schema.foreign.converted import (
     Converted,
     Remarks,
@@ -22,10 +22,10 @@ from lapwing.schema.foreign.converted import (
     converted,
     flag,
     missing_texts,
+    refusal,
     text_or_empty,
 )
 from lapwing.schema.scalars import quote
-from lapwing.schema.values.parsing import check_object
 
 FORMAT: Final = "CSVW metadata"
 _CONTEXT: Final = "http://www.w3.org/ns/csvw"
@@ -36,15 +36,10 @@ _UNSIGNED: Final = {"nonNegativeInteger": 0, "positiveInteger": 1} | dict.fromke
 _BELOW_ZERO: Final = {"nonPositiveInteger": 0, "negativeInteger": -1}
 _WHOLE: Final = frozenset({"integer", "long", "int", "short", "byte", "gYear"} | _UNSIGNED.keys() | _BELOW_ZERO.keys())
 _TYPES: Final[dict[str, FieldType]] = {
-    "number": "number",
-    "decimal": "number",
-    "double": "number",
-    "float": "number",
+    **dict.fromkeys(("number", "decimal", "double", "float"), "number"),
+    **dict.fromkeys(("datetime", "dateTime", "dateTimeStamp"), "datetime"),
     "boolean": "boolean",
     "date": "date",
-    "datetime": "datetime",
-    "dateTime": "datetime",
-    "dateTimeStamp": "datetime",
 }
 _ISO: Final = frozenset(
     {"yyyy-MM-dd", "yyyy-MM-ddTHH:mm:ss", "yyyy-MM-ddTHH:mm", "yyyy-MM-dd HH:mm:ss", "yyyy-MM-dd HH:mm"}
@@ -81,29 +76,21 @@ def read_csvw(value: object, name: str, table: str | None = None) -> Converted:
     table: the url of a table, or the last part of it, where the file describes several. Returns columns go by their
     title, which is what a CSV file has above them, or else by their name. Virtual columns are left out. A primary key
     of one column makes it an identifier.
-
-    >>> column = {"name": "age", "datatype": {"base": "integer", "minimum": "0", "maxExclusive": "121"}}
-    >>> found = read_csvw({"url": "a.csv", "tableSchema": {"columns": [column]}}, "the file")
-    >>> found.schema.field("age").maximum
-    120
     """
     group = check_object(value, name)
     chosen, title = _table(group, name, table)
     inner = chosen.get("tableSchema", group.get("tableSchema"))
     if isinstance(inner, str):
-        raise SchemaError(
-            f"{name}: tableSchema is the address {quote(inner)}, which is not fetched; write it into the file",
-            code="LW261",
-        )
+        said = f"{name}: tableSchema is the address {quote(inner)}, which is not fetched; write it into the file"
+        raise refusal(said)
     schema = check_object(inner, f"{name}: tableSchema")
     columns = schema.get("columns")
     if not isinstance(columns, list):
-        raise SchemaError(
-            f"{name}: tableSchema needs a list columns with one object per column; write one", code="LW261"
-        )
+        raise refusal(f"{name}: tableSchema needs a list columns with one object per column; write one")
     remarks = Remarks()
     outer = [schema, chosen, group]
-    keys = _key_columns(schema, name)
+    rule = f"{name}: primaryKey must be the name of a column or a list of names"
+    keys = tuple(_texts(schema.get("primaryKey"), [], rule))
     fields = []
     for place, column in enumerate(columns, 1):
         where = f"{name}: column {place}"
@@ -119,13 +106,10 @@ def _table(group: Mapping[str, Any], name: str, wanted: str | None) -> tuple[Map
     if tables is None:
         return group, _last_part(text_or_empty(group.get("url")))
     if not isinstance(tables, list):
-        raise SchemaError(f"{name}: tables must be a list, got {quote(tables)}; correct it", code="LW261")
+        raise refusal(f"{name}: tables must be a list, got {quote(tables)}; correct it")
     objects = [check_object(each, f"{name}: table {place}") for place, each in enumerate(tables, 1)]
     urls = [text_or_empty(each.get("url")) or f"table {place}" for place, each in enumerate(objects, 1)]
-    short = [_last_part(url) for url in urls]
-    if wanted is not None and wanted not in urls and short.count(wanted) == 1:
-        wanted = urls[short.index(wanted)]
-    url = chosen_table(urls, wanted, name)
+    url = chosen_table(urls, wanted, name, list(map(_last_part, urls)))
     return objects[urls.index(url)], _last_part(url)
 
 
@@ -134,18 +118,12 @@ def _last_part(url: str) -> str:
     return url.split("#")[0].split("?")[0].rstrip("/").rpartition("/")[2]
 
 
-def _key_columns(schema: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """Return the names of the columns of the primary key."""
-    key = schema.get("primaryKey")
-    listed = [key] if isinstance(key, str) else ([] if key is None else key)
+def _texts(value: object, usual: list[str], rule: str, way_out: str = "") -> list[str]:
+    """Return texts that may be written as one or as a list; `usual` where nothing is stated."""
+    listed = usual if value is None else [value] if isinstance(value, str) else value
     if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
-        raise SchemaError(
-            f"{name}: primaryKey must be the name of a column or a list of names, got {quote(key)}", code="LW261"
-        )
-    return tuple(listed)
-
-
-# ------------------------------------------------------------------------------------------------------------ columns
+        raise refusal(f"{rule}, got {quote(value)}{way_out}")
+    return listed
 
 
 def _column(
@@ -176,14 +154,16 @@ def _column(
     kind: FieldType = "string" if is_key and datatype.kind not in ("integer", "string") else datatype.kind
     bounds = {} if kind != datatype.kind else datatype.bounds
     categories = None if is_key else datatype.categories
+    rule = f"{where}: null must be a text or a list of texts"
+    about = column.get("dc:description", column.get("dcterms:description"))  # perhaps with its language
     return Field(
         name=name,
         type=kind,
         categories=categories,
         required=flag(stated, "required", where, default=False),
         identifier=is_key,
-        missing_values=missing_texts(categories, _nulls(stated.get("null"), where)),
-        description=_language_text(column.get("dc:description", column.get("dcterms:description"))),
+        missing_values=missing_texts(categories, _texts(stated.get("null"), [""], rule, "; correct it")),
+        description=text_or_empty(about.get("@value") if isinstance(about, Mapping) else about),
         **cast("dict[str, Any]", bounds),
     )
 
@@ -196,36 +176,16 @@ def _names(column: Mapping[str, Any], where: str, remarks: Remarks) -> tuple[str
     listed = [each for each in (titles if isinstance(titles, list) else [titles]) if isinstance(each, str) and each]
     key = column.get("name")
     if key is not None and not isinstance(key, str):
-        raise SchemaError(f"{where}: name must be a text, got {quote(key)}; correct it", code="LW261")
+        raise refusal(f"{where}: name must be a text, got {quote(key)}; correct it")
     if not listed:
         if not key:
-            raise SchemaError(f"{where} has neither name nor titles; give it the name that the data use", code="LW261")
+            raise refusal(f"{where} has neither name nor titles; give it the name that the data use")
         return key, key
     if key and key not in listed:
         remarks.add("columns with a title and another name go by the title, which is what stands above them", listed[0])
     name = key if key in listed else listed[0]
     assert name is not None
     return name, key or listed[0]
-
-
-def _nulls(null: object, where: str) -> list[str]:
-    """Return the texts that stand for missing."""
-    listed = [""] if null is None else ([null] if isinstance(null, str) else null)
-    if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
-        raise SchemaError(
-            f"{where}: null must be a text or a list of texts, got {quote(null)}; correct it", code="LW261"
-        )
-    return listed
-
-
-def _language_text(value: object) -> str:
-    """Return a text that may be given with its language."""
-    if isinstance(value, Mapping):
-        value = value.get("@value")
-    return text_or_empty(value)
-
-
-# ---------------------------------------------------------------------------------------------------------- datatypes
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,9 +205,7 @@ def _datatype(value: object, where: str) -> _Datatype:
         about = check_object(value, f"{where}: datatype")
     base = "string" if about.get("base") is None else about["base"]
     if not isinstance(base, str):
-        raise SchemaError(
-            f"{where}: the base of a datatype must be a text, got {quote(base)}; correct it", code="LW261"
-        )
+        raise refusal(f"{where}: the base of a datatype must be a text, got {quote(base)}; correct it")
     base = re.split("[:#]", base)[-1]
     kind = "integer" if base in _WHOLE else _TYPES.get(base, "string")
     form = about.get("format")
@@ -266,7 +224,7 @@ def _datatype(value: object, where: str) -> _Datatype:
 def _ranged(kind: FieldType, base: str, about: Mapping[str, Any], remarks: list[str]) -> _Datatype:
     """Return a datatype of numbers or dates, with the bounds that it states."""
     remarks = [*remarks, *_format_remarks(kind, about.get("format"))]
-    bounds = {"minimum": _low(about, kind), "maximum": _high(about, kind)}
+    bounds = {"minimum": _limit(about, kind, is_low=True), "maximum": _limit(about, kind, is_low=False)}
     if base in _UNSIGNED and bounds["minimum"] is None:
         bounds["minimum"] = _UNSIGNED[base]
     if base in _BELOW_ZERO and bounds["maximum"] is None:
@@ -279,27 +237,18 @@ def _ranged(kind: FieldType, base: str, about: Mapping[str, Any], remarks: list[
     return _Datatype(kind, {key: each for key, each in bounds.items() if each is not None}, remarks=tuple(remarks))
 
 
-def _low(about: Mapping[str, Any], kind: FieldType) -> int | float | str | None:
-    """Return the lower bound that a datatype states, included."""
-    for key in ("minInclusive", "minimum", "minExclusive"):
+def _limit(about: Mapping[str, Any], kind: FieldType, *, is_low: bool) -> int | float | str | None:
+    """Return the bound that a datatype states on one side, included."""
+    side, inwards = ("min", math.ceil) if is_low else ("max", math.floor)
+    for key in (f"{side}Inclusive", f"{side}imum", f"{side}Exclusive"):
         found = bound_of(about.get(key), kind)
         if found is None:
             continue
         if kind != "integer" or isinstance(found, str):
             return found
-        return math.floor(found) + 1 if key == "minExclusive" else math.ceil(found)
-    return None
-
-
-def _high(about: Mapping[str, Any], kind: FieldType) -> int | float | str | None:
-    """Return the upper bound that a datatype states, included."""
-    for key in ("maxInclusive", "maximum", "maxExclusive"):
-        found = bound_of(about.get(key), kind)
-        if found is None:
-            continue
-        if kind != "integer" or isinstance(found, str):
-            return found
-        return math.ceil(found) - 1 if key == "maxExclusive" else math.floor(found)
+        if key.endswith("Exclusive"):
+            return math.floor(found) + 1 if is_low else math.ceil(found) - 1
+        return inwards(found)
     return None
 
 
@@ -309,9 +258,8 @@ def _boolean(form: object, remarks: list[str]) -> _Datatype:
         return _Datatype("boolean", remarks=tuple(remarks))
     words = form.split("|") if isinstance(form, str) else []
     if len(words) != 2 or not all(words) or words[0] == words[1]:
-        return _Datatype(
-            "boolean", remarks=(*remarks, "how truth values are written is left out; write true and false")
-        )
+        said = "how truth values are written is left out; write true and false"
+        return _Datatype("boolean", remarks=(*remarks, said))
     return _Datatype("string", categories=tuple(words), remarks=(*remarks, "truth values in words are read as texts"))
 
 

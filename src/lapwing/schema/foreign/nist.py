@@ -10,11 +10,11 @@ National Institute of Standards and Technology, SDNist: Deidentified Data Report
 https://github.com/usnistgov/SDNist (files ``data_dictionary.json`` and ``parameters.json``, read 2026).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.files import check_object
 from lapwing.schema.foreign.converted import (
     Converted,
     Remarks,
@@ -22,16 +22,22 @@ from lapwing.schema.foreign.converted import (
     is_written_whole,
     missing_texts,
     number_of,
+    refusal,
     scalars,
     text_or_empty,
 )
 from lapwing.schema.scalars import category_key, quote, whole_number
-from lapwing.schema.values.parsing import check_object
 
 FORMAT: Final = "NIST data dictionary"
 _ABOUT: Final = frozenset({"description", "details", "link", "values"})
 _BOUNDS: Final = frozenset({"min", "max", "step_size"})
 _PARAMETERS: Final = frozenset({"dtype", "values", "min", "max", "has_null", "null_value", "description"})
+_DTYPES: Final[dict[tuple[str, ...], FieldType]] = {
+    ("int", "uint"): "integer",
+    ("float", "double"): "number",
+    ("bool",): "boolean",
+    ("datetime",): "datetime",
+}
 _OF_ONE_TABLE: Final = (
     "bounds and lists are taken as stated; NIST's files may state what one table holds, so check that they are public"
 )
@@ -54,11 +60,6 @@ def read_nist(value: object, name: str) -> Converted:
 
     Returns codes are categories, of strings; min and max are bounds, and number codes beside them special values. Codes
     that are no numbers, beside min and max, are read as missing.
-
-    >>> found = read_nist({"POVPIP": {"values": {"N": "N/A", "min": 0, "max": 500, "501": "above"}}}, "the file")
-    >>> field = found.schema.field("POVPIP")
-    >>> field.minimum, field.maximum, field.special, field.missing_values
-    (0, 500, (501,), ('', 'N'))
     """
     source = check_object(value, name)
     remarks = Remarks()
@@ -78,9 +79,6 @@ def read_nist(value: object, name: str) -> Converted:
             "runs are left out: give the budget to lapwing synthesize, and rows per person as privacyUnit in the schema"
         )
     return converted(fields, FORMAT, notes=remarks.texts())
-
-
-# ----------------------------------------------------------------------------------------------- the data dictionary
 
 
 def _described(feature: str, about: Mapping[str, Any], where: str, remarks: Remarks) -> Field:
@@ -154,15 +152,12 @@ def _listed(
     )
 
 
-# ------------------------------------------------------------------------------------------- parameters with dtypes
-
-
 def _typed(feature: str, about: Mapping[str, Any], where: str, remarks: Remarks) -> Field:
     """Return a feature of parameters."""
     kind = _kind(about.get("dtype"), where)
     has_null = about.get("has_null")
     if has_null is not None and not isinstance(has_null, bool):
-        raise SchemaError(f"{where}: has_null must be true or false, got {quote(has_null)}; correct it", code="LW261")
+        raise refusal(f"{where}: has_null must be true or false, got {quote(has_null)}; correct it")
     null = about.get("null_value")
     nulls = [] if null is None else [category_key(each) for each in scalars([null], where)]
     description = text_or_empty(about.get("description"))
@@ -172,7 +167,7 @@ def _typed(feature: str, about: Mapping[str, Any], where: str, remarks: Remarks)
     required = has_null is False
     if values is not None and kind != "boolean":
         if not isinstance(values, list):
-            raise SchemaError(f"{where}: values must be a list, got {quote(values)}; correct it", code="LW261")
+            raise refusal(f"{where}: values must be a list, got {quote(values)}; correct it")
         kept = [each for each in scalars(values, where) if category_key(each) not in nulls]
         sort, kept = _of_one_sort(kind, kept)
         return _listed(feature, sort, kept, ("", *nulls), required=required, description=description)
@@ -196,25 +191,18 @@ def _typed(feature: str, about: Mapping[str, Any], where: str, remarks: Remarks)
 def _kind(dtype: object, where: str) -> FieldType:
     """Return the type that a dtype of pandas stands for."""
     if dtype is not None and not isinstance(dtype, str):
-        raise SchemaError(f"{where}: dtype must be a text such as int64, got {quote(dtype)}; correct it", code="LW261")
+        raise refusal(f"{where}: dtype must be a text such as int64, got {quote(dtype)}; correct it")
     folded = (dtype or "").casefold()
-    if folded.startswith(("int", "uint")):
-        return "integer"
-    if folded.startswith(("float", "double")):
-        return "number"
-    if folded.startswith("bool"):
-        return "boolean"
-    return "datetime" if folded.startswith("datetime") else "string"
+    return next((kind for begins, kind in _DTYPES.items() if folded.startswith(begins)), "string")
 
 
 def _of_one_sort(kind: FieldType, values: list[Any]) -> tuple[FieldType, list[Any]]:
     """Return values of one sort, and the type that holds them: texts, where they are not all numbers of the type."""
-    if kind == "integer" and all(whole_number(value) is not None for value in values):
+    fits: dict[str, Callable[[Any], bool]] = {
+        "integer": lambda value: whole_number(value) is not None,
+        "number": lambda value: not isinstance(value, str),
+        "datetime": lambda value: isinstance(value, str),
+    }
+    if kind in fits and all(map(fits[kind], values)):
         return kind, values
-    if kind == "number" and all(not isinstance(value, str) for value in values):
-        return kind, values
-    if kind == "datetime" and all(isinstance(value, str) for value in values):
-        return kind, values
-    if len({isinstance(value, str) for value in values}) == 1:
-        return "string", values
-    return "string", [category_key(value) for value in values]
+    return "string", values if len(set(map(fits["number"], values))) == 1 else list(map(category_key, values))

@@ -1,4 +1,4 @@
-"""What another tool wrote about a table → the reader of its format, recognised by its content."""
+"""What another tool wrote about a table → the reader of its format."""
 
 import json
 import os
@@ -8,19 +8,126 @@ from pathlib import Path
 from typing import Any, Final
 
 from lapwing.errors import SchemaError
-from lapwing.schema.files import parse_json, read_content
-from lapwing.schema.foreign.converted import Converted, Lack
+from lapwing.schema.checks import repeated
+from lapwing.schema.fields import Field
+from lapwing.schema.files import check_object, parse_json, read_content
+from lapwing.schema.foreign.converted import Converted, converted, number_of, refusal
 from lapwing.schema.foreign.croissant import is_croissant, read_croissant
 from lapwing.schema.foreign.csvw import is_csvw, read_csvw
-from lapwing.schema.foreign.mbi import is_mbi, mbi_misfit, read_mbi
 from lapwing.schema.foreign.nist import is_nist, read_nist
 from lapwing.schema.foreign.sdv import is_sdv, read_sdv
 from lapwing.schema.foreign.smartnoise import is_smartnoise, read_smartnoise, smartnoise_misfit
-from lapwing.schema.foreign.yaml_text import parse_yaml
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 
-__all__ = ["Converted", "Lack", "read_foreign"]
+# -- The domain of private-pgm (mbi): ``{"age": 85, "sex": 2}``, names of columns and their numbers of codes.
+
+
+def is_mbi(value: object) -> bool:
+    """Return whether a value is an object of whole numbers."""
+    return isinstance(value, dict) and bool(value) and all(type(size) is int for size in value.values())
+
+
+def mbi_misfit(value: object) -> str:
+    """Return why an object that looks like a domain is none: its first size that is no whole number; or nothing."""
+    if not isinstance(value, dict) or any(isinstance(size, Mapping | list) for size in value.values()):
+        return ""
+    if not any(number_of(size) is not None for size in value.values()):
+        return ""
+    for column, size in value.items():
+        if type(size) is not int:
+            said = f"column {quote(column)} has the size {quote(size)}"
+            return f"{said}; a size is a whole number, without quotes or point"
+    return ""
+
+
+def read_mbi(value: object, name: str) -> Converted:
+    """Return the schema of an mbi domain: integers from 0 to size - 1, never missing."""
+    sizes = check_object(value, name)
+    for column, size in sizes.items():
+        if size < 1:
+            raise refusal(f"{name}: column {quote(column)} has size {quote(size)}; a domain has at least one code")
+    # A column of k codes has none for missing cells: with one it would have k + 1.
+    fields = [
+        Field(name=column, type="integer", minimum=0, maximum=size - 1, required=True) for column, size in sizes.items()
+    ]
+    note = (
+        "the columns hold codes, 0 to size - 1, made by whatever cut and numbered the table for mbi; "
+        "give the table in these codes, as the file does not say what they stand for"
+    )
+    return converted(fields, "mbi domain", notes=[note])
+
+
+# -- YAML text that somebody else wrote; PyYAML is imported when first needed.
+
+
+MAX_YAML_BYTES: Final = 8 * 2**20
+"""Largest YAML file that is read: a megabyte takes some two seconds."""
+
+_MAX_DEPTH: Final = 20
+
+
+def parse_yaml(content: bytes, what: str) -> Any:  # noqa: ANN401
+    """Return the value that the bytes of one YAML document hold, with YAML's own types: dates are dates."""
+    try:
+        import yaml  # noqa: PLC0415
+    except ImportError:
+        raise SchemaError(f"{what} is not JSON; to read YAML, run pip install 'lapwing[yaml]'", code="LW701") from None
+    if len(content) > MAX_YAML_BYTES:
+        raise SchemaError(f"{what} is larger than 8 MiB, the most that is read of YAML; write it as JSON", code="LW202")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise SchemaError(f"{what} is not UTF-8 text; save it in that encoding", code="LW202") from None
+    try:
+        _check_shape(yaml, text, what)
+        return yaml.load(text, Loader=_loader(yaml, what))  # noqa: S506 - made of a safe one
+    except yaml.YAMLError as error:
+        said = f"{what} is neither JSON nor YAML: {_reason(error)}; correct it there"
+        raise SchemaError(said, code="LW202") from None
+    except (ValueError, OverflowError):
+        # Scalars that look like numbers and dates and are none: 2020-02-31, an integer of thousands of digits.
+        said = f"{what} holds a number or date that does not exist; put it in quotes"
+        raise SchemaError(said, code="LW202") from None
+
+
+def _check_shape(yaml: Any, text: str, what: str) -> None:  # noqa: ANN401
+    """Refuse aliases, which multiply, and deep nesting, before anything is built: the events come one by one."""
+    depth = 0
+    for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        if isinstance(event, yaml.AliasEvent):
+            raise SchemaError(f"{what} repeats parts by anchors and aliases (& and *); write them out", code="LW202")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _MAX_DEPTH:
+            said = f"{what} is nested more than {_MAX_DEPTH} deep; a description of tables needs five levels"
+            raise SchemaError(said, code="LW202")
+
+
+def _loader(yaml: Any, what: str) -> Any:  # noqa: ANN401
+    """Return PyYAML's safe loader, compiled where there is one, that refuses a key that stands twice."""
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        """The safe loader with `construct_mapping` of this module."""
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # noqa: ANN401
+            """Return a mapping node as a dict."""
+            if isinstance(node, yaml.MappingNode):
+                keys = [(key.tag, key.value) for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+                for _, key in repeated(keys):
+                    raise SchemaError(f"{what} has the key {quote(key)} twice in one object; remove one", code="LW202")
+            return super().construct_mapping(node, deep=deep)
+
+    return Loader
+
+
+def _reason(error: Any) -> str:  # noqa: ANN401
+    """Return what PyYAML found and where, on one line."""
+    said = quote(getattr(error, "problem", None) or "characters that YAML does not allow").strip('"')
+    mark = getattr(error, "problem_mark", None)
+    return said if mark is None else f"{said} at line {mark.line + 1} column {mark.column + 1}"
+
+
+# -- Every format, recognised by its content.
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +150,8 @@ def no_tables(read: Callable[[object, str], Converted]) -> Callable[[object, str
 
     def read_one(value: object, name: str, table: str | None) -> Converted:
         if table is not None:
-            raise SchemaError(
-                f"{name} describes one table and does not name it; leave out the table {quote(table)}", code="LW262"
-            )
+            said = f"{name} describes one table and does not name it; leave out the table {quote(table)}"
+            raise SchemaError(said, code="LW262")
         return read(value, name)
 
     return read_one
@@ -64,14 +170,7 @@ _FORMATS: Final = (
 
 
 def read_foreign(source: str | os.PathLike[str] | Mapping[str, Any], *, table: str | None = None) -> Converted:
-    """Read a description of a table that another tool wrote.
-
-    source: a JSON file of at most 64 MiB, or a YAML file of at most 8; or what such a file holds. Its content says
-    which format it is, not its name.
-
-    >>> read_foreign({"age": 85, "sex": 2}).format
-    'mbi domain'
-    """
+    """Read a description of a table that another tool wrote; its content says which format it is, not its name."""
     if isinstance(source, Mapping):
         name = "the metadata"
         value = _plain(source, name)
@@ -109,7 +208,11 @@ def _value_in(path: Path, name: str) -> object:
     """Return the value in a file."""
     try:
         content = read_content(path, "metadata file")
-        return _parse(content, name)
+        begins = content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+        if not begins:
+            raise SchemaError(f"{name} is empty; give the file that your tool wrote", code="LW260")
+        # JSON where it begins as an object or a list does, YAML otherwise.
+        return parse_json(content, name) if begins in (b"{", b"[") else parse_yaml(content, name)
     except SchemaError:
         if path.is_file():
             _refuse_table(path, name)
@@ -119,18 +222,8 @@ def _value_in(path: Path, name: str) -> object:
 def _refuse_table(path: Path, name: str) -> None:
     """Refuse a file that holds rows by its name, as what it holds is no metadata."""
     if path.suffix.lower() in _TABLES:
-        raise SchemaError(
-            f"{name} is no metadata, and a table by its name; `lapwing schema draft` makes a schema of a table",
-            code="LW260",
-        ) from None
-
-
-def _parse(content: bytes, name: str) -> object:
-    """Return the value in a file: JSON where it begins as an object or a list does, YAML otherwise."""
-    begins = content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-    if not begins:
-        raise SchemaError(f"{name} is empty; give the file that your tool wrote", code="LW260")
-    return parse_json(content, name) if begins in (b"{", b"[") else parse_yaml(content, name)
+        said = f"{name} is no metadata, and a table by its name; `lapwing schema draft` makes a schema of a table"
+        raise SchemaError(said, code="LW260") from None
 
 
 def _plain(value: Mapping[str, Any], name: str) -> object:

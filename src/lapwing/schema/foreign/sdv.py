@@ -1,4 +1,4 @@
-"""Columns of SDV's metadata: what each sdtype becomes."""
+"""Metadata of SDV: one table or several, versions 1 and 2, in JSON; what each sdtype becomes."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,9 +8,19 @@ from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field, FieldType
-from lapwing.schema.foreign.converted import Converted, Lack, chosen_table, converted, flag, names_in_short, unit_lack
+from lapwing.schema.files import check_object
+from lapwing.schema.foreign.converted import (
+    Converted,
+    Lack,
+    Remarks,
+    chosen_table,
+    converted,
+    flag,
+    names_in_short,
+    refusal,
+    unit_lack,
+)
 from lapwing.schema.scalars import finite_number, parse_date, parse_datetime, quote, whole_number
-from lapwing.schema.values.parsing import check_object
 
 _LISTS: Final = ("categorical", "ordinal")
 _RANGE_KEYS: Final = ("range_min", "range_max", "range_values", "range_is_nullable")
@@ -36,7 +46,7 @@ class Columns:
     where: str
     lacks: list[Lack] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
-    noted: dict[str, list[str]] = field(default_factory=dict)
+    remarks: Remarks = field(default_factory=lambda: Remarks(most=10))
     is_ranged: bool = False
 
     def take_keys(self, which: str, keys: Sequence[Sequence[str]]) -> None:
@@ -44,13 +54,11 @@ class Columns:
         for key in keys:
             for column in key:
                 if column not in self.source:
-                    raise SchemaError(
-                        f"{self.where}: {which} names {quote(column)}, which is no column; correct it", code="LW261"
-                    )
+                    raise refusal(f"{self.where}: {which} names {quote(column)}, which is no column; correct it")
             if len(key) == 1:
                 self.keys.add(key[0])
             else:
-                self._note(f"{which} of several columns has no counterpart", *key)
+                self.remarks.add(f"{which} of several columns has no counterpart", *key)
 
     def field_of(self, column: str) -> Field:
         """Return the field of a column."""
@@ -58,44 +66,31 @@ class Columns:
         source = check_object(self.source[column], where)
         sdtype = source.get("sdtype")
         if not isinstance(sdtype, str):
-            raise SchemaError(f"{where}: sdtype must be a text such as numerical, got {quote(sdtype)}", code="LW261")
+            raise refusal(f"{where}: sdtype must be a text such as numerical, got {quote(sdtype)}")
         if not _KEYS.issuperset(source):
-            self._note("unknown settings were read past", column)
+            self.remarks.add("unknown settings were read past", column)
         if self._is_identifier(column, sdtype, source, where):
             return Field(name=column, type="string", identifier=True)
         self.is_ranged |= any(source.get(key) is not None for key in _RANGE_KEYS)
         required = not flag(source, "range_is_nullable", where, default=True)
         if sdtype == "boolean":
             return Field(name=column, type="boolean", required=required)
-        if sdtype == "numerical":
-            return Field(name=column, required=required, **self._number(column, source, where))
-        if sdtype == "datetime":
-            return Field(name=column, required=required, **self._moment(column, source, where))
-        return Field(name=column, required=required, **self._list(column, sdtype, source, where))
+        read = {"numerical": self._number, "datetime": self._moment}.get(sdtype, self._list)
+        return Field(name=column, required=required, **read(column, source, where))
 
     def all_lacks(self) -> list[Lack]:
         """Return what is missing beside domains."""
         if not self.is_ranged:
             return self.lacks
-        way_out = (
-            "SDV writes the smallest, largest and different values of the table itself when it detects metadata: "
-            "put public ones in their place, or leave them if they are"
-        )
+        writes = "SDV writes the smallest, largest and different values of the table itself when it detects metadata"
+        way_out = f"{writes}: put public ones in their place, or leave them if they are"
         return [Lack("", "whether the ranges and lists in the file are public", way_out), *self.lacks]
-
-    def all_notes(self) -> list[str]:
-        """Return the notes on columns, one for all columns that they hold for."""
-        return [f"{what}: {names_in_short(columns)}" for what, columns in self.noted.items()]
-
-    def _note(self, what: str, *columns: str) -> None:
-        """Note something of columns."""
-        self.noted.setdefault(what, []).extend(columns)
 
     def _is_identifier(self, column: str, sdtype: str, source: Mapping[str, Any], where: str) -> bool:
         """Return whether SDV makes up the values of a column instead of learning them; say why it does."""
         if column in self.keys or sdtype == "id":
             if source.get("regex_format") is not None:
-                self._note("regex_format has no counterpart, as identifiers become row numbers", column)
+                self.remarks.add("regex_format has no counterpart, as identifiers become row numbers", column)
             return True
         if sdtype in ("boolean", "numerical", "datetime", *_LISTS) or not flag(source, "pii", where, default=True):
             return False
@@ -103,7 +98,7 @@ class Columns:
             way_out = 'give it another type and a domain, or leave it the role "identifier" and it is not modelled'
             self.lacks.append(Lack(column, "its type, which the file calls unknown", way_out))
         else:
-            self._note("personal data, which SDV replaces by invented values, are identifiers here", column)
+            self.remarks.add("personal data, which SDV replaces by invented values, are identifiers here", column)
         return True
 
     def _number(self, column: str, source: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -111,20 +106,16 @@ class Columns:
         bounds = {key: source.get(theirs) for key, theirs in (("minimum", "range_min"), ("maximum", "range_max"))}
         for key, bound in bounds.items():
             if bound is not None and finite_number(bound) is None:
-                raise SchemaError(
-                    f"{where}: range for the {key} must be a finite number, got {quote(bound)}", code="LW261"
-                )
+                raise refusal(f"{where}: range for the {key} must be a finite number, got {quote(bound)}")
         stored, places = source.get("computer_representation"), source.get("decimal_places")
         if stored is None and places is None:
             self.lacks.append(Lack(column, "whether the numbers are whole", 'choose type "integer" or "number"'))
             return {"type": "number", **bounds}
         if stored is not None and not isinstance(stored, str):
-            raise SchemaError(f"{where}: computer_representation must be a text, got {quote(stored)}", code="LW261")
+            raise refusal(f"{where}: computer_representation must be a text, got {quote(stored)}")
         whole_places = None if places is None else whole_number(places)
         if places is not None and (whole_places is None or whole_places < 0):
-            raise SchemaError(
-                f"{where}: decimal_places must be a whole number of at least 0, got {quote(places)}", code="LW261"
-            )
+            raise refusal(f"{where}: decimal_places must be a whole number of at least 0, got {quote(places)}")
         if whole_places == 0 or (stored or "").lower().startswith(("int", "uint")):
             return {"type": "integer", **bounds}
         return {"type": "number", "resolution": _step(whole_places, bounds), **bounds}
@@ -133,33 +124,29 @@ class Columns:
         """Return type and bounds of a datetime column."""
         form = source.get("datetime_format")
         if form is not None and (not isinstance(form, str) or len(form) > _LONGEST_FORMAT):
-            raise SchemaError(
-                f"{where}: datetime_format must be a text of at most {_LONGEST_FORMAT} characters", code="LW261"
-            )
+            raise refusal(f"{where}: datetime_format must be a text of at most {_LONGEST_FORMAT} characters")
         kind: FieldType = "date" if form is not None and not _TIME_OF_DAY.search(form) else "datetime"
         if form not in _ISO_FORMATS:
             wanted = "2010-12-31" if kind == "date" else "2010-12-31T23:00:00"
-            self._note(f"moments must be written as {wanted} in the table, whatever datetime_format is", column)
+            self.remarks.add(f"moments must be written as {wanted} in the table, whatever datetime_format is", column)
         found: dict[str, Any] = {"type": kind}
         for key, theirs in (("minimum", "range_min"), ("maximum", "range_max")):
             if source.get(theirs) is not None:
                 found[key] = _iso(source[theirs], form, kind, f"{where}: {theirs}")
         return found
 
-    def _list(self, column: str, sdtype: str, source: Mapping[str, Any], where: str) -> dict[str, Any]:
+    def _list(self, column: str, source: Mapping[str, Any], where: str) -> dict[str, Any]:
         """Return type and categories of a column of categories, or of personal data that are no secret."""
         listed = source.get("order") if source.get("range_values") is None else source.get("range_values")
         if source.get("order_by") is not None:
-            self._note("order_by says how categories are ordered and not which there are", column)
+            self.remarks.add("order_by says how categories are ordered and not which there are", column)
         if listed is None:
             return {"type": "string"}
         if not isinstance(listed, list) or not listed:
-            raise SchemaError(f"{where}: range_values and order must be lists of at least one value", code="LW261")
+            raise refusal(f"{where}: range_values and order must be lists of at least one value")
         sorts = set(map(type, listed))
         if not sorts <= {str, int, float, bool}:
-            raise SchemaError(
-                f"{where}: range_values and order must hold texts, numbers, true or false, nothing else", code="LW261"
-            )
+            raise refusal(f"{where}: range_values and order must hold texts, numbers, true or false, nothing else")
         kind: FieldType = "string"
         if sorts <= {int, float}:
             kind = "integer" if sorts == {int} else "number"
@@ -169,7 +156,7 @@ class Columns:
             kind = "boolean"
         # The empty text is a category where it is listed, and stands for a missing cell elsewhere.
         missing = () if "" in listed else ("",)
-        ordered = sdtype == "ordinal" or source.get("order") is not None
+        ordered = source["sdtype"] == "ordinal" or source.get("order") is not None
         # SDV lists what it detects in the order of the table's rows, which is private where the list is not.
         in_order = sorted(listed) if not ordered and (len(sorts) == 1 or sorts == {int, float}) else listed
         return {"type": kind, "categories": tuple(in_order), "ordered": ordered, "missing_values": missing}
@@ -177,9 +164,7 @@ class Columns:
 
 def _step(places: int | None, bounds: Mapping[str, Any]) -> float | None:
     """Return the step of so many decimal places, unless that is finer than cells of the range."""
-    if places is None or places > _MOST_PLACES:
-        return None
-    if None in bounds.values():
+    if places is None or places > _MOST_PLACES or None in bounds.values():
         return None
     step = float(f"1e-{places}")
     # As floats, whose difference may be infinite where that of whole numbers is more than a division can take.
@@ -197,10 +182,7 @@ def _iso(value: object, form: str | None, kind: str, where: str) -> str:
             found = None
         if found is not None and found.tzinfo is None:
             return found.date().isoformat() if kind == "date" else found.isoformat()
-    raise SchemaError(f"{where} {quote(value)} is not of the form {quote(form)}; correct one of them", code="LW261")
-
-
-# -- Metadata of SDV: one table or several, versions 1 and 2, in JSON.
+    raise refusal(f"{where} {quote(value)} is not of the form {quote(form)}; correct one of them")
 
 
 FORMAT: Final = "SDV metadata"
@@ -224,15 +206,7 @@ def is_sdv(value: object) -> bool:
 
 
 def read_sdv(value: object, name: str, table: str | None) -> Converted:
-    """Return the schema of one table in an SDV metadata file.
-
-    table: which table; may be None where there is one.
-
-    >>> columns = {"id": {"sdtype": "id"}, "paid": {"sdtype": "boolean"}}
-    >>> found = read_sdv({"METADATA_SPEC_VERSION": "SINGLE_TABLE_V1", "columns": columns}, "the file", None)
-    >>> [field.identifier for field in found.schema.fields]
-    [True, False]
-    """
+    """Return the schema of one table in an SDV metadata file; `table` may be None where there is one."""
     whole = check_object(value, name)
     chosen, described, where = _table(whole, name, table)
     columns = Columns(check_object(described.get("columns"), f"{where}: columns"), where)
@@ -240,7 +214,9 @@ def read_sdv(value: object, name: str, table: str | None) -> Converted:
         columns.take_keys(key, _names(described.get(key), f"{where}: {key}"))
     fields = [columns.field_of(column) for column in columns.source]
     lacks = [*_unit_lacks(whole, chosen, described, where), *columns.all_lacks()]
-    return converted(fields, FORMAT, name=chosen, lacks=lacks, notes=[*_table_notes(described), *columns.all_notes()])
+    return converted(
+        fields, FORMAT, name=chosen, lacks=lacks, notes=[*_table_notes(described), *columns.remarks.texts()]
+    )
 
 
 def _table(whole: Mapping[str, Any], name: str, wanted: str | None) -> tuple[str, Mapping[str, Any], str]:
@@ -248,16 +224,14 @@ def _table(whole: Mapping[str, Any], name: str, wanted: str | None) -> tuple[str
     version = whole.get(_VERSION)
     known = (*_SEVERAL, *_SINGLE)
     if version is not None and version not in known:
-        raise SchemaError(
+        raise refusal(
             f"{name}: {_VERSION} {quote(version)} is not known; known are {', '.join(known)}. "
-            "SDV's Metadata.upgrade_metadata makes new files of old ones",
-            code="LW261",
+            "SDV's Metadata.upgrade_metadata makes new files of old ones"
         )
     if version in _SINGLE or (version is None and "tables" not in whole):
         if wanted is not None:
-            raise SchemaError(
-                f"{name} describes one table and does not name it; leave out the table {quote(wanted)}", code="LW262"
-            )
+            said = f"{name} describes one table and does not name it; leave out the table {quote(wanted)}"
+            raise SchemaError(said, code="LW262")
         return "", whole, name
     tables = check_object(whole.get("tables"), f"{name}: tables")
     chosen = chosen_table(list(tables), wanted, name)
@@ -272,7 +246,7 @@ def _names(value: object, where: str) -> list[list[str]]:
     for key in keys:
         for column in key:
             if not isinstance(column, str):
-                raise SchemaError(f"{where} must hold names of columns, got {quote(column)}", code="LW261")
+                raise refusal(f"{where} must hold names of columns, got {quote(column)}")
     is_composite = where.endswith("primary_key") and isinstance(value, list)
     return [[column for key in keys for column in key]] if is_composite else keys
 
@@ -283,7 +257,7 @@ def _unit_lacks(whole: Mapping[str, Any], chosen: str, described: Mapping[str, A
     parents = [f"sequence_key {quote(column)}" for column in sequence]
     relations = whole.get("relationships") if chosen else None
     if not isinstance(relations, list | None):
-        raise SchemaError(f"{where}: relationships must be a list, got {quote(relations)}", code="LW261")
+        raise refusal(f"{where}: relationships must be a list, got {quote(relations)}")
     for relation in relations or ():
         link = check_object(relation, f"{where}: a relationship")
         if link.get("child_table_name") == chosen:

@@ -6,10 +6,19 @@ from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field, FieldType
-from lapwing.schema.foreign.converted import Converted, Lack, chosen_table, converted, flag, names_in_short, unit_lack
+from lapwing.schema.files import check_object
+from lapwing.schema.foreign.converted import (
+    Converted,
+    Lack,
+    chosen_table,
+    converted,
+    flag,
+    names_in_short,
+    refusal,
+    unit_lack,
+)
 from lapwing.schema.scalars import finite_number, quote
 from lapwing.schema.schemas import PrivacyUnit
-from lapwing.schema.values.parsing import check_object
 
 FORMAT: Final = "SmartNoise SQL metadata"
 
@@ -48,11 +57,7 @@ def is_smartnoise(value: object) -> bool:
 
 
 def smartnoise_misfit(value: object) -> str:
-    """Return why an object that looks like metadata of SmartNoise is none: levels or a type; nothing for others.
-
-    >>> smartnoise_misfit({"people": {"age": {"type": "int"}}})
-    'its columns stand 1 level below the top and not 3; write database, schema and table above them'
-    """
+    """Return why an object that looks like metadata of SmartNoise is none: levels or a type; nothing for others."""
     level = [value]
     for depth in range(_DEEPEST):
         level = list(_below(level))
@@ -72,16 +77,9 @@ def _is_typed(value: object) -> bool:
 
 
 def read_smartnoise(value: object, name: str, table: str | None) -> Converted:
-    """Return the schema of one table in a SmartNoise SQL metadata file.
-
-    table: ``TABLE`` or ``SCHEMA.TABLE``; may be None where there is one.
-
-    >>> table = {"row_privacy": True, "age": {"type": "int", "lower": 0, "upper": 100}}
-    >>> read_smartnoise({"Database": {"public": {"people": table}}}, "the file", None).schema.field("age").maximum
-    100
-    """
+    """Return the schema of one table, ``TABLE`` or ``SCHEMA.TABLE`` or the only one, in a SmartNoise SQL file."""
     tables = _tables(check_object(value, name), name)
-    chosen = chosen_table(list(tables), _full_name(tables, table), name)
+    chosen = chosen_table(list(tables), table, name, [each.rpartition(".")[2] for each in tables])
     found = _Table(check_object(tables[chosen], f"{name}: table {quote(chosen)}"), f"{name}: table {quote(chosen)}")
     fields = [found.field_of(column) for column in found.source if column not in _TABLE_KEYS]
     unit = found.unit()
@@ -108,9 +106,7 @@ class _Table:
         source = check_object(self.source[column], where)
         kind = source.get("type")
         if not isinstance(kind, str) or kind not in (*_TYPES, _UNKNOWN):
-            raise SchemaError(
-                f"{where}: type {quote(kind)} is not known; SmartNoise has {', '.join(_TYPES)}, unknown", code="LW261"
-            )
+            raise refusal(f"{where}: type {quote(kind)} is not known; SmartNoise has {', '.join(_TYPES)}, unknown")
         self._note_column(column, source)
         if flag(source, "private_id", where, default=False):
             self.ids.append(column)
@@ -161,17 +157,15 @@ class _Table:
 
     def _note_column(self, column: str, source: Mapping[str, Any]) -> None:
         """Note the settings of a column that a schema has no place for."""
+        is_filled = source.get("missing_value") is not None
         said = {
             "sensitivity has no counterpart: it follows from the bounds": source.get("sensitivity") is not None,
             "cardinality counts the categories, and a schema lists them": bool(source.get("cardinality")),
-            "missing_value has no counterpart: missing cells stay missing here": (
-                source.get("missing_value") is not None
-            ),
+            "missing_value has no counterpart: missing cells stay missing here": is_filled,
             "unknown settings were read past, as SmartNoise does": not _COLUMN_KEYS.issuperset(source),
         }
-        for what, is_so in said.items():
-            if is_so:
-                self.noted.setdefault(what, []).append(column)
+        for what in (what for what, is_so in said.items() if is_so):
+            self.noted.setdefault(what, []).append(column)
 
 
 def _below(values: Any) -> Iterator[object]:  # noqa: ANN401
@@ -191,14 +185,6 @@ def _tables(value: Mapping[str, Any], name: str) -> dict[str, object]:
     return found
 
 
-def _full_name(tables: Mapping[str, object], wanted: str | None) -> str | None:
-    """Return the table that a name without its schema means, where it means one."""
-    if wanted is None or wanted in tables:
-        return wanted
-    meant = [name for name in tables if name.rpartition(".")[2] == wanted]
-    return meant[0] if len(meant) == 1 else wanted
-
-
 def _bound(value: object, where: str) -> int | float | None:
     """Return a bound as a number; YAML 1.1 takes 1e6, which has no point, for a text, and the tool for a number."""
     if value is None:
@@ -210,5 +196,5 @@ def _bound(value: object, where: str) -> int | float | None:
         except ValueError:
             number = None
     if number is None:
-        raise SchemaError(f"{where} must be a finite number, got {quote(value)}", code="LW261")
+        raise refusal(f"{where} must be a finite number, got {quote(value)}")
     return number

@@ -1,7 +1,9 @@
 """A declared hierarchy of categories: the branches they form, their order, and where their codes are cut."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
@@ -9,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lapwing.errors import SchemaError
-from lapwing.schema.checks import check_flag, check_list, is_encodable
+from lapwing.schema.checks import check_flag, check_list, field_error, is_encodable
 from lapwing.schema.scalars import quote, whole_number
 
 MAX_TIERS: Final = 8
@@ -26,9 +28,6 @@ class Prefixes:
 
     lengths: characters of the prefixes, increasing: those of the coarsest branches first; at most 8; fold: whether a
     text that is not listed goes to the longest of its prefixes of these lengths that is a category.
-
-    >>> Prefixes((1, 3)).lengths
-    (1, 3)
     """
 
     lengths: tuple[int, ...]
@@ -37,13 +36,7 @@ class Prefixes:
 
 @dataclass(frozen=True, slots=True)
 class Parents:
-    """Put categories and branches under the parent that is listed for each.
-
-    pairs: categories (by their text) and branches, each with its parent, sorted; what has no parent is a top.
-
-    >>> Parents((("250", "endocrine"), ("250.01", "250"))).pairs[0]
-    ('250', 'endocrine')
-    """
+    """Put categories (by their text) and branches under the parent that is listed for each; the pairs are sorted."""
 
     pairs: tuple[tuple[str, str], ...]
 
@@ -52,24 +45,16 @@ CategoryTree = Prefixes | Parents
 
 
 def check_tree(name: str, value: object) -> CategoryTree | None:
-    """Return a hierarchy in normal form: given in the file format, or as it is.
-
-    >>> check_tree("dx", {"prefixes": [1, 3]})
-    Prefixes(lengths=(1, 3), fold=False)
-    """
+    """Return a hierarchy in normal form: given in the file format, or as it is."""
     if value is None:
         return None
     source = tree_to_dict(value) if isinstance(value, Prefixes | Parents) else value
     if isinstance(source, Mapping) and set(source) == {"parents", "fold"}:
-        raise SchemaError(
-            f"field {quote(name)}: hierarchy fold goes with prefixes only, not with parents; remove fold", code="LW215"
-        )
+        raise field_error(name, "hierarchy fold goes with prefixes only, not with parents; remove fold", "LW215")
     if not isinstance(source, Mapping) or set(source) not in _TREE_KEYS:
-        raise SchemaError(
-            f"field {quote(name)}: hierarchy must be an object with one key, prefixes or parents, got {quote(value)}; "
-            'write it as {"prefixes": [1, 3]}, to which "fold": true may be added, or {"parents": {"250.01": "250"}}',
-            code="LW215",
-        )
+        way_out = '{"prefixes": [1, 3]}, to which "fold": true may be added, or {"parents": {"250.01": "250"}}'
+        said = f"must be an object with one key, prefixes or parents, got {quote(value)}; write it as {way_out}"
+        raise field_error(name, f"hierarchy {said}", "LW215")
     if "prefixes" in source:
         fold = source.get("fold")
         check_flag(name, "hierarchy fold", False if fold is None else fold)
@@ -78,11 +63,7 @@ def check_tree(name: str, value: object) -> CategoryTree | None:
 
 
 def tree_to_dict(tree: CategoryTree) -> dict[str, Any]:
-    """Return a hierarchy in the file format.
-
-    >>> tree_to_dict(Parents((("250.01", "250"),)))
-    {'parents': {'250.01': '250'}}
-    """
+    """Return a hierarchy in the file format."""
     if isinstance(tree, Parents):
         return {"parents": dict(tree.pairs)}
     return {"prefixes": list(tree.lengths), **({"fold": True} if tree.fold else {})}
@@ -93,9 +74,6 @@ def branches(name: str, tree: CategoryTree, keys: Sequence[str]) -> _IntArray:
 
     Returns int64 (categories, tiers), the number of the branch at each depth, coarse to fine, -1 below the last; equal
     exactly where categories share the branch. A category of a parent list is the last branch on its own way down.
-
-    >>> branches("dx", Prefixes((1, 2)), ["a1", "a2", "b1", "a1x"]).tolist()
-    [[0, 0], [0, 1], [1, 2], [0, 0]]
     """
     if isinstance(tree, Parents):
         return _parent_branches(name, tree, keys)
@@ -111,14 +89,7 @@ def branches(name: str, tree: CategoryTree, keys: Sequence[str]) -> _IntArray:
 
 
 def depth_first(found: _IntArray) -> _IntArray:
-    """Return the order of categories in which every branch is a run: branches as they occur first.
-
-    found: int64 (categories, tiers), as `branches` returns it. Returns int64 (categories,), positions of the
-    categories. One that is a branch itself comes first in it.
-
-    >>> depth_first(np.array([[0], [1], [0]])).tolist()
-    [0, 2, 1]
-    """
+    """Return the order of categories in which every branch is a run; branches stand as they occur first."""
     ranks = [_first_places(found[:, tier]) for tier in range(found.shape[1])]
     return np.lexsort(ranks[::-1]).astype(np.int64)
 
@@ -129,9 +100,6 @@ def tree_cuts(found: _IntArray) -> tuple[tuple[int, ...], ...]:
     found: int64 (categories, tiers), as `branches` returns it, in the order of `depth_first`. Returns each boundary of
     branches once, at the first depth at which it is one. Neighbours that hold one category each are not cut from each
     other: nothing lies below them, and a tree halves what is left.
-
-    >>> tree_cuts(np.array([[0, 0], [0, 0], [0, 1], [1, 2], [2, 3]]))
-    ((3,), (2,))
     """
     is_together = np.ones(max(len(found) - 1, 0), dtype=bool)
     tiers = []
@@ -152,47 +120,38 @@ def _first_places(own: _IntArray) -> _IntArray:
     return firsts[own + 1]
 
 
-# ------------------------------------------------------------------------------------------------------- prefixes
-
-
 def _checked_prefixes(name: str, value: object) -> tuple[int, ...]:
     """Return increasing lengths of prefixes."""
-    where = f"field {quote(name)}: hierarchy prefixes"
+    bad = partial(_refusal, name, "prefixes")
     listed = check_list(name, "hierarchy prefixes", value)
     if not 1 <= len(listed) <= MAX_TIERS:
-        raise SchemaError(
-            f"{where} must be 1 to {MAX_TIERS} lengths, got {len(listed)}; list fewer, or remove it", code="LW215"
-        )
-    lengths = [whole_number(length) for length in listed]
+        raise bad(f"must be 1 to {MAX_TIERS} lengths, got {len(listed)}; list fewer, or remove it")
+    lengths = [whole_number(length) or 0 for length in listed]
     for length, given in zip(lengths, listed, strict=True):
-        if length is None or length < 1:
-            raise SchemaError(
-                f"{where} must be whole numbers of at least 1, got {quote(given)}; correct it", code="LW215"
-            )
-    whole = [length for length in lengths if length is not None]
-    for one, two in pairwise(whole):
+        if length < 1:
+            raise bad(f"must be whole numbers of at least 1, got {quote(given)}; correct it")
+    for one, two in pairwise(lengths):
         if one >= two:
-            raise SchemaError(f"{where} must increase, got {quote(one)} before {quote(two)}; sort them", code="LW215")
-    return tuple(whole)
-
-
-# ------------------------------------------------------------------------------------------------------- a parent list
+            raise bad(f"must increase, got {quote(one)} before {quote(two)}; sort them")
+    return tuple(lengths)
 
 
 def _checked_parents(name: str, value: object) -> Parents:
     """Return pairs of a category or branch and its parent, sorted."""
-    where = f"field {quote(name)}: hierarchy parents"
+    bad = partial(_refusal, name, "parents")
     if not isinstance(value, Mapping) or not value:
-        raise SchemaError(f'{where} must be an object such as {{"250.01": "250"}}, got {quote(value)}', code="LW215")
-    for child, parent in value.items():
-        for text in (child, parent):
-            if not isinstance(text, str):
-                raise SchemaError(f"{where} must be texts, got {quote(text)}; put it in quotes", code="LW215")
+        raise bad(f'must be an object such as {{"250.01": "250"}}, got {quote(value)}')
+    for text in itertools.chain.from_iterable(value.items()):
+        if not isinstance(text, str):
+            raise bad(f"must be texts, got {quote(text)}; put it in quotes")
     if not is_encodable("".join(value)) or not is_encodable("".join(value.values())):
-        raise SchemaError(
-            f"{where} hold a text that is not valid Unicode; remove the half surrogate pair", code="LW215"
-        )
+        raise bad("hold a text that is not valid Unicode; remove the half surrogate pair")
     return Parents(tuple(sorted(value.items())))
+
+
+def _refusal(name: str, which: str, said: str) -> SchemaError:
+    """Return the error that a part of a hierarchy is not written as the format has it."""
+    return field_error(name, f"hierarchy {which} {said}", "LW215")
 
 
 def _parent_branches(name: str, tree: Parents, keys: Sequence[str]) -> _IntArray:
@@ -244,8 +203,5 @@ def _check_reached(name: str, texts: list[str], above: _IntArray, ways: list[_In
         is_lost[way[way != _NONE]] = False
     if is_lost.any():
         lost = texts[int(np.argmax(is_lost))]
-        raise SchemaError(
-            f"field {quote(name)}: hierarchy gives {quote(lost)} a parent, but it is no category and leads to none; "
-            "add it to the categories or remove it",
-            code="LW215",
-        )
+        said = f"gives {quote(lost)} a parent, but it is no category and leads to none"
+        raise field_error(name, f"hierarchy {said}; add it to the categories or remove it", "LW215")

@@ -1,7 +1,8 @@
 """Public, serialisable maps from the codes of one domain to groups of codes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, Literal, cast
 
 import numpy as np
@@ -9,7 +10,6 @@ import numpy.typing as npt
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.schema.groupings.domains import MAX_VALUES, Domain
-from lapwing.schema.groupings.work import apply_by_cuts, apply_by_shift, apply_by_table, fits_one_table
 
 Kind = Literal["shift", "cuts", "table"]
 
@@ -21,12 +21,19 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
 }
 
 
-def _no_cuts() -> npt.NDArray[np.int64]:
-    return np.zeros(0, dtype=np.int64)
+def part_error(owner: str, said: str) -> ParameterError:
+    """Return the error that a part of a grouping or hierarchy breaks a rule."""
+    return ParameterError(f"a {owner}'s {said}", code="LW280")
 
 
-def _no_table() -> npt.NDArray[np.int32]:
-    return np.zeros(0, dtype=np.int32)
+def check_whole(owner: str, name: str, value: object, least: int, most: int) -> None:
+    """Refuse what is not a whole number in a range."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise part_error(owner, f"{name} must be a whole number from {least} to {most}, got {value!r:.80}")
+
+
+_refusal = partial(part_error, "grouping")
+_check_whole = partial(check_whole, "grouping")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,27 +47,23 @@ class Grouping:
     group of each code is listed; cuts: int64 (regular - 1,), first codes of all groups but the first, increasing,
     within 1 to ``values - 1`` (kind cuts); table: int32 (values,), group of each regular code; every group up to the
     highest occurs (kind table).
-
-    >>> ages = Grouping(values=121, reserved=1, kind="cuts", cuts=np.array([18, 65]))
-    >>> ages.groups, ages.apply(np.array([17, 18, 120, 121])).tolist()
-    (4, [0, 1, 2, 3])
     """
 
     values: int
     reserved: int
     kind: Kind
     shift: int = 0
-    cuts: npt.NDArray[np.int64] = field(default_factory=_no_cuts)
-    table: npt.NDArray[np.int32] = field(default_factory=_no_table)
+    cuts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    table: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     # Derived once: the regular groups, and `table` with the groups of the reserved codes behind it.
-    _regular: int = field(init=False, repr=False, default=0)
-    _whole_table: npt.NDArray[np.int32] = field(init=False, repr=False, default_factory=_no_table)
+    _regular: int = field(init=False, repr=False)
+    _whole_table: npt.NDArray[np.int32] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         _check_whole("values", self.values, 1, MAX_VALUES)
         _check_whole("reserved", self.reserved, 1, MAX_ENTRIES)
         if self.kind not in _KEYS:
-            raise ParameterError(f"a grouping's kind must be shift, cuts or table, got {self.kind!r}", code="LW280")
+            raise _refusal(f"kind must be shift, cuts or table, got {self.kind!r}")
         _check_whole("shift", self.shift, 0, 53 if self.kind == "shift" else 0)
         cuts = _checked_cuts(self.cuts, self.values, self.kind == "cuts")
         whole = _checked_table(self.table, self.values, self.reserved, self.kind == "table")
@@ -71,12 +74,8 @@ class Grouping:
             "cuts": len(cuts) + 1,
             "table": int(table.max()) + 1 if len(table) else 0,
         }
-        for name, value in (
-            ("cuts", cuts),
-            ("table", table),
-            ("_whole_table", whole),
-            ("_regular", regular[self.kind]),
-        ):
+        derived = {"cuts": cuts, "table": table, "_whole_table": whole, "_regular": regular[self.kind]}
+        for name, value in derived.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -100,7 +99,8 @@ class Grouping:
         size = self.values + self.reserved
         if self.kind == "table":
             return apply_by_table(codes, self._whole_table)
-        if fits_one_table(size, len(codes)):
+        # Listing the group of all codes is cheap beside grouping many rows.
+        if size <= _ONE_TABLE and 4 * size <= len(codes):
             every_code = np.arange(size, dtype=np.int64)
             return apply_by_table(codes, self._apply_by_rule(every_code).astype(np.int32))
         return self._apply_by_rule(codes)
@@ -118,14 +118,10 @@ class Grouping:
 
         Returns starts, stops, group: ndarrays of int64, shape (pieces,), run i is the codes ``starts[i] <= code <
         stops[i]``.
-
-        >>> [part.tolist() for part in Grouping(values=4, reserved=1, kind="shift", shift=1).pieces()]
-        [[0, 2, 4], [2, 4, 5], [0, 1, 2]]
         """
         if self.regular > MAX_ENTRIES:
-            raise CapacityError(
-                f"a grouping with {self.regular} groups is too fine to list; use at most 2**24", code="LW502"
-            )
+            said = f"a grouping with {self.regular} groups is too fine to list; use at most 2**24"
+            raise CapacityError(said, code="LW502")
         if self.kind == "table":
             starts = np.flatnonzero(np.diff(self._whole_table, prepend=-1)).astype(np.int64)
             group = self._whole_table[starts].astype(np.int64)
@@ -138,11 +134,7 @@ class Grouping:
         return starts, stops, group
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the grouping as JSON values; equal groupings give equal dicts.
-
-        >>> Grouping(values=4, reserved=1, kind="shift", shift=1).to_dict()
-        {'kind': 'shift', 'values': 4, 'reserved': 1, 'shift': 1}
-        """
+        """Return the grouping as JSON values; equal groupings give equal dicts."""
         entries = {"shift": self.shift, "cuts": self.cuts, "table": self.table}[self.kind]
         plain = entries.tolist() if isinstance(entries, np.ndarray) else entries
         return {"kind": self.kind, "values": self.values, "reserved": self.reserved, self.kind: plain}
@@ -151,18 +143,14 @@ class Grouping:
     def from_dict(cls, d: Mapping[str, Any]) -> "Grouping":
         """Return the grouping that `to_dict` wrote; safe on a dict that somebody else wrote."""
         if not isinstance(d, Mapping) or d.get("kind") not in ("shift", "cuts", "table") or set(d) != _KEYS[d["kind"]]:
-            raise ParameterError(
-                "a grouping is an object with kind, values, reserved and one of shift, cuts or table", code="LW280"
-            )
+            said = "a grouping is an object with kind, values, reserved and one of shift, cuts or table"
+            raise ParameterError(said, code="LW280")
         kind = cast(Kind, d["kind"])
         for name in ("values", "reserved", *(["shift"] if kind == "shift" else [])):
             if type(d[name]) is not int:
-                raise ParameterError(f"a grouping's {name} must be a whole number", code="LW280")
-        if kind == "shift":
-            return cls(d["values"], d["reserved"], kind, d["shift"])
-        if kind == "cuts":
-            return cls(d["values"], d["reserved"], kind, cuts=_from_list(kind, d[kind], np.int64))
-        return cls(d["values"], d["reserved"], kind, table=_from_list(kind, d[kind], np.int32))
+                raise _refusal(f"{name} must be a whole number")
+        part: Any = d[kind] if kind == "shift" else _from_list(kind, d[kind], np.int64 if kind == "cuts" else np.int32)
+        return cls(d["values"], d["reserved"], kind, **{kind: part})
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Grouping):
@@ -178,55 +166,27 @@ class Grouping:
 
 
 def identity(domain: Domain) -> Grouping:
-    """Return the grouping in which every code is a group.
-
-    >>> identity(Domain(3, 0, True, False, False)).groups
-    4
-    """
+    """Return the grouping in which every code is a group."""
     return Grouping(domain.values, domain.reserved, "shift", 0)
 
 
 def shifted(domain: Domain, bits: int) -> Grouping:
-    """Return the grouping of regular codes by all but their lowest bits.
-
-    >>> shifted(Domain(2**32, 0, True, True, True), 30).regular
-    4
-    """
+    """Return the grouping of regular codes by all but their lowest bits."""
     return Grouping(domain.values, domain.reserved, "shift", bits)
 
 
 def cut(domain: Domain, cuts: Sequence[int] | npt.NDArray[np.integer]) -> Grouping:
-    """Return the grouping of regular codes into intervals.
-
-    cuts: first code of each group but the first, increasing, within 1 to ``domain.values - 1``.
-
-    >>> cut(Domain(121, 0, True, True, False), [18, 65]).regular
-    3
-    """
+    """Return the grouping of regular codes into intervals; `cuts` are the first codes of all groups but the first."""
     return Grouping(domain.values, domain.reserved, "cuts", cuts=cast(npt.NDArray[np.int64], cuts))
 
 
 def lookup(domain: Domain, table: Sequence[int] | npt.NDArray[np.integer]) -> Grouping:
-    """Return the grouping that lists the group of every regular code.
-
-    table: groups 0 to some highest one, each of which occurs.
-
-    >>> lookup(Domain(4, 0, True, False, False), [0, 1, 1, 0]).regular
-    2
-    """
+    """Return the grouping that lists the group of every regular code: 0 to some highest one, each of which occurs."""
     return Grouping(domain.values, domain.reserved, "table", table=cast(npt.NDArray[np.int32], table))
 
 
 def evenly(domain: Domain, groups: int) -> Grouping:
-    """Return the grouping of regular codes into at most `groups` nearly equal runs.
-
-    groups: 1 to 2**24. A continuous domain gets the largest power of two that is not above it.
-
-    >>> evenly(Domain(2**32, 0, True, True, True), 10).regular
-    8
-    >>> evenly(Domain(10, 0, True, True, False), 4).cuts.tolist()
-    [2, 5, 7]
-    """
+    """Return at most so many nearly equal runs of regular codes; a power of two of them where these are continuous."""
     _check_whole("number of groups", groups, 1, MAX_ENTRIES)
     if groups >= domain.values:
         return identity(domain)
@@ -238,22 +198,14 @@ def evenly(domain: Domain, groups: int) -> Grouping:
     return cut(domain, index * whole + index * rest // groups)
 
 
-def _check_whole(name: str, value: object, least: int, most: int) -> None:
-    """Refuse what is not a whole number in a range."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ParameterError(
-            f"a grouping's {name} must be a whole number from {least} to {most}, got {value!r:.80}", code="LW280"
-        )
-
-
 def _from_list(name: str, listed: object, dtype: type[np.int64] | type[np.int32]) -> npt.NDArray[Any]:
     """Return a list of ints as an array, looking at every entry before any array is made."""
     if not isinstance(listed, list) or not len(listed) <= MAX_ENTRIES:
-        raise ParameterError(f"a grouping's {name} must be a list of at most {MAX_ENTRIES} numbers", code="LW280")
+        raise _refusal(f"{name} must be a list of at most {MAX_ENTRIES} numbers")
     if not set(map(type, listed)) <= {int}:
-        raise ParameterError(f"a grouping's {name} must hold whole numbers only", code="LW280")
+        raise _refusal(f"{name} must hold whole numbers only")
     if listed and not 0 <= min(listed) <= max(listed) <= np.iinfo(dtype).max:
-        raise ParameterError(f"a grouping's {name} holds a number out of range", code="LW280")
+        raise _refusal(f"{name} holds a number out of range")
     return np.array(listed, dtype=dtype)
 
 
@@ -263,11 +215,9 @@ def _integers(name: str, entries: object, wanted: bool) -> npt.NDArray[np.int64]
     if not wanted and given.size:
         raise ParameterError(f"a grouping of another kind has no {name}; leave them out", code="LW280")
     if given.ndim != 1 or given.size > MAX_ENTRIES:
-        raise ParameterError(f"a grouping's {name} must be a flat list of at most {MAX_ENTRIES} numbers", code="LW280")
+        raise _refusal(f"{name} must be a flat list of at most {MAX_ENTRIES} numbers")
     if given.size and (given.dtype.kind not in "iu" or int(given.max()) > MAX_VALUES):
-        raise ParameterError(
-            f"a grouping's {name} must be whole numbers up to 2**53, got dtype {given.dtype}", code="LW280"
-        )
+        raise _refusal(f"{name} must be whole numbers up to 2**53, got dtype {given.dtype}")
     return given.astype(np.int64)
 
 
@@ -275,9 +225,7 @@ def _checked_cuts(entries: object, values: int, wanted: bool) -> npt.NDArray[np.
     """Return cuts, read-only, increasing and inside the domain."""
     cuts = _integers("cuts", entries, wanted)
     if len(cuts) and (cuts[0] < 1 or cuts[-1] > values - 1 or not (cuts[1:] > cuts[:-1]).all()):
-        raise ParameterError(
-            f"a grouping's cuts must increase within 1 to {values - 1}; sort them and drop repeats", code="LW280"
-        )
+        raise _refusal(f"cuts must increase within 1 to {values - 1}; sort them and drop repeats")
     cuts.flags.writeable = False
     return cuts
 
@@ -285,16 +233,107 @@ def _checked_cuts(entries: object, values: int, wanted: bool) -> npt.NDArray[np.
 def _checked_table(entries: object, values: int, reserved: int, wanted: bool) -> npt.NDArray[np.int32]:
     """Return a table with the groups of the reserved codes behind it, read-only."""
     table = _integers("table", entries, wanted)
-    if not wanted:
-        whole = table.astype(np.int32)
-    else:
+    if wanted:
         if len(table) != values:
-            raise ParameterError(f"a grouping's table must list {values} codes, got {len(table)}", code="LW280")
+            raise _refusal(f"table must list {values} codes, got {len(table)}")
         highest = int(table.max())
         if table.min() < 0 or highest >= values or not np.bincount(table, minlength=highest + 1).all():
-            raise ParameterError(
-                "a grouping's table must use groups 0 to some highest one, each at least once", code="LW280"
-            )
-        whole = np.concatenate((table, np.arange(highest + 1, highest + 1 + reserved))).astype(np.int32)
+            raise _refusal("table must use groups 0 to some highest one, each at least once")
+        table = np.concatenate((table, np.arange(highest + 1, highest + 1 + reserved)))
+    whole = table.astype(np.int32)
     whole.flags.writeable = False
     return whole
+
+
+# -- The inner loops that send codes to groups: exact, in blocks of rows that stay in the processor's cache.
+
+
+Codes = npt.NDArray[np.integer[Any]]
+Groups = npt.NDArray[np.intp]
+
+_BLOCK: Final = 2**14
+_ONE_TABLE: Final = 2**16
+_MAX_BUCKET_BITS: Final = 16
+
+
+def apply_by_table(codes: Codes, table: npt.NDArray[np.int32]) -> Groups:
+    """Return ``table[codes]``; a code outside the table meets its nearest end (an index error would quote it)."""
+    out = np.empty(len(codes), dtype=np.intp)
+    wide = table.astype(np.intp) if len(table) <= _ONE_TABLE else table
+    for rows in _blocks(len(codes)):
+        if wide.dtype == out.dtype:
+            np.take(wide, codes[rows], out=out[rows], mode="clip")
+        else:
+            out[rows] = np.take(wide, codes[rows], mode="clip")
+    return out
+
+
+def apply_by_shift(codes: Codes, values: int, bits: int) -> Groups:
+    """Return regular codes shifted right by `bits`, and each reserved code in its own group after those."""
+    out = np.empty(len(codes), dtype=np.intp)
+    wide, low = np.empty((2, min(_BLOCK, len(codes))), dtype=np.int64)
+    for rows in _blocks(len(codes)):
+        groups = out[rows]
+        block, inner = wide[: len(groups)], low[: len(groups)]
+        np.copyto(block, codes[rows], casting="same_kind")
+        # Without masks: code values + r counts as the last regular code plus r + 1 groups.
+        np.minimum(block, values - 1, out=inner)
+        np.right_shift(inner, bits, out=groups)
+        np.subtract(block, inner, out=inner)
+        np.add(groups, inner, out=groups)
+    return out
+
+
+def apply_by_cuts(codes: Codes, cuts: npt.NDArray[np.int64]) -> Groups:
+    """Return the number of cuts that are not above each code, as ``searchsorted(cuts, codes, "right")`` does.
+
+    An index on the code's high bits gives the number of cuts at or below the start of the code's bucket; the few
+    cuts inside a bucket are then found by a binary search without branches.
+    """
+    bits = _bucket_bits(cuts)
+    starts = np.arange((int(cuts[-1]) >> bits) + 1, dtype=np.int64) << bits
+    first = np.searchsorted(cuts, starts, side="right")
+    widths = [2**power for power in reversed(range(_most_inside(cuts, bits).bit_length()))]
+    # Cuts that no code reaches, so that a probe never leaves the array.
+    padded = np.concatenate((cuts, np.full(2 * max(widths, default=0), np.iinfo(np.int64).max)))
+
+    out = np.empty(len(codes), dtype=np.intp)
+    wide, probe, met = np.empty((3, min(_BLOCK, len(codes))), dtype=np.int64)
+    for rows in _blocks(len(codes)):
+        groups = out[rows]
+        block, index, cut = wide[: len(groups)], probe[: len(groups)], met[: len(groups)]
+        np.copyto(block, codes[rows], casting="same_kind")
+        np.right_shift(block, bits, out=index)
+        np.take(first, index, out=groups, mode="clip")
+        for width in widths:
+            np.add(groups, width - 1, out=index)
+            np.take(padded, index, out=cut, mode="clip")
+            np.greater_equal(block, cut, out=cut, casting="unsafe")
+            np.multiply(cut, width, out=cut)
+            np.add(groups, cut, out=groups)
+    return out
+
+
+def _blocks(n: int) -> Iterator[slice]:
+    """Return slices that cover n rows."""
+    return (slice(start, start + _BLOCK) for start in range(0, n, _BLOCK))
+
+
+def _bucket_bits(cuts: npt.NDArray[np.int64]) -> int:
+    """Return the width in bits of the widest buckets with at most one inner cut, within 2**16 buckets."""
+    longest = int(cuts[-1]).bit_length()
+    shortest = max(0, longest - _MAX_BUCKET_BITS)
+    if len(cuts) <= 2**_MAX_BUCKET_BITS:
+        for bits in range(longest, shortest, -1):
+            if _most_inside(cuts, bits) <= 1:
+                return bits
+    return shortest
+
+
+def _most_inside(cuts: npt.NDArray[np.int64], bits: int) -> int:
+    """Return the largest number of cuts inside one bucket, those on a bucket's start not counted."""
+    buckets = (cuts >> bits)[(cuts & ((1 << bits) - 1)) != 0]
+    if not len(buckets):
+        return 0
+    ends = np.flatnonzero(np.diff(buckets, append=buckets[-1] + 1))
+    return int(np.diff(ends, prepend=-1).max())

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 import numpy as np
@@ -10,13 +10,17 @@ import numpy.typing as npt
 
 from lapwing.errors import ParameterError
 from lapwing.schema.groupings.domains import MAX_VALUES, Domain
-from lapwing.schema.groupings.grouping import MAX_ENTRIES, Grouping, cut, shifted
+from lapwing.schema.groupings.grouping import MAX_ENTRIES, Grouping, check_whole, cut, part_error, shifted
 
 MAX_LEVELS: Final = 64
 """Most levels below the root: more than halving 2**53 codes ever needs."""
 
 _KEYS: Final = frozenset({"values", "reserved", "covered", "cuts", "levels"})
 _Array = npt.NDArray[np.int64]
+
+
+_refusal = partial(part_error, "hierarchy")
+_check_whole = partial(check_whole, "hierarchy")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,12 +34,6 @@ class Hierarchy:
     covered: codes in the tree, the first so many, ``values`` to ``values + reserved``; cuts: int64 (cuts,), first codes
     of all runs of the deepest level but the first, increasing, within 1 to ``covered - 1``; levels: int64 (cuts,), the
     level from which on each cut is there, 1 to 64.
-
-    >>> age = Hierarchy(8, 1, 9, np.array([4, 8]), np.array([2, 1]))
-    >>> [age.starts(level).tolist() for level in range(3)]
-    [[0], [0, 8], [0, 4, 8]]
-    >>> age.parents(2).tolist()
-    [0, 0, 1]
     """
 
     values: int
@@ -94,24 +92,18 @@ class Hierarchy:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the hierarchy as JSON values; equal hierarchies give equal dicts."""
-        return {
-            "values": self.values,
-            "reserved": self.reserved,
-            "covered": self.covered,
-            "cuts": self.cuts.tolist(),
-            "levels": self.levels.tolist(),
-        }
+        whole = {"values": self.values, "reserved": self.reserved, "covered": self.covered}
+        return {**whole, "cuts": self.cuts.tolist(), "levels": self.levels.tolist()}
 
     @classmethod
     def from_dict(cls, d: object) -> "Hierarchy":
         """Return the hierarchy that `to_dict` wrote; safe on a dict that somebody else wrote."""
         if not isinstance(d, Mapping) or set(d) != _KEYS:
-            raise ParameterError(
-                "a hierarchy is an object with values, reserved, covered, cuts and levels", code="LW280"
-            )
+            said = "a hierarchy is an object with values, reserved, covered, cuts and levels"
+            raise ParameterError(said, code="LW280")
         for name in ("values", "reserved", "covered"):
             if type(d[name]) is not int:
-                raise ParameterError(f"a hierarchy's {name} must be a whole number", code="LW280")
+                raise _refusal(f"{name} must be a whole number")
         return cls(d["values"], d["reserved"], d["covered"], _listed("cuts", d["cuts"]), _listed("levels", d["levels"]))
 
 
@@ -123,15 +115,10 @@ def hierarchy(domain: Domain, depth: int) -> Hierarchy:
     and in the middle where none does. The misfit code is left out.
 
     depth: levels, 0 to 64; the result has fewer where every code is alone before.
-
-    >>> flag = hierarchy(Domain(2, 0, True, True, False), 9)
-    >>> [flag.starts(level).tolist() for level in range(flag.depth + 1)]
-    [[0], [0, 2], [0, 1, 2]]
     """
     if isinstance(depth, bool) or not isinstance(depth, int) or not 0 <= depth <= MAX_LEVELS:
-        raise ParameterError(
-            f"the depth of a hierarchy must be a whole number from 0 to {MAX_LEVELS}, got {depth!r}", code="LW280"
-        )
+        said = f"the depth of a hierarchy must be a whole number from 0 to {MAX_LEVELS}, got {depth!r}"
+        raise ParameterError(said, code="LW280")
     covered = domain.size if domain.missing else domain.last
     starts = np.zeros(1, dtype=np.int64)
     born = np.zeros(1, dtype=np.int64)
@@ -156,9 +143,6 @@ def cut_places(tiers: Sequence[_Array], starts: _Array, stops: _Array) -> _Array
     tiers: sequence of int64, public cuts of the domain, the coarsest first; starts, stops: int64 (k,), run i is the
     codes ``starts[i] <= code < stops[i]``. Returns int64 (k,), the middle one of the cuts inside, of the first tier
     that has any there, or halfway.
-
-    >>> cut_places([np.array([1]), np.array([3, 5])], np.array([0, 1, 3]), np.array([8, 8, 5])).tolist()
-    [1, 5, 4]
     """
     middles = starts + (stops - starts) // 2
     is_open = np.ones(starts.size, dtype=bool)
@@ -178,10 +162,6 @@ def diameters(nested: Hierarchy, domain: Domain, level: int) -> npt.NDArray[np.f
 
     Returns float64 (groups,), a code of a continuous column is an interval with a length of its own; all other codes
     have length 0.
-
-    >>> ages = Domain(values=5, specials=0, missing=True, ordered=True, continuous=False)
-    >>> diameters(hierarchy(ages, 2), ages, 2).tolist()
-    [0.25, 0.5, 0.0]
     """
     starts, stops = nested.starts(level), nested.stops(level)
     codes = stops - starts
@@ -204,22 +184,12 @@ def _as_grouping(domain: Domain, cuts: _Array) -> Grouping:
     return cut(domain, cuts)
 
 
-def _check_whole(name: str, value: object, least: int, most: int) -> None:
-    """Refuse what is not a whole number in a range."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ParameterError(
-            f"a hierarchy's {name} must be a whole number from {least} to {most}, got {value!r:.80}", code="LW280"
-        )
-
-
 def _listed(name: str, listed: object) -> _Array:
     """Return a list of ints as an array, looking at every entry before any array is made."""
     if not isinstance(listed, list) or len(listed) > MAX_ENTRIES or not set(map(type, listed)) <= {int}:
-        raise ParameterError(
-            f"a hierarchy's {name} must be a list of at most {MAX_ENTRIES} whole numbers", code="LW280"
-        )
+        raise _refusal(f"{name} must be a list of at most {MAX_ENTRIES} whole numbers")
     if listed and not 1 <= min(listed) <= max(listed) <= MAX_VALUES + MAX_ENTRIES:
-        raise ParameterError(f"a hierarchy's {name} holds a number out of range", code="LW280")
+        raise _refusal(f"{name} holds a number out of range")
     return np.array(listed, dtype=np.int64)
 
 
@@ -227,9 +197,7 @@ def _checked(name: str, entries: object) -> _Array:
     """Return entries as a fresh, read-only array of int64."""
     given = np.asarray(entries)
     if given.ndim != 1 or given.size > MAX_ENTRIES or (given.size and given.dtype.kind not in "iu"):
-        raise ParameterError(
-            f"a hierarchy's {name} must be a flat list of at most {MAX_ENTRIES} whole numbers", code="LW280"
-        )
+        raise _refusal(f"{name} must be a flat list of at most {MAX_ENTRIES} whole numbers")
     array = given.astype(np.int64)
     array.flags.writeable = False
     return array
@@ -238,15 +206,12 @@ def _checked(name: str, entries: object) -> _Array:
 def _check_cuts(cuts: _Array, levels: _Array, covered: int) -> None:
     """Refuse cuts that do not increase within the codes of the tree, or without a level each."""
     if cuts.size != levels.size:
-        raise ParameterError(
-            f"a hierarchy needs one level for each cut, got {cuts.size} cuts and {levels.size} levels", code="LW280"
-        )
+        counts = f"got {cuts.size} cuts and {levels.size} levels"
+        raise ParameterError(f"a hierarchy needs one level for each cut, {counts}", code="LW280")
     if cuts.size and (cuts[0] < 1 or cuts[-1] > covered - 1 or not (cuts[1:] > cuts[:-1]).all()):
-        raise ParameterError(
-            f"a hierarchy's cuts must increase within 1 to {covered - 1}; sort them and drop repeats", code="LW280"
-        )
+        raise _refusal(f"cuts must increase within 1 to {covered - 1}; sort them and drop repeats")
     if levels.size and not 1 <= levels.min() <= levels.max() <= MAX_LEVELS:
-        raise ParameterError(f"a hierarchy's levels must lie from 1 to {MAX_LEVELS}", code="LW280")
+        raise _refusal(f"levels must lie from 1 to {MAX_LEVELS}")
 
 
 def _check_nesting(levels: _Array) -> None:
@@ -255,13 +220,9 @@ def _check_nesting(levels: _Array) -> None:
     for level in range(1, deepest + 1):
         is_new = levels[levels <= level] == level
         if not is_new.any():
-            raise ParameterError(
-                f"a hierarchy's level {level} splits nothing; number its levels without gaps", code="LW280"
-            )
+            raise _refusal(f"level {level} splits nothing; number its levels without gaps")
         if (is_new[1:] & is_new[:-1]).any():
-            raise ParameterError(
-                f"a hierarchy's level {level} splits a run in more than two; use more levels", code="LW280"
-            )
+            raise _refusal(f"level {level} splits a run in more than two; use more levels")
 
 
 # -- What several groupings of one domain tell apart together, where their groups lie, and which one merges another's.
@@ -270,15 +231,11 @@ def _check_nesting(levels: _Array) -> None:
 _MERGES: Final = 512
 
 
-def told_apart(groupings: Sequence[Grouping]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def told_apart(groupings: Sequence[Grouping]) -> tuple[_Array, _Array]:
     """Return the runs of codes that all of some groupings of one domain treat alike.
 
     Returns starts: int64 (runs,), the first code of each run, increasing from 0, reserved codes included; groups: int64
     (groupings, runs), the group of each run in each grouping.
-
-    >>> one, two = (Grouping(values=9, reserved=1, kind="cuts", cuts=np.array([cut])) for cut in (3, 6))
-    >>> [part.tolist() for part in told_apart([one, two])]
-    [[0, 3, 6, 9], [[0, 1, 1, 2], [0, 0, 1, 2]]]
     """
     pieces = [grouping.pieces() for grouping in groupings]
     starts = np.unique(np.concatenate([first for first, _, _ in pieces]))
@@ -287,11 +244,7 @@ def told_apart(groupings: Sequence[Grouping]) -> tuple[npt.NDArray[np.int64], np
 
 
 def group_ends(grouping: Grouping) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the smallest code of each group, and the one after its largest: ndarrays of int64, shape (groups,).
-
-    >>> [part.tolist() for part in group_ends(Grouping(values=4, reserved=1, kind="shift", shift=1))]
-    [[0, 2, 4], [2, 4, 5]]
-    """
+    """Return the smallest code of each group, and the one after its largest: ndarrays of int64, shape (groups,)."""
     starts, stops, owner = grouping.pieces()
     low = np.full(grouping.groups, np.iinfo(np.int64).max)
     high = np.zeros_like(low)
@@ -302,15 +255,7 @@ def group_ends(grouping: Grouping) -> tuple[npt.NDArray[np.int64], npt.NDArray[n
 
 @lru_cache(maxsize=_MERGES)
 def merged_groups(fine: Grouping, coarse: Grouping) -> npt.NDArray[np.int64] | None:
-    """Return the coarse group of each fine group.
-
-    Returns int64 (fine.groups,), found through one code of each fine group; None where the coarse grouping does not
-    merge fine groups.
-
-    >>> fine, coarse = (Grouping(values=4, reserved=1, kind="shift", shift=s) for s in (0, 1))
-    >>> merged_groups(fine, coarse).tolist(), merged_groups(coarse, fine)
-    ([0, 0, 1, 1, 2], None)
-    """
+    """Return the coarse group of each fine group; None where the coarse grouping does not merge fine groups."""
     if (fine.values, fine.reserved) != (coarse.values, coarse.reserved):
         return None
     starts, _, groups = fine.pieces()

@@ -2,25 +2,30 @@
 
 import functools
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
 import numpy as np
 
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.schema.conditions import Between, wanted_runs
+from lapwing.schema.conditions import Between, merged_runs, wanted_runs
 from lapwing.schema.fields import Field
-from lapwing.schema.groupings.grouping import MAX_ENTRIES, Grouping, cut, lookup
+from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.groupings.hierarchies import told_apart
 from lapwing.schema.public_tables.tables import Condition, PublicTable
+from lapwing.schema.rules.codes import DependencyRule, RuledSchema, components
+from lapwing.schema.rules.coding import parts_of
+from lapwing.schema.rules.search import is_impossible
 from lapwing.schema.scalars import quote
-from lapwing.schema.values.labels import label
+from lapwing.schema.values import label
 
 MOST_COMBINATIONS: Final = 2**22
 """Combinations of groups of one public table: 32 MB."""
 
 
-class HasPublicTables(Protocol):
+class HasPublicTables(RuledSchema, Protocol):
     """What is asked of a schema here, whose type lies above this file."""
 
     @property
@@ -55,41 +60,39 @@ class CodedTable:
         """The columns of the table."""
         return self.table.columns
 
+    def grouping_of(self, name: str) -> Grouping:
+        """Return the groups of codes of one column."""
+        return self.groupings[self.columns.index(name)]
+
 
 def coded_table(table: PublicTable, fields: Sequence[Field]) -> CodedTable:
-    """Return a public table on codes.
-
-    >>> sex = Field(name="sex", type="string", categories=("f", "m"), required=True)
-    >>> told = PublicTable(columns=("sex",), cells=(("m", 3), ("f", 4)), source="register", provenance="public")
-    >>> coded_table(told, [sex]).cell.tolist()
-    [1, 0, -1]
-    """
+    """Return a public table on codes."""
     known = {field.name: field for field in fields}
     for name in table.columns:
         if name not in known:
-            raise SchemaError(
-                f"{table.name}: {quote(name)} is no modelled column of the schema; name one that is", code="LW219"
-            )
+            said = f"{quote(name)} is no modelled column of the schema; name one that is"
+            raise SchemaError(f"{table.name}: {said}", code="LW219")
     own = [known[name] for name in table.columns]
-    columns = [_grouped(table, field, [cell[at] for cell in table.cells]) for at, field in enumerate(own)]
-    shape = tuple(grouping.groups for grouping, _ in columns)
+    # By their text: 1 and True are equal, and ask for different things.
+    asked = [{repr(cell[at]): cell[at] for cell in table.cells} for at in range(len(own))]
+    parts = [
+        parts_of(field, [_runs(table, field, condition) for condition in conditions.values()], joins=True)
+        for field, conditions in zip(own, asked, strict=True)
+    ]
+    shape = tuple(part.grouping.groups for part in parts)
     if np.prod(np.array(shape, dtype=np.float64)) > MOST_COMBINATIONS:
-        raise SchemaError(
-            f"{table.name} tells more than 2**22 combinations apart; use wider cells or fewer columns", code="LW242"
-        )
+        said = f"{table.name} tells more than 2**22 combinations apart; use wider cells or fewer columns"
+        raise SchemaError(said, code="LW242")
     found = np.full(shape, -1, dtype=np.intp)
+    groups = [dict(zip(conditions, part.groups, strict=True)) for conditions, part in zip(asked, parts, strict=True)]
     for number, cell in enumerate(table.cells):
-        where = np.ix_(*(groups[repr(each)] for (_, groups), each in zip(columns, cell[:-1], strict=True)))
-        others = found[where]
-        if others.max() >= 0:
-            other = int(others.max())
-            raise SchemaError(
-                f"{table.name}: the cells {other + 1} and {number + 1} overlap; make them disjoint, or join them",
-                code="LW242",
-            )
+        where = np.ix_(*(own_groups[repr(each)] for own_groups, each in zip(groups, cell[:-1], strict=True)))
+        other = int(found[where].max())
+        if other >= 0:
+            said = f"the cells {other + 1} and {number + 1} overlap; make them disjoint, or join them"
+            raise SchemaError(f"{table.name}: {said}", code="LW242")
         found[where] = number
-    groupings = tuple(grouping for grouping, _ in columns)
-    coded = CodedTable(table, groupings, found, np.array(table.counts, dtype=np.int64))
+    coded = CodedTable(table, tuple(part.grouping for part in parts), found, np.array(table.counts, dtype=np.int64))
     if not table.complete:
         _check_covered(coded, own)
     return coded
@@ -122,9 +125,10 @@ def check_public_tables(schema: HasPublicTables) -> None:
     Two cells of two tables are linked where the shared columns let one row lie in both. Whoever lies in a linked set of
     cells of one table lies in that of the other, so its counts must sum to the same.
     """
-    exact = coded_tables(schema)
-    for one, two in itertools.combinations(exact, 2):
+    for one, two in itertools.combinations(coded_tables(schema), 2):
         _check_together(one, two)
+    if schema.public_tables and schema.coded_rules:
+        _check_rules(schema)
 
 
 def _check_together(one: CodedTable, two: CodedTable) -> None:
@@ -170,11 +174,8 @@ def _common(one: CodedTable, two: CodedTable, shared: Sequence[str]) -> tuple[np
     """Return the combination of each table's groups for every combination of their common refinement."""
     found = [np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)]
     for name in shared:
-        groupings = [table.groupings[table.columns.index(name)] for table in (one, two)]
-        pieces = [grouping.pieces() for grouping in groupings]
-        starts = np.unique(np.concatenate([piece[0] for piece in pieces]))
-        groups = np.stack([piece[2][np.searchsorted(piece[0], starts, side="right") - 1] for piece in pieces])
-        groups = np.unique(groups, axis=1)
+        groupings = [table.grouping_of(name) for table in (one, two)]
+        groups = np.unique(told_apart(groupings)[1], axis=1)
         found = [
             (each[:, None] * grouping.groups + own[None, :]).reshape(-1)
             for each, grouping, own in zip(found, groupings, groups, strict=True)
@@ -206,48 +207,6 @@ def _connected(links: np.ndarray, lefts: int, rights: int) -> np.ndarray:
         sets = found
 
 
-# ------------------------------------------------------------------------------------------------ one column
-
-
-def _grouped(
-    table: PublicTable, field: Field, conditions: Iterable[Condition]
-) -> tuple[Grouping, dict[str, np.ndarray]]:
-    """Return the groups of one column's codes, and those that each condition, by its text, asks for."""
-    domain = field.domain
-    distinct = {repr(condition): condition for condition in conditions}  # 1 and True are equal, their texts are not
-    runs = {key: _runs(table, field, condition) for key, condition in distinct.items()}
-    starts = np.unique(
-        np.concatenate([[0], np.arange(domain.values, domain.size), *(r.reshape(-1) for r in runs.values())])
-    )
-    starts = starts[starts < domain.size]
-    inside = {key: _inside(starts, each) for key, each in runs.items()}
-    regular = int(np.searchsorted(starts, domain.values))
-    group = _alike(inside.values(), regular)
-    if (np.diff(group) < 0).any() and domain.values <= MAX_ENTRIES:
-        grouping = lookup(domain, np.repeat(group, np.diff(starts[: regular + 1])))
-    else:
-        group = np.cumsum(np.diff(group, prepend=0) != 0)
-        grouping = cut(domain, starts[np.flatnonzero(np.diff(group)) + 1])
-    whole = np.concatenate([group, int(group.max()) + 1 + np.arange(starts.size - regular)])
-    return grouping, {key: np.unique(whole[each]) for key, each in inside.items()}
-
-
-def _inside(starts: np.ndarray, runs: np.ndarray) -> np.ndarray:
-    """Return the numbers of the runs of codes, given by their starts, that a condition asks for."""
-    first, behind = np.searchsorted(starts, runs[:, 0]), np.searchsorted(starts, runs[:, 1])
-    return np.concatenate([np.arange(*ends) for ends in zip(first, behind, strict=True)])
-
-
-def _alike(inside: Iterable[np.ndarray], regular: int) -> np.ndarray:
-    """Give the runs of regular codes that the same conditions ask for one number, in the order of first sight."""
-    askers: list[list[int]] = [[] for _ in range(regular)]
-    for number, pieces in enumerate(inside):
-        for piece in pieces[pieces < regular].tolist():
-            askers[piece].append(number)
-    numbers: dict[tuple[int, ...], int] = {}
-    return np.array([numbers.setdefault(tuple(asked), len(numbers)) for asked in askers], dtype=np.intp)
-
-
 def _runs(table: PublicTable, field: Field, condition: Condition) -> np.ndarray:
     """Return the runs of codes that one condition asks for."""
     listed = condition if isinstance(condition, tuple) else (condition,)
@@ -256,18 +215,11 @@ def _runs(table: PublicTable, field: Field, condition: Condition) -> np.ndarray:
     except ParameterError as error:
         message = str(error)
     else:
-        order = np.argsort(runs[:, 0], kind="stable")
-        return _disjoint(table, field, runs[order])
+        runs = runs[np.argsort(runs[:, 0], kind="stable")]
+        if (runs[1:, 0] >= runs[:-1, 1]).all():
+            return merged_runs(runs.tolist())
+        message = f"{table.name}: a list of values of column {quote(field.name)} names some of them twice"
     raise SchemaError(message, code="LW242")
-
-
-def _disjoint(table: PublicTable, field: Field, runs: np.ndarray) -> np.ndarray:
-    """Return sorted runs, or refuse a list whose entries overlap."""
-    if (runs[1:, 0] < runs[:-1, 1]).any():
-        raise SchemaError(
-            f"{table.name}: a list of values of column {quote(field.name)} names some of them twice", code="LW242"
-        )
-    return runs
 
 
 def _item_runs(asker: str, field: Field, item: object) -> np.ndarray:
@@ -303,25 +255,14 @@ def _range(text: str) -> Between:
 
 
 def _read(field: Field, text: str) -> object:
-    """Return what a text asks of a column of numbers or dates: a value or a range."""
+    """Return what a text asks of a column of numbers or dates: a value, as a number where it is one, or a range."""
     if ".." in text:
         found = _range(text)
-        return Between(*(None if end is None else _value(field, cast("str", end)) for end in (found.low, found.high)))
-    return _value(field, text)
-
-
-def _value(field: Field, text: str) -> object:
-    """Return a text as a number, where the column holds numbers."""
-    if field.type not in ("integer", "number"):
-        return text
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        return text
+        return Between(*(None if end is None else _read(field, cast("str", end)) for end in (found.low, found.high)))
+    for kind in (int, float) if field.type in ("integer", "number") else ():
+        with suppress(ValueError):
+            return kind(text)
+    return text
 
 
 def _check_covered(coded: CodedTable, fields: Sequence[Field]) -> None:
@@ -343,3 +284,109 @@ def _check_covered(coded: CodedTable, fields: Sequence[Field]) -> None:
             "listed cells",
             code="LW242",
         )
+
+
+# -- Whether public tables and rules go together: no cell with a count may be one that rules leave empty. A table that
+# holds all columns of a functional dependency tells which value goes with which determinant.
+
+
+_MOST_CHECKED: Final = 2_000
+"""Cells of one table that are looked at when a schema is read: each is a search."""
+
+
+def cell_runs(coded: CodedTable, cell: int) -> dict[str, np.ndarray]:
+    """Return the runs of codes, from start to stop - 1, of each column that one cell of a public table holds."""
+    found = {}
+    for name, grouping, own in zip(coded.columns, coded.groupings, np.argwhere(coded.cell == cell).T, strict=True):
+        starts, stops, groups = grouping.pieces()
+        is_held = np.isin(groups, own)
+        found[name] = np.stack([starts[is_held], stops[is_held]], axis=1)
+    return found
+
+
+def _check_rules(schema: HasPublicTables) -> None:
+    """Refuse a public table that counts rows where the rules leave none; of many cells the first are looked at."""
+    tied = components(schema.coded_rules)
+    for coded in (*coded_tables(schema), *coded_tables(schema, "prior")):
+        own = [component for component in tied if set(component) & set(coded.columns)]
+        for cell in np.flatnonzero(coded.counts)[: _MOST_CHECKED if own else 0].tolist():
+            _check_cell(schema, coded, cell, cell_runs(coded, cell), own)
+    for coded in coded_tables(schema):
+        for rule in schema.coded_rules:
+            if isinstance(rule, DependencyRule) and set(rule.columns) <= set(coded.columns):
+                _check_dependency(schema, coded, rule)
+
+
+def values_left(coded: CodedTable, rule: DependencyRule) -> np.ndarray:
+    """Return which values of a determined column a public table leaves each determinant.
+
+    Returns bool, shaped by the groups of the columns of the rule, groups of values with a count. What the table says of
+    one determinant alone must hold for its one value: that lies in every such cell with a count. False throughout where
+    there is nobody, or no such value.
+    """
+    shape, reached = _reached_pairs(coded, rule)
+    values = shape[-1]
+    found = np.zeros(shape, dtype=bool)
+    found.reshape(-1)[reached[:, 1]] = True
+    cell, pair = reached[_is_alone(coded, rule, reached, values)].T
+    owner = pair // values
+    holding = np.bincount(pair, minlength=found.size).reshape(-1, values)
+    needed = np.bincount(np.unique(np.stack([cell, owner]), axis=1)[1], minlength=found.size // values)
+    return np.asarray(found & (holding == needed[:, None]).reshape(shape))
+
+
+def _reached_pairs(coded: CodedTable, rule: DependencyRule) -> tuple[tuple[int, ...], np.ndarray]:
+    """Return the groups of a dependency's columns, and each cell with a count with the places it reaches among them."""
+    shape = tuple(coded.grouping_of(name).groups for name in rule.columns)
+    is_counted = (coded.cell >= 0) & (coded.counts[coded.cell] > 0)
+    where = dict(zip(coded.columns, np.nonzero(is_counted), strict=True))
+    pair = np.ravel_multi_index([where[name] for name in rule.columns], shape)
+    size = int(np.prod(shape))
+    keys = np.unique(coded.cell[is_counted].astype(np.int64) * size + pair)
+    return shape, np.stack(np.divmod(keys, size), axis=1)
+
+
+def _is_alone(coded: CodedTable, rule: DependencyRule, reached: np.ndarray, values: int) -> np.ndarray:
+    """Return which of the cells reached hold one determinant only, and not several that the table takes together."""
+    shape = tuple(coded.grouping_of(name).groups for name in rule.of)
+    owner = np.unravel_index(reached[:, 1] // values, shape)
+    found = np.ones(len(reached), dtype=bool)
+    for name, own in zip(rule.of, owner, strict=True):
+        starts, stops, group = coded.grouping_of(name).pieces()
+        found &= np.bincount(group, stops - starts)[own] == 1
+    pairs = np.unique(np.stack([reached[:, 0], reached[:, 1] // values]), axis=1)
+    return np.asarray(found & (np.bincount(pairs[0], minlength=coded.counts.size)[reached[:, 0]] == 1))
+
+
+def _check_dependency(schema: HasPublicTables, coded: CodedTable, rule: DependencyRule) -> None:
+    """Refuse a table that counts one determinant where it would need two values."""
+    left = values_left(coded, rule)
+    _, reached = _reached_pairs(coded, rule)
+    owner = reached[:, 1] // left.shape[-1]
+    lost = np.flatnonzero(~left.any(axis=-1).reshape(-1)[owner])
+    if not lost.size:
+        return
+    place = np.unravel_index(owner[lost[0]], left.shape[:-1])
+    named = ", ".join(
+        f"{name} {quote(label(coded.grouping_of(name), schema.field(name), int(group)))}"
+        for name, group in zip(rule.of, place, strict=True)
+    )
+    raise SchemaError(
+        f"{coded.table.name}: cells with counts give {named} two values of {rule.column}, but rule "
+        f"{rule.rule.text!r} leaves one; correct the counts, or the rule",
+        code="LW243",
+    )
+
+
+def _check_cell(
+    schema: HasPublicTables, coded: CodedTable, cell: int, runs: Mapping[str, np.ndarray], tied: list[tuple[str, ...]]
+) -> None:
+    """Refuse a cell with a count that no row can lie in."""
+    for component in tied:
+        fixed = {name: each for name, each in runs.items() if name in component}
+        if is_impossible(schema, fixed, component):
+            raise SchemaError(
+                f"{coded.table.name}: cell {cell + 1} counts {int(coded.counts[cell])} rows where the rules on "
+                f"{', '.join(component)} leave none; correct the count, or the rules",
+                code="LW243",
+            )

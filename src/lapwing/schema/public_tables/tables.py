@@ -22,12 +22,17 @@ _LONGEST: Final = 1_000
 _SHOWN: Final = 80
 _PUBLIC: Final = "public"
 _COUNT: Final = "count"
-_KEYS: Final = frozenset({"columns", "cells", "source", "provenance", "hold", "sd", "complete"})
+_KEYS: Final = ("columns", "cells", "source", "provenance", "hold", "sd", "complete")
 _RANGE_KEYS: Final = frozenset({"minimum", "maximum"})
 _WAY_OUT: Final = 'say who published it ("source") and that it is public ("provenance": "public")'
 
 Condition = None | str | int | float | bool | Between | tuple[Any, ...]
 """What a cell asks of one column: missing, a value, a range (an end may be None: open), or a list of those."""
+
+
+def _refusal(said: str) -> SchemaError:
+    """Return the error that a public table is not written as the format has it."""
+    return SchemaError(said, code="LW240")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,29 +86,27 @@ class PublicTable:
     """Return the public table that a frame holds; attached by the front door, as this layer never sees frames."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", _columns(self.columns))
+        names = tuple(self.columns) if isinstance(self.columns, list | tuple) else ()
+        if not names or not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
+            rule = 'a public table needs "columns", a list of distinct names of columns'
+            raise _refusal(f"{rule}, got {quote(self.columns)}")
+        object.__setattr__(self, "columns", names)
         if not isinstance(self.source, str) or not self.source.strip() or len(self.source) > _LONGEST:
             raise SchemaError(f"{self.name} has no source of 1 to {_LONGEST} characters; {_WAY_OUT}", code="LW241")
         if not is_encodable(self.source) or not self.source.isprintable():
-            raise SchemaError(
-                f"{self.name}: the source must be printable text on one line; write it anew", code="LW241"
-            )
+            said = f"{self.name}: the source must be printable text on one line; write it anew"
+            raise SchemaError(said, code="LW241")
         if not is_among(self.provenance, (_PUBLIC,)):
-            raise SchemaError(
-                f"{self.name} is not declared public, got {quote(self.provenance)}; {_WAY_OUT}", code="LW241"
-            )
+            said = f"{self.name} is not declared public, got {quote(self.provenance)}; {_WAY_OUT}"
+            raise SchemaError(said, code="LW241")
         if not is_among(self.hold, HOLDS):
-            raise SchemaError(
-                f"{self.name}: hold must be one of {', '.join(HOLDS)}, got {quote(self.hold)}", code="LW240"
-            )
+            raise _refusal(f"{self.name}: hold must be one of {', '.join(HOLDS)}, got {quote(self.hold)}")
         if not isinstance(self.complete, bool):
-            raise SchemaError(f"{self.name}: complete must be true or false, got {quote(self.complete)}", code="LW240")
+            raise _refusal(f"{self.name}: complete must be true or false, got {quote(self.complete)}")
         object.__setattr__(self, "sd", _sd(self))
         object.__setattr__(self, "cells", _cells(self.name, self.columns, self.cells))
         if not 1 <= self.total <= _MOST_ROWS:
-            raise SchemaError(
-                f"{self.name}: the counts must sum to 1 to 2**53, got {self.total}; check the counts", code="LW240"
-            )
+            raise _refusal(f"{self.name}: the counts must sum to 1 to 2**53, got {self.total}; check the counts")
 
     @property
     def name(self) -> str:
@@ -142,21 +145,12 @@ class PublicTable:
             Where a rule of the format is broken, also where source or provenance is left out.
         """
         if not isinstance(value, Mapping):
-            raise SchemaError(f"a public table must be an object with keys, got {quote(value)}", code="LW240")
-        unknown = [key for key in value if key not in _KEYS]
-        if unknown:
-            raise SchemaError(
-                f"a public table has the unknown key {quote(unknown[0])}; known: {', '.join(_KEYS)}", code="LW205"
-            )
-        return cls(
-            columns=value.get("columns", ()),
-            cells=value.get("cells", ()),
-            source=value.get("source", ""),
-            provenance=value.get("provenance", ""),
-            hold=value.get("hold", "exact"),
-            sd=value.get("sd"),
-            complete=value.get("complete", False),
-        )
+            raise _refusal(f"a public table must be an object with keys, got {quote(value)}")
+        for key in value:
+            if key not in _KEYS:
+                said = f"a public table has the unknown key {quote(key)}; known: {', '.join(_KEYS)}"
+                raise SchemaError(said, code="LW205")
+        return cls(**{"columns": (), "cells": (), "source": "", "provenance": "", **value})
 
 
 def public_tables_from(value: object) -> tuple[PublicTable, ...]:
@@ -164,37 +158,20 @@ def public_tables_from(value: object) -> tuple[PublicTable, ...]:
     if value is None:
         return ()
     if not isinstance(value, list | tuple) or len(value) > MOST_TABLES:
-        raise SchemaError(
-            f'"publicTables" must be a list of at most {MOST_TABLES} objects, got {quote(value)}', code="LW240"
-        )
+        raise _refusal(f'"publicTables" must be a list of at most {MOST_TABLES} objects, got {quote(value)}')
     return tuple(each if isinstance(each, PublicTable) else PublicTable.from_dict(each) for each in value)
-
-
-def _columns(value: object) -> tuple[str, ...]:
-    """Return the columns, or refuse them."""
-    listed = tuple(value) if isinstance(value, list | tuple) else ()
-    if not listed or not all(isinstance(name, str) and name for name in listed) or len(set(listed)) < len(listed):
-        raise SchemaError(
-            f'a public table needs "columns", a list of distinct names of columns, got {quote(value)}', code="LW240"
-        )
-    return listed
 
 
 def _sd(table: PublicTable) -> float | None:
     """Return the standard deviation of a prior's counts; an exact table has none."""
     if table.hold == "exact":
         if table.sd is not None:
-            raise SchemaError(
-                f'{table.name} is held exactly and takes no sd; remove it, or set "hold": "prior"', code="LW240"
-            )
+            raise _refusal(f'{table.name} is held exactly and takes no sd; remove it, or set "hold": "prior"')
         return None
     sd = finite_number(table.sd)
     if sd is None or not 0 < sd <= _MOST_ROWS:
-        raise SchemaError(
-            f"{table.name} is a prior and needs sd, the standard deviation of each count in rows, above 0, got "
-            f"{quote(table.sd)}",
-            code="LW240",
-        )
+        rule = "needs sd, the standard deviation of each count in rows, above 0"
+        raise _refusal(f"{table.name} is a prior and {rule}, got {quote(table.sd)}")
     return float(sd)
 
 
@@ -202,56 +179,38 @@ def _cells(name: str, columns: tuple[str, ...], value: object) -> tuple[tuple[An
     """Return the cells with conditions that cannot be changed and whole counts."""
     listed = list(cast("Iterable[object]", value)) if isinstance(value, list | tuple) else []
     if not 1 <= len(listed) <= MOST_CELLS:
-        raise SchemaError(f'{name} needs "cells", a list of 1 to {MOST_CELLS} cells, got {len(listed)}', code="LW240")
+        raise _refusal(f'{name} needs "cells", a list of 1 to {MOST_CELLS} cells, got {len(listed)}')
     found = []
+    # A cell may be written as an object, unless one of its columns is called as the count is.
+    keys = (*columns, _COUNT) if _COUNT not in columns else ()
     for each in listed:
-        cell = _listed_cell(each, columns)
+        cell = [each[key] for key in keys] if isinstance(each, Mapping) and set(each) == set(keys) else each
         if not isinstance(cell, list | tuple) or len(cell) != len(columns) + 1:
-            raise SchemaError(
-                f"{name}: each cell has a condition for each of {len(columns)} columns and a count, got {_text(each)}",
-                code="LW240",
-            )
+            rule = f"each cell has a condition for each of {len(columns)} columns and a count"
+            raise _refusal(f"{name}: {rule}, got {_text(each)}")
         count = whole_number(cell[-1])
         if count is None or count < 0:
-            raise SchemaError(
-                f"{name}: the count of the cell {_text(cell[:-1])} must be a whole number from 0", code="LW240"
-            )
+            raise _refusal(f"{name}: the count of the cell {_text(cell[:-1])} must be a whole number from 0")
         found.append((*(_condition(name, each) for each in cell[:-1]), count))
     return tuple(found)
-
-
-def _listed_cell(cell: object, columns: tuple[str, ...]) -> object:
-    """Return a cell that is written as an object as a list."""
-    keys = (*columns, _COUNT)
-    if isinstance(cell, Mapping) and _COUNT not in columns and set(cell) == set(keys):
-        return [cell[key] for key in keys]
-    return cell
 
 
 def _condition(name: str, value: object) -> Condition:
     """Return one condition that cannot be changed."""
     if isinstance(value, Mapping):
         if not value or not set(value) <= _RANGE_KEYS:
-            raise SchemaError(
-                f"{name}: a range has the keys minimum and maximum, got {_text(value)}; leave others out", code="LW240"
-            )
+            raise _refusal(f"{name}: a range has the keys minimum and maximum, got {_text(value)}; leave others out")
         ends = (value.get("minimum"), value.get("maximum"))
         if not all(end is None or isinstance(end, str | bool | int | float) for end in ends):
-            raise SchemaError(
-                f"{name}: the ends of a range must be values, got {_text(value)}; give one for each end", code="LW240"
-            )
+            raise _refusal(f"{name}: the ends of a range must be values, got {_text(value)}; give one for each end")
         return Between(*ends)
     if isinstance(value, list | tuple):
         if not value or any(isinstance(each, list | tuple) for each in value):
-            raise SchemaError(
-                f"{name}: a list of values must have one or more of them, got {_text(value)}", code="LW240"
-            )
+            raise _refusal(f"{name}: a list of values must have one or more of them, got {_text(value)}")
         return tuple(_condition(name, each) for each in value)
     if value is None or isinstance(value, str | bool | int | float | Between):
         return value
-    raise SchemaError(
-        f"{name}: a cell asks for {quote(value)}; give a value, null, a range or a list of those", code="LW240"
-    )
+    raise _refusal(f"{name}: a cell asks for {quote(value)}; give a value, null, a range or a list of those")
 
 
 def _plain(condition: Condition) -> object:

@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.schema.conditions import Between, wanted_reader
+from lapwing.schema.conditions import Between, merged_runs, wanted_reader
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import MAX_ENTRIES, Grouping, cut, lookup
-from lapwing.schema.rules.codes import CodedRule, CombinationRule, DependencyRule
-from lapwing.schema.rules.comparisons import exact_sum, order_pairs
+from lapwing.schema.rules.codes import CodedRule, CombinationRule, DependencyRule, exact_sum, order_pairs
 from lapwing.schema.rules.rules import (
     Allowed,
     Condition,
@@ -27,7 +26,7 @@ from lapwing.schema.rules.rules import (
     Within,
 )
 from lapwing.schema.scalars import is_finite_number, quote
-from lapwing.schema.values.shown import shown
+from lapwing.schema.values import shown
 
 MOST_CELLS: Final = 2**24
 """Most combinations of groups that one rule tells apart."""
@@ -38,7 +37,7 @@ _Reader = Callable[[Condition], _Runs]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Parts:
+class Parts:
     """The groups of one column's codes that some conditions tell apart, and those that each asks for, increasing."""
 
     field: Field
@@ -47,15 +46,7 @@ class _Parts:
 
 
 def coded(fields: Sequence[Field], rules: Sequence[Rule]) -> tuple[CodedRule, ...]:
-    """Return rules on the codes of fields.
-
-    fields: the modelled fields of a table, with domains; every column of the rules is among them. Returns in the order
-    of the rules; several for some.
-
-    >>> fields = [Field(name="a", type="boolean"), Field(name="b", type="boolean")]
-    >>> coded(fields, [Never(conditions=(("a", (True,)), ("b", (True,))))])[0].alive.shape
-    (3, 3)
-    """
+    """Return rules on the codes of fields, among which is every column of the rules; several for some rules."""
     by_name = {field.name: field for field in fields}
     found: list[CodedRule] = []
     for number, rule in enumerate(rules, 1):
@@ -119,9 +110,8 @@ def _determined(rule: Determines, fields: Sequence[Field], where: str) -> list[C
     for *causes, effect in zip(*(places for _, places in columns), strict=True):
         groups = [part.groups[place] for part, place in zip(parts, causes, strict=False)]
         if is_listed[np.ix_(*groups)].any():
-            raise SchemaError(
-                f"{where}: two of its values have the same codes on the left; list each once", code="LW231"
-            )
+            said = f"{where}: two of its values have the same codes on the left; list each once"
+            raise SchemaError(said, code="LW231")
         is_listed[np.ix_(*groups)] = True
         _imply(alive, groups, parts[-1].groups[effect])
     return [_on_codes(rule, parts, alive)]
@@ -132,9 +122,8 @@ def _joined(rule: Determines, where: str) -> list[tuple[Condition, ...]]:
     by_cause = dict(rule.values)
     for cause, value in rule.values:
         if by_cause[cause] != value:
-            raise SchemaError(
-                f"{where}: its values list {quote(cause[0])} twice, with different values; remove one", code="LW231"
-            )
+            said = f"{where}: its values list {quote(cause[0])} twice, with different values; remove one"
+            raise SchemaError(said, code="LW231")
     if len(rule.of) > 1:
         return [(*((item,) for item in cause), (value,)) for cause, value in by_cause.items()]
     by_value: dict[Item, list[Item]] = {}
@@ -150,7 +139,7 @@ def _imply(alive: npt.NDArray[np.bool_], causes: Sequence[_Groups], effect: _Gro
     alive[np.ix_(*causes, effect)] = True
 
 
-def _cells(parts: Sequence[_Parts], where: str) -> npt.NDArray[np.bool_]:
+def _cells(parts: Sequence[Parts], where: str) -> npt.NDArray[np.bool_]:
     """Return one entry for each combination of groups, all alive."""
     shape = tuple(part.grouping.groups for part in parts)
     cells = 1
@@ -165,7 +154,7 @@ def _cells(parts: Sequence[_Parts], where: str) -> npt.NDArray[np.bool_]:
     return np.ones(shape, dtype=bool)
 
 
-def _on_codes(rule: Rule, parts: Sequence[_Parts], alive: npt.NDArray[np.bool_]) -> CombinationRule:
+def _on_codes(rule: Rule, parts: Sequence[Parts], alive: npt.NDArray[np.bool_]) -> CombinationRule:
     """Return a rule on codes; combinations with a misfit are alive, as rows out never hold one."""
     for axis, part in enumerate(parts):
         if not part.field.domain.missing:
@@ -175,40 +164,28 @@ def _on_codes(rule: Rule, parts: Sequence[_Parts], alive: npt.NDArray[np.bool_])
     return CombinationRule(rule, columns, tuple(part.grouping for part in parts), alive)
 
 
-# ------------------------------------------------------------------------------------------- conditions to groups
-
-
-def _parts(field: Field, asked: Sequence[_Runs]) -> _Parts:
-    """Return the groups of one column's codes that conditions on it tell apart."""
+def parts_of(field: Field, asked: Sequence[_Runs], *, joins: bool) -> Parts:
+    """Return the groups of codes that conditions tell apart; `joins`: whether runs that the same ask for are one."""
     domain = field.domain
     ends = np.concatenate([runs.reshape(-1) for runs in asked])
     starts = np.unique(np.concatenate([[0], ends[ends < domain.values]]))
     spans = [_codes_of(np.searchsorted(starts, np.minimum(runs, domain.values))) for runs in asked]
-    if domain.ordered or domain.values > MAX_ENTRIES:
-        group = np.arange(len(starts))
-    else:
-        group = _askers(len(starts), spans)
+    group = np.arange(len(starts))
+    if joins and domain.values <= MAX_ENTRIES:
+        askers: list[list[int]] = [[] for _ in range(len(starts))]
+        for number, span in enumerate(spans):
+            for piece in span.tolist():
+                askers[piece].append(number)
+        seen: dict[tuple[int, ...], int] = {}
+        group = np.array([seen.setdefault(tuple(own), len(seen)) for own in askers], dtype=np.intp)
     regular = int(group.max()) + 1
     if regular == len(starts):
         grouping = cut(domain, starts[1:])
     else:
         grouping = lookup(domain, np.repeat(group, np.diff(np.append(starts, domain.values))))
     reserved = [_codes_of(np.maximum(runs, domain.values)) - domain.values + regular for runs in asked]
-    return _Parts(
-        field,
-        grouping,
-        tuple(np.unique(np.concatenate([group[span], own])) for span, own in zip(spans, reserved, strict=True)),
-    )
-
-
-def _askers(pieces: int, spans: Sequence[_Groups]) -> _Groups:
-    """Return the group of each run of codes: those that the same conditions ask for are one."""
-    askers: list[list[int]] = [[] for _ in range(pieces)]
-    for number, span in enumerate(spans):
-        for piece in span.tolist():
-            askers[piece].append(number)
-    seen: dict[tuple[int, ...], int] = {}
-    return np.array([seen.setdefault(tuple(own), len(seen)) for own in askers], dtype=np.intp)
+    groups = (np.unique(np.concatenate([group[span], own])) for span, own in zip(spans, reserved, strict=True))
+    return Parts(field, grouping, tuple(groups))
 
 
 def _codes_of(runs: _Runs) -> _Runs:
@@ -216,17 +193,21 @@ def _codes_of(runs: _Runs) -> _Runs:
     return np.concatenate([np.arange(start, stop) for start, stop in runs.tolist()])
 
 
-def _column_parts(field: Field, conditions: Sequence[Condition], where: str) -> tuple[_Parts, list[int]]:
+def _column_parts(field: Field, conditions: Sequence[Condition], where: str) -> tuple[Parts, list[int]]:
     """Return the groups that many conditions on one column tell apart, and which of them each row asks for."""
     read = _reader(field, where, outer=False)
     place: Mapping[Condition, int] = {condition: number for number, condition in enumerate(dict.fromkeys(conditions))}
-    return _parts(field, list(map(read, place))), [place[condition] for condition in conditions]
+    parts = parts_of(field, list(map(read, place)), joins=not field.domain.ordered)
+    return parts, [place[condition] for condition in conditions]
 
 
-def _asked(conditions: Conditions, fields: Sequence[Field], where: str, *, outer: bool) -> list[_Parts]:
+def _asked(conditions: Conditions, fields: Sequence[Field], where: str, *, outer: bool) -> list[Parts]:
     """Return the groups of several columns that one condition on each tells apart."""
     pairs = zip(fields, conditions, strict=True)
-    return [_parts(field, [_reader(field, where, outer=outer)(wanted)]) for field, (_, wanted) in pairs]
+    return [
+        parts_of(field, [_reader(field, where, outer=outer)(wanted)], joins=not field.domain.ordered)
+        for field, (_, wanted) in pairs
+    ]
 
 
 def _reader(field: Field, where: str, *, outer: bool) -> _Reader:
@@ -246,7 +227,7 @@ def _reader(field: Field, where: str, *, outer: bool) -> _Reader:
             message = str(error)
         else:
             touching = [_touching(field, item) for item in items if isinstance(item, Between)] if is_cells else []
-            return _merged(np.concatenate([found, *touching])) if touching else found
+            return merged_runs(np.concatenate([found, *touching]).tolist()) if touching else found
         raise SchemaError(message, code="LW231")
 
     return runs
@@ -284,11 +265,3 @@ def _touching(field: Field, item: Between) -> _Runs:
         inside = near[(most >= cast("float", item.low)) & (least <= cast("float", item.high))]
         found.extend([[code, code + 1] for code in inside.tolist()])
     return np.array(found, dtype=np.int64).reshape(-1, 2)
-
-
-def _merged(runs: _Runs) -> _Runs:
-    """Sort runs that may overlap and join them."""
-    runs = runs[np.argsort(runs[:, 0], kind="stable")]
-    reach = np.maximum.accumulate(runs[:, 1])
-    first = np.flatnonzero(np.append(True, runs[1:, 0] > reach[:-1]))
-    return np.stack([runs[first, 0], np.append(reach[first[1:] - 1], reach[-1])], axis=1)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lapwing.schema.rules.codes import CodedRule, CombinationRule, ExactSum, OrderPair
-from lapwing.schema.values.shown import Numbers, Shown
+from lapwing.schema.values import Numbers, Shown
 
 Runs = npt.NDArray[np.int64]
 """Codes from start to stop - 1 in each row: disjoint, increasing, none empty; shape (k, 2)."""
@@ -37,7 +37,12 @@ def narrowed(
         waiting = set()
         for rule in touched:
             before = {name: codes_in(found[name]) for name in rule.columns}
-            found.update(_by_rule(rule, found))
+            if isinstance(rule, CombinationRule):
+                found.update(_by_combinations(rule, found))
+            elif isinstance(rule, OrderPair):
+                found.update(_by_order(rule, found))
+            elif isinstance(rule, ExactSum):
+                found.update(_by_sum(rule, found))
             if any(not len(found[name]) for name in rule.columns):
                 return None
             waiting.update(name for name, codes in before.items() if codes_in(found[name]) < codes)
@@ -46,26 +51,13 @@ def narrowed(
     return found
 
 
-def _by_rule(rule: CodedRule, domains: Domains) -> dict[str, Runs]:
-    """Return the columns of a rule, or those that it narrows."""
-    if isinstance(rule, CombinationRule):
-        return _by_combinations(rule, domains)
-    if isinstance(rule, OrderPair):
-        return _by_order(rule, domains)
-    return _by_sum(rule, domains) if isinstance(rule, ExactSum) else {}
-
-
 def codes_in(runs: Runs) -> int:
     """Return how many codes runs hold."""
     return int((runs[:, 1] - runs[:, 0]).sum())
 
 
 def meet(first: Runs, other: Runs) -> Runs:
-    """Return the codes that are in both of two lists of runs.
-
-    >>> meet(np.array([[0, 5], [8, 9]]), np.array([[3, 10]])).tolist()
-    [[3, 5], [8, 9]]
-    """
+    """Return the codes that are in both of two lists of runs."""
     low = np.searchsorted(other[:, 1], first[:, 0], side="right")
     high = np.searchsorted(other[:, 0], first[:, 1], side="left")
     counts = np.maximum(high - low, 0)
@@ -117,16 +109,14 @@ def _is_bound(runs: Runs, values: int) -> bool:
     return bool(runs[-1, 1] <= values)
 
 
-# --------------------------------------------------------------------------------------------------- combinations
-
-
 def _by_combinations(rule: CombinationRule, domains: Domains) -> dict[str, Runs]:
     """Return the columns of a rule without groups that no alive combination holds."""
     pieces = [grouping.pieces() for grouping in rule.groupings]
-    present = [
-        np.unique(group[_touched(domains[name], starts, stops)])
-        for name, (starts, stops, group) in zip(rule.columns, pieces, strict=True)
-    ]
+    present = []
+    for name, (starts, stops, group) in zip(rule.columns, pieces, strict=True):
+        # Pieces follow each other without gaps.
+        first = np.searchsorted(domains[name][:, 1], starts, side="right")
+        present.append(np.unique(group[first < np.searchsorted(domains[name][:, 0], stops, side="left")]))
     alive = rule.alive[np.ix_(*present)]
     found = {}
     for axis, (name, (starts, stops, group)) in enumerate(zip(rule.columns, pieces, strict=True)):
@@ -136,16 +126,6 @@ def _by_combinations(rule: CombinationRule, domains: Domains) -> dict[str, Runs]
             is_kept = np.isin(group, present[axis][is_held])
             found[name] = meet(domains[name], np.stack([starts[is_kept], stops[is_kept]], axis=1))
     return found
-
-
-def _touched(runs: Runs, starts: Runs, stops: Runs) -> npt.NDArray[np.bool_]:
-    """Return which pieces, that follow each other without gaps, hold a code of the runs."""
-    first = np.searchsorted(runs[:, 1], starts, side="right")
-    last = np.searchsorted(runs[:, 0], stops, side="left")
-    return first < last
-
-
-# ---------------------------------------------------------------------------------------------------- comparisons
 
 
 def _by_order(rule: OrderPair, domains: Domains) -> dict[str, Runs]:
@@ -214,10 +194,10 @@ def _by_sum(rule: ExactSum, domains: Domains) -> dict[str, Runs]:
         return {rule.columns[-1]: found[rule.columns[-1]][:0]}
     for place, name in enumerate(rule.columns):
         others = [other for other in range(len(rule.columns)) if other != place]
-        if all(_is_bound_or_empty(found[rule.columns[other]], rule.values[other]) for other in others):
-            ends = [_ends(rule, other, found[rule.columns[other]]) for other in others]
-            low = -rule.constant - sum(most for _, most in ends)
-            high = -rule.constant - sum(least for least, _ in ends)
+        if all(_is_bound(found[rule.columns[other]], rule.values[other]) for other in others):
+            ends = [rule.extremes(other, found[rule.columns[other]].T) for other in others]
+            low = -rule.constant - sum(int(most.max()) for _, most in ends)
+            high = -rule.constant - sum(int(least.min()) for least, _ in ends)
             found[name] = _adding(rule, place, found[name], low, high)
         if not len(found[name]):
             break
@@ -231,25 +211,14 @@ def _divides(rule: ExactSum, domains: Domains) -> bool:
         runs = domains[name]
         if not len(runs) or not _is_bound(runs, values):
             return True
-        added = np.unique(listed[_codes_of(runs)]) if listed is not None else np.array([stride * int(runs[0, 0])])
+        added = (
+            np.unique(listed[np.concatenate([np.arange(*run) for run in runs.tolist()])])
+            if listed is not None
+            else np.array([stride * int(runs[0, 0])])
+        )
         step = math.gcd(step, *np.diff(added).tolist(), 0 if listed is not None or codes_in(runs) == 1 else stride)
         left += int(added[0])
     return left == 0 if step == 0 else left % step == 0
-
-
-def _codes_of(runs: Runs) -> Runs:
-    """Return the codes of runs of a list."""
-    return np.concatenate([np.arange(start, stop) for start, stop in runs.tolist()])
-
-
-def _is_bound_or_empty(runs: Runs, values: int) -> bool:
-    return not len(runs) or _is_bound(runs, values)
-
-
-def _ends(rule: ExactSum, place: int, runs: Runs) -> tuple[int, int]:
-    """Return the least and the most that a column adds."""
-    least, most = rule.extremes(place, runs.T)
-    return int(least.min()), int(most.max())
 
 
 def _adding(rule: ExactSum, place: int, runs: Runs, low: int, high: int) -> Runs:

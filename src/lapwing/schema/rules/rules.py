@@ -1,10 +1,13 @@
-"""Rules of a table that are public: what every row keeps, however it was drawn. As they are written; no codes here."""
+"""Rules of a table that are public: what every row keeps, however it was drawn; as they are written; no codes here."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal, NamedTuple
 
-from lapwing.schema.scalars import visible
+from lapwing.errors import SchemaError
+from lapwing.schema.checks import is_encodable, repeated
+from lapwing.schema.files import check_object, similar_key
+from lapwing.schema.scalars import finite_number, quote, visible, whole_number
 
 _LONGEST: Final = 240
 _LISTED: Final = 5
@@ -14,11 +17,7 @@ Scalar = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """A range that a condition asks for, both ends included; an end that is None is that of the column.
-
-    >>> Within(None, 14).text
-    'at most 14'
-    """
+    """A range that a condition asks for, both ends included; an end that is None is that of the column."""
 
     minimum: Scalar | None
     maximum: Scalar | None
@@ -26,10 +25,8 @@ class Within:
     @property
     def text(self) -> str:
         """The range in words."""
-        if self.minimum is None:
-            return f"at most {_plain(self.maximum)}"
-        if self.maximum is None:
-            return f"at least {_plain(self.minimum)}"
+        if self.minimum is None or self.maximum is None:
+            return f"at most {_plain(self.maximum)}" if self.minimum is None else f"at least {_plain(self.minimum)}"
         return f"{_plain(self.minimum)} to {_plain(self.maximum)}"
 
 
@@ -43,13 +40,7 @@ Provenance = Literal["public", "assumed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """Each column is at most the next: numbers, dates and moments, or ordered categories of equal lists.
-
-    provenance: whether the rule is public knowledge or its owner's decision.
-
-    >>> Order(columns=("born", "died")).text
-    'born <= died'
-    """
+    """Each column is at most the next: numbers, dates and moments, or ordered categories of equal lists."""
 
     columns: tuple[str, ...]
     strict: bool = False
@@ -61,20 +52,10 @@ class Order:
         """The rule on one line."""
         return _short((" < " if self.strict else " <= ").join(map(visible, self.columns)))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule in the file format."""
-        return {"order": list(self.columns), **({"strict": True} if self.strict else {}), **_beside(self)}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sum:
-    """A sum of whole multiples of columns is a column: integers, or numbers with a resolution.
-
-    terms: columns, distinct, and their coefficients, none of them 0.
-
-    >>> Sum(terms=(("hour", 100), ("minute", 1)), equals="time").text
-    '100 hour + minute = time'
-    """
+    """A sum of whole multiples of columns, none 0, is a column: integers, or numbers with a resolution."""
 
     terms: tuple[tuple[str, int], ...]
     equals: str
@@ -89,27 +70,16 @@ class Sum:
     @property
     def text(self) -> str:
         """The rule on one line."""
-        text = ""
-        for name, times in self.terms:
-            sign = " - " if times < 0 else " + "
-            text += sign + (visible(name) if abs(times) == 1 else f"{abs(times)} {visible(name)}")
-        return _short(f"{text.removeprefix(' + ').lstrip()} = {visible(self.equals)}")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule in the file format."""
-        return {"sum": dict(self.terms), "equals": self.equals, **_beside(self)}
+        parts = [
+            f"{'-' if times < 0 else '+'} {'' if abs(times) == 1 else f'{abs(times)} '}{visible(name)}"
+            for name, times in self.terms
+        ]
+        return _short(f"{' '.join(parts).removeprefix('+ ')} = {visible(self.equals)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Determines:
-    """Rows that agree in some columns agree in another; missing and special values count as values.
-
-    values: where the map is public: a value of each column of ``of``, and the one of ``column`` that goes with them.
-    Rows whose values of ``of`` are not listed keep the rule.
-
-    >>> Determines(of=("town",), column="county").text
-    'town determines county'
-    """
+    """Rows that agree in some columns agree in another; `values`: the map, where it is public (all else is free)."""
 
     of: tuple[str, ...]
     column: str
@@ -127,22 +97,12 @@ class Determines:
         """The rule on one line."""
         listed = f" ({len(self.values)} values listed)" if self.values else ""
         verb = "determine" if len(self.of) > 1 else "determines"
-        return _short(f"{_and(list(map(visible, self.of)))} {verb} {visible(self.column)}{listed}")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule in the file format."""
-        listed = [[*of, value] for of, value in self.values]
-        map_ = {"values": listed} if listed else {}
-        return {"determines": list(self.of), "column": self.column, **map_, **_beside(self)}
+        return _short(f"{' and '.join(map(visible, self.of))} {verb} {visible(self.column)}{listed}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Implies:
-    """Rows that meet some conditions meet others.
-
-    >>> Implies(when=(("age", (Within(None, 14),)),), then=(("job", (None,)),)).text
-    'when age is at most 14, job is missing'
-    """
+    """Rows that meet some conditions meet others."""
 
     when: Conditions
     then: Conditions
@@ -159,18 +119,10 @@ class Implies:
         """The rule on one line."""
         return _short(f"when {_conditions_text(self.when)}, {_conditions_text(self.then)}")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule in the file format."""
-        return {"when": _conditions_dict(self.when), "then": _conditions_dict(self.then), **_beside(self)}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Never:
-    """No row meets all of some conditions.
-
-    >>> Never(conditions=(("owner", ("no",)), ("home", ("own",)))).text
-    'never owner is no and home is own'
-    """
+    """No row meets all of some conditions."""
 
     conditions: Conditions
     description: str = ""
@@ -186,20 +138,10 @@ class Never:
         """The rule on one line."""
         return _short(f"never {_conditions_text(self.conditions)}")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule in the file format."""
-        return {"never": _conditions_dict(self.conditions), **_beside(self)}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
-    """Some columns hold listed combinations only.
-
-    rows: the combinations, at least one: what each column may be.
-
-    >>> Allowed(columns=("a", "b"), rows=((("x",), ("1",)), (("y",), (None,)))).text
-    'a and b are one of 2 combinations'
-    """
+    """Some columns hold listed combinations only, at least one: per row what each column may be."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Condition, ...], ...]
@@ -210,27 +152,32 @@ class Allowed:
     def text(self) -> str:
         """The rule on one line."""
         verb = "are" if len(self.columns) > 1 else "is"
-        return _short(f"{_and(list(map(visible, self.columns)))} {verb} one of {len(self.rows)} combinations")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule in the file format."""
-        rows = [[_condition_value(condition) for condition in row] for row in self.rows]
-        return {"allowed": list(self.columns), "rows": rows, **_beside(self)}
+        return _short(f"{' and '.join(map(visible, self.columns))} {verb} one of {len(self.rows)} combinations")
 
 
 Rule = Order | Sum | Determines | Implies | Never | Allowed
 """What a table may promise of its rows, or of all rows together."""
 
 
-# --------------------------------------------------------------------------------------------------- as is written
-
-
-def _beside(rule: Rule) -> dict[str, Any]:
-    """Return what any rule may say beside its own keys."""
-    return {
-        **({"description": rule.description} if rule.description else {}),
-        **({"provenance": rule.provenance} if rule.provenance != "public" else {}),
-    }
+def rule_to_dict(rule: Rule) -> dict[str, Any]:
+    """Return a rule in the file format."""
+    match rule:
+        case Order():
+            own: dict[str, Any] = {"order": list(rule.columns), "strict": rule.strict}
+        case Sum():
+            own = {"sum": dict(rule.terms), "equals": rule.equals}
+        case Determines():
+            values = [[*of, value] for of, value in rule.values]
+            own = {"determines": list(rule.of), "column": rule.column, "values": values}
+        case Implies():
+            own = {"when": _conditions_dict(rule.when), "then": _conditions_dict(rule.then)}
+        case Never():
+            own = {"never": _conditions_dict(rule.conditions)}
+        case Allowed():
+            rows = [[_condition_value(condition) for condition in row] for row in rule.rows]
+            own = {"allowed": list(rule.columns), "rows": rows}
+    beside = {"description": rule.description, "provenance": rule.provenance if rule.provenance != "public" else ""}
+    return {key: value for key, value in {**own, **beside}.items() if value}
 
 
 def _conditions_dict(conditions: Conditions) -> dict[str, Any]:
@@ -239,47 +186,214 @@ def _conditions_dict(conditions: Conditions) -> dict[str, Any]:
 
 def _condition_value(condition: Condition) -> object:
     """Return a condition in the file format: a list only where there are several items."""
-    items = [_item_value(item) for item in condition]
+    items: list[object] = []
+    for item in condition:
+        ends = asdict(item).items() if isinstance(item, Within) else ()
+        items.append({key: end for key, end in ends if end is not None} or item)
     return items[0] if len(items) == 1 else items
 
 
-def _item_value(item: Item) -> object:
-    if not isinstance(item, Within):
-        return item
-    ends = {"minimum": item.minimum, "maximum": item.maximum}
-    return {key: end for key, end in ends.items() if end is not None}
-
-
-# ------------------------------------------------------------------------------------------------------- in words
-
-
 def _conditions_text(conditions: Conditions) -> str:
-    return _and([f"{visible(name)} is {_or([_item_text(item) for item in items])}" for name, items in conditions])
+    return " and ".join(f"{visible(name)} is {_or(items)}" for name, items in conditions)
 
 
-def _item_text(item: Item) -> str:
-    return item.text if isinstance(item, Within) else _plain(item)
+def _or(items: Condition) -> str:
+    texts = [item.text if isinstance(item, Within) else _plain(item) for item in items[:_LISTED]]
+    return " or ".join([*texts, f"{len(items) - _LISTED} more"] if len(items) > _LISTED else texts)
 
 
 def _plain(value: Scalar | None) -> str:
     """Return a value as it stands in a sentence."""
-    if value is None:
-        return "missing"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return visible(str(value)) or '""'
-
-
-def _and(parts: Sequence[str]) -> str:
-    return " and ".join(parts)
-
-
-def _or(parts: Sequence[str]) -> str:
-    shown = list(parts[:_LISTED])
-    return " or ".join([*shown, f"{len(parts) - _LISTED} more"] if len(parts) > _LISTED else shown)
+    value = "missing" if value is None else value
+    return str(value).lower() if isinstance(value, bool) else visible(str(value)) or '""'
 
 
 def _short(text: str) -> str:
-    """Return a line without breaks that fits into a message."""
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST else line[:_LONGEST] + "..."
+
+
+MOST_RULES: Final = 1_000  # of one schema
+_RANGE_KEYS: Final = ("minimum", "maximum")
+
+
+def _refusal(said: str) -> SchemaError:
+    """Return the error that a rule is not written as the format has it."""
+    return SchemaError(said, code="LW230")
+
+
+def rules_from(value: object) -> tuple[Rule, ...]:
+    """Return the rules of a schema in the file format; none where the key is absent or null."""
+    if value is None:
+        return ()
+    if not isinstance(value, list | tuple) or len(value) > MOST_RULES:
+        raise _refusal(f'"rules" must be a list of at most {MOST_RULES} objects, got {quote(value)}')
+    return tuple(
+        item if isinstance(item, Rule) else _rule_from(item, f"rule {number}") for number, item in enumerate(value, 1)
+    )
+
+
+def _rule_from(value: object, where: str) -> Rule:
+    source = check_object(value, where)
+    kinds = [key for key in _KINDS if key in source]
+    known = kinds or _KINDS
+    beside = [key for kind in known for key in _KINDS[kind].beside]
+    _check_keys(source, (*known, *beside, "description", "provenance"), where)
+    if len(kinds) != 1:
+        had = f"has {' and '.join(kinds)}" if kinds else "says nothing"
+        raise _refusal(f"{where} {had}; write exactly one of the keys {', '.join(_KINDS)}")
+    description, provenance = source.get("description"), source.get("provenance")
+    if description is not None and not (isinstance(description, str) and is_encodable(description)):
+        raise _refusal(f"{where}: the description must be a text")
+    if provenance not in (None, "public", "assumed"):
+        raise _refusal(f"{where}: provenance {quote(provenance)} is not known; choose one of public, assumed")
+    kind = _KINDS[kinds[0]]
+    return kind.rule(description=description or "", provenance=provenance or "public", **kind.read(source, where))
+
+
+def _check_keys(source: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    """Refuse every key that is not known here: read past, it would change what a rule says."""
+    allowed = frozenset(known)
+    for key in source:
+        if key not in allowed:
+            close = similar_key(key, allowed)
+            way_out = f"did you mean {quote(close)}?" if close else f"known are {', '.join(sorted(allowed))}"
+            raise SchemaError(f"{where}: unknown key {quote(key)}; {way_out}", code="LW205")
+
+
+def _order_from(source: Mapping[str, Any], where: str) -> dict[str, Any]:
+    columns, strict = _names(source["order"], f"{where}: order", least=2), source.get("strict")
+    if not isinstance(strict, bool | None):
+        raise _refusal(f"{where}: strict must be true or false, got {quote(strict)}")
+    return {"columns": columns, "strict": bool(strict)}
+
+
+def _sum_from(source: Mapping[str, Any], where: str) -> dict[str, Any]:
+    given = source["sum"]
+    if isinstance(given, Mapping):
+        names = _names(list(check_object(given, f"{where}: sum")), f"{where}: sum")
+    else:
+        names = _names(given, f"{where}: sum")
+        given = dict.fromkeys(names, 1)
+    times = []
+    for name in names:
+        factor = whole_number(given[name])
+        if not factor or abs(factor) >= 2**53:
+            said = f"must be a whole number other than 0, got {quote(given[name])}"
+            raise _refusal(f"{where}: the coefficient of {quote(name)} {said}")
+        times.append(factor)
+    equals = _name(source.get("equals"), f"{where}: equals")
+    _check_distinct((*names, equals), where)
+    return {"terms": tuple(zip(names, times, strict=True)), "equals": equals}
+
+
+def _determines_from(source: Mapping[str, Any], where: str) -> dict[str, Any]:
+    of = _names(source["determines"], f"{where}: determines")
+    column = _name(source.get("column"), f"{where}: column")
+    _check_distinct((*of, column), where)
+    given = source.get("values")
+    values: list[tuple[tuple[Scalar | None, ...], Scalar | None]] = []
+    for row in () if given is None else _list(given, f"{where}: values"):
+        if not isinstance(row, list | tuple) or len(row) != len(of) + 1:
+            parts = f"a value of each of {', '.join(map(quote, of))}, then that of {quote(column)}"
+            raise _refusal(f"{where}: each of its values must be a list of {len(of) + 1}: {parts}")
+        *left, right = [_value(item, f"{where}: values") for item in row]
+        values.append((tuple(left), right))
+    return {"of": of, "column": column, "values": tuple(values)}
+
+
+def _implies_from(source: Mapping[str, Any], where: str) -> dict[str, Any]:
+    when, then = (_conditions(source.get(key), f"{where}: {key}") for key in ("when", "then"))
+    _check_distinct([name for name, _ in (*when, *then)], where)
+    return {"when": when, "then": then}
+
+
+def _allowed_from(source: Mapping[str, Any], where: str) -> dict[str, Any]:
+    columns = _names(source["allowed"], f"{where}: allowed")
+    rows = []
+    for row in _list(source.get("rows"), f"{where}: rows"):
+        if not isinstance(row, list | tuple) or len(row) != len(columns):
+            raise _refusal(f"{where}: each of its rows must be a list of {len(columns)}, one entry per column")
+        rows.append(tuple(_condition(item, f"{where}: rows") for item in row))
+    return {"columns": columns, "rows": tuple(rows)}
+
+
+class _Kind(NamedTuple):
+    rule: Callable[..., Rule]
+    beside: tuple[str, ...]  # keys of the file beside the rule's own
+    read: Callable[[Mapping[str, Any], str], dict[str, Any]]  # its settings
+
+
+_KINDS: Final = {
+    "order": _Kind(Order, ("strict",), _order_from),
+    "sum": _Kind(Sum, ("equals",), _sum_from),
+    "determines": _Kind(Determines, ("column", "values"), _determines_from),
+    "when": _Kind(Implies, ("then",), _implies_from),
+    "never": _Kind(Never, (), lambda source, where: {"conditions": _conditions(source["never"], f"{where}: never")}),
+    "allowed": _Kind(Allowed, ("rows",), _allowed_from),
+}
+
+
+def _list(value: object, where: str) -> Sequence[Any]:
+    if not isinstance(value, list | tuple) or not value:
+        raise _refusal(f"{where} must be a list of at least one entry, got {_got(value)}")
+    return value
+
+
+def _got(value: object) -> str:
+    if not isinstance(value, list | tuple):
+        return quote(value)
+    return f"a list of {len(value)}" if value else "an empty list"
+
+
+def _name(value: object, where: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise _refusal(f"{where} must be the name of a column, got {quote(value)}")
+    return value
+
+
+def _names(value: object, where: str, least: int = 1) -> tuple[str, ...]:
+    listed = [value] if isinstance(value, str) and least == 1 else value
+    if not isinstance(listed, list | tuple) or len(listed) < least:
+        raise _refusal(f"{where} must be a list of at least {least} column{'s' * (least > 1)}, got {_got(value)}")
+    names = tuple(_name(name, where) for name in listed)
+    _check_distinct(names, where)
+    return names
+
+
+def _check_distinct(names: Sequence[str], where: str) -> None:
+    for name in repeated(names):
+        raise _refusal(f"{where}: column {quote(name)} stands twice; name each column of a rule once")
+
+
+def _conditions(value: object, where: str) -> Conditions:
+    source = check_object(value, where)
+    if not source:
+        raise _refusal(f"{where} names no column; name at least one and what it must be")
+    return tuple((name, _condition(wanted, f"{where}: {quote(name)}")) for name, wanted in source.items())
+
+
+def _condition(value: object, where: str) -> Condition:
+    items = _list(value, where) if isinstance(value, list | tuple) else [value]
+    return tuple(dict.fromkeys(_item(item, where) for item in items))
+
+
+def _item(value: object, where: str) -> Item:
+    if not isinstance(value, Mapping):
+        return value if isinstance(value, Within) else _value(value, where)
+    _check_keys(value, _RANGE_KEYS, where)
+    ends = {key: value.get(key) for key in _RANGE_KEYS}
+    if all(end is None for end in ends.values()):
+        raise _refusal(f'{where}: a range needs "minimum" or "maximum"; write null itself for missing')
+    low, high = (None if end is None else _value(end, where) for end in ends.values())
+    return Within(low, high)
+
+
+def _value(value: object, where: str) -> Scalar | None:
+    """Return a value as it stands in a schema: a text, a finite number, true or false; None is missing."""
+    if value is None or isinstance(value, bool) or (isinstance(value, str) and is_encodable(value)):
+        return value
+    number = finite_number(value)
+    if number is None:
+        raise _refusal(f"{where} must hold texts, finite numbers, true, false or null, got {quote(value)}")
+    return number

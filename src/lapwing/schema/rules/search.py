@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.rules.codes import CodedRule, CombinationRule, DependencyRule, RuledSchema, components
 from lapwing.schema.rules.coding import coded
 from lapwing.schema.rules.narrowing import Domains, Runs, below, codes_in, from_on, meet, narrowed
 from lapwing.schema.rules.rules import Rule
-
-__all__ = ["checked_rules", "completed", "forbidding", "is_impossible", "named_columns"]
+from lapwing.schema.values import labels
 
 _NAMED: Final = 8
 _MOST_NODES: Final = 400
@@ -47,9 +47,10 @@ def checked_rules(fields: tuple[Field, ...], rules: tuple[Rule, ...]) -> tuple[C
             _refuse(own, rules, domains)
         if outcome.row is None:
             numbers = sorted({rules.index(rule.rule) + 1 for rule in own})
+            more = f" and {len(numbers) - _NAMED} more" if len(numbers) > _NAMED else ""
             raise SchemaError(
-                f"rules {_numbers(numbers)}: no row was found that keeps them all, nor that there is none; "
-                "make them simpler, or list the allowed combinations",
+                f"rules {', '.join(map(str, numbers[:_NAMED]))}{more}: no row was found that keeps them all, nor that "
+                "there is none; make them simpler, or list the allowed combinations",
                 code="LW232",
             )
     return found
@@ -67,21 +68,13 @@ def completed(
     where that is possible; no misfit. None where there is no such row, or the bounds of the search were met before one
     was found.
     """
-    row = _outcome(schema, fixed, component).row
+    row = _search(*_bounded(schema, fixed, component)).row
     return None if row is None else {name: row[name] for name in component}
 
 
 def is_impossible(schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]) -> bool:
-    """Return whether certainly no row keeps all rules; False where the bounds of the search were met.
-
-    >>> from lapwing.schema.schemas import Schema
-    >>> fields = [{"name": name, "type": "boolean"} for name in ("a", "b")]
-    >>> rules = [{"when": {"a": True}, "then": {"b": value}} for value in (True, False)]
-    >>> schema = Schema.from_dict({"fields": fields, "rules": rules})
-    >>> is_impossible(schema, {"a": np.array([[1, 2]])}, ("a", "b"))
-    True
-    """
-    return _outcome(schema, fixed, component).is_hopeless
+    """Return whether certainly no row keeps all rules; False where the bounds of the search were met."""
+    return _search(*_bounded(schema, fixed, component)).is_hopeless
 
 
 def forbidding(
@@ -92,11 +85,6 @@ def forbidding(
         return ()
     own, domains = _bounded(schema, fixed, component)
     return tuple(_fewest(own, domains))
-
-
-def _outcome(schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]) -> "_Outcome":
-    """Look for a row of a component within runs of codes."""
-    return _search(*_bounded(schema, fixed, component))
 
 
 def _bounded(
@@ -124,9 +112,8 @@ def _refuse(own: Sequence[CodedRule], rules: Sequence[Rule], domains: Domains) -
     left = _fewest(own, domains)
     named = [f"{rules.index(rule) + 1} ({rule.text})" for rule in left]
     if len(left) == 1:
-        raise SchemaError(
-            f"rule {named[0]}: no row of the declared values keeps it; change the rule or the columns", code="LW232"
-        )
+        said = f"rule {named[0]}: no row of the declared values keeps it; change the rule or the columns"
+        raise SchemaError(said, code="LW232")
     if len(named) > _NAMED:
         named[_NAMED - 1 :] = [f"{len(named) - _NAMED + 1} more"]
     raise SchemaError(
@@ -134,12 +121,6 @@ def _refuse(own: Sequence[CodedRule], rules: Sequence[Rule], domains: Domains) -
         "them all; change one of them",
         code="LW232",
     )
-
-
-def _numbers(numbers: Sequence[int]) -> str:
-    """Return the numbers of rules, of many the first few."""
-    more = f" and {len(numbers) - _NAMED} more" if len(numbers) > _NAMED else ""
-    return ", ".join(map(str, numbers[:_NAMED])) + more
 
 
 def _fewest(own: Sequence[CodedRule], domains: Domains) -> list[Rule]:
@@ -155,9 +136,6 @@ def _fewest(own: Sequence[CodedRule], domains: Domains) -> list[Rule]:
             if outcome.is_hopeless:
                 left.remove(candidate)
     return left
-
-
-# -------------------------------------------------------------------------------------------------------- search
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +182,8 @@ def _searched(
         sizes = {name: codes_in(runs) for name, runs in found.items()}
         open_columns = [name for name, size in sizes.items() if size > 1]
         if not open_columns:
-            row = {name: int(runs[0, 0]) for name, runs in found.items()}
-            if _keeps_all(rules, row):
+            if not any(rule.broken({name: runs[0, :1] for name, runs in found.items()})[0] for rule in rules):
+                row = {name: int(runs[0, 0]) for name, runs in found.items()}
                 return _Outcome(row, is_hopeless=False, looked=looked)
             continue
         name = min(open_columns, key=sizes.__getitem__)
@@ -240,7 +218,48 @@ def _regular_codes(rules: Sequence[CodedRule]) -> dict[str, int]:
     return found
 
 
-def _keeps_all(rules: Sequence[CodedRule], row: Mapping[str, int]) -> bool:
-    """Return whether one row keeps all rules."""
-    codes = {name: np.array([code], dtype=np.int64) for name, code in row.items()}
-    return not any(rule.broken(codes)[0] for rule in rules)
+# -- Categories that no row can have.
+
+
+MOST_LOOKED_AT: Final = 1_000
+"""Categories of a column that is looked at."""
+
+
+def dead_values(schema: RuledSchema) -> dict[str, list[str]]:
+    """Return the categories that certainly no row can have, by column.
+
+    Returns labels of categories, and ``missing``; columns without any are left out, and so are numbers, dates and
+    columns with more than 1,000 categories.
+    """
+    found: dict[str, list[str]] = {}
+    for component in components(schema.coded_rules):
+        for name in component:
+            field = schema.field(name)
+            if not field.is_categorical or field.domain.values > MOST_LOOKED_AT:
+                continue
+            dead = [
+                code
+                for alike in _alike(schema, name)
+                if is_impossible(schema, {name: np.array([[alike[0], alike[0] + 1]])}, component)
+                for code in alike
+            ]
+            if dead:
+                named = labels(identity(field.domain), field)
+                found[name] = [named[code] for code in sorted(dead)]
+    return found
+
+
+def _alike(schema: RuledSchema, name: str) -> Iterator[list[int]]:
+    """Yield the codes of a column that rows may hold, those together that no rule tells apart."""
+    domain = schema.field(name).domain
+    # The last code is missing, where that is allowed, else the misfit: rows out never show one.
+    codes = np.arange(domain.size if domain.missing else domain.last)
+    kinds = []
+    for rule in schema.coded_rules:
+        if name in rule.columns and isinstance(rule, CombinationRule):
+            kinds.append(rule.groupings[rule.columns.index(name)].apply(codes))
+        elif name in rule.columns and not isinstance(rule, DependencyRule):
+            kinds.append(codes)
+    if kinds:
+        _, kind = np.unique(np.stack(kinds), axis=1, return_inverse=True)
+        yield from (np.flatnonzero(kind.reshape(-1) == each).tolist() for each in range(kind.max() + 1))

@@ -19,7 +19,7 @@ from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity, lookup
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values.labels import label, labels
+from lapwing.schema.values import label, labels
 
 _MOMENT: Final = re.compile(r"(?<=-\d\d)T(\d\d:\d\d):\d\d")
 _FAILURE: Final = Fraction(1, 20)

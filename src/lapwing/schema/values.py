@@ -1,0 +1,315 @@
+"""Codes of a field as numbers, as what rows out show, and as human labels. Pure; no row comes here.
+
+Code space: integers as they are; dates as days since 1970-01-01; datetimes as microseconds since then; numbers as
+floats.
+"""
+
+import itertools
+import json
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from lapwing.errors import ParameterError
+from lapwing.schema.checks import code_number, field_error
+from lapwing.schema.fields import Field, Scalar
+from lapwing.schema.groupings.domains import Calendar, Range
+from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.groupings.hierarchies import Hierarchy
+from lapwing.schema.scalars import MICROSECONDS, category_key, date_text, datetime_text, quote
+
+
+def bounds(field: Field) -> tuple[int | float, int | float]:
+    """Return the first and last value of a numeric or date field without categories.
+
+    Returns lo, hi: both ints (integer; date in days; datetime in microseconds) or both floats (number). Of ints, `hi`
+    is the last value that rows out show: where the last step, month or year begins.
+    """
+    found = field.range
+    return found.lo, found.hi
+
+
+def step(field: Field) -> int | Fraction | None:
+    """Return the distance between neighbouring codes of a numeric or date field without categories.
+
+    Returns whole numbers for integers, days for dates, microseconds for datetimes; the resolution of a number as an
+    exact fraction. None for a number without resolution, whose codes are 2**32 cells of its range, and for months and
+    years, whose lengths differ.
+    """
+    return field.range.step
+
+
+def category_positions(field: Field) -> dict[str, int]:
+    """Return the code of each category, by `category_key`; built anew by each call, so callers keep it."""
+    if field.categories is None:
+        raise field_error(field.name, "has no categories", "LW210")
+    return {category_key(value): code for code, value in enumerate(field.categories)}
+
+
+def stand_in(field: Field, text: str) -> str | None:
+    """Return the category under which a text that is not listed is counted; None where it fits nothing."""
+    if not text or text in field.missing_values:
+        return None
+    for length in reversed(field.folds):
+        if text[:length] in (field.categories or ()):
+            return text[:length]
+    return field.unlisted
+
+
+def special_numbers(field: Field) -> tuple[int | float, ...]:
+    """Return the special values of a field as numbers in code space, in the order of their codes."""
+    return tuple(code_number(field.type, value) for value in field.special)
+
+
+def special_codes(field: Field) -> dict[int | float, int]:
+    """Return the code of each special value, by its number in code space."""
+    first = field.domain.values if field.special else 0
+    return {number: first + position for position, number in enumerate(special_numbers(field))}
+
+
+def exact_cells(field: Field) -> dict[int, float]:
+    """Return the cells of a number without resolution that stand for one exact number, and that number.
+
+    Returns the codes that hold the minimum, the maximum and zero, as far as these are in bounds and no special values:
+    tables hold many copies of them. Where zero shares a cell with a bound, the cell is zero's.
+    """
+    found = field.range
+    special = special_numbers(field)
+    numbers = (float(found.lo), float(found.hi), 0.0)
+    return {found.cell(x): x for x in numbers if found.lo <= x <= found.hi and x not in special}
+
+
+# -- Which numbers rows out show for codes.
+
+
+Numbers = npt.NDArray[Any]
+"""int64 or float64."""
+Codes = npt.NDArray[np.int64]
+
+_EXACT: Final = 2**53  # integers up to here are exact as floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shown:
+    """The numbers that rows out show for the regular codes of a field.
+
+    Integers stay integers, dates are days, moments microseconds, numbers floats; made by `shown`.
+
+    grid: where they lie, if the field is no list; listed: ndarray or None, the number of each code, where the field is
+    a list; of texts and booleans their place in it; exact: int64 (cells,), cells of a number without resolution that
+    show one number, in increasing order; numbers: float64 (cells,), those numbers.
+    """
+
+    field: Field
+    values: int
+    grid: Range | None
+    listed: Numbers | None
+    exact: Codes
+    numbers: npt.NDArray[np.float64]
+
+    @property
+    def is_increasing(self) -> bool:
+        """Whether higher codes show higher numbers."""
+        return self.listed is None or bool((np.diff(self.listed) > 0).all())
+
+    def ends(self, codes: Codes) -> tuple[Numbers, Numbers]:
+        """Return the least and the most that rows out may show for each regular code; equal but for cells."""
+        field, grid = self.field, self.grid
+        if self.listed is not None:
+            found = self.listed[codes]
+            return found, found
+        assert grid is not None
+        numbers: Numbers
+        if grid.calendar is not None:
+            numbers = grid.calendar.starts(codes)
+        elif grid.step is None:
+            return self._cell_ends(codes, float(grid.lo), float(grid.hi))
+        elif field.type == "number":
+            numbers = multiples(codes, Fraction(str(field.minimum)), Fraction(grid.step), self.values - 1)
+        else:
+            numbers = int(grid.lo) + codes * int(grid.step)
+        return numbers, numbers
+
+    def _cell_ends(self, codes: Codes, lo: float, hi: float) -> tuple[Numbers, Numbers]:
+        """Return both ends of cells, as far as rounding may carry a value, and exact numbers where cells hold one."""
+        cell = (hi - lo) / 2**32
+        least = lo + codes * cell
+        most = np.maximum(least + cell, lo + (codes + 1) * cell)
+        least, most = np.clip(least, lo, hi), np.clip(most, lo, hi)
+        place = np.minimum(np.searchsorted(self.exact, codes), max(len(self.exact) - 1, 0))
+        if len(self.exact):
+            is_exact = self.exact[place] == codes
+            least, most = (np.where(is_exact, self.numbers[place], end) for end in (least, most))
+        return least, most
+
+
+def shown(field: Field) -> Shown:
+    """Return the numbers that rows out show for the regular codes of a modelled field."""
+    listed: Numbers | None = None
+    if field.categories is not None and field.type not in ("string", "boolean"):
+        numbers = [code_number(field.type, value) for value in field.categories]
+        listed = np.array(numbers, dtype=np.float64 if field.type == "number" else np.int64)
+    elif field.is_categorical:
+        listed = np.arange(field.domain.values, dtype=np.int64)
+    exact = exact_cells(field) if not field.is_categorical and field.domain.continuous else {}
+    cells = np.array(sorted(exact), dtype=np.int64)
+    return Shown(
+        field=field,
+        values=field.domain.values,
+        grid=None if field.is_categorical else field.range,
+        listed=listed,
+        exact=cells,
+        numbers=np.array([exact[cell] for cell in cells.tolist()], dtype=np.float64),
+    )
+
+
+def in_moments(field: Field, numbers: Numbers) -> Numbers:
+    """Return days as the microseconds at which they begin, and anything else as it is."""
+    return numbers * MICROSECONDS["day"] if field.type == "date" else numbers
+
+
+def multiples(codes: np.ndarray, first: Fraction, grid: Fraction, last: int) -> np.ndarray:
+    """Return ``first + codes * grid`` as the floats that the decimal numbers read as; `last` is the largest code."""
+    below = math.lcm(first.denominator, grid.denominator)
+    start, stride = int(first * below), int(grid * below)
+    largest = max(abs(start), abs(start + last * stride))
+    if max(largest, stride, below) <= _EXACT:
+        # One division of two exact integers is rounded once, like the reading of a decimal literal.
+        return np.asarray((start + codes * stride) / below)
+    return np.asarray(float(first) + codes * float(grid))
+
+
+# -- Human labels of groups of codes: for queries, answer tables and reports.
+
+
+_LISTED: Final = 3
+"""Runs of codes that a label names before it says how many there are."""
+
+
+def label(grouping: Grouping, field: Field, group: int) -> str:
+    """Return the label of one group: a category, ``30-39``, ``[0.5, 1)``, a date, a special value, ``missing``."""
+    _check_fit(grouping, field)
+    if not 0 <= group < grouping.groups:
+        said = f"field {quote(field.name)}: group must be from 0 to {grouping.groups - 1}, got {group}"
+        raise ParameterError(said, code="LW280")
+    if group >= grouping.regular:
+        return _reserved_labels(field)[group - grouping.regular]
+    if grouping.kind == "shift":
+        start = group << grouping.shift
+        runs = [(start, min(start + (1 << grouping.shift), grouping.values))]
+    else:
+        starts, stops, groups = grouping.pieces()
+        own = groups == group
+        runs = list(zip(starts[own].tolist(), stops[own].tolist(), strict=True))
+    return _few(itertools.starmap(_run_labeller(field), runs), len(runs))
+
+
+def labels(grouping: Grouping, field: Field) -> list[str]:
+    """Return the human labels of all groups, in their order."""
+    _check_fit(grouping, field)
+    starts, stops, groups = grouping.pieces()
+    runs: list[list[tuple[int, int]]] = [[] for _ in range(grouping.regular)]
+    for start, stop, group in zip(starts.tolist(), stops.tolist(), groups.tolist(), strict=True):
+        if group < grouping.regular:
+            runs[group].append((start, stop))
+    run_label = _run_labeller(field)
+    return [_few(itertools.starmap(run_label, own), len(own)) for own in runs] + _reserved_labels(field)
+
+
+def run_labels(nested: Hierarchy, level: int, field: Field) -> list[str]:
+    """Return the human labels of the runs of one level of a hierarchy, in their order."""
+    starts = nested.starts(level)
+    cuts = starts[(starts > 0) & (starts < nested.values)]
+    texts = labels(Grouping(nested.values, nested.reserved, "cuts", cuts=cuts), field)
+    firsts, parts = nested.alone(level)
+    return [_few(texts[first:end], end - first) for first, end in itertools.pairwise([*firsts.tolist(), parts])]
+
+
+def _few(texts: Iterable[str], count: int, what: str = "parts") -> str:
+    """Return a few labels, and how many there are."""
+    shown = ", ".join(itertools.islice(texts, _LISTED))
+    return shown if count <= _LISTED else f"{shown}, ... ({count} {what})"
+
+
+def _check_fit(grouping: Grouping, field: Field) -> None:
+    """Refuse a grouping of another domain."""
+    domain = field.domain
+    if (grouping.values, grouping.reserved) != (domain.values, domain.reserved):
+        is_of = f"the grouping is of {grouping.values}+{grouping.reserved} codes"
+        has = f"the field has {domain.values}+{domain.reserved}; build the grouping from this field's domain"
+        raise ParameterError(f"field {quote(field.name)}: {is_of}, {has}", code="LW280")
+
+
+def _reserved_labels(field: Field) -> list[str]:
+    """Return the labels of the special values and of the last code."""
+    return [_scalar_text(value) for value in field.special] + ["misfit" if field.required else "missing"]
+
+
+def _run_labeller(field: Field) -> Callable[[int, int], str]:
+    """Return the function that labels codes ``start <= code < stop`` of a field."""
+    if field.is_categorical:
+        return _category_runs(field)
+    found = field.range
+    lo, hi, step, calendar = found.lo, found.hi, found.step, found.calendar
+    if calendar is not None:
+        return _stepped_runs(lambda code: _period_text(calendar, code), " to ")
+    if step is None:
+        return _interval_runs(float(lo), float(hi), found.values)
+    if field.type == "date":
+        return _stepped_runs(lambda code: date_text(int(lo) + code * int(step)), " to ")
+    if field.type == "datetime":
+        text = date_text if field.resolution == "day" else datetime_text
+        unit = MICROSECONDS["day"] if field.resolution == "day" else 1
+        return _stepped_runs(lambda code: text((int(lo) + code * int(step)) // unit), " to ")
+    dash = "-" if lo >= 0 else " to "
+    if field.type == "integer":
+        return _stepped_runs(lambda code: str(int(lo) + code * int(step)), dash)
+    return _stepped_runs(lambda code: f"{float(lo + code * step):.12g}", dash)
+
+
+def _period_text(calendar: Calendar, code: int) -> str:
+    """Return a month as 2020-12, a year as 2020."""
+    start = int(calendar.starts(np.array([code]))[0])
+    text = date_text(start) if calendar.base == "D" else datetime_text(start)
+    return text[: len("2020-12")] if calendar.unit == "month" else text[: len("2020")]
+
+
+def _stepped_runs(text: Callable[[int], str], dash: str) -> Callable[[int, int], str]:
+    """Return a labeller by first and last value."""
+
+    def run_label(start: int, stop: int) -> str:
+        return text(start) if stop == start + 1 else f"{text(start)}{dash}{text(stop - 1)}"
+
+    return run_label
+
+
+def _interval_runs(lo: float, hi: float, values: int) -> Callable[[int, int], str]:
+    """Return a labeller by half-open intervals of real numbers, the last of them closed."""
+
+    def run_label(start: int, stop: int) -> str:
+        left, right = (lo + (hi - lo) * (code / values) for code in (start, stop))
+        return f"[{left:.12g}, {right:.12g}{']' if stop == values else ')'}"
+
+    return run_label
+
+
+def _category_runs(field: Field) -> Callable[[int, int], str]:
+    """Return a labeller by categories: a range of ordered ones, a list of others."""
+    categories: tuple[Scalar, ...] = (False, True) if field.categories is None else field.categories
+
+    def run_label(start: int, stop: int) -> str:
+        if field.ordered and stop > start + 2:
+            return f"{_scalar_text(categories[start])} to {_scalar_text(categories[stop - 1])}"
+        return _few(map(_scalar_text, categories[start : min(stop, start + _LISTED)]), stop - start, "categories")
+
+    return run_label
+
+
+def _scalar_text(value: Scalar) -> str:
+    """Return a schema value as a reader expects to see it."""
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,1 +1,0 @@
-"""How values are written, read, bounded and labelled."""
