@@ -16,7 +16,7 @@ from metric_models import arguments, as_frame, cells_of, grid_w1, mean_and_error
 from pmm import Line, write_lines
 from png import write_png
 
-from lapwing.judge.distances.wasserstein import Pieces, wasserstein_pieces
+from lapwing.judge.samples import Pieces, wasserstein_pieces
 from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.psmm.mechanism import PSMM
 from lapwing.mechanisms.registry import Mechanism

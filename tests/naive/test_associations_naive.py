@@ -7,13 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lapwing.judge.dependence.associations import compare_correlations
-from lapwing.judge.dependence.dependence import (
-    correlations,
-    dependence_cells,
-    information_correlations,
-    jackknife_error,
-)
+from lapwing.judge.associations import compare_correlations, correlations, dependence_cells, information_correlations
+from lapwing.judge.metrics import jackknife_error
 from lapwing.schema.schemas import Schema
 
 FIELDS = [

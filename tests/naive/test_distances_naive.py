@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from lapwing.judge.distances import distances
-from lapwing.judge.distances.bounded_lipschitz import bounded_lipschitz
-from lapwing.judge.distances.distances import compare_bounded_lipschitz, compare_densities, compare_wasserstein
+from lapwing.judge import distances
+from lapwing.judge.distances import compare_bounded_lipschitz, compare_densities, compare_wasserstein
+from lapwing.judge.samples import bounded_lipschitz
 from lapwing.schema.schemas import Schema
 
 FIELDS = [

@@ -7,9 +7,8 @@ import pytest
 from scipy.optimize import linprog
 
 from helpers.cases import spread
-from lapwing.judge.distances import kernels
-from lapwing.judge.distances.bounded_lipschitz import bounded_lipschitz
-from lapwing.judge.distances.kernels import kernel_density_distance, mmd
+from lapwing.judge import samples as kernels
+from lapwing.judge.samples import bounded_lipschitz, kernel_density_distance, mmd
 
 # Of MMD^2, a sum of some hundred products of numbers below 1.
 ROUNDING = 1e-14

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from helpers.cases import spread
-from lapwing.judge.dependence import marginal_moments as module
-from lapwing.judge.dependence.marginal_moments import marginal_errors, marginal_moments
+from lapwing.judge import moments as module
+from lapwing.judge.moments import marginal_errors, marginal_moments
 
 # Sums of some dozen products of numbers below 1.
 ROUNDING = 1e-14

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from lapwing.judge.dependence.moments import compare_moments
+from lapwing.judge.moments import compare_moments
 from lapwing.schema.schemas import Schema
 
 FIELDS = [

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import linprog
 
 from helpers.cases import spread
-from lapwing.judge.distances.wasserstein import Pieces, wasserstein_assignment, wasserstein_line, wasserstein_pieces
+from lapwing.judge.samples import Pieces, wasserstein_assignment, wasserstein_line, wasserstein_pieces
 
 NORMS = {"linf": np.inf, "l1": 1, "l2": 2}
 # The solver's own tolerance is 1e-7; coordinates are below 10.

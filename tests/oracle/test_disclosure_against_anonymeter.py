@@ -20,15 +20,15 @@ import pandas as pd  # noqa: E402
 import polars as pl  # noqa: E402
 
 from lapwing.judge.disclosure import singling_out  # noqa: E402
-from lapwing.judge.disclosure.inference import guess_secret  # noqa: E402
-from lapwing.judge.disclosure.proportions import excess, wilson  # noqa: E402
-from lapwing.judge.disclosure.singling_out import (  # noqa: E402
+from lapwing.judge.disclosure.disclosure import guess_secret  # noqa: E402
+from lapwing.judge.disclosure.singling_out import (
     count_matches,
     joint_conditions,
     random_conditions,
     single_conditions,
     single_out,
 )
+from lapwing.judge.metrics import excess, wilson  # noqa: E402
 from lapwing.schema.schemas import Schema  # noqa: E402
 
 pytestmark = [

@@ -11,8 +11,8 @@ The properties in /tmp/sdmetrics.xml are the figures.
 import numpy as np
 import pytest
 
+from lapwing.judge.associations import compare_correlations
 from lapwing.judge.columns import compare_columns
-from lapwing.judge.dependence.associations import compare_correlations
 from lapwing.judge.prediction.detection import propensity_scores
 from lapwing.judge.tables.variation import compare_tables
 from lapwing.schema.schemas import Schema

@@ -11,8 +11,8 @@ The properties in /tmp/pot.xml are the figures.
 import numpy as np
 import pytest
 
-from lapwing.judge.distances.distances import DIRECTIONS, compare_bounded_lipschitz, compare_wasserstein
-from lapwing.judge.distances.wasserstein import random_directions
+from lapwing.judge.distances import DIRECTIONS, compare_bounded_lipschitz, compare_wasserstein
+from lapwing.judge.samples import random_directions
 from lapwing.schema.schemas import Schema
 
 ot = pytest.importorskip("ot", reason="needs requirements/oracle-pot.txt")

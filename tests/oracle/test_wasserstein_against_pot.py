@@ -11,7 +11,7 @@ The properties in /tmp/pot.xml are the figures.
 import numpy as np
 import pytest
 
-from lapwing.judge.distances.wasserstein import (
+from lapwing.judge.samples import (
     Pieces,
     random_directions,
     wasserstein_assignment,

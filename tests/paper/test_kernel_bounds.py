@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.judge.distances.kernels import box_grid, kernel_density_distance
+from lapwing.judge.samples import box_grid, kernel_density_distance
 from lapwing.mechanisms.pmm.kernel_bounds import theorem_3, theorem_5, theorem_5_threshold
 
 SIDE = 4

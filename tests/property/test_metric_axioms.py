@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lapwing.judge.distances.bounded_lipschitz import bounded_lipschitz
-from lapwing.judge.distances.kernels import kernel_density_distance, mmd
+from lapwing.judge.samples import bounded_lipschitz, kernel_density_distance, mmd
 
 # Roots of sums that are off by some 1e-16; linear programmes are solved to 1e-7 of masses of at most 5 x 5.
 ROUNDING = 1e-7

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lapwing.judge.distances.wasserstein import (
+from lapwing.judge.samples import (
     Pieces,
     random_directions,
     wasserstein_assignment,

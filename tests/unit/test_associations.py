@@ -3,9 +3,14 @@
 import numpy as np
 import pytest
 
-from lapwing.judge.dependence import associations
-from lapwing.judge.dependence.associations import compare_associations, compare_correlations
-from lapwing.judge.dependence.dependence import information_correlations, parts_for, strength
+from lapwing.judge import associations
+from lapwing.judge.associations import (
+    compare_associations,
+    compare_correlations,
+    information_correlations,
+    parts_for,
+    strength,
+)
 from lapwing.schema.schemas import Schema
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}, "special": [-1, -2]}

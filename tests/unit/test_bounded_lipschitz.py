@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.judge.distances.bounded_lipschitz import MAX_ROUTES, bounded_lipschitz
-from lapwing.judge.distances.wasserstein import wasserstein_assignment
+from lapwing.judge.samples import MAX_ROUTES, bounded_lipschitz, wasserstein_assignment
 
 # HiGHS solves to 1e-7 of masses below 1.
 SOLVED = 1e-6

@@ -7,8 +7,17 @@ import numpy as np
 import pytest
 
 from lapwing.errors import LapwingError, ParameterError
-from lapwing.judge.prediction.classifiers import FEWEST_ROWS, Kind, class_scores, features, kinds, mean_area
-from lapwing.judge.prediction.downstream import compare_classifiers, compare_downstream, trained_auc
+from lapwing.judge.prediction.downstream import (
+    FEWEST_ROWS,
+    class_scores,
+    compare_classifiers,
+    compare_downstream,
+    features,
+    mean_area,
+    trained_auc,
+)
+from lapwing.judge.prediction.downstream import Classifier as Kind
+from lapwing.judge.prediction.downstream import classifiers as kinds
 from lapwing.schema.schemas import Schema
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}, "special": [-1]}

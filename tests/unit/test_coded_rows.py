@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lapwing.judge.dependence.marginal_moments import MOST_CATEGORIES, coded_rows, coordinates
+from lapwing.judge.moments import MOST_CATEGORIES, coded_rows, coordinates
 from lapwing.schema.schemas import Schema
 
 FLAG = {"name": "c", "type": "boolean", "constraints": {"required": True}}

@@ -14,8 +14,8 @@ from lapwing.judge.disclosure.nearest_rows import ClosestDistances
 from lapwing.judge.metrics import Estimate
 from lapwing.judge.prediction.downstream import ClassifierScore, Downstream
 from lapwing.judge.prediction.subgroups import SubgroupAccuracy
-from lapwing.judge.report.compared import columns as compared_columns
-from lapwing.judge.report.compared.report import compared_sections
+from lapwing.judge.report import columns as compared_columns
+from lapwing.judge.report.compared import compared_sections
 from lapwing.judge.report.page import Chart, Table
 
 KEYS = [

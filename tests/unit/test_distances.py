@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from lapwing.judge.distances import distances
-from lapwing.judge.distances.distances import compare_bounded_lipschitz, compare_densities, compare_wasserstein
+from lapwing.judge import distances
+from lapwing.judge.distances import compare_bounded_lipschitz, compare_densities, compare_wasserstein
 from lapwing.schema.schemas import Schema
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 4}, "special": [-1]}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.judge.tables.gaps import missing_given, missing_together, pairs_given, pairs_together
+from lapwing.judge.columns import missing_given, missing_together, pairs_given, pairs_together
 from lapwing.schema.schemas import Schema
 
 FIELDS = [

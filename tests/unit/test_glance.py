@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from helpers.findings import compared, findings, schema_of
+from lapwing.judge.findings import PREDICTION
 from lapwing.judge.glance import WORDS, glance, glance_table, standing
-from lapwing.judge.placed import PREDICTION
+from lapwing.judge.metrics import bootstrap_rows, independent_columns
 from lapwing.judge.prediction.downstream import Downstream
-from lapwing.judge.prediction.subgroups import bootstrap_rows, independent_columns
 
 FLAGS = schema_of(*({"name": name, "type": "boolean"} for name in "abc"))
 

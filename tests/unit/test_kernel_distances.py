@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.judge.distances.kernels import (
+from lapwing.judge.samples import (
     box_grid,
     kernel_density_distance,
     mean_features,

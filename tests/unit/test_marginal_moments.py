@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.judge.dependence.marginal_moments import marginal_errors, marginal_moments
+from lapwing.judge.moments import marginal_errors, marginal_moments
 
 
 def bits(rows, columns, seed=0):

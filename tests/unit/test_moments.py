@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from lapwing.judge.dependence import moments
-from lapwing.judge.dependence.moments import compare_moments
+from lapwing.judge import moments
+from lapwing.judge.moments import compare_moments
 from lapwing.schema.schemas import Schema
 
 # Sums of a few thousand numbers of size 1, divided by their number.

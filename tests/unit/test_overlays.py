@@ -6,9 +6,8 @@ import pytest
 from helpers.cases import spread
 from helpers.findings import schema_of
 from lapwing.errors import ParameterError
-from lapwing.judge.overlays.bars import MOST_BARS, choose_bars, date_edges
-from lapwing.judge.overlays.coordinates import coordinate_pairs
-from lapwing.judge.overlays.overlays import GRID, LISTED, overlay_columns
+from lapwing.judge.bars import MOST_BARS, choose_bars, date_edges
+from lapwing.judge.overlays import GRID, LISTED, coordinate_pairs, overlay_columns
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120, "required": True}}
 MONEY = {"name": "money", "type": "integer", "constraints": {"minimum": 0, "maximum": 1_000_000}}

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binomtest
 
 from lapwing.errors import ParameterError
-from lapwing.judge.disclosure.proportions import excess, wilson
+from lapwing.judge.metrics import excess, wilson
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])

@@ -4,9 +4,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lapwing.judge.dependence.moments import compare_moments
-from lapwing.judge.distances.distances import compare_bounded_lipschitz, compare_densities, compare_wasserstein
-from lapwing.judge.prediction.subgroups import bootstrap_rows, independent_columns
+from lapwing.judge.distances import compare_bounded_lipschitz, compare_densities, compare_wasserstein
+from lapwing.judge.metrics import bootstrap_rows, independent_columns
+from lapwing.judge.moments import compare_moments
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 

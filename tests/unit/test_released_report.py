@@ -13,9 +13,8 @@ from conftest import EXAMPLES
 from helpers.command import lapwing
 from helpers.saved import small_saved
 from lapwing.judge.report.page import Chart, Facts, Table, Text
-from lapwing.judge.report.released.columns import MOST_COLUMNS
-from lapwing.judge.report.released.made import released_columns, released_maps
-from lapwing.judge.report.released.report import MECHANISM_WORDS, released_sections
+from lapwing.judge.report.released import MECHANISM_WORDS, released_sections
+from lapwing.judge.report.released_columns import MOST_COLUMNS, released_columns, released_maps
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.model.accuracy import Accuracy
 from lapwing.release.release import Release

@@ -11,7 +11,7 @@ import pytest
 from lapwing.errors import LapwingError
 from lapwing.judge.metrics import Internal, Releasable
 from lapwing.judge.report import page as page_module
-from lapwing.judge.report.charts.charts import bars
+from lapwing.judge.report.charts import bars
 from lapwing.judge.report.page import NOTICE, Chart, Fact, Facts, Page, Section, Table, Text, render
 
 HOSTILE = (
@@ -147,7 +147,7 @@ def test_another_process_gives_the_same_bytes():
     code = (
         "import hashlib\n"
         "from lapwing.judge.metrics import Releasable\n"
-        "from lapwing.judge.report.charts.charts import bars\n"
+        "from lapwing.judge.report.charts import bars\n"
         "from lapwing.judge.report.page import render\n"
         "from lapwing.judge.report.page import Page, Section\n"
         "chart = bars(['a', 'b'], {'real': [0.5, 0.5], 'new': [1, 0]}, title='t', meaning='m', unit='u')\n"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers.saved import small_saved
-from lapwing.judge.report.released.promise import chance, pairs_of, percent_up
+from lapwing.judge.report.promise import chance, pairs_of, percent_up
 from lapwing.kernel.budget.budget import Budget
 
 ALARMS = (0.001, 0.01, 0.05, 0.1, 0.5)

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from lapwing.judge.distances import table_points as table_kernels
-from lapwing.judge.distances.kernels import mmd
-from lapwing.judge.distances.table_points import compare_kernels
+from lapwing.judge import distances as table_kernels
+from lapwing.judge.distances import compare_kernels
+from lapwing.judge.samples import mmd
 from lapwing.schema.schemas import Schema
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 4}, "special": [-1]}

@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.judge.prediction.subgroups import bootstrap_rows, independent_columns
-from lapwing.judge.tables.variation import (
-    Variation,
-    choose_tables,
-    compare_tables,
-    compared_cells,
-    table_variations,
-)
+from lapwing.judge.metrics import bootstrap_rows, independent_columns
+from lapwing.judge.tables.variation import Variation, choose_tables, compare_tables, compared_cells, table_variations
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.schemas import Schema
 

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.judge.distances import wasserstein as line_module
-from lapwing.judge.distances.wasserstein import (
+from lapwing.judge import samples as line_module
+from lapwing.judge.samples import (
     MAX_ASSIGNED,
     Pieces,
     random_directions,

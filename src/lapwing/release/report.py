@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 
 from lapwing.judge.metrics import Releasable
 from lapwing.judge.report.page import Page, Section, render
-from lapwing.judge.report.released.columns import MOST_COLUMNS
-from lapwing.judge.report.released.made import released_columns, released_maps
-from lapwing.judge.report.released.report import released_sections
+from lapwing.judge.report.released import released_sections
+from lapwing.judge.report.released_columns import MOST_COLUMNS, released_columns, released_maps
 from lapwing.kernel.questions.questions import Answer
 from lapwing.model.accuracy import Accuracy
 from lapwing.model.certificate.certificate import Certificate

@@ -10,18 +10,13 @@ from lapwing.judge.columns import ColumnErrors
 from lapwing.judge.findings import Findings
 from lapwing.judge.glance import SEVERAL
 from lapwing.judge.metrics import BOOTSTRAP, SYNTHETIC
-from lapwing.judge.overlays.overlays import ColumnOverlay
-from lapwing.judge.report.charts.charts import bars, histogram
-from lapwing.judge.report.compared.glance import clipped, counted, labelled, percent, signed
-from lapwing.judge.report.page import Chart, Part, Section, Table, Text
+from lapwing.judge.overlays import ColumnOverlay
+from lapwing.judge.report.charts import bars, histogram
+from lapwing.judge.report.page import Chart, Part, Section, Table, Text, clipped, counted, labelled, percent, signed
 from lapwing.schema.schemas import Schema
 
-DRAWN: Final = 40
-"""Columns with a chart, the worst first; all are in the table."""
-
-OPEN: Final = 12
-"""Charts that are shown at once; the others are folded away."""
-
+DRAWN: Final = 40  # columns with a chart, the worst first; all are in the table
+OPEN: Final = 12  # charts that are shown at once; the others are folded away
 _TALL: Final = 20  # ordered categories up to which bars lie, so that labels can be read
 _BARS: Final = 10  # categories without order that are drawn; all that are told apart are in the figures
 _DWARFING: Final = 3  # times as high as the highest bar
@@ -31,10 +26,7 @@ _WORTH_A_WORD: Final = 0.01  # of rows: a smaller difference is not called worst
 
 
 def columns_section(found: Findings, schema: Schema) -> Section:
-    """Return the section *Single columns*.
-
-    Returns charts of at most 40 columns, those that differ most, and a table of all.
-    """
+    """Return the section *Single columns*: charts of at most 40 columns, those that differ most, and a table of all."""
     distances, floors = _differences(found)
     order = sorted(found.overlays.columns, key=lambda each: -distances[each.column])
     described = {column.name: column.description for column in schema.columns}

@@ -1,4 +1,4 @@
-"""What a release promises about privacy, and what the promise stands on, in words that need no mathematics."""
+"""What a release promises about privacy, what that stands on, and what its owner declared, without mathematics."""
 
 import math
 from collections.abc import Sequence
@@ -7,8 +7,7 @@ from fractions import Fraction
 from typing import Final
 
 from lapwing.errors import ParameterError
-from lapwing.judge.report.compared.glance import clipped, counted, crossed, percent
-from lapwing.judge.report.page import Part, Section, Table, Text
+from lapwing.judge.report.page import Part, Section, Table, Text, clipped, counted, crossed, percent
 from lapwing.kernel.budget.conversions import epsilon_for
 from lapwing.kernel.plain import at_least
 from lapwing.model.certificate.certificate import Certificate
@@ -28,22 +27,14 @@ _LARGEST: Final = 700.0  # e to it is the largest power of e that a float holds
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """Hold the most that a guess can be right, and the most that a test can find.
-
-    right: probability of guessing rightly between two cases that are equally likely, 0.5 to 1; found: probability of
-    finding, at each of the false-alarm probabilities that were asked for.
-    """
+    """Hold the most that a guess between two equal cases can be right, and that a test finds at given false alarms."""
 
     right: float
     found: tuple[float, ...]
 
 
 def chance(pairs: Pairs, false_alarms: Sequence[float] = ()) -> Chance:
-    """Return the most that somebody can learn about one unit.
-
-    >>> round(chance([(0.0, 1.0)]).right, 3), round(chance([(0.0, 1.0)], [0.05]).found[0], 3)
-    (0.731, 0.136)
-    """
+    """Return the most that somebody can learn about one unit."""
     right, found = 1.0, [1.0] * len(false_alarms)
     for delta, epsilon in pairs:
         power = math.exp(-min(epsilon, _LARGEST))
@@ -57,11 +48,9 @@ def chance(pairs: Pairs, false_alarms: Sequence[float] = ()) -> Chance:
 def pairs_of(certificate: Certificate, *, releases: int = 1, units: int = 1) -> Pairs:
     """Return (δ, ε) pairs that hold for so many releases like this one, about so many units together.
 
-    releases, units: units are, for example, the rows of one person where each row is protected by itself. Returns one
-    for pure ε; several for ρ, down from a δ of 0.1: which of them says most depends on what is asked. None where ρ is
-    too large to be converted.
-
-    k releases cost k times ε or ρ; k units k times ε, or k squared times ρ (Bun and Steinke 2016, Proposition 1.9).
+    One for pure ε; several for ρ, down from a δ of 0.1: which of them says most depends on what is asked. None where ρ
+    is too large to be converted. k releases cost k times ε or ρ; k units (such as the rows of one person where each is
+    protected by itself) k times ε, or k squared times ρ (Bun and Steinke 2016, Proposition 1.9).
     """
     total = certificate.total
     if total.notion == "pure":
@@ -74,11 +63,7 @@ def pairs_of(certificate: Certificate, *, releases: int = 1, units: int = 1) -> 
 
 
 def percent_up(share: float) -> str:
-    """Return a probability in percent, rounded up, so that what is shown holds.
-
-    >>> percent_up(0.7311), percent_up(0.99999), percent_up(1.0)
-    ('73.2 %', '100 %', '100 %')
-    """
+    """Return a probability in percent, rounded up, so that what is shown holds."""
     tenths = min(1000, math.ceil(1000 * share - 1e-9))
     return "100 %" if tenths == 1000 else f"{tenths / 10:.1f} %"
 
@@ -205,10 +190,7 @@ def protected(certificate: Certificate) -> tuple[str, str]:
 
 
 def promise_section(certificate: Certificate) -> Section:
-    """Return the section about the promise.
-
-    Returns what is protected, what the budget means for somebody who guesses, and what is not covered.
-    """
+    """Return the section about the promise: what is protected, what the budget means, and what is not covered."""
     _, question = protected(certificate)
     found = chance(pairs_of(certificate))
     sense = (
@@ -298,10 +280,7 @@ def _pair_text(delta: Fraction, epsilon: Fraction, digits: int, between: str) ->
 
 
 def assumed_section(schema: Schema, certificate: Certificate) -> Section:
-    """Return the section about what the promise takes as given.
-
-    Returns how bounds and categories are known, for each field, and whatever else was taken on somebody's word.
-    """
+    """Return the section about what the promise takes as given: bounds, categories, and all else taken on trust."""
     points = [
         f"{_count(schema, origin)} are {words}." for origin, words in _ORIGINS.items() if _number(schema, origin) > 0
     ]
@@ -354,15 +333,7 @@ def _fields(schema: Schema) -> Table:
 
 
 def values_text(field: Field) -> str:
-    """Return the values that a schema allows in a column.
-
-    >>> values_text(Field(name="age", type="integer", minimum=0, maximum=120))
-    '0 to 120'
-    >>> values_text(Field(name="sex", type="string", categories=("f", "m")))
-    '2 categories: f, m'
-    >>> values_text(Field(name="sex", type="string", categories=("f", "m", "other"), unlisted="other"))
-    '3 categories: f, m, other; all other texts count as other'
-    """
+    """Return the values that a schema allows in a column."""
     if field.type == "boolean" and field.categories is None:
         return "false, true"
     if field.categories is not None:

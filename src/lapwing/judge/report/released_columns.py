@@ -1,17 +1,19 @@
-"""What a released model says about each column, with intervals, in groups that a report can draw."""
+"""The columns of a released model, grouped and drawn: expected rows, and where the true numbers of rows lie."""
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, Literal
 
 import numpy as np
 
 from lapwing.errors import CapacityError
-from lapwing.judge.overlays.bars import FREQUENT, MOST_BARS, choose_bars, number_text, value_at
-from lapwing.judge.overlays.coordinates import coordinate_pairs
-from lapwing.judge.report.released.columns import ReleasedCell, ReleasedColumn, ReleasedMap
+from lapwing.judge.bars import FREQUENT, MOST_BARS, choose_bars, equal_cells, number_text, spread, value_at
+from lapwing.judge.overlays import coordinate_pairs
+from lapwing.judge.report.charts import bars, histogram
+from lapwing.judge.report.heat_maps import map_heat
+from lapwing.judge.report.page import Chart, Part, Table, Text
 from lapwing.kernel.questions.questions import Answer
 from lapwing.model.model import ReleasedModel
 from lapwing.model.queries.intervals import cell_intervals, measured_groupings
@@ -20,6 +22,143 @@ from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity, lookup
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values.labels import label, labels
+
+MOST_COLUMNS: Final = 100  # columns that are drawn
+_ROUNDING: Final = 1e-6
+_FULLEST: Final = 0.98  # of the cells with rows: the others have the darkest shade
+_LEAST: Final = 0.5  # expected rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleasedCell:
+    """Hold one value, or one run of values, of a column.
+
+    lower, upper: between which the true number of rows lies; None where no noisy answer covers it.
+    """
+
+    label: str
+    start: str
+    rows: float
+    lower: int | None
+    upper: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleasedColumn:
+    """Hold what a released model says about one column.
+
+    apart: told in words: single numbers that many rows have, special values, missing; is_uneven: whether some runs are
+    much wider than others, so that heights of bars are no density.
+    """
+
+    column: str
+    kind: Literal["number", "category"]
+    cells: tuple[ReleasedCell, ...]
+    apart: tuple[ReleasedCell, ...]
+    is_ordered: bool
+    rows: int
+    is_uneven: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReleasedMap:
+    """Hold where on a map the rows of a released model are expected, shape (y cells, x cells)."""
+
+    x: str
+    y: str
+    x_edges: np.ndarray
+    y_edges: np.ndarray
+    rows: np.ndarray
+
+
+def column_parts(columns: Sequence[ReleasedColumn], maps: Sequence[ReleasedMap], total: int) -> tuple[Part, ...]:
+    """Return the charts of columns and maps, under a paragraph that says how to read them."""
+    words = (
+        "Bars are the rows that the released model expects. The thin line on a bar is where the true number of rows "
+        "lies, with a probability of 95 % for each bar by itself (of 20 such lines, one misses on average); it comes "
+        "from the noisy counts alone, so that a bar may end outside it. A bar without a line stands for values that "
+        "were not counted in this form: what it shows is the model's guess."
+    )
+    left_out = f"The first {len(columns)} of {total} columns are drawn. `release.query` gives the others."
+    points = (left_out,) if len(columns) < total else ()
+    return (Text(words=words, points=points), *map(_map_chart, maps), *map(column_chart, columns))
+
+
+def column_chart(column: ReleasedColumn) -> Chart:
+    """Return the chart of one column."""
+    labels, starts = [cell.label for cell in column.cells], [cell.start for cell in column.cells]
+    ends = [cell.lower for cell in column.cells], [cell.upper for cell in column.cells]
+    series = {"released": [cell.rows for cell in column.cells]}
+    intervals = {"released": ends} if any(end is not None for end in ends[0]) else None
+    if column.is_ordered and (column.kind != "category" or len(labels) > 12):
+        chart = histogram(
+            labels, starts, series, title=column.column, meaning="", unit="rows", is_share=False, intervals=intervals
+        )
+    else:
+        chart = bars(labels, series, title=column.column, meaning="", unit="rows", intervals=intervals)
+    return replace(chart, meaning=_meaning(column), figures=_figures(column))
+
+
+def _meaning(column: ReleasedColumn) -> str:
+    """Say what is not among the bars, and how wide they are."""
+    words = []
+    if column.apart:
+        told = "; ".join(f"{cell.label} {_told(cell, column.rows)}" for cell in column.apart)
+        words.append(f"Apart from the bars: {told}.")
+    drawn = sum(cell.rows for cell in (*column.cells, *column.apart))
+    if drawn < column.rows * (1 - _ROUNDING):
+        words.append(f"The tails are left out: {_percent(1 - drawn / column.rows)} of the rows.")
+    if column.is_uneven:
+        words.append("The runs are not equally wide.")
+    if all(cell.lower is None for cell in column.cells):
+        words.append("No lines: what was counted was wider, or the column was not counted by itself.")
+    return " ".join(words) or "All rows are in the bars."
+
+
+def _told(cell: ReleasedCell, rows: int) -> str:
+    """Return the share of a value in words, with its interval."""
+    if rows == 0:
+        return "in no row"
+    number = "" if cell.lower is None or cell.upper is None else f" (true number: {cell.lower:,} to {cell.upper:,})"
+    return f"in {_percent(cell.rows / rows)} of the rows{number}"
+
+
+def _percent(share: float) -> str:
+    """Return a share in percent, with a digit more where it is small."""
+    return f"{100 * share:.1f} %" if share >= 0.01 else f"{100 * share:.2g} %"
+
+
+def _figures(column: ReleasedColumn) -> Table:
+    """Return the numbers behind a chart, those told in words as well."""
+    lines = tuple(
+        (
+            cell.label,
+            f"{cell.rows:,.1f}",
+            "-" if column.rows == 0 else f"{100 * cell.rows / column.rows:.2f} %",
+            "-" if cell.lower is None else f"{cell.lower:,}",
+            "-" if cell.upper is None else f"{cell.upper:,}",
+        )
+        for cell in (*column.cells, *column.apart)
+    )
+    heading = (column.column, "rows expected", "share", "true rows from", "to")
+    return Table(caption="", heading=heading, lines=lines, numbers=(1, 2, 3, 4))
+
+
+def _map_chart(found: ReleasedMap) -> Chart:
+    """Return a map; the fullest cells share the darkest shade, so that the others can be told apart."""
+    rows = np.where(found.rows < _LEAST, 0.0, found.rows)
+    return map_heat(
+        rows,
+        found.x_edges.tolist(),
+        found.y_edges.tolist(),
+        x_title=found.x,
+        y_title=found.y,
+        title=f"{found.x} and {found.y}",
+        meaning="Where the released model expects rows: the darker, the more; blank below half a row.",
+        unit="rows expected",
+        domain=(0.0, float(np.quantile(rows[rows > 0], _FULLEST))) if rows.any() else None,
+    )
+
 
 _MOMENT: Final = re.compile(r"(?<=-\d\d)T(\d\d:\d\d):\d\d")
 _FAILURE: Final = Fraction(1, 20)
@@ -31,7 +170,7 @@ _GRID: Final = 48
 _READABLE: Final = 6.0  # bars, by the exponential of the entropy
 _TAIL: Final = 0.002  # share of the rows on each side that is not drawn
 _UNEVEN: Final = 2  # times as wide as another: worth a word
-_LEAST: Final = 0.0005  # share of the rows below which a special value is not worth a word
+_LEAST_SPECIAL: Final = 0.0005  # share of the rows below which a special value is not worth a word
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,9 +192,9 @@ def released_columns(
 ) -> tuple[ReleasedColumn, ...]:
     """Return what a released model says about some columns.
 
-    Returns numbers and dates in at most 64 runs of the groups in which they were first counted, without the tails;
-    where these are too wide to show how the model spreads them, in runs of round numbers, without intervals. Categories
-    without order: the 20 that the model expects most often, and all others together.
+    Numbers and dates are in at most 64 runs of the groups in which they were first counted, without the tails; where
+    these are too wide to show how the model spreads them, in runs of round numbers, without intervals. Of categories
+    without order, the 20 that the model expects most often, and all others together.
     """
     return tuple(_column(model, schema.field(name), noisy, public_rows) for name in names)
 
@@ -89,24 +228,17 @@ def _column(model: ReleasedModel, field: Field, noisy: Sequence[Answer], public_
 
     specials = list(range(shown.grouping.regular, shown.grouping.groups - 1))
     is_long = len(specials) > 3  # such as the many codes of a survey: those that hardly a row has are not told
-    kept = [group for group in specials if not is_long or counts[group] >= _LEAST * model.rows]
+    kept = [group for group in specials if not is_long or counts[group] >= _LEAST_SPECIAL * model.rows]
     last = [shown.grouping.groups - 1] if field.domain.missing else []
     return ReleasedColumn(
         column=field.name,
-        kind=_kind(field),
+        kind="category" if field.is_categorical else "number",
         cells=tuple(map(cell, shown.order)),
         apart=tuple(cell(group, is_apart=True) for group in [*shown.apart, *kept, *last]),
         is_ordered=field.domain.ordered,
         is_uneven=shown.is_uneven,
         rows=model.rows,
     )
-
-
-def _kind(field: Field) -> Literal["number", "date", "category"]:
-    """Return what the values of a column are."""
-    if field.is_categorical:
-        return "category"
-    return "date" if field.type in ("date", "datetime") else "number"
 
 
 def _listed(model: ReleasedModel, field: Field) -> _Shown:
@@ -159,7 +291,7 @@ def _counted(model: ReleasedModel, field: Field, measured: Grouping | None) -> _
     counts = marginal(model, [field.name], [grouping])[: grouping.regular]
     is_single = np.isin(starts, singles) & (stops == starts + 1)
     rest = np.where(is_single, 0.0, counts)
-    if _spread(rest) < min(_READABLE, 0.2 * _spread(shares)):
+    if spread(rest) < min(_READABLE, 0.2 * spread(shares)):
         return None
     tail = _TAIL * rest.sum()
     is_drawn = ~is_single & (np.cumsum(rest) > tail) & (np.cumsum(rest[::-1])[::-1] > tail)
@@ -188,17 +320,10 @@ def _frequent(model: ReleasedModel, field: Field, measured: Grouping) -> tuple[l
     return starts[is_frequent].tolist(), spread
 
 
-def _spread(masses: np.ndarray) -> float:
-    """Return over how many groups masses are spread: the exponential of their entropy."""
-    shares = masses[masses > 0] / max(masses.sum(), 1e-300)
-    return float(np.exp(-(shares * np.log(shares)).sum()))
-
-
 def _starts(field: Field, grouping: Grouping) -> list[str]:
     """Return where groups begin, short; categories are called as they are."""
-    texts = labels(grouping, field)
     if field.is_categorical:
-        return texts
+        return labels(grouping, field)
     return [_start(field, int(code)) for code in grouping.pieces()[0][: grouping.regular]]
 
 
@@ -244,10 +369,7 @@ def _map(model: ReleasedModel, fields: Sequence[Field]) -> ReleasedMap | None:
         codes = _codes(model, field, None)
         if not len(codes):
             return None
-        tail = len(codes) // 200
-        first, last = int(codes[tail]), int(codes[len(codes) - 1 - tail]) + 1
-        width = -(-(last - first) // _GRID)
-        edges.append(first + width * np.arange(-(-(last - first) // width) + 1))
+        edges.append(equal_cells(codes, _GRID))
     groupings, insides = [], []
     for field, starts in zip(fields, edges, strict=True):
         cuts = starts[(starts > 0) & (starts < field.domain.values)]

@@ -8,13 +8,13 @@ import json
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
+from lapwing.judge.report.charts import interval_dots
+from lapwing.judge.report.cost import accuracy_section, cost_section, sentence
 from lapwing.judge.report.page import Fact, Facts, Part, Section, Table, Text
-from lapwing.judge.report.released.accuracy import accuracy_section, sentence
-from lapwing.judge.report.released.columns import ReleasedColumn, ReleasedMap, column_parts
-from lapwing.judge.report.released.cost import cost_section
-from lapwing.judge.report.released.promise import (
+from lapwing.judge.report.promise import (
     assumed_section,
     budget_text,
     chance,
@@ -25,6 +25,8 @@ from lapwing.judge.report.released.promise import (
     protected,
     small_text,
 )
+from lapwing.judge.report.released_columns import ReleasedColumn, ReleasedMap, column_parts
+from lapwing.judge.tables.public_tables import NoisyVariation
 from lapwing.kernel.questions.questions import Answer
 from lapwing.model.accuracy import Accuracy
 from lapwing.model.certificate.certificate import Certificate
@@ -68,10 +70,7 @@ def released_sections(
     columns: Sequence[ReleasedColumn] = (),
     maps: Sequence[ReleasedMap] = (),
 ) -> tuple[Section, ...]:
-    """Return all sections of a releasable report.
-
-    Returns the first one is enough for a first look.
-    """
+    """Return all sections of a releasable report; the first one is enough for a first look."""
     return (
         _short(schema, model, certificate, accuracy),
         promise_section(certificate),
@@ -237,3 +236,58 @@ def _setting(value: object) -> str:
         return "default"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _SETTINGS else f"{text[:_SETTINGS]} ... ({len(text):,} letters)"
+
+
+BOUGHT_LEAD: Final = (
+    "Compares released rows with the private table through a few noisy answers that were paid for from the privacy "
+    "budget. It may be published."
+)
+
+
+def bought_sections(
+    variations: Sequence[NoisyVariation], certificate: Certificate, confidence: float
+) -> tuple[Section, ...]:
+    """Return the sections of the report of a comparison that was bought with budget."""
+    names = [f"tables of {each.ways} column{'s' if each.ways > 1 else ''}" for each in variations]
+    name, widest = max(zip(names, variations, strict=True), key=lambda pair: pair[1].ways)
+    meaning = (
+        f"{name.capitalize()} differ by {widest.mean:.3f} on average, between {widest.lower:.3f} and "
+        f"{widest.upper:.3f}; rows drawn from the synthetic shares would give {widest.floor:.3f}."
+    )
+    chart = interval_dots(
+        names,
+        [each.mean for each in variations],
+        [each.lower for each in variations],
+        [each.upper for each in variations],
+        title="How far the synthetic table is from the real one",
+        meaning=meaning,
+        unit="mean total variation",
+        marks={"floor": [each.floor for each in variations]},
+    )
+    lines = tuple(
+        (
+            name,
+            f"{each.tables} of {each.possible}",
+            f"{each.mean:.4f}",
+            f"{each.lower:.4f} to {each.upper:.4f}",
+            f"{each.floor:.4f}",
+        )
+        for name, each in zip(names, variations, strict=True)
+    )
+    words = (
+        "Total variation is half the sum of the differences between two tables' shares: 0 where all shares are equal, "
+        f"1 where no cell is shared. All intervals hold at once with {confidence:.0%} probability over the noise. The "
+        "floor is what a table of as many rows would give that were drawn from the synthetic shares."
+    )
+    table = Table(
+        caption="Mean total variation distance",
+        heading=("tables", "compared", "mean", f"{confidence:.0%} interval", "floor"),
+        lines=lines,
+        numbers=(1, 2, 3, 4),
+    )
+    figures = Section(key="figures", title="Synthetic beside real rows", parts=(Text(words=words), chart, table))
+    alone = (
+        "This is about the comparison alone. What the release itself and others of the same table cost comes on top."
+    )
+    promise = promise_section(certificate)
+    return (figures, replace(promise, parts=(Text(words=alone), *promise.parts)), cost_section(certificate))

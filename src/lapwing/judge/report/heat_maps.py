@@ -6,15 +6,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from lapwing.judge.report.charts.parts import altair, distinct, plain_spec, ramp, shown
+from lapwing.judge.report.charts import altair, distinct, plain_spec, ramp, shown
 from lapwing.judge.report.page import Chart, Table
 
 _NUMBER: Final = "isFinite(datum.value) ? format(datum.value, abs(datum.value) >= 1000 ? ',.0f' : '.2~g') : ''"
-_ALL_SHOWN: Final = 30
-"""Rows and columns of a matrix that all have their name beside it."""
-
-_WHOLE: Final = 10
-"""Rows and columns of a matrix that fits a printed page."""
+_ALL_SHOWN: Final = 30  # rows and columns of a matrix that all have their name beside it
+_WHOLE: Final = 10  # rows and columns of a matrix that fits a printed page
 
 
 def heat_map(
@@ -28,11 +25,9 @@ def heat_map(
     domain: tuple[float, float] = (0.0, 1.0),
     both_ways: bool = False,
 ) -> Chart:
-    """Return a matrix as shades, such as the strength of dependence of every pair of columns.
+    """Return a matrix as shades, NaN left blank; its figures are the whole matrix up to 10 x 10, else the 50 largest.
 
-    matrix: float (rows, columns), naN where there is no figure: left blank; domain: the figures of the lightest and the
-    darkest shade; what lies beyond has the last one; both_ways: whether shades part from zero in two colours, for
-    differences. Returns its figures are the whole matrix up to 10 x 10, else the 50 largest in size.
+    domain: the figures of the lightest and the darkest shade; both_ways: shades part from zero in two colours.
     """
     alt = altair()
     across, down = distinct(column_labels, 24), distinct(row_labels, 24)
@@ -75,11 +70,7 @@ def map_heat(
     domain: tuple[float, float] | None = None,
     both_ways: bool = False,
 ) -> Chart:
-    """Return a grid over two numeric columns as shades, such as where on a map rows are.
-
-    matrix: float (len(y_edges), rows from the lowest y; NaN where there is no figure. Cells of 0 are left blank unless
-    ``both_ways``.
-    """
+    """Return a grid over two numeric columns as shades, lowest y first; 0 is blank unless ``both_ways``."""
     alt = altair()
     values = np.asarray(matrix, dtype=np.float64)
     most = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0

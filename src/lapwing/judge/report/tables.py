@@ -1,21 +1,17 @@
-"""The internal report's section on missing cells and special values."""
+"""The internal report's sections on missing cells, on what the schema declares, and on weighted totals."""
 
 from collections.abc import Mapping
 from typing import Final
 
+from lapwing.judge.declared import Declared, Weighted, WeightedColumn
 from lapwing.judge.findings import Findings
-from lapwing.judge.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC
-from lapwing.judge.report.charts.charts import bars
-from lapwing.judge.report.compared.glance import clipped, counted, crossed, percent
-from lapwing.judge.report.page import Part, Section, Table, Text
-from lapwing.judge.rules import REAL, Declared
+from lapwing.judge.metrics import BOOTSTRAP, INDEPENDENT, REAL, SYNTHETIC
+from lapwing.judge.report.charts import bars
+from lapwing.judge.report.page import Part, Section, Table, Text, clipped, counted, crossed, labelled, percent
 from lapwing.judge.tables.variation import Variation
 
-DRAWN: Final = 20
-"""Columns and special values with a bar, those with the most such cells."""
-
-LISTED: Final = 100
-"""And with a line in the table."""
+DRAWN: Final = 20  # columns and special values with a bar, those with the most such cells
+LISTED: Final = 100  # and with a line in the table
 
 
 def gaps_section(found: Findings) -> Section:
@@ -150,3 +146,93 @@ def _totals(found: Declared) -> Table:
         ),
         numbers=(1, 2, 3, 4),
     )
+
+
+HEAVIEST: Final = 60  # cells with a line: of each column those with most weight, as many of each
+_FAR: Final = 0.05  # of the total weight: the error of a total that deserves a colour
+
+
+def weighted_section(found: Weighted, unweighted: dict[str, float]) -> Section:
+    """Return the section *Weighted totals*; unweighted: total variation of each column's plain shares."""
+    order = sorted(found.columns, key=lambda each: -each.total_error(SYNTHETIC))
+    total, floor = (found.totals[name] / found.total - 1 for name in (SYNTHETIC, BOOTSTRAP))
+    words = (
+        f"Every row counts {clipped(found.weight)} times, as users of a survey count it. The synthetic rows weigh "
+        f"{_relative(total)} against the real ones (a resample: {_relative(floor)}), as if there were as many of them. "
+        f"Farthest off are the totals of {clipped(order[0].column)}."
+    )
+    parts: list[Part] = [Text(words=words), _columns(order, unweighted)]
+    return Section(key="weighted-totals", title="Weighted totals", parts=tuple(parts), folded=(_cells(order),))
+
+
+def weighted_lines(found: Weighted, most: int) -> list[tuple[str, ...]]:
+    """Return heading and lines for a terminal: the total weight, then columns, those with the worst totals first."""
+    heading = (f"weighted by {found.weight}", "totals", "bootstrap", "independent", "shares", "mean (sd)")
+    order = sorted(found.columns, key=lambda each: -each.total_error(SYNTHETIC))
+    lines = [
+        (
+            each.column,
+            *(f"{each.total_error(name):.4f}" for name in (SYNTHETIC, BOOTSTRAP, INDEPENDENT)),
+            f"{each.share_error(SYNTHETIC):.4f}",
+            _mean(each, SYNTHETIC),
+        )
+        for each in order[:most]
+    ]
+    whole = (f"{found.totals[name] / found.total - 1:+.4f}" for name in (SYNTHETIC, BOOTSTRAP, INDEPENDENT))
+    return [heading, ("total weight", *whole, "-", "-"), *lines]
+
+
+def _columns(order: list[WeightedColumn], unweighted: dict[str, float]) -> Table:
+    """Return how far the weighted figures of all columns are from the real ones."""
+    lines = [
+        (
+            clipped(each.column),
+            *(percent(each.total_error(name), 2) for name in (SYNTHETIC, BOOTSTRAP, INDEPENDENT)),
+            *(percent(each.share_error(name), 2) for name in (SYNTHETIC, BOOTSTRAP)),
+            percent(unweighted.get(each.column), 2),
+            _mean(each, SYNTHETIC),
+            _mean(each, BOOTSTRAP),
+        )
+        for each in order
+    ]
+    return Table(
+        caption="Every column, weighted: absolute errors of the totals of its cells over the total weight; weighted "
+        "shares that differ, beside the plain ones; error of the weighted mean in real standard deviations. Coloured: "
+        f"totals off by more than {percent(_FAR, 0)}",
+        heading=("column", "totals", "resample", "independent", "shares", "resample", "unweighted", "mean", "resample"),
+        lines=tuple(lines),
+        numbers=tuple(range(1, 9)),
+        marked=tuple(place for place, each in enumerate(order) if each.total_error(SYNTHETIC) > _FAR),
+    )
+
+
+def _cells(order: list[WeightedColumn]) -> Table:
+    """Return the weighted totals of the heaviest cells."""
+    share = max(HEAVIEST // len(order), 2)
+    lines = [
+        (
+            clipped(each.column),
+            labelled(each.labels[cell]),
+            f"{each.real[cell]:,.0f}",
+            f"{each.totals[SYNTHETIC][cell]:,.0f}",
+            *(_relative(each.totals[name][cell] / each.real[cell] - 1) for name in (SYNTHETIC, BOOTSTRAP)),
+        )
+        for each in order
+        for cell in each.largest(share)
+    ]
+    return Table(
+        caption=f"Weighted totals of the cells with most weight, {counted(share, 'cell')} of each column at most",
+        heading=("column", "cell", "real", "synthetic", "error", "resample"),
+        lines=tuple(lines),
+        numbers=(2, 3, 4, 5),
+    )
+
+
+def _relative(error: float) -> str:
+    """Return a relative error with its sign."""
+    return f"{100 * error:+.1f} %"
+
+
+def _mean(column: WeightedColumn, name: str) -> str:
+    """Return the error of a weighted mean."""
+    return "-" if column.means is None else f"{column.means[name]:+.3f}"

@@ -9,9 +9,8 @@ from lapwing.judge.findings import Findings
 from lapwing.judge.glance import Glance, glance, glance_table
 from lapwing.judge.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC
 from lapwing.judge.prediction.downstream import Downstream
-from lapwing.judge.report.compared.glance import clipped
-from lapwing.judge.report.compared.weighted import weighted_lines
-from lapwing.judge.report.page import aligned
+from lapwing.judge.report.page import aligned, clipped
+from lapwing.judge.report.tables import weighted_lines
 from lapwing.schema.scalars import visible
 
 _EXPLAINED = (
@@ -34,10 +33,7 @@ _COLUMN_LINES = {
 
 
 def summary_text(found: Findings) -> str:
-    """Return the main figures as text, the most important first.
-
-    Returns some 60 lines, without a line break at the end.
-    """
+    """Return the main figures as some 60 lines of text, the most important first."""
     seen = glance(found)
     first = [seen.headline, *(f"- {each}" for each in (*seen.details, *seen.cautions))]
     parts = ["\n".join(visible(line) for line in first), _tables(found), *_columns(found), *_figures(seen)]

@@ -1,7 +1,8 @@
-"""Weighted totals, shares and means of two coded tables, as users of a survey compute them.
+"""What a schema declares of its rows, held against tables: rules, public totals, and figures by survey weight.
 
-A row counts as many times as its survey weight says. What is computed from private rows is private: nothing here adds
-noise.
+A release of a schema with rules breaks none of them. A table of another tool may, and real rows may where a rule is no
+rule; so each count stands beside those of the other tables. Weighted totals, shares and means are as users of a survey
+compute them: a row counts as often as its weight says. What is computed from private rows is private.
 """
 
 import math
@@ -11,31 +12,143 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from lapwing.errors import ParameterError
-from lapwing.judge.metrics import Compared, Estimate, Floats, Metric
+from lapwing.judge.metrics import REAL, SYNTHETIC, Codes, Compared, Estimate, Floats, Metric, height
 from lapwing.judge.tables.variation import compared_cells
 from lapwing.maths.arrays import read_only
 from lapwing.schema.fields import Field
+from lapwing.schema.public_tables.cells import CodedTable, coded_tables
+from lapwing.schema.rules.codes import CodedRule, coded_rules
+from lapwing.schema.rules.rules import Rule
+from lapwing.schema.scalars import visible
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values.labels import labels
 from lapwing.schema.weights import weights_at
 
-Codes = Mapping[str, npt.NDArray[np.integer]]
 
-LISTED: Final = 20
-"""Cells of a column that are listed in files: those with most weight."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleFit:
+    """Count the rows that break one rule, by the name of the table."""
 
+    rule: str
+    provenance: str
+    columns: tuple[str, ...]
+    broken: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TotalFit:
+    """Say how far tables are from a public one: gaps are total variation distances, by the name of the table.
+
+    Cells that do not fit the schema count as different.
+    """
+
+    columns: tuple[str, ...]
+    source: str
+    hold: str
+    total: int
+    gaps: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """Hold how tables fit what the schema declares of them.
+
+    broken: rows that break at least one rule, by the name of the table; totals: those held exactly come first.
+    """
+
+    rules: tuple[RuleFit, ...]
+    broken: Mapping[str, int]
+    rows: Mapping[str, int]
+    totals: tuple[TotalFit, ...]
+
+
+def compare_declared(tables: Mapping[str, Codes], schema: Schema) -> Declared | None:
+    """Return how many rows of each table break each rule, and how far the tables are from the public ones.
+
+    Cells that do not fit the schema break no rule. Where a column is determined by others, the rows without the
+    commonest value of theirs break the rule. Time ``O(n)`` a rule, ``O(n log n)`` where a map is not listed.
+    """
+    totals = tuple(each for hold in ("exact", "prior") for each in coded_tables(schema, hold))
+    if not schema.rules and not totals:
+        return None
+    rows = {name: height(codes) for name, codes in tables.items()}
+    broken = {name: _broken(codes, schema, rows[name]) for name, codes in tables.items()}
+    return Declared(
+        rules=tuple(
+            RuleFit(
+                rule=rule.text,
+                provenance=rule.provenance,
+                columns=rule.columns,
+                broken={name: counts[place] for name, (counts, _) in broken.items()},
+            )
+            for place, rule in enumerate(schema.rules)
+        ),
+        broken={name: any_rule for name, (_, any_rule) in broken.items()},
+        rows=rows,
+        totals=tuple(
+            TotalFit(
+                columns=each.columns,
+                source=each.table.source,
+                hold=each.table.hold,
+                total=each.table.total,
+                gaps={name: _gap(codes, each) for name, codes in tables.items()},
+            )
+            for each in totals
+        ),
+    )
+
+
+def declared_notes(found: Declared | None) -> list[str]:
+    """Return one sentence for each table that breaks rules."""
+    if found is None:
+        return []
+    notes = []
+    for name, what in ((REAL, "what real rows break is no rule"), (SYNTHETIC, "rows of a release break none")):
+        if found.broken[name]:
+            worst = max(found.rules, key=lambda fit: fit.broken[name])
+            notes.append(
+                f"{found.broken[name]:,} of {found.rows[name]:,} {name} rows break a declared rule, "
+                f"{worst.broken[name]:,} of them {visible(worst.rule)}: {what}"
+            )
+    return notes
+
+
+def _broken(codes: Codes, schema: Schema, rows: int) -> tuple[list[int], int]:
+    """Return how many rows break each rule, and how many break any."""
+    parts: dict[Rule, list[CodedRule]] = {}
+    for each in coded_rules(schema):
+        parts.setdefault(each.rule, []).append(each)
+    counts, is_any = [], np.zeros(rows, dtype=bool)
+    for rule in schema.rules:
+        is_broken = np.zeros(rows, dtype=bool)
+        for each in parts.get(rule, []):
+            is_broken |= each.broken(codes)
+        counts.append(int(np.count_nonzero(is_broken)))
+        is_any |= is_broken
+    return counts, int(np.count_nonzero(is_any))
+
+
+def _gap(codes: Codes, table: CodedTable) -> float:
+    """Return the total variation distance between the shares of a table of rows and those of a public one."""
+    groups = [
+        grouping.apply(codes[name]).astype(np.intp)
+        for name, grouping in zip(table.columns, table.groupings, strict=True)
+    ]
+    # The last place is for rows that lie in no cell: `cell` says -1 of them.
+    counts = np.bincount(table.cell[tuple(groups)] + 1, minlength=len(table.counts) + 1)
+    wanted = np.concatenate([[0], table.counts])
+    return float(abs(counts / max(1, counts.sum()) - wanted / wanted.sum()).sum() / 2)
+
+
+LISTED: Final = 20  # cells of a column that are listed in files: those with most weight
 TOTAL_ERROR: Final = Metric(
     key="weighted_total_error",
     title="weighted totals of cells, relative",
     unit="share of the total weight",
-    meaning=(
-        "Sum of the absolute differences of the weighted totals over the cells of a column, divided by the total "
-        "weight, averaged over columns; 0 for equal totals."
-    ),
-    best=0.0,
+    meaning="Sum of the absolute differences of the weighted totals over the cells of a column, divided by the total "
+    "weight, averaged over columns; 0 for equal totals.",
     reference="docs: survey weights",
 )
 
@@ -44,7 +157,6 @@ SHARE_ERROR: Final = Metric(
     title="weighted shares of cells",
     unit="share of the total weight",
     meaning="Total variation of the weighted shares of a column's cells, averaged over columns; from 0 to 1.",
-    best=0.0,
     reference="docs: survey weights",
 )
 
@@ -52,11 +164,8 @@ MEAN_ERROR: Final = Metric(
     key="weighted_mean_error",
     title="weighted means",
     unit="real standard deviations",
-    meaning=(
-        "Absolute difference of the weighted means of a numeric or date column, in real weighted standard deviations, "
-        "averaged over such columns; 0 for equal means."
-    ),
-    best=0.0,
+    meaning="Absolute difference of the weighted means of a numeric or date column, in real weighted standard "
+    "deviations, averaged over such columns; 0 for equal means.",
     reference="docs: survey weights",
 )
 
@@ -65,9 +174,8 @@ MEAN_ERROR: Final = Metric(
 class WeightedColumn:
     """Hold the weighted totals of one column's cells.
 
-    real: float64 (k,), weighted totals of the real table; totals: mapping of str to float64 (k,), those of the other
-    tables, as if they had as many rows as the real one; means: by how much the weighted mean of each other table is
-    larger, in real weighted standard deviations; None where the column has no numbers or dates, or one of the tables no
+    totals: of the other tables, as if they had as many rows as the real one; means: by how much each other table's
+    weighted mean is larger, in real weighted standard deviations. None where the column has no numbers, a table no
     weight on them, or all real values are equal.
     """
 
@@ -101,11 +209,7 @@ class WeightedColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighted:
-    """Hold how far weighted totals, shares and means are from the real ones.
-
-    totals: of the other tables, as if they had as many rows as the real one; columns: every modelled column but the
-    weight, in the schema's order.
-    """
+    """Hold how far weighted totals, shares and means are from the real ones, of all columns but the weight."""
 
     weight: str
     total: float
@@ -114,10 +218,7 @@ class Weighted:
 
 
 def compare_weighted(real_codes: Codes, others: Mapping[str, Codes], schema: Schema) -> Weighted | None:
-    """Return how far the weighted figures of tables are from the real ones.
-
-    real_codes: mapping of str to integers (n,), codes of every modelled column of the schema, at least one row. Returns
-    none where the schema names no weight, has no other column, or the real rows have no weight.
+    """Return how far the weighted figures of tables are from the real ones; None without a weight or another column.
 
     A cell whose weight is missing or special counts 0. Time ``O(d (n + m))``.
     """
@@ -138,10 +239,7 @@ def compare_weighted(real_codes: Codes, others: Mapping[str, Codes], schema: Sch
 
 
 def weighted_figures(found: Weighted) -> tuple[Compared, ...]:
-    """Return the means over columns of the weighted errors, each of all tables.
-
-    Returns `TOTAL_ERROR`, `SHARE_ERROR`, and `MEAN_ERROR` where a column has a mean.
-    """
+    """Return the means over columns of the weighted errors; `MEAN_ERROR` only where a column has a mean."""
     names = tuple(found.totals)
     figures = [
         (TOTAL_ERROR, {name: [each.total_error(name) for each in found.columns] for name in names}),
@@ -153,10 +251,7 @@ def weighted_figures(found: Weighted) -> tuple[Compared, ...]:
     return tuple(
         Compared(
             metric=metric,
-            values={
-                name: Estimate(value=math.fsum(each) / len(each), standard_error=0.0) for name, each in errors.items()
-            },
-            rows=None,
+            values={name: Estimate(value=math.fsum(each) / len(each)) for name, each in errors.items()},
             columns=len(errors[names[0]]),
         )
         for metric, errors in figures

@@ -1,7 +1,7 @@
 """Into which bars a column of numbers or dates is cut so that a histogram of it can be read.
 
-Bars are as wide as round numbers or calendar units, in the range that holds nearly all real rows. Where they lie tells
-about private rows.
+Bars are as wide as round numbers or calendar units, in the range of nearly all real rows: where they lie tells about
+private rows.
 """
 
 import itertools
@@ -14,8 +14,8 @@ from fractions import Fraction
 from typing import Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from lapwing.judge.metrics import Cells, Floats, Ints
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import MAX_VALUES
 from lapwing.schema.groupings.grouping import identity
@@ -50,10 +50,9 @@ _UNITS: Final = (
 
 
 def date_edges(field: Field, low: int, high: int, most: int) -> list[tuple[int, str]]:
-    """Return where calendar units begin, in the finest unit that cuts a range into at most so many.
+    """Return first code and label of calendar units, in the finest unit that cuts a range into at most so many.
 
-    Returns first code and label of each unit that has a code, increasing: from the unit of ``low`` to the one behind
-    that of ``high``, as far as the field goes.
+    From the unit of ``low`` to the one behind that of ``high``, as far as the field goes.
 
     >>> day = Field(name="day", type="date", minimum="2020-01-01", maximum="2020-12-31")
     >>> date_edges(day, 0, 365, 38)[:3]
@@ -131,18 +130,11 @@ def _text(unit: _Unit, place: int, start: int) -> str:
     return str(year) if unit.size == 12 else f"{year}-{year + unit.size // 12 - 1}"
 
 
-Ints = npt.NDArray[np.int64]
 Scale = Literal["even", "log", "values"]
 
-MOST_BARS: Final = 40
-"""Bars of one column."""
-
-TAIL: Final = 0.005
-"""Share of the real rows on each side that may lie beyond the closed bars."""
-
-FREQUENT: Final = 0.2
-"""A single number that at least this share of the real rows has is told apart from a histogram."""
-
+MOST_BARS: Final = 40  # bars of one column
+TAIL: Final = 0.005  # share of the real rows on each side that may lie beyond the closed bars
+FREQUENT: Final = 0.2  # a single number that at least this share of the real rows has is told apart from a histogram
 _MOST_FREQUENT: Final = 3
 _CLOSED: Final = MOST_BARS - 2
 _STEPS: Final = (1, 2, 5)
@@ -161,10 +153,7 @@ _LOG_GAIN: Final = 1.5  # a logarithmic scale must use so many times as many bar
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Bars:
-    """Hold how the regular codes of a column are cut into bars.
-
-    cuts: int64 (bars - 1,), first code of every bar but the first.
-    """
+    """Hold how the regular codes of a column are cut into bars; cuts: first code of every bar but the first."""
 
     cuts: Ints
     labels: tuple[str, ...]
@@ -174,15 +163,12 @@ class Bars:
 
 
 def choose_bars(field: Field, sample: Ints) -> Bars:
-    """Return bars for a numeric or date column.
+    """Return at most 40 bars for a numeric or date column, from regular codes of real rows (perhaps none).
 
-    sample: int64 (n,), regular codes of real rows; may be empty. Returns at most 40. A column with at most 40 values
-    has a bar for each. Of others, the first and the last bar are open, and each holds at most about 0.5 % of the real
-    rows.
-
-    Numbers lie evenly, or by round numbers that grow with the distance from zero, where these spread the rows over at
-    least half as many bars again (by the exponential of the entropy). Dates lie by the finest calendar unit that
-    fits.
+    A column with at most 40 values has a bar for each. Of others, the first and the last bar are open, and each holds
+    at most about 0.5 % of the real rows. Numbers lie evenly, or by round numbers that grow with the distance from zero
+    where these spread the rows over at least half as many bars again (by the exponential of the entropy). Dates lie by
+    the finest calendar unit that fits.
 
     >>> age = Field(name="age", type="integer", minimum=0, maximum=120)
     >>> choose_bars(age, np.arange(20, 70)).labels[:3]
@@ -201,7 +187,10 @@ def choose_bars(field: Field, sample: Ints) -> Bars:
     if not len(rest):
         return _single_values(field, frequent)
     even, log = _cuts(field, _even_edges(field, rest)), _cuts(field, _log_edges(field, rest))
-    is_log = _spread(rest, log) > _LOG_GAIN * _spread(rest, even)
+    gained = [
+        spread(np.bincount(np.searchsorted([code for code, _ in cuts], rest, side="right"))) for cuts in (even, log)
+    ]
+    is_log = gained[1] > _LOG_GAIN * gained[0]
     return _number_bars(field, log if is_log else even, "log" if is_log else "even", frequent)
 
 
@@ -218,20 +207,11 @@ def number_text(value: Fraction | float, digits: int = _DIGITS[0]) -> str:
 
 
 def value_at(field: Field, code: int) -> Fraction:
-    """Return where a code of a numeric column without categories begins, in the column's unit.
-
-    >>> float(value_at(Field(name="x", type="number", minimum=0, maximum=1, resolution=0.01), 25))
-    0.25
-    """
+    """Return where a code of a numeric column without categories begins, in the column's unit."""
     found = field.range
     if found.step is None:
         return Fraction(found.lo) + (Fraction(found.hi) - Fraction(found.lo)) * code / found.values
-    return _first(field) + code * Fraction(found.step)
-
-
-def _first(field: Field) -> Fraction:
-    """Return the minimum of a numeric column as it is written."""
-    return Fraction(str(field.minimum))
+    return Fraction(str(field.minimum)) + code * Fraction(found.step)
 
 
 def _frequent(codes: Ints) -> tuple[int, ...]:
@@ -258,7 +238,9 @@ def _even_edges(field: Field, codes: Ints) -> list[Fraction]:
     low, high = _nearly_all(codes)
     first, last = value_at(field, low), value_at(field, high + 1)
     is_whole = field.range.step is not None
-    unit, shift = (_unit(field), _first(field) % _unit(field)) if is_whole else (Fraction(1), Fraction(0))
+    unit, shift = (
+        (_unit(field), Fraction(str(field.minimum)) % _unit(field)) if is_whole else (Fraction(1), Fraction(0))
+    )
     for step in _round_steps((last - first) / _CLOSED / unit, is_whole=is_whole):
         places = math.floor((first - shift) / (step * unit)), math.ceil((last - shift) / (step * unit))
         if places[1] - places[0] < _CLOSED:
@@ -308,7 +290,7 @@ def _cuts(field: Field, edges: Sequence[Fraction]) -> list[tuple[int, Fraction]]
     cuts: dict[int, Fraction] = {}
     for edge in edges:
         if found.step is not None:
-            code = math.ceil((edge - _first(field)) / Fraction(found.step))
+            code = math.ceil((edge - Fraction(str(field.minimum))) / Fraction(found.step))
         else:
             code = found.cell(float(edge)) if found.lo <= edge < found.hi else -1
         if 0 <= code < found.values:
@@ -316,11 +298,17 @@ def _cuts(field: Field, edges: Sequence[Fraction]) -> list[tuple[int, Fraction]]
     return sorted(cuts.items())
 
 
-def _spread(codes: Ints, cuts: Sequence[tuple[int, Fraction]]) -> float:
-    """Return over how many bars codes are spread: the exponential of the entropy of their shares."""
-    counts = np.bincount(np.searchsorted([code for code, _ in cuts], codes, side="right"))
-    used = counts[counts > 0] / len(codes)
-    return math.exp(-float((used * np.log(used)).sum()))
+def spread(masses: Cells | Floats) -> float:
+    """Return over how many bars masses are spread: the exponential of the entropy of their shares."""
+    shares = masses[masses > 0] / max(masses.sum(), 1e-300)
+    return math.exp(-float((shares * np.log(shares)).sum()))
+
+
+def equal_cells(codes: Ints, most: int) -> Ints:
+    """Return first codes of equal cells around nearly all sorted codes, and the code behind the last cell."""
+    first, last = _nearly_all(codes)
+    width = -(-(last + 1 - first) // most)  # so many codes a cell: no cell is wider than another by rounding
+    return first + width * np.arange(-(-(last + 1 - first) // width) + 1)
 
 
 def _number_bars(field: Field, cuts: Sequence[tuple[int, Fraction]], scale: Scale, frequent: tuple[int, ...]) -> Bars:

@@ -1,40 +1,95 @@
-"""The columns of two coded tables side by side, ready to be drawn: shares of bins, dates, categories and map cells.
+"""The columns of two coded tables side by side, ready to be drawn: shares of bars and of map cells.
 
-What is computed from private rows is private: nothing here adds noise, and even where the bins lie tells about rows.
+What is computed from private rows is private: no noise is added, and even where the bars lie tells about rows.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from lapwing.errors import ParameterError
-from lapwing.judge.overlays.bars import MOST_BARS, TAIL, Scale, choose_bars, value_at
-from lapwing.judge.overlays.coordinates import coordinate_pairs
+from lapwing.judge.bars import MOST_BARS, Scale, choose_bars, equal_cells, value_at
+from lapwing.judge.metrics import Cells, Codes, Ints, cells_of
 from lapwing.maths.arrays import read_only
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import cut, evenly, identity, shifted
-from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values.labels import label, labels
 
-Codes = Mapping[str, npt.NDArray[np.integer]]
+MOST_MAPS: Final = 4  # pairs of coordinates that are found at most
+_PARTNERS: Final = (
+    ("longitude", "latitude"),
+    ("long", "lat"),
+    ("lng", "lat"),
+    ("lon", "lat"),
+    ("easting", "northing"),
+    ("x", "y"),
+    ("ix", "iy"),
+    ("xcoord", "ycoord"),
+    ("xcoordinate", "ycoordinate"),
+)
+_WORDS: Final = re.compile(r"[^\W\d_]+|\d+")
+_HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def coordinate_pairs(schema: Schema) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of columns that are drawn as maps, at most 4: the column to the right, then the one upwards.
+
+    Two ordered columns that are no list of categories, whose names differ in one word: longitude and latitude (long,
+    lng or lon and lat), easting and northing, or x and y (ix and iy, xcoord and ycoord). ``pickup_longitude`` goes with
+    ``pickup_latitude``, not with ``dropoff_latitude``. A table in which exactly two columns are numbers without
+    resolution is taken for points of a plane, whatever the names.
+
+    >>> real = {"type": "number", "constraints": {"minimum": 0, "maximum": 1}}
+    >>> fields = [{"name": name} | real for name in ("home lat", "home lng", "size")]
+    >>> coordinate_pairs(Schema.from_dict({"fields": fields}))
+    (('home lng', 'home lat'),)
+    """
+    columns = [column for column in schema.columns if _is_measured(column)]
+    keys = {_words(column.name): column.name for column in reversed(columns)}
+    found: list[tuple[str, str]] = []
+    for column in columns:
+        words = _words(column.name)
+        partners = [keys[other] for other in _partners(words) if other in keys]
+        if partners and partners[0] != column.name:
+            found.append((column.name, partners[0]))
+    if not found:
+        plane = [column.name for column in columns if column.domain.continuous]
+        found = [(plane[0], plane[1])] if len(plane) == 2 else []
+    return tuple(found[:MOST_MAPS])
+
+
+def _is_measured(column: Field) -> bool:
+    """Return whether a column is a number that is measured, with more than one value."""
+    return column.type in ("integer", "number") and not column.is_categorical and column.domain.values > 1
+
+
+def _words(name: str) -> tuple[str, ...]:
+    """Return the words of a name in small letters: of ``dropoffLat`` they are ``dropoff`` and ``lat``."""
+    return tuple(word.lower() for word in _WORDS.findall(_HUMPS.sub(" ", name)))
+
+
+def _partners(words: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return the words that the name of the column upwards may have, for one to the right."""
+    return [
+        (*words[:place], up, *words[place + 1 :])
+        for place, word in enumerate(words)
+        for right, up in _PARTNERS
+        if word == right
+    ]
+
+
 Kind = Literal["number", "date", "category"]
 Pair = tuple[float, float]
 Single = tuple[str, float, float]
-Ints = npt.NDArray[np.int64]
-
 SAMPLED: Final = 2**16
 """Real rows, at equal distances in the table, that bars and grids are chosen by; all rows are counted."""
 
-LISTED: Final = 20
-"""Categories without order that have bars of their own, those with the largest real shares."""
-
-GRID: Final = 64
-"""Cells of a map each way."""
-
+LISTED: Final = 20  # categories without order that have bars of their own, those with the largest real shares
+GRID: Final = 64  # cells of a map each way
 _NO_CUTS: Final = 53  # bits: so many shifted away leave a single group
 
 
@@ -42,16 +97,12 @@ _NO_CUTS: Final = 53  # bits: so many shifted away leave a single group
 class ColumnOverlay:
     """Hold the shares of one column in the real and in the synthetic table.
 
-    kind: what the bars are: runs of numbers, calendar units, or categories; labels: of the bars, as a reader expects to
-    see them: ``20-24``, ``2010-03``, ``below 10``, ``12 others``; starts: the same, short, for an axis: where a bar
-    begins; the label where it has no beginning; real, synthetic: float64 (bars,), shares of all rows, 0 to 1. With
-    ``special``, ``frequent``, ``missing`` and ``misfit`` they sum to 1; is_ordered: whether neighbouring bars are
-    neighbours in meaning; else they stand by falling real share; others: categories that the last bar sums up; 0 where
-    it is one of its own; special: declared special values, each with its real and synthetic share; frequent: single
+    labels, starts: of the bars, as a reader expects to see them (``20-24``, ``2010-03``, ``12 others``), and short, for
+    an axis; real, synthetic: shares of all rows. With ``special``, ``frequent``, ``missing`` and ``misfit`` they sum to
+    1; is_ordered: else bars stand by falling real share; others: categories that the last bar sums up; frequent: single
     numbers that a fifth of the real rows or more has, told apart because they would dwarf the bars; missing, misfit:
-    real and synthetic shares of missing cells, and of cells outside the schema. One of the two is None: a column that
-    may be missing counts misfits as missing; scale: how bars lie: equally wide, wider the farther from zero, or one
-    value each.
+    one of the two is None: a column that may be missing counts misfits as missing; scale: bars of equal width, wider
+    the farther from zero, or one value each.
     """
 
     column: str
@@ -71,11 +122,10 @@ class ColumnOverlay:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MapOverlay:
-    """Hold the shares of two columns that are coordinates, on one grid, in both tables.
+    """Hold the shares of two coordinates on one grid, in both tables.
 
-    x_edges, y_edges: float64 (cells + 1,), where cells begin and end, in the columns' units, increasing; at most 64
-    cells each way; real, synthetic: float64 (y cells, x cells), shares of the rows that have both coordinates, 0 to 1;
-    outside: shares of those rows that lie beyond the grid: real, synthetic.
+    real, synthetic: shape (y cells, x cells), shares of the rows that have both coordinates; outside: shares of those
+    rows that lie beyond the grid.
     """
 
     x: str
@@ -89,10 +139,7 @@ class MapOverlay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlays:
-    """Hold all columns of two tables side by side.
-
-    maps: of the pairs of columns that are coordinates; none for most tables.
-    """
+    """Hold all columns of two tables side by side, and maps of the pairs that are coordinates."""
 
     columns: tuple[ColumnOverlay, ...]
     maps: tuple[MapOverlay, ...]
@@ -101,43 +148,25 @@ class Overlays:
 def overlay_columns(real_codes: Codes, synthetic_codes: Codes, schema: Schema) -> Overlays:
     """Return every column of two tables side by side, and the maps of coordinates.
 
-    real_codes, synthetic_codes: mapping of str to integers (n,) and (m,), codes of every modelled column of the schema,
-    at least one row each. Returns numbers and dates as `choose_bars` cuts them. Categories in their order where they
-    have one (in 40 runs where there are more); the 20 with the largest real shares and all others together where they
-    have none. Maps on 64 x 64 equal cells, or fewer where there are fewer codes, over the range of each coordinate that
-    leaves out 0.5 % of the real rows on each side.
-
-    Where bars lie is chosen by at most 65,536 real rows, without randomness. Time ``O(d (n + m))``: 3 seconds for two
-    tables of 1,000,000 rows and 50 columns. Memory 8 bytes a row beside the codes.
-
-    >>> schema = Schema.from_dict({"fields": [{"name": "sex", "type": "string", "categories": ["f", "m"]}]})
-    >>> found = overlay_columns({"sex": np.array([0, 1, 1, 2])}, {"sex": np.array([0, 1])}, schema).columns[0]
-    >>> found.labels, found.real.tolist(), found.synthetic.tolist(), found.missing
-    (('m', 'f'), [0.5, 0.25], [0.5, 0.5], (0.25, 0.0))
+    Numbers and dates are cut as `choose_bars` says. Categories with an order stand in it, in at most 40 runs; of others
+    the 20 with the largest real shares, and the rest together. Maps have at most 64 x 64 equal cells over the range
+    that leaves out 0.5 % of the real rows on each side. Where bars lie is chosen by at most 65,536 real rows, without
+    randomness. Time ``O(d (n + m))``: 3 seconds for two tables of 1,000,000 rows and 50 columns.
     """
     columns = []
     for column in schema.columns:
-        tables = _checked(real_codes, column.name), _checked(synthetic_codes, column.name)
+        tables = cells_of(real_codes, column.name), cells_of(synthetic_codes, column.name)
         columns.append(_listed(column, *tables) if column.is_categorical else _measured(column, *tables))
     maps = [_map(schema, pair, real_codes, synthetic_codes) for pair in coordinate_pairs(schema)]
     return Overlays(columns=tuple(columns), maps=tuple(found for found in maps if found is not None))
 
 
-def _checked(codes: Codes, name: str) -> npt.NDArray[np.integer]:
-    """Return the codes of a column, at least one."""
-    if name not in codes or not len(codes[name]):
-        raise ParameterError(
-            f"both tables need codes of column {quote(name)}, at least one row; give them", code="LW801"
-        )
-    return codes[name]
-
-
-def _sampled(codes: npt.NDArray[np.integer]) -> Ints:
+def _sampled(codes: Cells) -> Ints:
     """Return codes at equal distances in the table."""
     return codes[:: -(-len(codes) // SAMPLED)].astype(np.int64)
 
 
-def _measured(column: Field, real: npt.NDArray[np.integer], synthetic: npt.NDArray[np.integer]) -> ColumnOverlay:
+def _measured(column: Field, real: Cells, synthetic: Cells) -> ColumnOverlay:
     """Return a column of numbers or dates side by side."""
     sample = _sampled(real)
     bars = choose_bars(column, sample[sample < column.domain.values])
@@ -170,7 +199,7 @@ def _between_ends(is_used: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     return np.maximum.accumulate(is_used) & np.maximum.accumulate(is_used[::-1])[::-1]
 
 
-def _listed(column: Field, real: npt.NDArray[np.integer], synthetic: npt.NDArray[np.integer]) -> ColumnOverlay:
+def _listed(column: Field, real: Cells, synthetic: Cells) -> ColumnOverlay:
     """Return a column of categories side by side."""
     domain = column.domain
     grouping = evenly(domain, MOST_BARS) if domain.ordered else identity(domain)
@@ -235,7 +264,7 @@ def _map(schema: Schema, pair: tuple[str, str], real_codes: Codes, synthetic_cod
     points = [_points(codes, fields) for codes in (real_codes, synthetic_codes)]
     if not points[0].shape[1]:
         return None
-    starts = [_grid(_sampled(codes)) for codes in points[0]]
+    starts = [equal_cells(np.sort(_sampled(codes)), GRID) for codes in points[0]]
     counts, outside = [], []
     for places in points:
         cells = [np.searchsorted(edges, codes, side="right") - 1 for edges, codes in zip(starts, places, strict=True)]
@@ -267,13 +296,3 @@ def _points(codes: Codes, fields: Sequence[Field]) -> Ints:
         [each < field.domain.values for each, field in zip(columns, fields, strict=True)]
     )
     return np.array([each[is_regular] for each in columns], dtype=np.int64)
-
-
-def _grid(sample: Ints) -> Ints:
-    """Return first codes of equal cells around nearly all sampled codes, and the code behind the last cell."""
-    codes = np.sort(sample)
-    tail = int(TAIL * len(codes))
-    first, last = int(codes[tail]), int(codes[len(codes) - 1 - tail]) + 1
-    width = -(-(last - first) // GRID)  # so many codes a cell: with equal numbers of codes no cell is wider by rounding
-    cells = -(-(last - first) // width)
-    return first + width * np.arange(cells + 1)

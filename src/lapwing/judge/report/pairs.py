@@ -6,20 +6,16 @@ from typing import Final
 
 import numpy as np
 
-from lapwing.judge.dependence.associations import Associations
-from lapwing.judge.findings import Findings
+from lapwing.judge.associations import Associations
+from lapwing.judge.findings import Findings, placed_figures
 from lapwing.judge.glance import APART, PART, SEVERAL, standing
 from lapwing.judge.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC
-from lapwing.judge.overlays.overlays import MapOverlay
-from lapwing.judge.placed import placed_figures
-from lapwing.judge.report.charts.charts import heat_map, map_heat
-from lapwing.judge.report.compared.glance import clipped, crossed, percent
-from lapwing.judge.report.page import Chart, Part, Section, Table, Text
+from lapwing.judge.overlays import MapOverlay
+from lapwing.judge.report.heat_maps import heat_map, map_heat
+from lapwing.judge.report.page import Chart, Part, Section, Table, Text, clipped, crossed, percent
 from lapwing.judge.tables.variation import Variation
 
-WORST: Final = 10
-"""Tables named of each number of columns."""
-
+WORST: Final = 10  # tables named of each number of columns
 _REAL: Final = "real"
 _SMALL: Final = 0.01  # of rows: a smaller difference of one column is not marked
 _WORTH_A_WORD: Final = 0.05  # of strength: a smaller change is not named
