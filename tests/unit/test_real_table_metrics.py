@@ -19,7 +19,7 @@ def compared(path, schema_path, most_rows=None):
     rng = np.random.default_rng(1)
     others = {"bootstrap": bootstrap_rows(real, rng), "independent": independent_columns(real, rng)}
     found = list(compare_moments(real, others, schema, rng=rng))
-    found += compare_wasserstein(real, others, schema, rng=rng) or ()
+    found += compare_wasserstein(real, others, schema, rng=rng)
     for compare in (compare_bounded_lipschitz, compare_densities):
         each = compare(real, others, schema, rng=rng)
         found += [each] if each else []

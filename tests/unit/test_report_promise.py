@@ -41,12 +41,6 @@ def test_nothing_is_ruled_out_without_a_promise_and_all_with_an_empty_budget():
     assert chance([(0.0, 0.0)], ALARMS).found == pytest.approx(ALARMS, abs=ROUNDING)
 
 
-def test_of_several_pairs_the_best_counts():
-    pairs = [(0.0, 2.0), (0.01, 0.5)]
-
-    assert chance(pairs, ALARMS).right == min(chance([pair]).right for pair in pairs)
-
-
 def test_the_bound_for_rho_is_above_what_the_gaussian_mechanism_gives_away_and_below_twice_as_much():
     certificate = small_saved().certificate
     rho = float(certificate.total.rho)

@@ -170,7 +170,6 @@ PEARSON: Final = Metric(
     meaning="Mean size of the difference between a correlation of two ordered columns and the real one, 0 to 2.",
     reference="Pearson's correlation, over the rows in which both columns have a regular value.",
 )
-
 SPEARMAN: Final = Metric(
     key="rank_correlation_difference",
     title="Rank correlations",
@@ -178,7 +177,6 @@ SPEARMAN: Final = Metric(
     meaning="Mean size of the difference between a rank correlation of two ordered columns and the real one, 0 to 2.",
     reference="Spearman's correlation, over the rows in which both columns have a regular value.",
 )
-
 ASSOCIATION: Final = Metric(
     key="association_difference",
     title="Strength of dependence",

@@ -53,10 +53,6 @@ def date_edges(field: Field, low: int, high: int, most: int) -> list[tuple[int, 
     """Return first code and label of calendar units, in the finest unit that cuts a range into at most so many.
 
     From the unit of ``low`` to the one behind that of ``high``, as far as the field goes.
-
-    >>> day = Field(name="day", type="date", minimum="2020-01-01", maximum="2020-12-31")
-    >>> date_edges(day, 0, 365, 38)[:3]
-    [(0, '2020-01'), (31, '2020-02'), (60, '2020-03')]
     """
     first, last = (_moment(field, code) for code in (low, high))
     unit = next(unit for unit in _UNITS if _place(unit, last) - _place(unit, first) < most)
@@ -169,10 +165,6 @@ def choose_bars(field: Field, sample: Ints) -> Bars:
     at most about 0.5 % of the real rows. Numbers lie evenly, or by round numbers that grow with the distance from zero
     where these spread the rows over at least half as many bars again (by the exponential of the entropy). Dates lie by
     the finest calendar unit that fits.
-
-    >>> age = Field(name="age", type="integer", minimum=0, maximum=120)
-    >>> choose_bars(age, np.arange(20, 70)).labels[:3]
-    ('below 20', '20-21', '22-23')
     """
     values = field.domain.values
     if values <= MOST_BARS:
@@ -195,11 +187,7 @@ def choose_bars(field: Field, sample: Ints) -> Bars:
 
 
 def number_text(value: Fraction | float, digits: int = _DIGITS[0]) -> str:
-    """Return a number as a reader expects to see it: a fraction with so many digits, thousands apart.
-
-    >>> number_text(Fraction(5, 2)), number_text(1250000), number_text(0.1 + 0.2)
-    ('2.5', '1,250,000', '0.3')
-    """
+    """Return a number as a reader expects to see it: a fraction with so many digits, thousands apart."""
     number = float(value)
     if number.is_integer() and abs(number) < 10**15:
         return f"{int(number):,}" if abs(number) >= 10_000 else str(int(number))

@@ -151,7 +151,6 @@ TOTAL_ERROR: Final = Metric(
     "weight, averaged over columns; 0 for equal totals.",
     reference="docs: survey weights",
 )
-
 SHARE_ERROR: Final = Metric(
     key="weighted_variation",
     title="weighted shares of cells",
@@ -159,7 +158,6 @@ SHARE_ERROR: Final = Metric(
     meaning="Total variation of the weighted shares of a column's cells, averaged over columns; from 0 to 1.",
     reference="docs: survey weights",
 )
-
 MEAN_ERROR: Final = Metric(
     key="weighted_mean_error",
     title="weighted means",
@@ -226,7 +224,11 @@ def compare_weighted(real_codes: Codes, others: Mapping[str, Codes], schema: Sch
         return None
     columns = [column for column in schema.columns if column.name != schema.weight]
     tables = {"": real_codes, **others}
-    weights = {name: _scaled(codes, schema.field(schema.weight), real_codes) for name, codes in tables.items()}
+    if not all(map(height, tables.values())):
+        raise ParameterError("weighted tables need at least one row each; give rows", code="LW110")
+    field, rows = schema.field(schema.weight), height(real_codes)
+    # As if each table had as many rows as the real one.
+    weights = {name: weights_at(field, each[field.name]) * (rows / height(each)) for name, each in tables.items()}
     total = float(weights[""].sum())
     if not columns or total <= 0:
         return None
@@ -283,14 +285,6 @@ def weighted_record(found: Weighted | None) -> dict[str, Any] | None:
             for each in found.columns
         ],
     }
-
-
-def _scaled(codes: Codes, field: Field, real_codes: Codes) -> Floats:
-    """Return the weights of a table's rows, as if it had as many rows as the real one."""
-    own, real = codes[field.name], real_codes[field.name]
-    if not own.size or not real.size:
-        raise ParameterError("weighted tables need at least one row each; give rows", code="LW110")
-    return weights_at(field, own) * (real.size / own.size)
 
 
 def _compared(column: Field, tables: Mapping[str, Codes], weights: Mapping[str, Floats]) -> WeightedColumn:

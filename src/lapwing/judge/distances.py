@@ -56,12 +56,6 @@ def table_points(
     A cell that is missing, special or a misfit lies in the middle, one length away in a direction of its own, so that
     the whole range and being missing weigh alike. Coordinates that are 0 in all rows of all tables are left out, but
     for one where all are. Memory 16 bytes a cell.
-
-    >>> schema = Schema.from_dict({"fields": [{"name": "old", "type": "boolean"}]})
-    >>> tables = [{"old": np.array([0, 1])}, {"old": np.array([1, 2])}]  # 2 is missing
-    >>> found = table_points(tables, placed_columns(schema), rows=9, rng=np.random.default_rng(0))
-    >>> [points.tolist() for points in found]
-    [[[0.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.5, 1.0]]]
     """
     names = [column.name for column in columns]
     values = np.array([column.domain.values for column in columns])
@@ -138,7 +132,6 @@ WASSERSTEIN_LINF: Final = Metric(
     "largest difference in one column; from 0 to 1, and above 0 also between two samples of the same rows.",
     reference=f"{_PAPER}, Section 1",
 )
-
 WASSERSTEIN_L2: Final = Metric(
     key="wasserstein_l2",
     title="W1, Euclidean",
@@ -147,7 +140,6 @@ WASSERSTEIN_L2: Final = Metric(
     "length 1; from 0, and above 0 also between two samples of the same rows.",
     reference="Villani (2009), Optimal Transport, Chapter 6",
 )
-
 SLICED: Final = Metric(
     key="wasserstein_sliced",
     title="W1, sliced",
@@ -156,7 +148,6 @@ SLICED: Final = Metric(
     "over directions; from 0, at most the Euclidean W1.",
     reference="Bonneel, Rabin, Peyré, Pfister (2015), Sliced and Radon Wasserstein barycenters of measures",
 )
-
 BOUNDED_LIPSCHITZ: Final = Metric(
     key="bounded_lipschitz",
     title="bounded-Lipschitz distance",
@@ -165,7 +156,6 @@ BOUNDED_LIPSCHITZ: Final = Metric(
     "most as fast as the Euclidean distance; from 0 to 2, and above 0 also between two samples of the same rows.",
     reference=f"{_PAPER}, Section 3",
 )
-
 KERNEL_DENSITY: Final = Metric(
     key="kernel_density",
     title="largest difference of kernel densities",

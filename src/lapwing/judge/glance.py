@@ -7,7 +7,7 @@ the place into words; an estimate is judged by its less favourable end, two stan
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -102,15 +102,7 @@ class Glance:
 
 
 def standing(compared: Compared) -> Standing | None:
-    """Return where a figure lies; None where a value is missing or not finite.
-
-    >>> metric = Metric(key="x", title="x", unit="share", meaning="", reference="")
-    >>> values = {"synthetic": 0.3, "bootstrap": 0.1, "independent": 0.9}
-    >>> values = {name: Estimate(value=value) for name, value in values.items()}
-    >>> found = standing(Compared(metric=metric, values=values, columns=2))
-    >>> round(found.place, 3), found.words
-    (0.25, 'most of the dependence kept')
-    """
+    """Return where a figure lies; None where a value is missing or not finite."""
     synthetic, floor, lazy = (compared.values.get(name) for name in (SYNTHETIC, BOOTSTRAP, INDEPENDENT))
     if synthetic is None or floor is None or lazy is None:
         return None
@@ -177,7 +169,9 @@ def glance(found: Findings) -> Glance:
     by_key = {each.metric.key: each for each in places}
     single, pairs = by_key.get("total_variation_1"), by_key.get("total_variation_2")
     main = pairs if pairs is not None else single
-    details = [_compared(found), _counted(places)]
+    columns = len(found.columns[SYNTHETIC])
+    counts = f"{_many(found.synthetic_rows, 'synthetic row')} with {_many(found.rows, 'real one')}"
+    details = [f"Compared: {counts}, in {_many(columns, 'column')}.", _counted(places)]
     if single is not None and main is not single:
         details.append(f"Single columns: {single.words}.")
     details.append(_means(found))
@@ -191,8 +185,8 @@ def glance(found: Findings) -> Glance:
     )
 
 
-def glance_table(found: Glance) -> tuple[tuple[str, ...], ...]:
-    """Return the standings as cells of text: a heading, then a line for each figure; all but the ends are numbers."""
+def glance_table(standings: Sequence[Standing]) -> tuple[tuple[str, ...], ...]:
+    """Return standings as cells of text: a heading, then a line for each figure; all but the ends are numbers."""
     heading = ("figure", "synthetic", "resample", "independent", "place", "verdict")
     lines = [
         (
@@ -201,17 +195,13 @@ def glance_table(found: Glance) -> tuple[tuple[str, ...], ...]:
             place_text(each),
             each.words,
         )
-        for each in found.standings
+        for each in standings
     ]
     return (heading, *lines)
 
 
 def estimate_text(estimate: Estimate) -> str:
-    """Return a figure with its standard error, where it has one.
-
-    >>> estimate_text(Estimate(value=0.123456, standard_error=0.00123))
-    '0.1235 ± 0.0012'
-    """
+    """Return a figure with its standard error, where it has one."""
     error = _finite(estimate.standard_error)
     if error < _ROUNDING * abs(estimate.value):
         error = 0.0
@@ -252,11 +242,8 @@ _PAIRS: Final[Mapping[Verdict, str]] = {
 }
 
 
-def _compared(found: Findings) -> str:
-    """Return what was compared."""
-    rows, columns = found.synthetic_rows, len(found.columns[SYNTHETIC])
-    counts = f"{rows:,} synthetic row{'s' * (rows != 1)} with {found.rows:,} real one{'s' * (found.rows != 1)}"
-    return f"Compared: {counts}, in {columns:,} column{'s' * (columns != 1)}."
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def _counted(places: tuple[Standing, ...]) -> str:

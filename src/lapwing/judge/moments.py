@@ -42,13 +42,6 @@ def coded_rows(codes: Codes, columns: Sequence[Field]) -> Floats:
     are 0. A misfit counts as missing; where cells must not be missing, all its coordinates are 0. So each column adds
     at most 1 to the squared length: divided by ``sqrt(columns)``, rows lie in the unit ball that theorems ask for.
     Memory ``8 n p`` bytes.
-
-    >>> from lapwing.schema.schemas import Schema
-    >>> fields = [{"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 4, "required": True}},
-    ...           {"name": "sex", "type": "string", "categories": ["f", "m", "x"]}]
-    >>> codes = {"age": np.array([0, 1, 4]), "sex": np.array([0, 2, 3])}  # the last sex is missing
-    >>> coded_rows(codes, Schema.from_dict({"fields": fields}).columns).tolist()
-    [[0.0, 1.0, 0.0, 0.0, 0.0], [0.25, 0.0, 0.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0, 1.0]]
     """
     found = np.zeros((height(codes), sum(coordinates(column.domain) for column in columns)))
     start = 0
@@ -92,10 +85,6 @@ def marginal_moments(
     probability that each column is true; ways: 1, 2 or 3; weights: of the rows. Boedihardjo, Strohmer, Vershynin,
     "Covariance's Loss is Privacy's Gain", Section 1.1. Time ``O(n p**d)`` by matrix products, 0.4 CPU s for d = 3,
     8,000 rows and 112 columns. Without weights a table's counts are whole numbers and exact.
-
-    >>> one, two = marginal_moments([[1, 1, 0], [1, 0, 1]], ways=(1, 2))
-    >>> one.tolist(), two.tolist()
-    ([1.0, 0.5, 0.5], [0.5, 0.5, 0.0])
     """
     table = np.asarray(rows)
     masses = None if weights is None else shares("weights", weights, len(table))

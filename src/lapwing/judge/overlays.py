@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from lapwing.judge.bars import MOST_BARS, Scale, choose_bars, equal_cells, value_at
 from lapwing.judge.metrics import Cells, Codes, Ints, cells_of
@@ -42,13 +41,12 @@ def coordinate_pairs(schema: Schema) -> tuple[tuple[str, str], ...]:
     lng or lon and lat), easting and northing, or x and y (ix and iy, xcoord and ycoord). ``pickup_longitude`` goes with
     ``pickup_latitude``, not with ``dropoff_latitude``. A table in which exactly two columns are numbers without
     resolution is taken for points of a plane, whatever the names.
-
-    >>> real = {"type": "number", "constraints": {"minimum": 0, "maximum": 1}}
-    >>> fields = [{"name": name} | real for name in ("home lat", "home lng", "size")]
-    >>> coordinate_pairs(Schema.from_dict({"fields": fields}))
-    (('home lng', 'home lat'),)
     """
-    columns = [column for column in schema.columns if _is_measured(column)]
+    columns = [
+        column
+        for column in schema.columns
+        if column.type in ("integer", "number") and not column.is_categorical and column.domain.values > 1
+    ]
     keys = {_words(column.name): column.name for column in reversed(columns)}
     found: list[tuple[str, str]] = []
     for column in columns:
@@ -60,11 +58,6 @@ def coordinate_pairs(schema: Schema) -> tuple[tuple[str, str], ...]:
         plane = [column.name for column in columns if column.domain.continuous]
         found = [(plane[0], plane[1])] if len(plane) == 2 else []
     return tuple(found[:MOST_MAPS])
-
-
-def _is_measured(column: Field) -> bool:
-    """Return whether a column is a number that is measured, with more than one value."""
-    return column.type in ("integer", "number") and not column.is_categorical and column.domain.values > 1
 
 
 def _words(name: str) -> tuple[str, ...]:
@@ -183,7 +176,8 @@ def _measured(column: Field, real: Cells, synthetic: Cells) -> ColumnOverlay:
         counts[:, bar] -= found
         is_used[bar] = widths[bar] > 1  # a bar of nothing else would claim that there is none
         frequent.append((text, float(found[0] / len(real)), float(found[1] / len(synthetic))))
-    is_used &= _between_ends(counts[:, : grouping.regular].sum(axis=0) > 0)
+    is_filled = counts[:, : grouping.regular].any(axis=0)
+    is_used &= np.maximum.accumulate(is_filled) & np.maximum.accumulate(is_filled[::-1])[::-1]  # no empty ends
     shares = counts / np.array([[len(real)], [len(synthetic)]])
     return _overlay(
         column,
@@ -192,11 +186,6 @@ def _measured(column: Field, real: Cells, synthetic: Cells) -> ColumnOverlay:
         frequent=tuple(frequent),
         scale=bars.scale,
     )
-
-
-def _between_ends(is_used: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Return which bars lie between the first and the last used one."""
-    return np.maximum.accumulate(is_used) & np.maximum.accumulate(is_used[::-1])[::-1]
 
 
 def _listed(column: Field, real: Cells, synthetic: Cells) -> ColumnOverlay:

@@ -214,12 +214,6 @@ def closer_to_real(real: Closest, holdout: Closest) -> tuple[Outcome, int, int]:
     copied is on which side each closest row is. So a row's synthetic neighbours count as one trial, and the trials are
     as many as equally frequent closest rows would have the same variance (Kish's effective number). With one trial for
     each synthetic row, the interval would miss a half far too often.
-
-    >>> real = Closest(np.array([0.0, 0.1, 0.2, 0.2]), np.array([0, 1, 2, 3]))
-    >>> holdout = Closest(np.array([0.1, 0.2, 0.1, 0.2]), np.array([0, 1, 2, 3]))
-    >>> outcome, closer, ties = closer_to_real(real, holdout)
-    >>> outcome.attack.rate, closer, ties
-    (0.625, 2, 1)
     """
     is_closer, is_farther = real.distances < holdout.distances, real.distances > holdout.distances
     rows, closer = len(is_closer), int(is_closer.sum())

@@ -37,7 +37,6 @@ PMSE: Final = Metric(
     reference="Snoke, Raab, Nowok, Dibben, Slavkovic, General and specific utility measures for synthetic data, "
     "JRSS A 181 (2018).",
 )
-
 RATIO: Final = Metric(
     key="propensity_ratio",
     title="Propensity score, ratio",

@@ -88,10 +88,6 @@ def features(train_codes: Codes, test_codes: Codes, columns: Sequence[Field]) ->
     cell is not regular); else whether it is each of the 32 most common categories of the train rows (fewer where there
     are more than 8 columns: about 256 features in all); whether it is special, and whether it is missing. All are
     centred on the train rows, and features that are the same in all train rows are left out.
-
-    >>> train, test = features({"a": np.array([0, 1])}, {"a": np.array([1, 2])}, [Field(name="a", type="boolean")])
-    >>> train.tolist(), test.tolist()
-    ([[-1.0], [1.0]], [[1.0], [0.0]])
     """
     most = int(np.clip(FEATURES // len(columns), 2, LISTED))
     blocks = [_block((train_codes[each.name], test_codes[each.name]), each.domain, most) for each in columns]
@@ -283,14 +279,7 @@ def compare_classifiers(
 
 
 def check_target(schema: Schema, target: str) -> None:
-    """Refuse a column that cannot be a target.
-
-    >>> schema = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}, {"name": "b", "type": "boolean"}]})
-    >>> check_target(schema, "c")
-    Traceback (most recent call last):
-    lapwing.errors.ParameterError: the target "c" is no modelled column of the schema; choose one of "a", "b"
-    `lapwing explain LW330` says why, and what to do
-    """
+    """Refuse a column that cannot be a target."""
     columns = {column.name: column.domain for column in schema.columns}
     if not is_among(target, list(columns)):
         listed = ", ".join(quote(name) for name in list(columns)[:10])

@@ -64,13 +64,6 @@ def compare_subgroups(
     figures are exact where all of at most 60 other columns take part; else the standard error is that of choosing
     columns. A fresh sample of the same people is farther off than the bootstrap, by ``sqrt(2)`` or more: the real rows
     are a sample too. Time and memory ``O(d (n + m))`` and ``O(n + m)``.
-
-    >>> schema = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}, {"name": "b", "type": "boolean"}]})
-    >>> real = {"a": np.repeat([0, 1], 1000), "b": np.arange(2000) % 2}
-    >>> other = {"a": np.repeat([0, 1], 1000), "b": np.arange(2000) % 2 * (np.arange(2000) < 1000)}
-    >>> found = compare_subgroups(real, {"synthetic": other}, schema, ["a"], rng=np.random.default_rng(0))
-    >>> [(group.labels, group.rows, group.variation.value, group.is_too_small) for group in found]
-    [(('false',), 1000, 0.0, False), (('true',), 1000, 0.5, False)]
     """
     chosen = check_subgroups(schema, columns)
     tables = (real_codes, others[SYNTHETIC], others.get(BOOTSTRAP) or bootstrap_rows(real_codes, rng))

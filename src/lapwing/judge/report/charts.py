@@ -190,7 +190,6 @@ def histogram(
     ticks = distinct(starts, letters=24)
     for line in lines:
         line["start"] = ticks[line["place"]]
-    names = list(series)
     place = alt.X(
         "start:O",
         sort=None,
@@ -199,7 +198,7 @@ def histogram(
     )
     height = alt.Y("value:Q", title=unit, axis=_axis(is_share), scale=alt.Scale(zero=True))
     base = alt.Chart(alt.Data(values=lines)).encode(x=place, tooltip=_tooltip(is_share, bool(intervals)))
-    own = [base.transform_filter(alt.datum.series == name) for name in names]
+    own = [base.transform_filter(alt.datum.series == name) for name in series]
     layers = [own[0].mark_bar(width=alt.RelativeBandSize(0.94)).encode(y=height, color=_colours(series))]
     layers += [
         each.mark_bar(width=alt.RelativeBandSize(0.94), filled=False, strokeWidth=1.8, cornerRadiusEnd=0).encode(
@@ -234,12 +233,11 @@ def interval_dots(
     unit: str,
     marks: Mapping[str, Figures] | None = None,
     is_share: bool = False,
-    name: str = "synthetic",
 ) -> Chart:
     """Return one dot a label with its interval, and reference marks such as a floor and a ceiling, a shape each."""
     alt = altair()
-    series = {name: values, **(marks or {})}
-    ends: Intervals = {name: (lower, upper)}
+    series = {"synthetic": values, **(marks or {})}
+    ends: Intervals = {"synthetic": (lower, upper)}
     shapes = ["circle", "diamond", "triangle-up", "square", "cross"]
     place = alt.Y("label:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False, grid=True))
     base = alt.Chart(alt.Data(values=_long(distinct(labels), series, ends))).encode(y=place)
@@ -260,13 +258,7 @@ def interval_dots(
     )
 
 
-def budget_bar(
-    parts: Sequence[tuple[str, float]],
-    *,
-    title: str,
-    meaning: str,
-    unit: str,
-) -> Chart:
+def budget_bar(parts: Sequence[tuple[str, float]], *, title: str, meaning: str, unit: str) -> Chart:
     """Return where the budget went: one bar, cut into parts."""
     alt = altair()
     total = sum(amount for _, amount in parts)

@@ -183,15 +183,11 @@ def _table(found: Findings, order: list[str], distances: dict[str, float], floor
         marked=tuple(
             place
             for place, name in enumerate(order)
-            if distances[name] > max(SEVERAL * floors[name], _WORTH_A_WORD) or _is_far(errors[name])
+            if distances[name] > max(SEVERAL * floors[name], _WORTH_A_WORD)
+            or ((own := errors[name].numbers) and abs(own.mean or 0.0) > _FAR_MEAN)
+            or (own and abs(own.deviation or 0.0) > _FAR_SPREAD)
         ),
     )
-
-
-def _is_far(errors: ColumnErrors) -> bool:
-    """Return whether what people compute from a column is clearly off."""
-    numbers = errors.numbers
-    return numbers is not None and (abs(numbers.mean or 0.0) > _FAR_MEAN or abs(numbers.deviation or 0.0) > _FAR_SPREAD)
 
 
 def _figures(errors: ColumnErrors) -> tuple[str, ...]:
@@ -202,8 +198,5 @@ def _figures(errors: ColumnErrors) -> tuple[str, ...]:
         return missing, "-", "-", "-", "-"
     spread = "-" if numbers.deviation is None else f"{100 * numbers.deviation:+.1f} %"
     moved = "-" if numbers.wasserstein is None else f"{numbers.wasserstein:.3f}"
-    return missing, _signed(numbers.mean), spread, moved, percent(numbers.rank)
-
-
-def _signed(value: float | None) -> str:
-    return "-" if value is None else f"{value:+.3f}"
+    mean = "-" if numbers.mean is None else f"{numbers.mean:+.3f}"
+    return missing, mean, spread, moved, percent(numbers.rank)

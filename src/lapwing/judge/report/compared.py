@@ -14,9 +14,8 @@ from lapwing.judge.glance import (
     SAME,
     Glance,
     Standing,
-    estimate_text,
     glance,
-    place_text,
+    glance_table,
 )
 from lapwing.judge.metrics import SYNTHETIC
 from lapwing.judge.report.charts import altair, colour, distinct, plain_spec, ramp
@@ -38,10 +37,14 @@ def place_chart(standings: Sequence[Standing], *, title: str, meaning: str) -> C
     """Return where figures lie between a resample and independent columns; those without a place are left out."""
     alt = altair()
     placed = sorted((each for each in standings if each.place is not None), key=lambda each: -(each.place or 0.0))
-    lines = [_place(each, label) for each, label in zip(placed, distinct(_titles(placed)), strict=True)]
+    lines = [
+        _place(each, label) for each, label in zip(placed, distinct(each.metric.title for each in placed), strict=True)
+    ]
     axis = alt.Axis(format="~%", values=[0, 0.25, 0.5, 0.75, 1, 1.25], grid=False)
     across = alt.X("at:Q", scale=alt.Scale(domain=list(_ENDS), nice=False), axis=axis, title=_AXIS)
-    zones = alt.Chart(alt.Data(values=_zones())).mark_rect(clip=True)
+    limits = itertools.pairwise((_ENDS[0], FRESH, MOST, PART, NONE, _ENDS[1]))
+    grounds = [{"start": ends[0], "stop": ends[1], "zone": zone} for zone, ends in zip(_ZONES, limits, strict=True)]
+    zones = alt.Chart(alt.Data(values=grounds)).mark_rect(clip=True)
     shades = alt.Scale(domain=list(_ZONES), range=ramp()[: len(_ZONES)])
     zones = zones.encode(
         x=alt.X("start:Q", title=_AXIS),
@@ -76,16 +79,8 @@ _AXIS: Final = "0 %: a resample of the real rows; 100 %: columns without any rel
 
 def standings_table(standings: Sequence[Standing]) -> Table:
     """Return every figure with its references, unit, place and verdict."""
-    lines = [
-        (
-            each.metric.title,
-            *(estimate_text(value) for value in (each.synthetic, each.bootstrap, each.independent)),
-            each.metric.unit,
-            place_text(each),
-            each.words,
-        )
-        for each in standings
-    ]
+    _, *lines = glance_table(standings)
+    lines = [(*line[:4], each.metric.unit, *line[4:]) for each, line in zip(standings, lines, strict=True)]
     return Table(
         caption="All figures; ± is one standard error, where a figure is an estimate",
         heading=("figure", "synthetic", "resample", "independent columns", "unit", "place", "in words"),
@@ -93,10 +88,6 @@ def standings_table(standings: Sequence[Standing]) -> Table:
         numbers=(1, 2, 3, 5),
         marked=tuple(place for place, each in enumerate(standings) if each.verdict in ("none", "worse", "far")),
     )
-
-
-def _titles(standings: Sequence[Standing]) -> list[str]:
-    return [each.metric.title for each in standings]
 
 
 def _place(found: Standing, label: str) -> dict[str, Any]:
@@ -114,15 +105,6 @@ def _place(found: Standing, label: str) -> dict[str, Any]:
         "shape": shape,
         "verdict": found.words,
     }
-
-
-def _zones() -> list[dict[str, Any]]:
-    """Return the grounds of the verdicts, from a resample to worse than independent columns."""
-    limits = (_ENDS[0], FRESH, MOST, PART, NONE, _ENDS[1])
-    return [
-        {"start": start, "stop": stop, "zone": zone}
-        for zone, (start, stop) in zip(_ZONES, itertools.pairwise(limits), strict=True)
-    ]
 
 
 # -- Words that the sections of the internal report share: names, shares and tables of columns.
@@ -220,10 +202,12 @@ def compared_sections(findings: Findings, schema: Schema) -> tuple[Section, ...]
 
     Computed from private rows without noise. Charts of at most 40 columns and 60 x 60 pairs: some megabytes at most.
     """
+    single = findings.tables[SYNTHETIC][0]
+    plain = {table[0]: distance for table, distance in zip(single.tables, single.distances.tolist(), strict=True)}
     return (
         glance_section(findings),
         columns_section(findings, schema),
-        *_weighted(findings),
+        *(() if findings.weighted is None else (weighted_section(findings.weighted, plain),)),
         pairs_section(findings),
         worst_section(findings),
         maps_section(findings),
@@ -233,12 +217,3 @@ def compared_sections(findings: Findings, schema: Schema) -> tuple[Section, ...]
         subgroups_section(findings),
         disclosure_section(findings),
     )
-
-
-def _weighted(findings: Findings) -> tuple[Section, ...]:
-    """Return the section on weighted totals, where there is a weight."""
-    if findings.weighted is None:
-        return ()
-    single = findings.tables[SYNTHETIC][0]
-    plain = {table[0]: distance for table, distance in zip(single.tables, single.distances.tolist(), strict=True)}
-    return (weighted_section(findings.weighted, plain),)

@@ -36,7 +36,13 @@ def heat_map(
         {"row": down[i], "column": across[j], "value": float(values[i, j])}
         for i, j in zip(*(each.tolist() for each in np.nonzero(np.isfinite(values))), strict=True)
     ]
-    axes = _tilted(alt, len(across)), _upright(alt, len(down))
+    plain = {"ticks": False, "domain": False}
+    # All names are shown where there is room on a screen; of more, some are left out.
+    overlaps = ["greedy" if len(each) > _ALL_SHOWN else False for each in (across, down)]
+    axes = (
+        alt.Axis(labelAngle=-60, labelOverlap=overlaps[0], labelSeparation=2, **plain),
+        alt.Axis(labelOverlap=overlaps[1], **plain),
+    )
     size = max(4, min(24, 560 // max(1, len(row_labels))))
     chart = (
         alt.Chart(alt.Data(values=lines))
@@ -106,19 +112,6 @@ def map_heat(
     labels = [[f"{low:.6g} to {high:.6g}" for low, high in itertools.pairwise(each)] for each in (y_edges, x_edges)]
     figures = _largest(title, values, labels[0], labels[1], (y_title, x_title, unit))
     return Chart(title=title, meaning=meaning, spec=plain_spec(chart), figures=figures)
-
-
-def _tilted(alt: Any, labels: int) -> Any:  # noqa: ANN401
-    return alt.Axis(labelAngle=-60, ticks=False, domain=False, labelOverlap=_overlap(labels), labelSeparation=2)
-
-
-def _upright(alt: Any, labels: int) -> Any:  # noqa: ANN401
-    return alt.Axis(ticks=False, domain=False, labelOverlap=_overlap(labels))
-
-
-def _overlap(labels: int) -> str | bool:
-    """Say whether labels are left out where they lie close: all are shown where there is room on a screen."""
-    return "greedy" if labels > _ALL_SHOWN else False
 
 
 def _shades(alt: Any, unit: str, domain: tuple[float, float], *, both_ways: bool) -> Any:  # noqa: ANN401

@@ -29,7 +29,7 @@ def aligned(lines: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
     sex     count
     Female      7
     """
-    lines = [list(map(_cell, line)) for line in lines]
+    lines = [[visible(cell).replace("\n", " ") for cell in line] for line in lines]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(
@@ -38,11 +38,6 @@ def aligned(lines: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
         ).rstrip()
         for line in lines
     )
-
-
-def _cell(text: str) -> str:
-    """Return a cell on one line in which nothing is hidden."""
-    return visible(text).replace("\n", " ")
 
 
 # -- What a report is made of: sections of text, tables and charts, without a word about how they look.

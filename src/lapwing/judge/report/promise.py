@@ -1,6 +1,7 @@
 """What a release promises about privacy, what that stands on, and what its owner declared, without mathematics."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -223,7 +224,8 @@ def _caution(right: float) -> str:
 
 def _for_experts(certificate: Certificate) -> tuple[Part, ...]:
     """Return the promise in formulas and tables."""
-    parts: list[Part] = [Text(words=_formal(certificate), points=_pair_points(certificate))]
+    pairs = tuple(_pair_text(delta, epsilon, 5, " at ") for delta, epsilon in certificate.epsilons)
+    parts: list[Part] = [Text(words=_formal(certificate), points=pairs)]
     lines = [
         (f"{100 * alarm:g} %", percent_up(found))
         for alarm, found in zip(_ALARMS, chance(pairs_of(certificate), _ALARMS).found, strict=True)
@@ -269,11 +271,6 @@ def _formal(certificate: Certificate) -> str:
     )
 
 
-def _pair_points(certificate: Certificate) -> tuple[str, ...]:
-    """Return the pairs that a certificate lists."""
-    return tuple(_pair_text(delta, eps, 5, " at ") for delta, eps in certificate.epsilons)
-
-
 def _pair_text(delta: Fraction, epsilon: Fraction, digits: int, between: str) -> str:
     """Return a pair in signs, rounded up."""
     return f"ε = {at_least(epsilon, digits)}{between}δ = {small_text(float(at_least(delta, 3)))}"
@@ -281,8 +278,11 @@ def _pair_text(delta: Fraction, epsilon: Fraction, digits: int, between: str) ->
 
 def assumed_section(schema: Schema, certificate: Certificate) -> Section:
     """Return the section about what the promise takes as given: bounds, categories, and all else taken on trust."""
+    numbers = Counter(field.provenance for field in schema.columns)
     points = [
-        f"{_count(schema, origin)} are {words}." for origin, words in _ORIGINS.items() if _number(schema, origin) > 0
+        f"Bounds and categories of {numbers[origin]} of {len(schema.columns)} columns are {words}."
+        for origin, words in _ORIGINS.items()
+        if numbers[origin]
     ]
     points += certificate.bought_before()
     points += [f"{claim[:1].upper()}{claim[1:]}." for claim in certificate.assumed]
@@ -304,15 +304,6 @@ def assumed_section(schema: Schema, certificate: Certificate) -> Section:
     )
     parts = (Text(words=words, points=tuple(points)),)
     return Section(key="assumed", title="What was assumed", parts=parts, folded=(_fields(schema),))
-
-
-def _number(schema: Schema, origin: str) -> int:
-    return sum(field.provenance == origin for field in schema.columns)
-
-
-def _count(schema: Schema, origin: str) -> str:
-    number = _number(schema, origin)
-    return f"Bounds and categories of {number} of {len(schema.columns)} columns"
 
 
 def _fields(schema: Schema) -> Table:

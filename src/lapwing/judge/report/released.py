@@ -106,8 +106,9 @@ def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accur
         ),
         Fact(figure=right, what=f"the most that guessing {question} can be right", note=f"50 % is tossing a coin{but}"),
     ]
-    noise = _typical_noise(certificate)
-    if noise is not None:
+    laws = [line.noise for line in certificate.lines if line.noise is not None and line.question in _COUNTS]
+    if laws:
+        noise = statistics.median(_WITHIN[law.kind] * law.sd for law in laws)
         note = "95 % of such noise is smaller"
         facts.append(Fact(figure=f"± {noise:,.0f} rows", what="noise on a typical count", note=note))
     if accuracy.marginals:
@@ -153,12 +154,6 @@ def _guessed(schema: Schema, certificate: Certificate) -> list[str]:
     return [f"{counted}; how the others hang together is the model's guess."]
 
 
-def _typical_noise(certificate: Certificate) -> float | None:
-    """Return within how many rows 95 % of the noise on a count lies, for the median of the noisy tables of counts."""
-    laws = [line.noise for line in certificate.lines if line.noise is not None and line.question in _COUNTS]
-    return statistics.median(_WITHIN[law.kind] * law.sd for law in laws) if laws else None
-
-
 def _use(schema: Schema, certificate: Certificate) -> Section:
     """Return what may be done with the release, and what nobody promises."""
     field = unit_field(certificate.privacy_unit)
@@ -195,6 +190,7 @@ def _use(schema: Schema, certificate: Certificate) -> Section:
 def _again(schema: Schema, model: ReleasedModel, certificate: Certificate, answers: Sequence[Answer]) -> Section:
     """Return what somebody needs who wants to make the release, or this report, again."""
     seed = "none: other rows at each draw" if certificate.seed is None else str(certificate.seed)
+    written = "-" if certificate.written_rows is None else f"{certificate.written_rows:,}"
     asked = {
         "ε": certificate.requested_epsilon,
         "δ": certificate.requested_delta,
@@ -211,7 +207,7 @@ def _again(schema: Schema, model: ReleasedModel, certificate: Certificate, answe
         ("neighbours", certificate.relation),
         ("privacy unit", certificate.privacy_unit),
         ("seed of the rows", seed),
-        ("rows written with the certificate", _rows_text(certificate.written_rows)),
+        ("rows written with the certificate", written),
         ("atoms of the model", f"{model.atoms:,}"),
         ("noisy answers kept", f"{len(answers):,}"),
         ("schema (SHA-256)", schema.fingerprint),
@@ -224,10 +220,6 @@ def _again(schema: Schema, model: ReleasedModel, certificate: Certificate, answe
     )
     table = Table(caption="How the release was made", heading=("what", "value"), lines=tuple(lines))
     return Section(key="again", title="How to make it again", parts=(Text(words=words), table))
-
-
-def _rows_text(rows: int | None) -> str:
-    return "-" if rows is None else f"{rows:,}"
 
 
 def _setting(value: object) -> str:

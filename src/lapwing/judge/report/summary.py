@@ -6,7 +6,7 @@ from typing import Final
 from lapwing.judge.columns import error_sizes
 from lapwing.judge.disclosure.disclosure import Risk
 from lapwing.judge.findings import Findings
-from lapwing.judge.glance import Glance, glance, glance_table
+from lapwing.judge.glance import glance, glance_table
 from lapwing.judge.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC
 from lapwing.judge.prediction.downstream import Downstream
 from lapwing.judge.report.page import aligned, clipped
@@ -36,9 +36,12 @@ def summary_text(found: Findings) -> str:
     """Return the main figures as some 60 lines of text, the most important first."""
     seen = glance(found)
     first = [seen.headline, *(f"- {each}" for each in (*seen.details, *seen.cautions))]
-    parts = ["\n".join(visible(line) for line in first), _tables(found), *_columns(found), *_figures(seen)]
+    parts = ["\n".join(visible(line) for line in first), _tables(found), *_columns(found)]
+    if seen.standings:
+        parts.append(_table(glance_table(seen.standings), right=[1, 2, 3, 4]))
+    if found.weighted is not None:
+        parts.append(_table(weighted_lines(found.weighted, _MOST_WEIGHTED), right=[1, 2, 3, 4, 5]))
     parts += [
-        *_weighted(found),
         *_predictions(found.downstream),
         *_groups(found),
         *_disclosure(found),
@@ -79,19 +82,6 @@ def _columns(found: Findings) -> list[str]:
             lines.append((name, compared, *_shown(figures), " x ".join(each.worst(1)[0][0])))
     heading = ("columns", "compared", "mean", "max", "bootstrap", "worst")
     return [_table([heading, *lines], right=[1, 2, 3, 4])] if lines else []
-
-
-def _figures(seen: Glance) -> list[str]:
-    """Return every figure with those of the reference rows, its place between them, and that in words."""
-    heading, *lines = glance_table(seen)
-    return [_table([heading, *lines], right=[1, 2, 3, 4])] if lines else []
-
-
-def _weighted(found: Findings) -> list[str]:
-    """Return how far weighted totals are from the real ones, the worst columns first."""
-    if found.weighted is None:
-        return []
-    return [_table(weighted_lines(found.weighted, _MOST_WEIGHTED), right=[1, 2, 3, 4, 5])]
 
 
 def _predictions(found: Downstream | None) -> list[str]:

@@ -6,7 +6,6 @@ from typing import Final
 from lapwing.judge.disclosure.disclosure import Disclosure, Risk
 from lapwing.judge.disclosure.nearest_rows import ClosestDistances
 from lapwing.judge.findings import Findings
-from lapwing.judge.metrics import Estimate
 from lapwing.judge.prediction.downstream import Downstream
 from lapwing.judge.prediction.subgroups import SubgroupAccuracy
 from lapwing.judge.report.charts import (
@@ -122,14 +121,11 @@ def _classifier_table(area: Downstream, lines: list[tuple[str, float | None, flo
         caption=f"AUC of predictions of {clipped(area.target)}",
         heading=("classifier", "from synthetic rows", "from real rows", "majority class", ""),
         lines=tuple(
-            (name, _three(auc), _three(ceiling), _three(area.floor), note) for name, auc, ceiling, note in lines
+            (name, *("-" if each is None else f"{each:.3f}" for each in (auc, ceiling, area.floor)), note)
+            for name, auc, ceiling, note in lines
         ),
         numbers=(1, 2, 3),
     )
-
-
-def _three(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
 
 
 def _group(group: SubgroupAccuracy) -> str:
@@ -145,7 +141,8 @@ def _group_table(order: list[SubgroupAccuracy]) -> Table:
             _group(group),
             f"{group.rows:,}",
             f"{group.synthetic_rows:,}",
-            _estimated(group.variation),
+            percent(group.variation.value)
+            + (f" ± {percent(group.variation.standard_error)}" if group.variation.standard_error else ""),
             percent(group.bootstrap.value),
             _times(group),
             "too small to trust" if group.is_too_small else "",
@@ -162,11 +159,6 @@ def _group_table(order: list[SubgroupAccuracy]) -> Table:
         numbers=(1, 2, 3, 4, 5),
         marked=tuple(place for place, group in enumerate(order[:GROUPS]) if group.is_too_small),
     )
-
-
-def _estimated(found: Estimate) -> str:
-    """Return a share with its standard error, where it has one."""
-    return percent(found.value) + (f" ± {percent(found.standard_error)}" if found.standard_error else "")
 
 
 def _times(group: SubgroupAccuracy) -> str:

@@ -96,12 +96,6 @@ def public_tables(
     tables of one size that list at most ``2**24`` cells together; a first table is always kept. Tables with more than
     ``2**62`` cells are left out. Time ``O(m + k)`` for each table of k cells where k is at most 4 m, ``O(m log m)``
     beyond; memory 16 bytes for each listed cell.
-
-    >>> schema = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}, {"name": "b", "type": "boolean"}]})
-    >>> codes = {"a": np.array([0, 0, 1, 1]), "b": np.array([0, 0, 1, 1])}
-    >>> one, two = public_tables(codes, schema, rng=np.random.default_rng(0))
-    >>> two.names, two.counts[0].tolist(), two.expected(6, 1)[0].tolist()
-    ((('a', 'b'),), [2, 0, 0, 0, 2, 0, 0, 0, 0], [6, 0, 0, 0, 6, 0, 0, 0, 0])
     """
     columns = tuple(column.name for column in schema.columns)
     if not len(codes[columns[0]]):

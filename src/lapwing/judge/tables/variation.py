@@ -144,10 +144,6 @@ def choose_tables(
     """Return which tables are compared: all of one column, up to 8,192 of two, and ``triples`` of those with more.
 
     For each of ``ways`` that is at most the number of columns, the tables, each as its columns in the schema's order.
-
-    >>> schema = Schema.from_dict({"fields": [{"name": name, "type": "boolean"} for name in "abcd"]})
-    >>> choose_tables(schema, ways=[1, 3], triples=2, rng=np.random.default_rng(0))
-    ((('a',), ('b',), ('c',), ('d',)), (('a', 'c', 'd'), ('b', 'c', 'd')))
     """
     if any(isinstance(way, bool) or not isinstance(way, int) or way < 1 for way in ways):
         raise ParameterError(f"ways must be whole numbers of at least 1, got {list(ways)!r:.80}", code="LW302")
@@ -181,11 +177,6 @@ def compare_with_each(
     are counted once for all. Shares are compared in integers: equal tables are at distance 0, those without a common
     cell at 1, exactly. A table of k cells takes time ``O(n + m + k)`` where k is at most ``4 (n + m)`` and ``O((n + m)
     log(n + m))`` beyond; memory ``O(d (n + m))`` bytes for the columns, and 40 bytes a row.
-
-    >>> schema = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}]})
-    >>> real, others = {"a": np.array([0, 1])}, {"same": {"a": np.array([1, 0])}, "far": {"a": np.array([2])}}
-    >>> {name: each.maximum for name, (each,) in compare_with_each(real, others, schema, [[("a",)]]).items()}
-    {'same': 0.0, 'far': 1.0}
     """
     columns = {column.name: column for column in schema.columns}
     rows = [_rows("the real table", real_codes, columns)]

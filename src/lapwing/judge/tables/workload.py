@@ -22,7 +22,6 @@ WORKLOAD_ERROR: Final = Metric(
     reference="McKenna, Mullins, Sheldon, Miklau (2022), AIM: An adaptive and iterative mechanism for differentially "
     "private synthetic data, PVLDB 15(11), Definition 2",
 )
-
 _WIDEST: Final = 3
 _HALF: Final = 0.5  # largest standard deviation of numbers between 0 and 1
 
@@ -34,8 +33,8 @@ def compare_workloads(found: Mapping[str, Sequence[Variation]]) -> Compared | No
     schema has no more), on the public cells of `compared_cells`. Where only some of them were compared, they are a
     sample of the workload, and the standard error says how far their mean may be from that of all.
     """
-    chosen = {name: _widest(variations) for name, variations in found.items()}
-    widest = {name: each for name, each in chosen.items() if each is not None}
+    few = {name: [each for each in variations if each.ways <= _WIDEST] for name, variations in found.items()}
+    widest = {name: max(each, key=lambda tables: tables.ways) for name, each in few.items() if each}
     if not widest:
         return None
     return Compared(
@@ -52,10 +51,6 @@ def workload_error(variation: Variation, *, weights: npt.ArrayLike | None = None
     *counts*. Changed: each table's counts are divided by its own number of rows, which is the same for tables of equal
     size. Public implementations of AIM print half of this, the mean total variation distance. Weights are not scaled:
     with mean 1 they keep the range 0 to 2; the given tables are then the workload, and the standard error is 0.
-
-    >>> pairs = Variation(ways=2, possible=3, tables=(("a", "b"), ("a", "c")), distances=[0.125, 0.25])
-    >>> workload_error(pairs, weights=[2, 0]).value, workload_error(pairs).value
-    (0.25, 0.375)
     """
     if weights is None:
         return Estimate(value=2 * variation.mean, standard_error=2 * _sampling_error(variation))
@@ -70,11 +65,6 @@ def workload_error(variation: Variation, *, weights: npt.ArrayLike | None = None
 def compared_columns(variation: Variation) -> int:
     """Return how many columns take part in some table."""
     return len({name for table in variation.tables for name in table})
-
-
-def _widest(variations: Sequence[Variation]) -> Variation | None:
-    """Return the tables with the most columns, at most three."""
-    return max((each for each in variations if each.ways <= _WIDEST), key=lambda each: each.ways, default=None)
 
 
 def _sampling_error(variation: Variation) -> float:
