@@ -142,14 +142,6 @@ def test_columns_join_while_there_is_room_for_their_parameters(monkeypatch) -> N
     assert found[1].values["synthetic"].value == pytest.approx(2, abs=0.8)
 
 
-def test_special_cells_are_not_missing_ones() -> None:
-    schema = Schema.from_dict({"fields": [AGE]})
-    real, other = ({"age": np.where(np.arange(100) % 2, code, 50)} for code in (SPECIAL, MISSING))
-
-    # Half of the rows of each are alike, the others are told apart by the ridge only: (0.25 + 0) / 2.
-    assert told(schema, real, other)[0] == pytest.approx(0.125, abs=1e-5)
-
-
 TWO_FIELDS = [{"name": name, "type": "integer", "constraints": {"minimum": 0, "maximum": 9}} for name in ("a", "b")]
 TWO = Schema.from_dict({"fields": TWO_FIELDS})
 

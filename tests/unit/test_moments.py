@@ -157,19 +157,6 @@ def test_samples_of_rows_are_right_within_their_standard_error(monkeypatch) -> N
         assert found.value != expected.value
 
 
-def test_the_standard_error_is_the_spread_over_samples(monkeypatch) -> None:
-    rng = np.random.default_rng(4)
-    real, other = rng.integers(0, 2, (50_000, 3)), (rng.random((40_000, 3)) < 0.4).astype(int)
-    monkeypatch.setattr(moments, "MOST_ROWS", 800)
-
-    runs = [figures(codes(real), codes(other), flags(3), seed) for seed in range(120)]
-
-    for key in ("marginal_error_2", "moment_loss_3"):
-        found = [run[key].values["other"] for run in runs]
-        spread = np.std([each.value for each in found])
-        assert np.mean([each.standard_error for each in found]) == pytest.approx(spread, rel=0.3)
-
-
 def test_wide_tables_are_compared_on_some_columns(monkeypatch) -> None:
     monkeypatch.setattr(moments, "MOST_COORDINATES", 9)
     monkeypatch.setattr(moments, "MOST_BY_THREES", 4)

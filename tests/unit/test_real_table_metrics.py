@@ -2,7 +2,6 @@
 
 import numpy as np
 import polars as pl
-import pytest
 
 from lapwing.judge.distances import compare_bounded_lipschitz, compare_densities, compare_wasserstein
 from lapwing.judge.metrics import bootstrap_rows, independent_columns
@@ -34,15 +33,3 @@ def test_adult_rows_without_their_relations_are_farther_than_a_bootstrap(adult_p
         if key not in ("marginal_error_1", "kernel_density"):
             assert each.values["independent"].value > each.values["bootstrap"].value, key
     assert len(found) == 13
-
-
-@pytest.mark.full
-def test_every_shared_table_has_finite_figures(shared_data) -> None:
-    for folder in sorted(path.parent for path in shared_data.glob("*/schema.json")):
-        found = compared(folder / "data.parquet", folder / "schema.json", most_rows=5000)
-
-        for each in found.values():
-            for estimate in each.values.values():
-                assert np.isfinite([estimate.value, estimate.standard_error]).all(), folder.name
-                assert estimate.value >= 0
-                assert estimate.standard_error >= 0

@@ -168,31 +168,46 @@ def test_what_was_assumed_is_listed_and_warned_of():
     assert [line[-1] for line in section.folded[0].lines] == ["assumed", "public"]
 
 
-def test_a_unit_of_several_rows_is_named_in_promise_and_use():
-    schema = {
-        "fields": [
-            {"name": "patient", "type": "integer", "role": "identifier"},
-            {"name": "ill", "type": "boolean", "provenance": "public"},
-        ],
-        "privacyUnit": {"field": "patient", "maxRows": 3},
-    }
-    table = pl.DataFrame({"patient": [1, 1, 2], "ill": [True, False, True]})
-    found = sections_of(lw.synthesize(table, schema, epsilon=1))
-
-    assert "whether a certain patient is in the table" in words_of(found["short"])
-    assert "at most 3 are used" in words_of(found["promise"])
-    assert "rows of one patient belong together" in words_of(found["use"])
-    assert "person with several rows" not in words_of(found["use"])
+FLAG = {"name": "flag", "type": "boolean", "provenance": "public"}
+UNIT = {
+    "fields": [{"name": "patient", "type": "integer", "role": "identifier"}, FLAG],
+    "privacyUnit": {"field": "patient", "maxRows": 3},
+}
 
 
-def test_replace_one_says_that_the_number_of_rows_is_public():
-    table = pl.DataFrame({"flag": [True, False, True]})
-    schema = {"fields": [{"name": "flag", "type": "boolean"}]}
-    found = sections_of(lw.synthesize(table, schema, epsilon=1, neighbours="replace-one"))
+@pytest.mark.parametrize(
+    ("schema", "settings", "said"),
+    [
+        (
+            UNIT,
+            {},
+            {
+                "short": "whether a certain patient is in the table",
+                "promise": "at most 3 are used",
+                "use": "rows of one patient belong together",
+            },
+        ),
+        (
+            {"fields": [FLAG]},
+            {"neighbours": "replace-one"},
+            {
+                "short": "3 rows that the model stands for a public number",
+                "promise": "which of two possible contents a row has",
+                "assumed": "The number of rows, 3, is public",
+                "use": "person with several rows",
+            },
+        ),
+    ],
+)
+def test_each_kind_of_promise_is_told_in_its_words(schema, settings, said):
+    table = pl.DataFrame({"patient": [1, 1, 2], "flag": [True, False, True]})
 
-    assert "3 rows that the model stands for a public number" in words_of(found["short"])
-    assert "which of two possible contents a row has" in words_of(found["promise"])
-    assert "The number of rows, 3, is public" in words_of(found["assumed"])
+    found = sections_of(
+        lw.synthesize(table.select(each["name"] for each in schema["fields"]), schema, epsilon=1, **settings)
+    )
+
+    for key, words in said.items():
+        assert words in words_of(found[key])
 
 
 def test_columns_show_the_model_s_rows_and_the_intervals_of_query(adult):

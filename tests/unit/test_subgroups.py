@@ -113,16 +113,6 @@ def test_of_many_groups_those_with_the_most_real_rows_are_kept(monkeypatch) -> N
     assert {group.variation.value for group in found} == {0.0}
 
 
-def test_more_other_columns_than_the_limit_are_sampled(monkeypatch) -> None:
-    whole = compared(SCHEMA, rows(1), rows(2), ["sex"])
-    monkeypatch.setattr(subgroups, "MOST_COLUMNS", 2)
-
-    found = compared(SCHEMA, rows(1), rows(2), ["sex"])
-
-    assert all(group.variation.standard_error > 0 for group in found)
-    assert [group.variation.value for group in found] != [group.variation.value for group in whole]
-
-
 def test_columns_of_many_codes_are_crossed_without_overflow() -> None:
     fields = [
         {"name": f"town{place}", "type": "string", "categories": [f"t{town}" for town in range(3000)]}

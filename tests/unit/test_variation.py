@@ -41,17 +41,6 @@ def test_a_table_is_at_distance_0_from_itself_in_another_order(schema):
     assert all((each.distances == 0).all() for each in found)
 
 
-@pytest.mark.parametrize("schema", [flags(4), wide(4)], ids=["few cells", "many cells"])
-def test_tables_without_a_common_cell_are_at_distance_1(schema):
-    rng = np.random.default_rng(2)
-    middle = schema.columns[0].domain.size // 2
-    real, other = rows_of(schema, rng, 1000, high=middle), rows_of(schema, rng, 77, low=middle)
-
-    found = table_variations(real, other, schema, rng=rng)
-
-    assert all((each.distances == 1).all() for each in found)
-
-
 def test_missing_and_special_values_and_misfits_are_cells_of_their_own():
     field = {"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}}
     schema = Schema.from_dict({"fields": [field | {"special": [-1, 2]}]})

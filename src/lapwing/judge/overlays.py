@@ -176,7 +176,7 @@ def _measured(column: Field, real: Cells, synthetic: Cells) -> ColumnOverlay:
         counts[:, bar] -= found
         is_used[bar] = widths[bar] > 1  # a bar of nothing else would claim that there is none
         frequent.append((text, float(found[0] / len(real)), float(found[1] / len(synthetic))))
-    is_filled = counts[:, : grouping.regular].any(axis=0)
+    is_filled = counts[:, : grouping.regular].sum(axis=0) > 0
     is_used &= np.maximum.accumulate(is_filled) & np.maximum.accumulate(is_filled[::-1])[::-1]  # no empty ends
     shares = counts / np.array([[len(real)], [len(synthetic)]])
     return _overlay(

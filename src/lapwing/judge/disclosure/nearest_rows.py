@@ -116,14 +116,10 @@ def _vectors(tables: Sequence[Codes], columns: Sequence[Field]) -> list[Any]:
         width += 2 + len(present)
     # scikit-learn reads 32-bit indices only.
     coordinates, entries = np.column_stack(indices).astype(np.int32), np.column_stack(values)
-    found, start = [], 0
-    for codes in tables:
-        stop = start + len(codes[columns[0].name])
-        ends = np.arange(stop - start + 1, dtype=np.int32) * np.int32(len(indices))
-        parts = entries[start:stop].ravel(), coordinates[start:stop].ravel(), ends
-        found.append(csr_matrix(parts, shape=(stop - start, width)))
-        start = stop
-    return found
+    ends = np.arange(len(entries) + 1, dtype=np.int32) * np.int32(len(indices))
+    every = csr_matrix((entries.ravel(), coordinates.ravel(), ends), shape=(len(entries), width))
+    heights = [len(codes[columns[0].name]) for codes in tables]
+    return [every[stop - rows : stop] for stop, rows in zip(np.cumsum(heights), heights, strict=True)]
 
 
 def _places(codes: Cells, column: Field) -> Floats:

@@ -278,7 +278,7 @@ def _pair_text(delta: Fraction, epsilon: Fraction, digits: int, between: str) ->
 
 def assumed_section(schema: Schema, certificate: Certificate) -> Section:
     """Return the section about what the promise takes as given: bounds, categories, and all else taken on trust."""
-    numbers = Counter(field.provenance for field in schema.columns)
+    numbers = Counter[str](field.provenance for field in schema.columns)
     points = [
         f"Bounds and categories of {numbers[origin]} of {len(schema.columns)} columns are {words}."
         for origin, words in _ORIGINS.items()
