@@ -19,9 +19,6 @@ from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values.labels import label
 
-# -- Rows that a synthetic table is read against: the real ones drawn again, and the real ones without dependence.
-
-
 MOST_GROUPS: Final = 200  # groups that are compared: those with the most real rows
 MOST_COLUMNS: Final = 60  # other columns that are compared; of more, so many are drawn
 FEWEST_ROWS: Final = 50

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from lapwing.judge.columns import ColumnErrors
+from lapwing.judge.columns import ColumnErrors, NumberErrors
 from lapwing.judge.findings import Findings
 from lapwing.judge.glance import SEVERAL
 from lapwing.judge.metrics import BOOTSTRAP, SYNTHETIC
@@ -183,11 +183,14 @@ def _table(found: Findings, order: list[str], distances: dict[str, float], floor
         marked=tuple(
             place
             for place, name in enumerate(order)
-            if distances[name] > max(SEVERAL * floors[name], _WORTH_A_WORD)
-            or ((own := errors[name].numbers) and abs(own.mean or 0.0) > _FAR_MEAN)
-            or (own and abs(own.deviation or 0.0) > _FAR_SPREAD)
+            if distances[name] > max(SEVERAL * floors[name], _WORTH_A_WORD) or _is_far(errors[name].numbers)
         ),
     )
+
+
+def _is_far(numbers: NumberErrors | None) -> bool:
+    """Return whether what people compute from a column is clearly off."""
+    return numbers is not None and (abs(numbers.mean or 0.0) > _FAR_MEAN or abs(numbers.deviation or 0.0) > _FAR_SPREAD)
 
 
 def _figures(errors: ColumnErrors) -> tuple[str, ...]:

@@ -107,9 +107,6 @@ def _place(found: Standing, label: str) -> dict[str, Any]:
     }
 
 
-# -- Words that the sections of the internal report share: names, shares and tables of columns.
-
-
 _KEY = (
     f"Up to {100 * FRESH:.0f} %, or {SAME:g} times its distance, counts as a resample, up to {100 * MOST:.0f} % as "
     f"most of the dependence kept, up to {100 * PART:.0f} % as part, up to {100 * NONE:.0f} % as none; of an estimate "

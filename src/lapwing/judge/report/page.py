@@ -307,6 +307,6 @@ def signed(share: float, digits: int = 1) -> str:
     return f"{figure:+.{digits}f}" if figure else "0"
 
 
-def counted(count: int, what: str, many: str = "") -> str:
+def counted(count: int, what: str) -> str:
     """Return a number of things: ``1 column``, ``12,000 rows``."""
-    return f"{count:,} {what if count == 1 else many or what + 's'}"
+    return f"{count:,} {what}{'s' * (count != 1)}"
