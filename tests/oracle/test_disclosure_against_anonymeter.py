@@ -98,12 +98,7 @@ def test_guesses_of_all_rows_succeed_as_often(seed, secret, record_property) -> 
     real, synthetic, holdout = tables(seed)
     others = [name for name in CODED if name != secret]
     theirs = evaluators.InferenceEvaluator(
-        ori=frame(real),
-        syn=frame(synthetic),
-        control=frame(holdout),
-        aux_cols=others,
-        secret=secret,
-        n_attacks=ROWS,
+        ori=frame(real), syn=frame(synthetic), control=frame(holdout), aux_cols=others, secret=secret, n_attacks=ROWS
     ).evaluate(n_jobs=1)
 
     ours = guess_secret(real, holdout, synthetic, SCHEMA, secret, rng=np.random.default_rng(0))

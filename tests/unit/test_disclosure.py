@@ -125,12 +125,6 @@ def test_without_holdout_what_needs_one_is_left_out_and_the_notes_say_so():
     assert {NO_HOLDOUT, NO_PROOF} <= set(found.notes)
 
 
-def test_named_secrets_are_guessed():
-    found = compare(drawn(1), drawn(4), secrets=["height"])
-
-    assert [each.column for each in found.risks if each.key == "inference"] == ["height"]
-
-
 @pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("holdout", [None, 1, 3])
 def test_tables_of_one_row_and_one_column_are_tried(rows, holdout):
@@ -180,11 +174,6 @@ def test_a_table_without_rows_is_refused(which):
 
     with pytest.raises(ParameterError, match=f'the {which} table needs codes of column "age", at least one row'):
         compare(*tables.values())
-
-
-def test_a_secret_that_is_no_column_is_refused():
-    with pytest.raises(ParameterError, match='the secret "none" is no modelled column'):
-        compare(drawn(1), drawn(4), secrets=["none"])
 
 
 def test_without_scikit_learn_the_extra_is_named(monkeypatch):

@@ -153,10 +153,7 @@ def test_features_are_means_of_sines_and_cosines() -> None:
 def test_a_gamma_that_is_no_kernels_is_refused(gamma: float) -> None:
     points = cloud(1, 3, 1)
 
-    for refused in (
-        lambda: mmd(points, points, gamma=gamma),
-        lambda: kernel_densities(points, points, gamma=gamma),
-    ):
+    for refused in (lambda: mmd(points, points, gamma=gamma), lambda: kernel_densities(points, points, gamma=gamma)):
         with pytest.raises(ParameterError, match=r"gamma must be finite and above 0, got .*; it is 1 / \(2"):
             refused()
 

@@ -203,7 +203,7 @@ def value_at(field: Field, code: int) -> Fraction:
 
 
 def _frequent(codes: Ints) -> tuple[int, ...]:
-    """Return the codes that so many rows have that they would dwarf the bars of the others."""
+    """Return the codes of so many rows that they would dwarf the bars of the others."""
     points, counts = np.unique(codes, return_counts=True)
     order = np.argsort(-counts, kind="stable")[:_MOST_FREQUENT]
     return tuple(int(points[place]) for place in sorted(order) if counts[place] >= FREQUENT * len(codes))
@@ -333,7 +333,7 @@ def _run_text(field: Field, codes: tuple[int, int], edges: tuple[Fraction, Fract
 
 
 def _single_values(field: Field, frequent: tuple[int, ...]) -> Bars:
-    """Return one bar for whatever the few numbers are not that are told apart: no real row has another."""
+    """Return one bar, "other values", beside the few numbers told apart: no real row has another number."""
     other = ("other values",)
     apart = tuple((code, _value_text(field, code)) for code in frequent)
     return Bars(cuts=np.zeros(0, dtype=np.int64), labels=other, starts=other, scale="even", frequent=apart)

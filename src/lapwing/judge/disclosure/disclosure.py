@@ -3,14 +3,12 @@
 What is computed from private rows is private: no noise is added.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from lapwing.errors import ParameterError
 from lapwing.judge.disclosure.nearest_rows import (
     EXACT,
     ClosestDistances,
@@ -39,7 +37,7 @@ def guess_secret(
     *,
     rng: np.random.Generator,
 ) -> Outcome:
-    """Return how often the closest synthetic row tells a column of real rows to whom knows all others.
+    """Return how often an attacker who knows all other columns can read one off the closest synthetic row.
 
     controls: holdout rows. Of several closest rows any is taken: shuffle them. A guess is right where the codes are
     equal; for regular codes of an ordered column with 100 or more, where they are at most a hundredth of their number
@@ -172,19 +170,20 @@ def compare_disclosure(
     schema: Schema,
     *,
     holdout_codes: Codes | None = None,
-    secrets: Sequence[str] | None = None,
     rng: np.random.Generator,
 ) -> Disclosure:
     """Return how well attacks on a synthetic table succeed: exact copies, closeness, guessing a column, singling out.
 
     holdout_codes: people of the same population that the synthetic table was not made from; without them there is no
-    control, and nothing is said of closeness; secrets: columns that are guessed, 4 random ones by default. For
-    1,000,000 rows and 50 columns about 20 seconds and 1 GB, most of it in looking for closest rows.
+    control, and nothing is said of closeness. For 1,000,000 rows and 50 columns about 20 seconds and 1 GB, most of it
+    in looking for closest rows.
     """
     for what, codes in (("real", real_codes), ("synthetic", synthetic_codes), ("holdout", holdout_codes)):
         for column in schema.columns if codes is not None else ():
             cells_of(codes or {}, column.name, f"the {what} table needs")
-    chosen = _secrets(schema, secrets, rng)
+    names = [column.name for column in schema.columns]
+    count = min(SECRETS, len(names)) if len(names) > 1 else 0  # a single column has no other to guess it from
+    secrets = [names[place] for place in np.sort(rng.choice(len(names), count, replace=False)).tolist()]
     real, synthetic = (_some_rows(codes, MOST_ROWS, rng) for codes in (real_codes, synthetic_codes))
     holdout = None if holdout_codes is None else _some_rows(holdout_codes, min(MOST_ROWS, height(real)), rng)
     # Whether a row is found depends on among how many it is looked for: as many real rows as holdout rows.
@@ -193,7 +192,7 @@ def compare_disclosure(
     distances, closer = _distances(tables, rng)
     singled, missed = _singling_out(tables, rng)
     return Disclosure(
-        risks=(*_copies(tables), *closer, *(_inference(name, tables, rng) for name in chosen), *singled),
+        risks=(*_copies(tables), *closer, *(_inference(name, tables, rng) for name in secrets), *singled),
         rows=height(like),
         has_holdout=holdout is not None,
         notes=(*_notes(tables), *missed),
@@ -313,22 +312,6 @@ def _notes(tables: _Tables) -> list[str]:
     if rows > MOST_SEARCHED or TARGETS * rows * len(tables.schema.columns) > EXACT:
         notes.append(SEARCHED)
     return notes
-
-
-def _secrets(schema: Schema, secrets: Sequence[str] | None, rng: np.random.Generator) -> list[str]:
-    """Return the columns that are guessed: none, where there is no other to guess them from."""
-    names = [column.name for column in schema.columns]
-    for name in secrets or ():
-        if name not in names:
-            raise ParameterError(
-                f"the secret {quote(name)} is no modelled column of the schema; choose another column", code="LW330"
-            )
-    if len(names) == 1:
-        return []
-    if secrets is not None:
-        return list(secrets)
-    chosen = rng.choice(len(names), min(SECRETS, len(names)), replace=False)
-    return [names[place] for place in np.sort(chosen).tolist()]
 
 
 def _some_rows(codes: Codes, most: int, rng: np.random.Generator) -> dict[str, Cells]:

@@ -181,8 +181,7 @@ def _neighbours() -> tuple[Any, Any, Any, Any]:
         from threadpoolctl import threadpool_limits  # noqa: PLC0415 - scikit-learn needs it
     except ImportError:
         raise LapwingError(
-            'the closest rows need scikit-learn; install it with: pip install "lapwing[report]"',
-            code="LW701",
+            'the closest rows need scikit-learn; install it with: pip install "lapwing[report]"', code="LW701"
         ) from None
     return NearestNeighbors, KDTree, config_context, threadpool_limits
 

@@ -64,7 +64,10 @@ def compare_subgroups(
     """
     chosen = check_subgroups(schema, columns)
     tables = (real_codes, others[SYNTHETIC], others.get(BOOTSTRAP) or bootstrap_rows(real_codes, rng))
-    groupings = [_parts(column) for column in chosen]
+    domains = [column.domain for column in chosen]
+    groupings = [
+        evenly(each, _PARTS) if each.ordered and each.values > _AS_THEY_ARE else identity(each) for each in domains
+    ]
     members, parts = _members(tables, [column.name for column in chosen], groupings)
     sizes = np.array([np.bincount(each[each >= 0], minlength=len(parts)) for each in members])
     rest = [column for column in schema.columns if column.name not in columns]
@@ -102,16 +105,9 @@ def check_subgroups(schema: Schema, columns: Sequence[str]) -> list[Field]:
             )
     if len(set(columns)) < len(columns) or len(columns) >= len(by_name):
         raise ParameterError(
-            "subgroup columns must be different, and leave a column to compare; name each once, and fewer",
-            code="LW330",
+            "subgroup columns must be different, and leave a column to compare; name each once, and fewer", code="LW330"
         )
     return [by_name[name] for name in columns]
-
-
-def _parts(column: Field) -> Grouping:
-    """Return the parts of a column that make groups: a function of its public domain."""
-    domain = column.domain
-    return evenly(domain, _PARTS) if domain.ordered and domain.values > _AS_THEY_ARE else identity(domain)
 
 
 def _members(tables: Sequence[Codes], names: Sequence[str], groupings: Sequence[Grouping]) -> tuple[list[Ints], Ints]:
@@ -180,7 +176,7 @@ def _estimate(distances: Floats, is_all: bool) -> Estimate:
 
 
 def _is_too_small(rows: int, synthetic_rows: int, noise: float) -> bool:
-    """Return whether a group is too small to trust, by the rule `TOO_SMALL`."""
+    """Return whether a group is too small to trust, by the rule of `FEWEST_ROWS` and `LARGEST_NOISE`."""
     if min(rows, synthetic_rows) < FEWEST_ROWS:
         return True
     # A bootstrap of n rows has the noise of n rows; the real ones are a sample too: 1 / n + 1 / m instead of 1 / n.

@@ -14,13 +14,7 @@ from lapwing.judge.report.page import Chart, Table
 Figures = Sequence[float | None]
 """Numbers of a chart; None and NaN where there is none."""
 
-_SERIES: Final = {
-    "released": 1,
-    "synthetic": 1,
-    "real": 2,
-    "bootstrap": 3,
-    "independent": 4,
-}
+_SERIES: Final = {"released": 1, "synthetic": 1, "real": 2, "bootstrap": 3, "independent": 4}
 """The colour that a series has wherever it is drawn; others take those that are left."""
 
 _FALLBACKS: Final = {

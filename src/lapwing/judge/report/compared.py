@@ -5,18 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from lapwing.judge.findings import Findings
-from lapwing.judge.glance import (
-    APART,
-    FRESH,
-    MOST,
-    NONE,
-    PART,
-    SAME,
-    Glance,
-    Standing,
-    glance,
-    glance_table,
-)
+from lapwing.judge.glance import APART, FRESH, MOST, NONE, PART, SAME, Glance, Standing, glance, glance_table
 from lapwing.judge.metrics import SYNTHETIC
 from lapwing.judge.report.charts import altair, colour, distinct, plain_spec, ramp
 from lapwing.judge.report.columns import columns_section
@@ -131,9 +120,7 @@ def glance_section(found: Findings) -> Section:
     if any(each.place is not None for each in seen.standings):
         parts.append(
             place_chart(
-                seen.standings,
-                title="Between a resample and independent columns",
-                meaning=f"{_spread(seen)} {_KEY}",
+                seen.standings, title="Between a resample and independent columns", meaning=f"{_spread(seen)} {_KEY}"
             )
         )
     table = standings_table(seen.standings)

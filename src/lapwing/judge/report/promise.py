@@ -206,19 +206,16 @@ def promise_section(certificate: Certificate) -> Section:
     )
     words = [Text(words=" ".join(protection_lines(certificate.relation, certificate.privacy_unit))), Text(words=sense)]
     if found.right > _WEAK:
-        words.append(Text(words=_caution(found.right), is_warning=True))
+        strength = "next to nothing" if found.right > _EMPTY else "little"
+        caution = (
+            f"With this budget the promise by itself rules out {strength}: {percent_up(found.right)} is close to "
+            "certainty. It holds in the worst case, and a release may protect better than it promises; but nothing is "
+            "proved about that."
+        )
+        words.append(Text(words=caution, is_warning=True))
     words.append(Text(words=what_for))
     return Section(
         key="promise", title="What is promised about privacy", parts=tuple(words), folded=_for_experts(certificate)
-    )
-
-
-def _caution(right: float) -> str:
-    """Say that a budget is large."""
-    strength = "next to nothing" if right > _EMPTY else "little"
-    return (
-        f"With this budget the promise by itself rules out {strength}: {percent_up(right)} is close to certainty. It "
-        "holds in the worst case, and a release may protect better than it promises; but nothing is proved about that."
     )
 
 

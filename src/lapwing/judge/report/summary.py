@@ -41,12 +41,7 @@ def summary_text(found: Findings) -> str:
         parts.append(_table(glance_table(seen.standings), right=[1, 2, 3, 4]))
     if found.weighted is not None:
         parts.append(_table(weighted_lines(found.weighted, _MOST_WEIGHTED), right=[1, 2, 3, 4, 5]))
-    parts += [
-        *_predictions(found.downstream),
-        *_groups(found),
-        *_disclosure(found),
-        "\n".join(_EXPLAINED),
-    ]
+    parts += [*_predictions(found.downstream), *_groups(found), *_disclosure(found), "\n".join(_EXPLAINED)]
     return "\n\n".join(parts)
 
 

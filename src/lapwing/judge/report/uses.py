@@ -21,9 +21,6 @@ from lapwing.judge.report.charts import (
 from lapwing.judge.report.page import Chart, Part, Section, Table, Text, clipped, counted, percent
 
 GROUPS: Final = 100  # groups in the table, the worst first
-_FROM_SYNTHETIC: Final = "synthetic"
-_FROM_REAL: Final = "real"
-_MAJORITY: Final = "majority class"
 
 
 def prediction_section(found: Findings) -> Section:
@@ -46,13 +43,13 @@ def prediction_section(found: Findings) -> Section:
     parts: list[Part] = [Text(words=words)]
     if drawn:
         series: dict[str, list[float | None]] = {
-            _FROM_SYNTHETIC: [line[1] for line in drawn],
-            _FROM_REAL: [line[2] for line in drawn],
-            _MAJORITY: [area.floor for _ in drawn],
+            "synthetic": [line[1] for line in drawn],
+            "real": [line[2] for line in drawn],
+            "majority class": [area.floor for _ in drawn],
         }
         least = min(value for values in series.values() for value in values if value is not None)
         parts.append(
-            dots(
+            _dots(
                 [line[0] for line in drawn],
                 series,
                 title=f"Classifiers of {clipped(area.target)}",
@@ -299,15 +296,14 @@ def _alarm(risks: tuple[Risk, ...]) -> str:
     return f"None of {len(risks)} attacks stands out; that is a sanity check, not a proof."
 
 
-def dots(
+def _dots(
     labels: Sequence[str],
     series: Mapping[str, Figures],
     *,
     title: str,
     meaning: str,
     unit: str,
-    ends: tuple[float, float] | None = None,
-    is_share: bool = False,
+    ends: tuple[float, float],
 ) -> Chart:
     """Return several dots a line, each series with a colour and a shape."""
     alt = altair()
@@ -318,35 +314,26 @@ def dots(
         for label, value in zip(names, values, strict=True)
         if number(value) is not None
     ]
-    scale = alt.Scale(zero=False) if ends is None else alt.Scale(domain=list(ends), nice=False, clamp=True)
-    shapes = ["circle", "diamond", "triangle-up", "square"][: len(series)]
+    scale = alt.Scale(domain=list(ends), nice=False, clamp=True)
+    shapes = alt.Scale(domain=list(series), range=["circle", "diamond", "triangle-up", "square"][: len(series)])
     colours = alt.Scale(domain=list(series), range=list(series_colours(series).values()))
-    form = ".2%" if is_share else ".4~g"
+    axis = alt.Axis(ticks=False, domain=False, grid=True)
     chart = (
         alt.Chart(alt.Data(values=lines))
         .mark_point(filled=True, opacity=1, size=80)
         .encode(
-            x=alt.X("value:Q", title=unit, scale=scale, axis=alt.Axis(format="~%" if is_share else "~g", tickCount=6)),
-            y=alt.Y(
-                "label:N",
-                sort=None,
-                scale=alt.Scale(domain=names),
-                title=None,
-                axis=alt.Axis(ticks=False, domain=False, grid=True),
-            ),
+            x=alt.X("value:Q", title=unit, scale=scale, axis=alt.Axis(format="~g", tickCount=6)),
+            y=alt.Y("label:N", sort=None, scale=alt.Scale(domain=names), title=None, axis=axis),
             color=alt.Color("series:N", title=None, scale=colours, legend=alt.Legend(orient="top")),
-            shape=alt.Shape("series:N", title=None, scale=alt.Scale(domain=list(series), range=shapes)),
-            tooltip=["label:N", "series:N", alt.Tooltip("value:Q", format=form)],
+            shape=alt.Shape("series:N", title=None, scale=shapes),
+            tooltip=["label:N", "series:N", alt.Tooltip("value:Q", format=".4~g")],
         )
         .properties(width="container", height=max(60, 20 * len(names)))
     )
     table = Table(
         caption=title,
         heading=("", *series),
-        lines=tuple(
-            (label, *(shown(values[place], is_share=is_share) for values in series.values()))
-            for place, label in enumerate(labels)
-        ),
+        lines=tuple((label, *map(shown, values)) for label, *values in zip(labels, *series.values(), strict=True)),
         numbers=tuple(range(1, 1 + len(series))),
     )
     return Chart(title=title, meaning=meaning, spec=plain_spec(chart), figures=table)
